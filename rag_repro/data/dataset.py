@@ -1,0 +1,70 @@
+"""A data set in memory: questions over a corpus, with a card."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from ..schema import Passage, Question
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Passages with unique ids, in a fixed order.
+
+    `sha256` is of ids, titles and texts in order, and enters every record
+    and index made over the corpus.
+    """
+
+    name: str
+    passages: tuple[Passage, ...]
+
+    def __post_init__(self):
+        if len(self.by_id) != len(self.passages):
+            seen: set[str] = set()
+            twice = next(p.id for p in self.passages if p.id in seen or seen.add(p.id))
+            raise ValueError(
+                f"corpus {self.name!r}: passage id {twice!r} occurs twice; "
+                "give each passage an id of its own"
+            )
+
+    def __len__(self) -> int:
+        return len(self.passages)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Passage]:
+        return {p.id: p for p in self.passages}
+
+    @cached_property
+    def sha256(self) -> str:
+        digest = hashlib.sha256()
+        for p in self.passages:
+            digest.update(f"{p.id}\x1f{p.title}\x1f{p.text}\x1e".encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Questions over a corpus.
+
+    card: what a reader must know: source, licence, split, counts, caveats.
+    """
+
+    name: str
+    questions: tuple[Question, ...]
+    corpus: Corpus
+    card: Mapping[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Question]:
+        return {q.id: q for q in self.questions}
+
+    def only(self, ids: Iterable[str]) -> Dataset:
+        """The same corpus with only the named questions, in the given order."""
+        return replace(self, questions=tuple(self.by_id[i] for i in ids))
+
+    def first(self, n: int | None) -> Dataset:
+        """The first n questions (all where n is None): what `n_questions` means."""
+        return replace(self, questions=self.questions[:n])

@@ -1,0 +1,329 @@
+"""The project's words as types: what every floor of the house speaks in.
+
+Plain frozen data, no behaviour beyond small derived views, and no heavy
+import. The *calls* at the end are what a method may ask for; `engine.run`
+answers them (design, "The engine").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+# ---------------------------------------------------------------- the material
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A titled piece of text in a corpus."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A passage that a question needs.
+
+    `role` is "static" where the passage's subject is named in the question,
+    "dynamic" where it is reachable only through another passage (DR-RAG,
+    section 1), None where nobody knows. `hop` counts from 1.
+    """
+
+    passage_id: str
+    role: str | None = None
+    hop: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One single-hop step of a question's chain."""
+
+    question: str
+    answer: str
+    passage_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """One way to understand an ambiguous question, with its own answers."""
+
+    question: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its accepted answers and, where known, what it needs.
+
+    `candidates` are the ids of the passages that its data set hands out with
+    it; `cluster` names what the bootstrap resamples together (the question
+    itself where empty); `interpretations` are filled for ambiguous ones.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    kind: str | None = None
+    hops: int | None = None
+    gold: tuple[Gold, ...] = ()
+    candidates: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    interpretations: tuple[Interpretation, ...] = ()
+    cluster: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def gold_ids(self) -> tuple[str, ...]:
+        return tuple(gold.passage_id for gold in self.gold)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A retrieved passage; `rank` counts from 1 within its own search."""
+
+    passage: Passage
+    score: float
+    rank: int
+
+
+# ------------------------------------------------------------------- prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Text that many prompts begin with (exemplars): computed once, reused."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Text at which the reader's own turn already stands, as "Answer:"."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Soft:
+    """Row `index` of what the soft module `name` makes of `features`.
+
+    `features` has shape (passages, n_features); the module maps it to
+    (passages, d_model), and one row is placed here as a token's embedding.
+    """
+
+    name: str
+    features: np.ndarray
+    index: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The first `n_tokens` tokens of an earlier generation, token-exactly."""
+
+    generation: Generation
+    n_tokens: int
+
+
+Segment = str | Prefix | Reply | Soft | Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a reader is shown, in order.
+
+    With `chat`, the segments before the first Reply or Kept are the user's
+    turn in the reader's own chat template, and the rest opens the reader's
+    turn. Without, they are simply joined.
+    """
+
+    segments: tuple[Segment, ...]
+    chat: bool = False
+
+    @classmethod
+    def of(cls, *segments: Segment, chat: bool = False) -> Prompt:
+        return cls(tuple(segments), chat)
+
+
+# ------------------------------------------------------- what services return
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """What a reader can tell of n tokens (new, or given to `Read`).
+
+    probability: (n,) of each token under the distribution it was drawn from.
+    entropy: (n,) of that distribution, in nats.
+    attention: layer -> (heads, n, n_prompt + n); row t is the attention *of*
+    token t, once it is itself an input, over prompt and tokens up to itself.
+    Layers count from the end: -1 is the last. Empty where not asked for.
+    """
+
+    probability: np.ndarray
+    entropy: np.ndarray
+    attention: Mapping[int, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Generation:
+    """Tokens and text from a reader, or (finish "given") a text it read.
+
+    offsets: character in `text` at which each token begins, len(tokens) long.
+    finish: "stop", "eos", "length" or "given".
+    prefilled: prompt tokens really computed, the reused prefix left out.
+    watched: (n, watched tokens) probabilities, None where none was asked.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    offsets: tuple[int, ...]
+    finish: str
+    prompt_tokens: int
+    prefilled: int
+    trace: Trace | None = None
+    watched: np.ndarray | None = None
+
+
+# ------------------------------------------------------------------ the calls
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """A named stop rule on the decoded text, as "first sentence is complete"."""
+
+    name: str
+    holds: Callable[[str], bool] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Draw tokens at random; without it decoding is greedy."""
+
+    seed: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Ask a reader to write. -> Generation
+
+    stop: strings (cut off from the text) or rules (kept) that end it.
+    trace: also probability, entropy and last-layer attention of each token.
+    watch: tokens, given as text, whose probability is wanted at each step.
+    """
+
+    prompt: Prompt
+    max_new_tokens: int
+    stop: tuple[str | Until, ...] = ()
+    trace: bool = False
+    watch: tuple[str, ...] = ()
+    sampling: Sampling | None = None
+    adapter: str | None = None
+    service: str = "reader"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Ask a reader what it makes of a given text. -> Generation, "given"
+
+    layers: those whose attention is wanted, counted from the end; none: only
+    probabilities and entropies.
+    """
+
+    prompt: Prompt
+    text: str
+    layers: tuple[int, ...] = ()
+    adapter: str | None = None
+    service: str = "reader"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieve:
+    """Ask a retriever. -> tuple[Hit, ...], best first, at most k
+
+    within: ids of the passages to choose from; None: the whole corpus.
+    """
+
+    query: str
+    k: int
+    within: tuple[str, ...] | None = None
+    service: str = "retriever"
+
+
+@dataclass(frozen=True, slots=True)
+class Encode:
+    """Ask an encoder. -> float32 array (texts, d)"""
+
+    texts: tuple[str, ...]
+    service: str = "encoder"
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Ask a scorer (a classifier). -> float32 array (items,) of probabilities"""
+
+    items: tuple[tuple[str, ...], ...]
+    service: str = "scorer"
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Ask the reservoir. -> tuple[Hit, ...]"""
+
+    query: str
+    k: int
+    service: str = "reservoir"
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Put passages into the reservoir. -> None"""
+
+    passages: tuple[Passage, ...]
+    service: str = "reservoir"
+
+
+Call = Generate | Read | Retrieve | Encode | Score | Recall | Remember
+
+
+# ------------------------------------------------------------------ the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an answer took, counted; cached calls count like any other."""
+
+    reader_calls: int = 0
+    prompt_tokens: int = 0
+    prefilled_tokens: int = 0
+    new_tokens: int = 0
+    retrievals: int = 0
+    encoded: int = 0
+    scored: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(*(getattr(self, n) + getattr(other, n) for n in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a method returns for one question.
+
+    text: the reader's words; prediction: the answer extracted from them, None
+    where they did not follow the asked form (counted, scored as wrong).
+    trace: the method's own events, plain data. The engine fills `cost`,
+    `calls` (kinds in order) and, where the question failed, `error`.
+    """
+
+    text: str = ""
+    prediction: str | None = None
+    hits: tuple[Hit, ...] = ()
+    trace: tuple[Mapping[str, Any], ...] = ()
+    cost: Cost = Cost()
+    calls: tuple[str, ...] = ()
+    error: str | None = None
