@@ -1,0 +1,39 @@
+"""The stages that methods are made of: formulate, retrieve, select, read.
+
+Each is a generator of calls, used with `yield from`, so that the ideas of the
+four papers can be combined without copying any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..engine import Flow
+from ..schema import Answer, Generate, Hit, Question, Retrieve
+from .base import Settings
+from .reading import PROMPTS, extract
+
+
+def search(query: str, k: int, question: Question, settings: Settings) -> Retrieve:
+    """The call that fetches k passages for a query made from the question."""
+    within = question.candidates if settings.own_candidates else None
+    return Retrieve(query, k=k, within=within)
+
+
+def retrieve(question: Question, settings: Settings):
+    """Stage `retrieve` in one step: the k best hits for the question's own text."""
+    return (yield search(question.text, settings.k, question, settings))
+
+
+def read(question: Question, hits: Sequence[Hit], settings: Settings) -> Flow:
+    """Stage `read`: one reader call over the hits, and the answer extracted.
+
+    With `settings.prompt` None the hits are the whole answer.
+    """
+    if settings.prompt is None:
+        return Answer(hits=tuple(hits))
+    template = PROMPTS[settings.prompt]
+    out = yield Generate(
+        template.fill(question, hits), max_new_tokens=settings.max_new_tokens, stop=template.stop
+    )
+    return Answer(text=out.text, prediction=extract(out.text, template), hits=tuple(hits))
