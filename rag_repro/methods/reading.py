@@ -6,6 +6,7 @@ extraction, so that no method wins by its wording.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -47,8 +48,8 @@ class Template:
 def extract(text: str, template: Template) -> str | None:
     """The prediction in a reader's text; None where it did not keep the form.
 
-    After the last marker, up to the end of that line, without the brackets and
-    the closing mark that the form invites.
+    After the last marker: what stands in the angle brackets that the form
+    shows, else the rest of the line without its closing mark.
     """
     if template.marker is None:
         return text.strip() or None
@@ -56,7 +57,8 @@ def extract(text: str, template: Template) -> str | None:
     if not found:
         return None
     line = rest.strip().split("\n", 1)[0]
-    return line.strip().strip("<>*").strip().rstrip(".;").strip() or None
+    bracketed = re.match(r"<([^<>]+)>", line)
+    return (bracketed[1] if bracketed else line.rstrip(".; ")).strip() or None
 
 
 # Quoted from DR-RAG, table 9: the one prompt that the paper prints.

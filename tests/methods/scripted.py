@@ -1,0 +1,51 @@
+"""Services that answer from a table, for traces worked out by hand."""
+
+from __future__ import annotations
+
+from rag_repro.engine import Task, run
+from rag_repro.schema import Generation, Hit, Passage, Question
+
+
+class Tables:
+    """Retriever: query -> passage ids in order. A passage's text is its id doubled."""
+
+    def __init__(self, rankings):
+        self.rankings = rankings
+        self.asked = []
+
+    def search(self, queries, k, within=None):
+        self.asked.append((tuple(queries), k, within))
+        found = []
+        for place, query in enumerate(queries):
+            ids = self.rankings[query]
+            if within is not None and within[place] is not None:
+                ids = [i for i in ids if i in within[place]]
+            found.append(
+                [Hit(passage(i), 1.0 / rank, rank) for rank, i in enumerate(ids[:k], start=1)]
+            )
+        return found
+
+
+class Says:
+    """Reader that always says the same, and keeps the prompts it was shown."""
+
+    def __init__(self, text):
+        self.text = text
+        self.prompts = []
+
+    def generate(self, calls):
+        self.prompts.extend(
+            "".join(getattr(s, "text", s) for s in c.prompt.segments) for c in calls
+        )
+        return [Generation(self.text, (1,), (0,), "eos", 10, 10) for _ in calls]
+
+
+def passage(name: str) -> Passage:
+    return Passage(name, f"Title {name}", name * 2)
+
+
+def answer_of(method, question: Question, settings, **services):
+    [(_, answer)] = run([Task(question, method, settings)], services)
+    if answer.error:
+        raise AssertionError(answer.error)
+    return answer
