@@ -8,13 +8,13 @@ only then (a golden-trace test fails when they change without it).
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..engine import Method
+from ..words import nearest
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,3 @@ def get(name: str) -> MethodSpec:
         )
     module, attribute = METHODS[name].split(":")
     return getattr(importlib.import_module(f".{module}", __package__), attribute)
-
-
-def nearest(name: str, known: Any) -> str:
-    """`, did you mean 'x'?` for the nearest known name, or nothing."""
-    match = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
-    return f", did you mean {match[0]!r}?" if match else ""

@@ -1,0 +1,76 @@
+"""A condition: one cell of an exhibit as we run it.
+
+Its identity is everything that its author decides (data set, method and
+version, settings, retriever, reader, seed); what the world adds (hashes of
+data and weights, library versions that matter) is the record's fingerprint.
+n and role are no part of the identity: a longer run continues a shorter one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..methods import base
+
+TIERS = ("testbed", "public", "paper")
+ROLES = ("primary", "secondary")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """method + settings + data set + reader + retriever + seed.
+
+    dataset: a name that `data.load` knows; `split` limits it to that split of
+    the frozen split file. retriever, reader: names that `study.services` knows.
+    """
+
+    dataset: str
+    method: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    retriever: str | None = None
+    reader: str | None = None
+    split: str = "test"
+    seed: int = 0
+
+    def __post_init__(self):
+        # Fail where a condition is written down, not hours into a run.
+        self.configured  # noqa: B018
+
+    @cached_property
+    def spec(self) -> base.MethodSpec:
+        return base.get(self.method)
+
+    @cached_property
+    def configured(self) -> base.Settings:
+        return self.spec.configure(self.settings)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Plain data, complete settings spelled out, in a fixed order."""
+        return {
+            "dataset": self.dataset,
+            "split": self.split,
+            "method": self.method,
+            "version": self.spec.version,
+            "settings": asdict(self.configured),
+            "retriever": self.retriever,
+            "reader": self.reader,
+            "seed": self.seed,
+        }
+
+    @cached_property
+    def hash(self) -> str:
+        """Twelve hex digits that name this condition's record."""
+        text = json.dumps(self.identity, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    @property
+    def path(self) -> str:
+        """Where its record lies below the records' folder, without an ending."""
+        parts = [self.method, self.retriever, self.reader, f"k{self.configured.k}", self.hash]
+        return f"{self.dataset}/" + "-".join(p.replace("/", "_") for p in parts if p)

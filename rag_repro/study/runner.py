@@ -1,0 +1,227 @@
+"""Run a condition: ask its method every question that its record lacks."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import engine
+from ..data.dataset import Dataset
+from ..evaluation.metrics import score
+from ..schema import Answer, Cost, Question
+from . import manifests, records
+from .conditions import Condition
+from .services import Workshop
+
+log = logging.getLogger(__name__)
+
+ALL_FAILED = 8  # so many failures without a single answer: the cause is common, stop
+
+
+class RunError(RuntimeError):
+    """A run that makes no sense to continue."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run reports after each question: how far, and the answer."""
+
+    condition: Condition
+    done: int
+    total: int
+
+
+def run(
+    condition: Condition,
+    workshop: Workshop,
+    results: Path,
+    *,
+    n: int | None = None,
+    shard: tuple[int, int] = (1, 1),
+    batch_size: int = 16,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> int:
+    """Answer the condition's first n questions that are not recorded yet.
+
+    n: None for all questions of its split. shard (i, of): only every `of`-th
+    question beginning with the i-th, counted from 1, into a part of its own,
+    so that shards can run at once; a run without shard joins finished parts.
+    -> how many were asked now. Appends as each is finished, so that a killed
+    run continues where it stopped.
+    """
+    dataset = workshop.dataset(condition.dataset, condition.split)
+    i, of = shard
+    wanted = dataset.first(n).questions[i - 1 :: of]
+    services = workshop.services(condition)
+    fingerprint = workshop.fingerprint(condition)
+    part = f"{i}-of-{of}" if of > 1 else ""
+    if not part:
+        records.absorb(results, condition)
+        manifests.absorb(results, condition)
+    with (
+        records.open_record(results, condition, fingerprint, part) as record,
+        manifests.written(results, condition, part, batch_size=batch_size) as manifest,
+    ):
+        missing = [question for question in wanted if question.id not in record.done]
+        _rebuild(services, record.lines, dataset)
+        for question, answer in _once_one_works(
+            answers(condition, missing, services, batch_size), condition
+        ):
+            record.append(line_of(question, answer, dataset))
+            manifest["questions"] += 1
+            done = len(wanted) - len(missing) + manifest["questions"]
+            report(Progress(condition, done, len(wanted)))
+    return len(missing)
+
+
+def _once_one_works(
+    pairs: Iterable[tuple[Question, Answer]], condition: Condition
+) -> Iterator[tuple[Question, Answer]]:
+    """The same pairs; first failures are held back until one answer has come.
+
+    Where all of the first fail the cause is common: the run stops, and has
+    recorded no failure that a repaired run would have to forget.
+    """
+    held: list[tuple[Question, Answer]] = []
+    pairs = iter(pairs)
+    for question, answer in pairs:
+        held.append((question, answer))
+        if answer.error is None:
+            break
+        if len(held) == ALL_FAILED:
+            raise RunError(
+                f"the first {ALL_FAILED} questions of {condition.path} all failed, the last with "
+                f"{answer.error!r}; none of them is recorded"
+            )
+    yield from held
+    yield from pairs
+
+
+def answers(
+    condition: Condition,
+    questions: Iterable[Question],
+    services: Mapping[str, Any],
+    batch_size: int,
+) -> Iterable[tuple[Question, Answer]]:
+    """The condition's answers to some questions, recorded nowhere."""
+    tasks = (
+        engine.Task(question, condition.spec.run, condition.configured) for question in questions
+    )
+    for task, answer in engine.run(tasks, services, batch_size=batch_size):
+        yield task.question, answer
+
+
+def line_of(question: Question, answer: Answer, dataset: Dataset) -> dict[str, Any]:
+    """One question's record: ids, our model's words, costs, scores; no text of the data.
+
+    gold: [role, hop, rank among the hits or None] of each gold passage, so that
+    pages can tell static from dynamic without the data at hand.
+    """
+    ids = [hit.passage.id for hit in answer.hits]
+    rank = {name: place for place, name in enumerate(ids, start=1)}
+    scores = score(
+        question,
+        answer.prediction,
+        ids,
+        passages=dataset.corpus.by_id,
+        answered=bool(answer.cost.reader_calls),
+    )
+    line: dict[str, Any] = {
+        "id": question.id,
+        "kind": question.kind,
+        "hops": question.hops,
+        "cluster": question.cluster or question.id,
+        "hits": ids,
+        "gold": [[g.role, g.hop, rank.get(g.passage_id)] for g in question.gold],
+        "scores": {name: round(value, 6) for name, value in scores.items()},
+        "cost": {name: count for name, count in asdict(answer.cost).items() if count},
+    }
+    if answer.text:
+        line |= {"text": answer.text, "prediction": answer.prediction}
+    if answer.remembered:
+        line["remembered"] = [passage.id for passage in answer.remembered]
+    if answer.error is not None:
+        line["error"] = answer.error
+    return line
+
+
+def _rebuild(services: Mapping[str, Any], lines: Iterable[Mapping], dataset: Dataset) -> None:
+    """Fill an ordered service with what the recorded questions put into it."""
+    for service in services.values():
+        if getattr(service, "ordered", False):
+            for line in lines:
+                service.remember(
+                    tuple(dataset.corpus.by_id[name] for name in line.get("remembered", ()))
+                )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a condition's missing questions would cost, from a trial of a few."""
+
+    condition: Condition
+    missing: int
+    trial: int
+    seconds_a_question: float
+    cost_a_question: Mapping[str, float]
+
+    @property
+    def seconds(self) -> float:
+        return self.missing * self.seconds_a_question
+
+
+def estimate(
+    condition: Condition, workshop: Workshop, *, missing: int, trial: int = 4, batch_size: int = 16
+) -> Estimate:
+    """Try a few of the condition's questions, record nothing, and reckon.
+
+    Building indexes and loading weights is not in the time: it is paid once.
+    """
+    dataset = workshop.dataset(condition.dataset, condition.split)
+    services = workshop.services(condition)
+    questions = dataset.questions[:trial]
+    start = time.perf_counter()
+    done = list(answers(condition, questions, services, batch_size))
+    seconds = time.perf_counter() - start
+    total = sum((answer.cost for _, answer in done), Cost())
+    return Estimate(
+        condition,
+        missing,
+        len(done),
+        seconds / max(1, len(done)),
+        {name: count / max(1, len(done)) for name, count in asdict(total).items() if count},
+    )
+
+
+def live_check(
+    condition: Condition,
+    workshop: Workshop,
+    stored: Mapping[str, Mapping[str, Any]],
+    ids: Iterable[str],
+    *,
+    batch_size: int = 16,
+) -> list[dict[str, Any]]:
+    """Ask recorded questions again and compare -> one row a question.
+
+    `same`: hits and prediction both equal what the record holds.
+    """
+    dataset = workshop.dataset(condition.dataset, condition.split).only(ids)
+    services = workshop.services(condition)
+    rows = []
+    for question, answer in answers(condition, dataset.questions, services, batch_size):
+        now, then = line_of(question, answer, dataset), stored[question.id]
+        same = all(now.get(key) == then.get(key) for key in ("hits", "prediction", "error"))
+        rows.append({"question": question.id, "same": same})
+    return rows
+
+
+def spread(groups: Iterable[Iterable[Any]], budget: int) -> list[Any]:
+    """Up to `budget` items, taken in turn from each group, in the groups' order."""
+    turns = itertools.zip_longest(*(list(group) for group in groups))
+    flat = (item for turn in turns for item in turn if item is not None)
+    return list(itertools.islice(flat, budget))

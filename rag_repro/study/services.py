@@ -1,0 +1,116 @@
+"""The workshop: data sets, indexes and readers by name, each made once and shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from .. import data
+from ..data.dataset import Corpus, Dataset
+from ..words import nearest
+from .conditions import Condition
+
+# Retrievers by the names that conditions use: kind, then what differs from its defaults.
+RETRIEVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "bm25": ("bm25", {}),
+        "minilm": ("dense", {"encoder": "minilm"}),
+    }
+)
+
+
+class UnknownService(ValueError):
+    """A retriever or reader name that nobody knows."""
+
+
+@dataclass
+class Workshop:
+    """Makes what conditions name, and keeps it.
+
+    data_dir: folder of real data; None: the one that RAG_REPRO_DATA names.
+    device, dtype: where and how readers compute. retrievers: further ones by
+    name, as `RETRIEVERS` has them.
+    """
+
+    data_dir: Path | None = None
+    device: str = "cpu"
+    dtype: str = "float32"
+    batch_size: int = 16
+    retrievers: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    _made: dict[tuple, Any] = field(default_factory=dict, repr=False)
+
+    def dataset(self, name: str, split: str | None) -> Dataset:
+        """The split's questions over the whole corpus."""
+        whole = self._once(("corpus", name), lambda: data.load(name, data_dir=self.data_dir))
+        if split is None:
+            return whole
+        return self._once(("split", name, split), lambda: data.splits.only(whole, split))
+
+    def retriever(self, name: str, corpus: Corpus) -> Any:
+        """A retriever over the corpus, by the name that conditions use."""
+        known = {**RETRIEVERS, **self.retrievers}
+        if name not in known:
+            raise UnknownService(
+                f"there is no retriever {name!r}{nearest(name, known)}; "
+                f"there are: {', '.join(sorted(known))}"
+            )
+        kind, options = known[name]
+        return self._once(
+            ("retriever", name, corpus.sha256), lambda: self._build(kind, dict(options), corpus)
+        )
+
+    def _build(self, kind: str, options: dict[str, Any], corpus: Corpus) -> Any:
+        from .. import retrieval
+
+        if kind == "dense":
+            return retrieval.Dense(corpus, self.encoder(options.pop("encoder")), **options)
+        return {"bm25": retrieval.BM25, "rank_bm25": retrieval.RankBM25}[kind](corpus, **options)
+
+    def encoder(self, name: str) -> Any:
+        """A sentence encoder by the name that `lm.hub` knows."""
+        from ..lm import encoder, hub
+
+        return self._once(
+            ("encoder", name),
+            lambda: encoder.SentenceEncoder(hub.resolve(name), device=self.device),
+        )
+
+    def reader(self, name: str) -> Any:
+        """A reader by the name that `lm.hub` knows."""
+        from ..lm import hub, local
+
+        return self._once(
+            ("reader", name),
+            lambda: local.LocalReader(
+                hub.resolve(name),
+                device=self.device,
+                dtype=self.dtype,
+                batch_size=self.batch_size,
+            ),
+        )
+
+    def services(self, condition: Condition) -> dict[str, Any]:
+        """What the engine needs to answer the condition's questions."""
+        services: dict[str, Any] = {}
+        if condition.retriever is not None:
+            corpus = self.dataset(condition.dataset, condition.split).corpus
+            services["retriever"] = self.retriever(condition.retriever, corpus)
+        if condition.reader is not None:
+            services["reader"] = self.reader(condition.reader)
+        return services
+
+    def fingerprint(self, condition: Condition) -> dict[str, Any]:
+        """What can change the condition's results besides its own words."""
+        corpus = self.dataset(condition.dataset, condition.split).corpus
+        made = {
+            name: service.fingerprint for name, service in sorted(self.services(condition).items())
+        }
+        return {"corpus": corpus.sha256, "passages": len(corpus), **made}
+
+    def _once(self, key: tuple, make: Callable[[], Any]) -> Any:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]

@@ -1,0 +1,12 @@
+"""Small words for error messages, used on every floor."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """`, did you mean 'x'?` for the nearest known name, or nothing."""
+    match = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
+    return f", did you mean {match[0]!r}?" if match else ""
