@@ -56,6 +56,7 @@ class Grid:
     role: str = "primary"
     reader: str | None = None
     n: int | None = None
+    seed: int = 0
 
     def __post_init__(self):
         if self.tier not in TIERS:
@@ -92,6 +93,7 @@ class Exhibit:
     """A table or figure of a paper, or of this book (`own`), as we re-test it.
 
     metrics: the names that its cells report. values: its file of printed values.
+    by: a field of the answers' records that splits each cell into rows ("kind").
     """
 
     name: str
@@ -99,8 +101,9 @@ class Exhibit:
     place: str
     metrics: tuple[str, ...]
     methods: Mapping[str, ExhibitMethod]
-    grids: tuple[Grid, ...]
+    grids: tuple[Grid, ...] = ()
     values: str | None = None
+    by: str | None = None
     own: bool = False
 
     def cells(self, tier: str | None = None, role: str | None = None) -> list[Cell]:
@@ -125,6 +128,7 @@ class Exhibit:
                     settings={**row.settings, **varied},
                     retriever=row.retriever,
                     reader=grid.reader,
+                    seed=grid.seed,
                 )
                 keys = {"dataset": dataset, "method": method, **varied}
                 yield Cell(self.name, grid.tier, grid.role, keys, condition, grid.n)

@@ -105,17 +105,14 @@ def _parse(path: Path, content: bytes) -> tuple[dict, list[dict], int]:
         )
     seen: set[str] = set()
     for number, line in enumerate(parsed[1:], start=2):
-        if (
-            not isinstance(line, dict)
-            or not isinstance(line.get("id"), str)
-            or "scores" not in line
-        ):
+        name = line.get("id") if isinstance(line, dict) and "scores" in line else None
+        if not isinstance(name, str):
             raise RecordError(f"{path}, line {number}: not an answer's record; restore the file")
-        if line["id"] in seen:
+        if name in seen:
             raise RecordError(
-                f"{place}: question {line['id']!r} is recorded twice; restore the file"
+                f"{path}, line {number}: question {name!r} is recorded twice; restore the file"
             )
-        seen.add(line["id"])
+        seen.add(name)
     return header, parsed[1:], end
 
 

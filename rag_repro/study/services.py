@@ -43,11 +43,10 @@ class Workshop:
     _made: dict[tuple, Any] = field(default_factory=dict, repr=False)
 
     def dataset(self, name: str, split: str | None) -> Dataset:
-        """The split's questions over the whole corpus."""
-        whole = self._once(("corpus", name), lambda: data.load(name, data_dir=self.data_dir))
-        if split is None:
-            return whole
-        return self._once(("split", name, split), lambda: data.splits.only(whole, split))
+        """The split's questions (None: all) over the whole corpus."""
+        return self._once(
+            ("dataset", name, split), lambda: data.load(name, data_dir=self.data_dir, split=split)
+        )
 
     def retriever(self, name: str, corpus: Corpus) -> Any:
         """A retriever over the corpus, by the name that conditions use."""
@@ -62,12 +61,12 @@ class Workshop:
             ("retriever", name, corpus.sha256), lambda: self._build(kind, dict(options), corpus)
         )
 
-    def _build(self, kind: str, options: dict[str, Any], corpus: Corpus) -> Any:
+    def _build(self, kind: str, settings: dict[str, Any], corpus: Corpus) -> Any:
         from .. import retrieval
 
-        if kind == "dense":
-            return retrieval.Dense(corpus, self.encoder(options.pop("encoder")), **options)
-        return {"bm25": retrieval.BM25, "rank_bm25": retrieval.RankBM25}[kind](corpus, **options)
+        if "encoder" in settings:
+            settings["encoder"] = self.encoder(settings["encoder"])
+        return retrieval.build(kind, corpus, **settings)
 
     def encoder(self, name: str) -> Any:
         """A sentence encoder by the name that `lm.hub` knows."""

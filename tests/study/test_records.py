@@ -38,7 +38,7 @@ def test_identity_names_everything_decided_and_n_is_no_part_of_it():
             "own_candidates": False,
             "prompt": None,
             "max_new_tokens": 64,
-            "k1": None,
+            "k1": 2,
         },
         "retriever": "minilm",
         "reader": None,
@@ -72,7 +72,7 @@ def test_every_decision_changes_the_name(change):
 
 
 def test_spelling_out_a_default_changes_nothing():
-    spelt = Condition("world-B", "qdc", {"k": 4, "k1": None}, retriever="minilm")
+    spelt = Condition("world-B", "qdc", {"k": 4, "k1": 2, "prompt": None}, retriever="minilm")
     assert spelt.hash == CONDITION.hash
 
 

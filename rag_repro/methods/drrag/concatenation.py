@@ -34,12 +34,10 @@ class QDCSettings(Settings):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.k1 is not None and not 1 <= self.k1 <= self.k:
+        if self.k1 is None:  # spelt out, so that it is the same condition either way
+            object.__setattr__(self, "k1", ceil(self.k / 2))
+        if not 1 <= self.k1 <= self.k:
             raise ValueError(f"k1 is {self.k1}; it must lie between 1 and k = {self.k}")
-
-    @property
-    def first_stage(self) -> int:
-        return ceil(self.k / 2) if self.k1 is None else self.k1
 
 
 def qdc(question: Question, settings: QDCSettings) -> Flow:
@@ -50,7 +48,7 @@ def qdc(question: Question, settings: QDCSettings) -> Flow:
 
 def two_stages(question: Question, settings: QDCSettings):
     """Equation 1 up to Cnt: k hits, first stage first."""
-    first = yield search(question.text, settings.first_stage, question, settings)
+    first = yield search(question.text, settings.k1, question, settings)
     # k is deep enough: fewer than k passages are in Cnt, so each ranking holds a new one.
     rankings = yield [
         search(concat(question.text, hit.passage), settings.k, question, settings) for hit in first

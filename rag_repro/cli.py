@@ -1,0 +1,272 @@
+"""The command line: `rag-repro COMMAND --help` explains each.
+
+Every command is a thin wrapper over the package; heavy libraries are imported
+inside, so that help comes at once. Errors that a user can mend are printed as
+one line without a traceback, exit status 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import __version__
+from .study.conditions import ROLES, TIERS
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of `rag-repro`; -> exit status."""
+    arguments = parser().parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    for chatty in ("httpx", "sentence_transformers", "faiss", "transformers", "bm25s"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    try:
+        return arguments.run(arguments) or 0
+    except (ValueError, FileNotFoundError) as error:
+        # Every room's own errors are ValueErrors whose message says what to do.
+        print(f"rag-repro: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("rag-repro: interrupted; what was finished is recorded", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands with their help."""
+    top = argparse.ArgumentParser(
+        prog="rag-repro",
+        description="Re-test four retrieval-augmented-generation papers, in the open.",
+        epilog="Real data comes from the folder named by RAG_REPRO_DATA (or --data).",
+    )
+    top.add_argument("--version", action="version", version=__version__)
+    commands = top.add_subparsers(required=True, metavar="COMMAND")
+
+    run = _command(commands, "run", cmd_run, "run the conditions of an exhibit, or go on with them")
+    run.add_argument("exhibits", nargs="+", metavar="EXHIBIT", help="as drrag.table5")
+    _selection(run)
+    run.add_argument("--dataset", action="append", help="only this data set (repeatable)")
+    run.add_argument("--method", action="append", help="only this row (repeatable)")
+    run.add_argument("--n", type=_positive, help="only the first N questions of each")
+    run.add_argument(
+        "--shard", type=_shard, default=(1, 1), metavar="I/N", help="only every N-th question"
+    )
+    run.add_argument(
+        "--estimate", action="store_true", help="print what it would cost, run nothing"
+    )
+    run.add_argument("--batch-size", type=_positive, default=16, help="questions in flight (16)")
+    run.add_argument("--device", default="cpu", help="where readers compute: cpu, cuda, mps (cpu)")
+    run.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16 (float32)")
+    _folders(run)
+
+    exhibit = _command(
+        commands, "exhibit", cmd_exhibit, "print an exhibit, the paper's beside ours"
+    )
+    exhibit.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.table5")
+    exhibit.add_argument("--tier", choices=TIERS, help="only this tier")
+    exhibit.add_argument("--format", choices=("csv", "md", "json"), default="md")
+    _folders(exhibit)
+
+    claims = _command(commands, "claims", cmd_claims, "print every claim with its verdict")
+    claims.add_argument("--paper", action="append", help="only this paper (repeatable)")
+    claims.add_argument(
+        "--tier", choices=TIERS, action="append", help="only this tier (repeatable)"
+    )
+    claims.add_argument("--format", choices=("csv", "md", "json"), default="md")
+    _folders(claims)
+
+    show = _command(commands, "show", cmd_show, "print recorded answers of one question")
+    show.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.table5")
+    show.add_argument("--question", required=True, metavar="ID")
+    show.add_argument("--tier", choices=TIERS)
+    _folders(show)
+
+    status = _command(commands, "status", cmd_status, "print what has been run, what is missing")
+    _folders(status)
+
+    compare = _command(commands, "compare", cmd_compare, "compare two folders of records")
+    compare.add_argument("a", type=Path, help="a folder of records, as results/records")
+    compare.add_argument("b", type=Path, help="another, made by you or on another machine")
+
+    chapter = _command(commands, "chapter", cmd_chapter, "execute one chapter of the book")
+    chapter.add_argument("name", help="as 11_drrag_recall")
+    chapter.add_argument(
+        "-p",
+        "--parameter",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="a parameter of the chapter (repeatable)",
+    )
+    chapter.add_argument("--kernel", help="an installed Jupyter kernel (default: this Python)")
+    chapter.add_argument("--out", type=Path, help="where the executed notebook goes")
+
+    book = _command(commands, "book", cmd_book, "execute what changed, check, build the HTML")
+    book.add_argument("--force", action="store_true", help="execute every chapter anew")
+    book.add_argument("--only", action="append", default=[], help="only this chapter (repeatable)")
+
+    data = _command(commands, "data", cmd_data, "list the data sets, or print a data set's card")
+    data.add_argument("action", choices=("list", "card"))
+    data.add_argument("name", nargs="?", help="the data set, for `card`")
+    data.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+    return top
+
+
+def _command(commands, name: str, run, text: str) -> argparse.ArgumentParser:
+    made = commands.add_parser(
+        name, help=text, description=text[0].upper() + text[1:] + ".", epilog=run.__doc__
+    )
+    made.set_defaults(run=run)
+    return made
+
+
+def _selection(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--tier", choices=TIERS, help="only this tier")
+    command.add_argument("--role", choices=ROLES, help="only primary or only secondary conditions")
+
+
+def _folders(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--results", type=Path, help="folder of records (default: the checkout's)")
+    command.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value
+
+
+def _shard(text: str) -> tuple[int, int]:
+    i, _, of = text.partition("/")
+    if not (i.isdigit() and of.isdigit() and 1 <= int(i) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shard; write I/N, as 2/8")
+    return int(i), int(of)
+
+
+def _results(arguments: argparse.Namespace) -> Path:
+    from .publish.places import here
+
+    return arguments.results or here().records
+
+
+# ---------------------------------------------------------------- the commands
+
+
+def cmd_run(arguments: argparse.Namespace) -> int:
+    """Finished questions are kept and not asked again; primary conditions run first."""
+    from .study import campaign
+    from .study.services import Workshop
+
+    cells = campaign.select(
+        arguments.exhibits,
+        tier=arguments.tier,
+        role=arguments.role,
+        datasets=arguments.dataset,
+        methods=arguments.method,
+    )
+    workshop = Workshop(
+        data_dir=arguments.data,
+        device=arguments.device,
+        dtype=arguments.dtype,
+        batch_size=arguments.batch_size,
+    )
+    if arguments.estimate:
+        print(campaign.estimate(cells, workshop, _results(arguments), n=arguments.n))
+        return 0
+    campaign.run(
+        cells,
+        workshop,
+        _results(arguments),
+        n=arguments.n,
+        shard=arguments.shard,
+        batch_size=arguments.batch_size,
+    )
+    return 0
+
+
+def cmd_exhibit(arguments: argparse.Namespace) -> None:
+    """Columns of the CSV: exhibit, tier, dataset, method, what the exhibit varies, metric,
+    paper (as printed), ours with lo and hi (95 %), n, and the difference to the baseline."""
+    from .report import exhibits, tables
+    from .study import papers
+    from .study.scores import Results
+
+    paper, exhibit = papers.exhibit(arguments.exhibit)
+    rows = exhibits.rows(paper, exhibit, Results(_results(arguments)), arguments.tier)
+    print(tables.text(rows, arguments.format), end="")
+
+
+def cmd_claims(arguments: argparse.Namespace) -> None:
+    """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more."""
+    from .report import ledger
+    from .study.scores import Results
+
+    rows = ledger.rows(Results(_results(arguments)), arguments.paper, arguments.tier)
+    print(ledger.text(rows, arguments.format), end="")
+
+
+def cmd_show(arguments: argparse.Namespace) -> None:
+    """Texts of public questions and passages are read from the local data, where it is."""
+    from .report import show
+
+    print(
+        show.question(
+            arguments.exhibit,
+            arguments.question,
+            _results(arguments),
+            data_dir=arguments.data,
+            tier=arguments.tier,
+        )
+    )
+
+
+def cmd_status(arguments: argparse.Namespace) -> None:
+    """One line for each exhibit and tier."""
+    from .report import progress
+
+    print(progress.text(_results(arguments)))
+
+
+def cmd_compare(arguments: argparse.Namespace) -> None:
+    """For every condition in both: how many answers agree, and how far scores differ."""
+    from .report import compare
+
+    print(compare.text(arguments.a, arguments.b))
+
+
+def cmd_chapter(arguments: argparse.Namespace) -> None:
+    """A default run is kept in book/chapters/, any other in results/local/chapters/."""
+    from .publish import execute, parameters
+
+    given = {name: parameters.parse_value(value) for name, value in arguments.parameter}
+    out = execute.execute(arguments.name, given, kernel=arguments.kernel, out=arguments.out)
+    print(out)
+
+
+def cmd_book(arguments: argparse.Namespace) -> None:
+    """Prints the path of the front page."""
+    from .publish import build
+
+    print(build.build_book(only=arguments.only, force=arguments.force))
+
+
+def cmd_data(arguments: argparse.Namespace) -> None:
+    """Cards say source, licence, split, counts and caveats."""
+    from . import data
+
+    if arguments.action == "list":
+        print(data.listing(arguments.data))
+    elif arguments.name is None:
+        raise ValueError(
+            "name a data set: rag-repro data card NAME; `rag-repro data list` has them"
+        )
+    else:
+        print(data.describe(arguments.name, arguments.data))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

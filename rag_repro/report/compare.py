@@ -1,0 +1,91 @@
+"""Two folders of records, condition by condition: a re-run against the book's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..evaluation import metrics
+from ..evaluation.statistics import paired_interval
+from ..study import records
+from ..study.records import RecordError
+
+
+def rows(a: Path, b: Path) -> list[dict[str, Any]]:
+    """One row a condition and metric that both folders hold.
+
+    same: share of common questions with equal hits and prediction. diff: B's
+    mean minus A's on the common questions, in the metric's unit, with lo, hi.
+    """
+    files = {side: _files(side) for side in (a, b)}
+    common = sorted(files[a].keys() & files[b].keys())
+    if not common:
+        raise RecordError(f"{a} and {b} have no condition in common; are both folders of records?")
+    return [row for path in common for row in _compare(path, files[a][path], files[b][path])]
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise RecordError(f"there is no folder {folder}")
+    found = sorted(folder.rglob("*.jsonl")) + sorted(folder.rglob("*.jsonl.gz"))
+    return {str(p.relative_to(folder)).split(".jsonl")[0]: p for p in found}
+
+
+def _compare(path: str, a: Path, b: Path) -> list[dict[str, Any]]:
+    left, right = records.read(a).by_question, records.read(b).by_question
+    ids = [name for name in left if name in right]
+    same = [_outcome(left[name]) == _outcome(right[name]) for name in ids]
+    made = []
+    for metric in metrics.METRICS:
+        held = [i for i in ids if metric in left[i]["scores"] and metric in right[i]["scores"]]
+        if not held:
+            continue
+        scale = metrics.get(metric).scale
+        ours, theirs = (
+            np.array([side[i]["scores"][metric] * scale for i in held]) for side in (left, right)
+        )
+        interval = paired_interval(
+            theirs, ours, rng=np.random.default_rng(0), clusters=[left[i]["cluster"] for i in held]
+        )
+        made.append(
+            {
+                "condition": path,
+                "n": len(held),
+                "same": float(np.mean(same)),
+                "metric": metric,
+                "a": ours.mean(),
+                "b": theirs.mean(),
+                "diff": interval.estimate,
+                "lo": interval.lo,
+                "hi": interval.hi,
+            }
+        )
+    return made
+
+
+def _outcome(line: Mapping[str, Any]) -> tuple:
+    return tuple(line["hits"]), line.get("prediction"), line.get("error")
+
+
+def text(a: Path, b: Path) -> str:
+    """The rows as text; metrics on which the two agree exactly are left out."""
+    lines = []
+    for path, held in _by_condition(rows(a, b)).items():
+        lines.append(f"{path}: {held[0]['same']:.1%} of the answers are the same")
+        for row in held:
+            if row["a"] != row["b"] or row["lo"] != 0 or row["hi"] != 0:
+                lines.append(
+                    f"  {row['metric']}: {row['a']:.2f} -> {row['b']:.2f}, difference "
+                    f"{row['diff']:+.2f} [{row['lo']:+.2f}, {row['hi']:+.2f}], n {row['n']}"
+                )
+    return "\n".join(lines)
+
+
+def _by_condition(made: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    grouped: dict[str, list[dict[str, Any]]] = {}
+    for row in made:
+        grouped.setdefault(row["condition"], []).append(row)
+    return grouped

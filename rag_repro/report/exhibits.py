@@ -1,0 +1,198 @@
+"""An exhibit as rows: the paper's value beside ours, each with its interval.
+
+`rows` is the one source of the CSV, of the pages' tables and of the figures.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..evaluation import metrics
+from ..evaluation.statistics import Interval
+from ..study.papers import Cell, Exhibit, Paper
+from ..study.scores import Results, everything, paired, resampled
+
+HEAD = ("exhibit", "tier", "dataset", "method", "metric", "paper", "ours", "lo", "hi", "n")
+TAIL = ("baseline", "diff", "diff_lo", "diff_hi", "role", "note")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One value of an exhibit, percentages in points.
+
+    keys: dataset, method and the settings that the exhibit varies. paper: as
+    printed, None where the paper has no such cell. ours: with its interval and
+    n. diff: ours minus the method's baseline on the same questions.
+    """
+
+    exhibit: str
+    tier: str
+    role: str
+    keys: Mapping[str, Any]
+    metric: str
+    paper: str | None = None
+    ours: Interval | None = None
+    baseline: str | None = None
+    diff: Interval | None = None
+    note: str = ""
+
+    def flat(self) -> dict[str, str]:
+        """The row as text, for CSV and tables; numbers as the papers print them."""
+        settings = {k: _plain(v) for k, v in self.keys.items() if k not in ("dataset", "method")}
+        ours, diff = self.ours, self.diff
+        return {
+            "exhibit": self.exhibit,
+            "tier": self.tier,
+            "dataset": str(self.keys["dataset"]),
+            "method": str(self.keys["method"]),
+            **settings,
+            "metric": self.metric,
+            "paper": self.paper or "",
+            "ours": _number(ours and ours.estimate),
+            "lo": _number(ours and ours.lo),
+            "hi": _number(ours and ours.hi),
+            "n": str(ours.n) if ours else "",
+            "baseline": self.baseline or "",
+            "diff": _number(diff and diff.estimate),
+            "diff_lo": _number(diff and diff.lo),
+            "diff_hi": _number(diff and diff.hi),
+            "role": self.role,
+            "note": self.note,
+        }
+
+
+def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = None) -> list[Row]:
+    """Every row of the exhibit, at one tier or at all.
+
+    A printed value that no record stands beside gets a row too, with the
+    reason in its note: nothing of the paper's table is passed over.
+    """
+    key = exhibit.name.split(".", 1)[1]
+    printed = {_printed_key(entry): entry for entry in paper.printed(key)}
+    made: list[Row] = []
+    beside: set[tuple] = set()
+    for cell in exhibit.cells(tier):
+        for keep_name, keep in _groups(exhibit, cell, results):
+            for metric in exhibit.metrics:
+                row = _row(exhibit, cell, metric, keep_name, keep, results)
+                # own candidates are no cell of the paper: its corpus is pooled
+                entry = None if cell.keys.get("own_candidates") else _find(printed, row)
+                if entry is not None:
+                    beside.add(_printed_key(entry))
+                    note = row.note or entry.get("note", "")
+                    row = _with(row, paper=entry["value"], note=note)
+                made.append(row)
+    if tier in (None, "public"):
+        made += [_waiting(exhibit, entry) for k, entry in printed.items() if k not in beside]
+    return made
+
+
+def _row(exhibit: Exhibit, cell: Cell, metric: str, group: str | None, keep, results) -> Row:
+    method = exhibit.methods[cell.keys["method"]]
+    keys = dict(cell.keys) if group is None else {**cell.keys, exhibit.by: group}
+    row = Row(exhibit.name, cell.tier, cell.role, keys, metric)
+    scores = results.scores(cell, metric, keep)
+    if scores is None:
+        lines = results.lines(cell)
+        return _with(row, note="not run" if lines is None else "no question has this metric")
+    row = _with(row, ours=resampled(scores, metric).interval())
+    base = _baseline(exhibit, cell, method.baseline)
+    theirs = results.scores(base, metric, keep) if base else None
+    if theirs is not None and (drawn := paired([(scores, theirs)], metric)) is not None:
+        row = _with(row, baseline=method.baseline, diff=drawn.interval())
+    return row
+
+
+def _groups(exhibit: Exhibit, cell: Cell, results: Results) -> Iterator[tuple[str | None, Any]]:
+    """(None, all) or one group for each value of the field that splits the exhibit."""
+    if exhibit.by is None:
+        yield None, everything
+        return
+    values = sorted({str(line[exhibit.by]) for line in results.lines(cell) or ()})
+    for value in values:
+        yield value, lambda line, value=value: str(line[exhibit.by]) == value
+
+
+def _baseline(exhibit: Exhibit, cell: Cell, name: str | None) -> Cell | None:
+    """The same cell of the row's baseline method, at the same tier."""
+    if name is None:
+        return None
+    wanted = {**cell.keys, "method": name}
+    return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) == wanted), None)
+
+
+def _with(row: Row, **changes: Any) -> Row:
+    import dataclasses
+
+    return dataclasses.replace(row, **changes)
+
+
+# ------------------------------------------------------------- printed values
+
+
+def _printed_key(entry: Mapping[str, str]) -> tuple:
+    return tuple(sorted((k, v) for k, v in entry.items() if k not in ("value", "note")))
+
+
+def _find(printed: Mapping[tuple, Mapping[str, str]], row: Row) -> Mapping[str, str] | None:
+    """The printed value whose every key agrees with the row's."""
+    have = {k: _plain(v) for k, v in row.keys.items()} | {"metric": row.metric}
+    for key, entry in printed.items():
+        if all(have.get(name) == value for name, value in key):
+            return entry
+    return None
+
+
+def _waiting(exhibit: Exhibit, entry: Mapping[str, str]) -> Row:
+    method = exhibit.methods.get(entry["method"]) if "method" in entry else None
+    keys = {k: v for k, v in entry.items() if k not in ("value", "note", "metric") and v}
+    keys = {"dataset": keys.pop("dataset", ""), "method": keys.pop("method", ""), **keys}
+    why = (method.waits if method else None) or "not run"
+    note = "; ".join(part for part in (why, entry.get("note", "")) if part)
+    return Row(exhibit.name, "public", "primary", keys, entry["metric"], entry["value"], note=note)
+
+
+# ------------------------------------------------------------------ text forms
+
+
+def columns(made: list[Row]) -> list[str]:
+    """The columns of these rows: fixed ones, and between them what the exhibit varies."""
+    varied = dict.fromkeys(k for row in made for k in row.keys if k not in ("dataset", "method"))
+    head = list(HEAD)
+    return [*head[:4], *varied, *head[4:], *TAIL]
+
+
+def to_csv(made: list[Row]) -> str:
+    """One line a row, every column of `columns`."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns(made), restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(row.flat() for row in made)
+    return out.getvalue()
+
+
+def lines_of(made: list[Row]) -> dict[tuple, list[Row]]:
+    """Rows by all that is not the metric: one printed line each."""
+    lines: dict[tuple, list[Row]] = defaultdict(list)
+    for row in made:
+        lines[(row.tier, row.role, *((k, str(v)) for k, v in row.keys.items()))].append(row)
+    return dict(lines)
+
+
+def unit(metric: str) -> str:
+    """What a metric's numbers are in: "%" or the name of what is counted."""
+    known = metrics.get(metric)
+    return "%" if known.unit == "percent" else known.unit
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

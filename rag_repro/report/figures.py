@@ -1,0 +1,193 @@
+"""The figures of the book, drawn from an exhibit's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from .exhibits import Row
+from .picture import Picture
+from .tables import DATASETS
+
+WIDTH = 9.0
+
+
+def _plots():
+    """pyplot and the palette, styled once here: colour-blind safe, light grid."""
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+
+    sns.set_theme(context="notebook", style="whitegrid", palette="colorblind", font_scale=0.8)
+    return plt, sns.color_palette("colorblind")
+
+
+def label(dataset: str) -> str:
+    return DATASETS.get(dataset, dataset)
+
+
+def against_k(
+    rows: Sequence[Row],
+    *,
+    metrics: Mapping[str, str],
+    methods: Mapping[str, str],
+    along: str = "k",
+    ylabel: str,
+    caption: str = "",
+) -> Picture:
+    """One panel a data set: each metric (line style) of each method (colour) along a setting.
+
+    metrics, methods: name -> words for the legend. Bars are 95 % intervals.
+    """
+    plt, colours = _plots()
+    datasets = list(dict.fromkeys(row.keys["dataset"] for row in rows))
+    figure, axes = plt.subplots(
+        1, len(datasets), figsize=(WIDTH, 3.4), sharey=True, squeeze=False, layout="constrained"
+    )
+    styles = ("-", "--", ":")
+    for axis, dataset in zip(axes[0], datasets, strict=True):
+        for colour, method in zip(colours, methods, strict=False):
+            for style, metric in zip(styles, metrics, strict=False):
+                _line(axis, rows, dataset, method, metric, along, colour, style)
+        axis.set_title(label(dataset))
+        axis.set_xlabel(along)
+        axis.set_ylim(0, 100)
+        axis.set_xticks(sorted({r.keys[along] for r in rows}))
+    axes[0][0].set_ylabel(ylabel)
+    _legend(figure, colours, styles, methods, metrics)
+    alt = _spoken(rows, metrics, methods, along)
+    return Picture(figure, alt, caption)
+
+
+def _line(axis, rows, dataset, method, metric, along, colour, style) -> None:
+    held = sorted(
+        (
+            row
+            for row in rows
+            if row.ours is not None
+            and (row.keys["dataset"], row.keys["method"], row.metric) == (dataset, method, metric)
+        ),
+        key=lambda row: row.keys[along],
+    )
+    x = [row.keys[along] for row in held]
+    y = [row.ours.estimate for row in held]
+    spread = [
+        [row.ours.estimate - row.ours.lo for row in held],
+        [row.ours.hi - row.ours.estimate for row in held],
+    ]
+    if held:
+        axis.errorbar(x, y, yerr=spread, color=colour, ls=style, marker="o", ms=4, capsize=2)
+
+
+def _legend(figure, colours, styles, methods, metrics) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=colour, marker="o", ms=4, label=words)
+        for colour, words in zip(colours, methods.values(), strict=False)
+    ]
+    if len(metrics) > 1:
+        handles += [
+            Line2D([], [], color="0.3", ls=style, label=words)
+            for style, words in zip(styles, metrics.values(), strict=False)
+        ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+
+
+def _spoken(rows, metrics, methods, along) -> str:
+    """The figure's numbers in words, for alt text."""
+    parts = [
+        f"{label(r.keys['dataset'])}, {methods[r.keys['method']]}, {along} {r.keys[along]}: "
+        f"{metrics[r.metric]} {r.ours.estimate:.0f}"
+        for r in rows
+        if r.ours is not None and r.keys["method"] in methods and r.metric in metrics
+    ]
+    return "Line chart. " + "; ".join(parts) + "."
+
+
+def gains(
+    rows: Sequence[Row],
+    *,
+    metric: str,
+    method: str,
+    printed: Mapping[tuple[str, str], float] | None = None,
+    delta: float | None = None,
+    caption: str = "",
+) -> Picture:
+    """A method's difference to its baseline, one line a data set and setting.
+
+    printed: the paper's own difference by (data set, k), shown as a diamond.
+    delta: smallest effect of interest, shown as a dashed line.
+    """
+    plt, colours = _plots()
+    held = [
+        r for r in rows if r.diff is not None and r.metric == metric and r.keys["method"] == method
+    ]
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.34 * len(held) + 1.2), layout="constrained")
+    names = []
+    for place, row in enumerate(held):
+        d = row.diff
+        axis.errorbar(
+            d.estimate,
+            place,
+            xerr=[[d.estimate - d.lo], [d.hi - d.estimate]],
+            color=colours[0],
+            marker="o",
+            ms=5,
+            capsize=3,
+        )
+        theirs = (printed or {}).get((row.keys["dataset"], str(row.keys["k"])))
+        if theirs is not None:
+            axis.plot(theirs, place, marker="D", ms=6, mfc="none", mec=colours[1], ls="")
+        names.append(f"{label(row.keys['dataset'])}, k = {row.keys['k']}")
+    axis.axvline(0, color="0.2", lw=1)
+    if delta is not None:
+        axis.axvline(delta, color="0.5", lw=1, ls="--")
+    axis.set_yticks(range(len(names)), names)
+    axis.invert_yaxis()
+    axis.set_xlabel("difference to the baseline, points (dot and bar: ours, 95 %; diamond: paper)")
+    alt = "Differences to the baseline. " + "; ".join(
+        f"{name}: {r.diff.estimate:+.1f}, from {r.diff.lo:+.1f} to {r.diff.hi:+.1f}"
+        for name, r in zip(names, held, strict=True)
+    )
+    return Picture(figure, alt, caption)
+
+
+def verdict_counts(tally: Mapping[str, Mapping[str, int]], caption: str = "") -> Picture:
+    """How often each verdict was given: one stacked bar for each paper and tier."""
+    from ..evaluation.verdicts import WORDS
+
+    plt, _ = _plots()
+    words = [w for w in WORDS if any(counts.get(w) for counts in tally.values())]
+    shade = dict(zip(WORDS, _shades(), strict=True))
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.5 * len(tally) + 1.3), layout="constrained")
+    for place, counts in enumerate(tally.values()):
+        left = 0
+        for word in words:
+            count = counts.get(word, 0)
+            axis.barh(place, count, left=left, color=shade[word], edgecolor="white")
+            if count:
+                axis.text(left + count / 2, place, str(count), ha="center", va="center", fontsize=8)
+            left += count
+    axis.set_yticks(range(len(tally)), list(tally))
+    axis.invert_yaxis()
+    axis.set_xlabel("claims")
+    axis.grid(visible=False)
+    from matplotlib.patches import Patch
+
+    figure.legend(
+        handles=[Patch(color=shade[w], label=w) for w in words],
+        loc="outside lower center",
+        ncols=min(4, len(words)),
+    )
+    alt = "Verdicts. " + "; ".join(
+        f"{name}: " + ", ".join(f"{n} {w}" for w, n in counts.items())
+        for name, counts in tally.items()
+    )
+    return Picture(figure, alt, caption)
+
+
+def _shades() -> list:
+    """One colour a verdict, in the order of `verdicts.WORDS`; safe without red and green."""
+    import seaborn as sns
+
+    c = sns.color_palette("colorblind")
+    return [c[0], c[9], c[1], c[8], (0.85, 0.85, 0.85), (0.7, 0.7, 0.7), c[2], c[3]]

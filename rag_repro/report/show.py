@@ -1,0 +1,60 @@
+"""One question's recorded answers, joined with the local data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..study import papers
+from ..study.papers import StudyError
+from ..study.scores import Results
+from ..study.services import Workshop
+
+
+def question(
+    exhibit_name: str,
+    question_id: str,
+    results: Path,
+    *,
+    data_dir: Path | None = None,
+    tier: str | None = None,
+) -> str:
+    """The question with its gold passages, then what each method of the exhibit did with it.
+
+    Raises StudyError where no record of the exhibit holds the question, and
+    the data's own error where its data set is not at hand.
+    """
+    _, exhibit = papers.exhibit(exhibit_name)
+    records = Results(results)
+    held = [
+        (cell, line)
+        for cell in exhibit.cells(tier)
+        for line in records.lines(cell) or ()
+        if line["id"] == question_id
+    ]
+    if not held:
+        raise StudyError(f"no record of {exhibit_name} holds the question {question_id!r}")
+    workshop = Workshop(data_dir=data_dir)
+    dataset = workshop.dataset(held[0][0].condition.dataset, None)
+    asked, passages = dataset.by_id[question_id], dataset.corpus.by_id
+    gold = set(asked.gold_ids)
+    lines = [
+        f"{asked.id} ({dataset.name}, {asked.kind})",
+        f"  question  {asked.text}",
+        f"  answers   {' | '.join(asked.answers)}",
+    ]
+    for g in asked.gold:
+        passage = passages[g.passage_id]
+        lines.append(f"  gold      [{g.role or '?'}] {passage.title}: {passage.text}")
+    for cell, line in held:
+        settings = ", ".join(f"{k} {v}" for k, v in cell.keys.items() if k != "dataset")
+        lines.append(f"\n{settings}")
+        for rank, name in enumerate(line["hits"], start=1):
+            mark = "gold" if name in gold else "    "
+            lines.append(f"  {rank:2d}. {mark} {passages[name].title}")
+        if "text" in line:
+            lines.append(f"  says      {line['text']!r}, taken as {line['prediction']!r}")
+        scores = ", ".join(f"{k} {v:g}" for k, v in line["scores"].items())
+        lines.append(f"  scores    {scores}")
+        if "error" in line:
+            lines.append(f"  failed    {line['error']}")
+    return "\n".join(lines)

@@ -1,0 +1,187 @@
+"""From records to verdicts: each claim's contrasts, computed and judged."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..evaluation import statistics, verdicts
+from ..evaluation.statistics import Interval, Resampled
+from ..evaluation.verdicts import Verdict
+from .papers import Cell, Claim, Contrast, Exhibit, Paper
+from .scores import Results, Scores, everything, paired
+
+
+@dataclass(frozen=True)
+class Part:
+    """One contrast's outcome at one tier."""
+
+    contrast: Contrast
+    verdict: Verdict
+
+    @property
+    def interval(self) -> Interval | None:
+        return self.verdict.interval
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim's verdict at one tier, with what led to it."""
+
+    claim: Claim
+    tier: str
+    verdict: Verdict
+    parts: tuple[Part, ...]
+
+    @property
+    def headline(self) -> Part | None:
+        """The part whose numbers stand for the claim: its first primary contrast."""
+        primary = [p for p in self.parts if p.contrast.role == "primary"]
+        return next(iter(primary), None)
+
+
+def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
+    """Every claim of the paper at one tier, in the order of its file.
+
+    Primary contrasts keep their 95 % intervals; the secondary ones of each
+    exhibit are corrected together (Holm).
+    """
+    drawn = {
+        (claim.id, i): _draw(paper, contrast, claim, tier, results)
+        for claim in paper.claims
+        for i, contrast in enumerate(claim.contrasts)
+    }
+    widened = _holm(paper, drawn)
+    return [_judge_claim(paper, claim, tier, drawn, widened) for claim in paper.claims]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A contrast's draws: the mean over its cells, and each cell's own."""
+
+    mean: Resampled
+    each: Mapping[str, Resampled]
+
+
+def _draw(
+    paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results
+) -> _Drawn | str:
+    """The contrast's draws, or why there are none."""
+    exhibit = paper.exhibits[claim.exhibit.split(".", 1)[1]]
+    pairs = list(pair_cells(exhibit, contrast, tier))
+    if not pairs:
+        return _waits(exhibit, contrast) or f"no condition for it at tier {tier}"
+    by_dataset: dict[str, list[tuple[Scores, Scores]]] = defaultdict(list)
+    each: dict[str, Resampled] = {}
+    for more, less in pairs:
+        sides = tuple(
+            results.scores(cell, wanted.get("metric", contrast.metric), _keep(contrast))
+            for cell, wanted in ((more, contrast.more), (less, contrast.less))
+        )
+        if None in sides:
+            return f"no records of {_name(more.keys)}"
+        drawn = paired([sides], contrast.metric)
+        if drawn is None:
+            return f"{_name(more.keys)}: the two sides share no question"
+        each[_name(more.keys)] = drawn
+        by_dataset[more.keys["dataset"]].append(sides)
+    means = [paired(sides, contrast.metric) for sides in by_dataset.values()]
+    if None in means:
+        return "its cells share no question"
+    return _Drawn(statistics.combine(means), each)
+
+
+def pair_cells(exhibit: Exhibit, contrast: Contrast, tier: str) -> Iterable[tuple[Cell, Cell]]:
+    """The cells that a contrast compares: alike in every key that it does not name."""
+    more_keys, less_keys = (
+        {k: v for k, v in side.items() if k != "metric"} for side in (contrast.more, contrast.less)
+    )
+    free = {*more_keys, *less_keys}
+
+    def rest(cell: Cell) -> tuple:
+        return tuple(sorted((k, v) for k, v in cell.keys.items() if k not in free))
+
+    cells = [c for c in exhibit.cells(tier) if c.matches(contrast.where)]
+    less = {rest(c): c for c in cells if c.matches(less_keys)}
+    for cell in cells:
+        if cell.matches(more_keys) and rest(cell) in less:
+            yield cell, less[rest(cell)]
+
+
+def _keep(contrast: Contrast):
+    return (lambda line: line["kind"] in contrast.kinds) if contrast.kinds else everything
+
+
+def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
+    for side in (contrast.more, contrast.less):
+        row = exhibit.methods.get(side.get("method", ""))
+        if row is not None and row.waits:
+            return row.waits
+    return None
+
+
+def _name(keys: Mapping[str, Any]) -> str:
+    return ", ".join(str(v) if k == "dataset" else f"{k} {v}" for k, v in keys.items())
+
+
+def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | str]) -> dict:
+    """Interval of every mean contrast: 95 % where primary, Holm's where secondary."""
+    groups: dict[str, dict[tuple[str, int], Resampled]] = defaultdict(dict)
+    intervals = {}
+    for claim in paper.claims:
+        for i, contrast in enumerate(claim.contrasts):
+            outcome = drawn[claim.id, i]
+            if isinstance(outcome, str):
+                continue
+            if contrast.role == "primary":
+                intervals[claim.id, i] = outcome.mean.interval()
+            else:
+                groups[claim.exhibit][claim.id, i] = outcome.mean
+    for group in groups.values():
+        intervals |= statistics.holm_intervals(group)
+    return intervals
+
+
+def _judge_claim(paper: Paper, claim: Claim, tier: str, drawn, widened) -> Judged:
+    parts = tuple(
+        Part(contrast, _judge_contrast(contrast, tier, drawn[claim.id, i], widened, (claim.id, i)))
+        for i, contrast in enumerate(claim.contrasts)
+    )
+    deciding = [p for p in parts if p.contrast.role == "primary"] or list(parts)
+    if not deciding:
+        verdict = verdicts.not_run("no contrast is defined yet: its chapter is not written")
+    elif len(deciding) == 1:
+        verdict = deciding[0].verdict
+    else:
+        labels = {p.contrast.label or f"part {i}": p for i, p in enumerate(deciding, start=1)}
+        verdict = verdicts.of_parts({name: p.verdict for name, p in labels.items()})
+    return Judged(claim, tier, verdict, parts)
+
+
+def _judge_contrast(
+    contrast: Contrast, tier: str, outcome: _Drawn | str, widened: Mapping, key: tuple
+) -> Verdict:
+    if isinstance(outcome, str):
+        return verdicts.not_run(outcome)
+    if contrast.rule == "each":
+        parts = {name: _one(contrast, d.interval(), tier) for name, d in outcome.each.items()}
+        whole = verdicts.of_parts(parts)
+        mean = _one(contrast, widened[key], tier)
+        return Verdict(whole.word, whole.reason, mean.interval, mean.delta, mean.mde)
+    return _one(contrast, widened[key], tier)
+
+
+def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
+    if contrast.margin is not None:
+        return verdicts.of_equivalence(interval, contrast.margin, tier=tier)
+    return verdicts.of_difference(interval, contrast.delta, tier=tier)
+
+
+def tally(judged: Sequence[Judged]) -> dict[str, int]:
+    """How often each verdict was given."""
+    counts: dict[str, int] = defaultdict(int)
+    for entry in judged:
+        counts[entry.verdict.word] += 1
+    return dict(counts)

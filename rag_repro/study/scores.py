@@ -1,0 +1,107 @@
+"""Scores out of records: the only way from a record to a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..evaluation import metrics, statistics
+from ..evaluation.statistics import Resampled
+from . import records
+from .papers import Cell
+
+Keep = Callable[[Mapping[str, Any]], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """One metric of one cell: question ids, their clusters, values in the metric's unit."""
+
+    ids: tuple[str, ...]
+    clusters: tuple[str, ...]
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def everything(line: Mapping[str, Any]) -> bool:
+    return True
+
+
+class Results:
+    """The records under one folder, each file read once."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._lines: dict[str, tuple[Mapping[str, Any], ...] | None] = {}
+
+    def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
+        """The cell's recorded answers, at most its n; None where nobody has run it."""
+        path = cell.condition.path
+        if path not in self._lines:
+            record = records.load(self.folder, cell.condition)
+            self._lines[path] = None if record is None else record.lines
+        lines = self._lines[path]
+        return None if lines is None else lines[: cell.n]
+
+    def scores(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
+        """The metric of each recorded question that has it; None where there is none.
+
+        Percentages are in points (0 to 100), all else in its own unit.
+        """
+        lines = self.lines(cell)
+        scale = metrics.get(metric).scale
+        kept = [x for x in lines or () if metric in x["scores"] and keep(x)]
+        if not kept:
+            return None
+        return Scores(
+            tuple(x["id"] for x in kept),
+            tuple(x["cluster"] for x in kept),
+            np.array([x["scores"][metric] * scale for x in kept]),
+        )
+
+
+def resampled(scores: Scores, metric: str) -> Resampled:
+    """Bootstrap of the mean, by cluster; the same draws for the same record."""
+    return statistics.resample(
+        scores.values, rng=_rng(), clusters=scores.clusters, span=span(metric)
+    )
+
+
+def paired(pairs: Sequence[tuple[Scores, Scores]], metric: str) -> Resampled | None:
+    """Bootstrap of the mean difference over one data set.
+
+    pairs: (more, less) of settings that share their questions (k = 3, 4, 6):
+    their differences are averaged a question first. Only questions that every
+    side has count; None where there is none.
+    """
+    common = set.intersection(*(set(side.ids) for pair in pairs for side in pair))
+    if not common:
+        return None
+    ids = [name for name in pairs[0][0].ids if name in common]
+    cluster = dict(zip(pairs[0][0].ids, pairs[0][0].clusters, strict=True))
+
+    def column(side: Scores) -> np.ndarray:
+        value = dict(zip(side.ids, side.values, strict=True))
+        return np.array([value[name] for name in ids])
+
+    differences = np.mean([column(more) - column(less) for more, less in pairs], axis=0)
+    return statistics.resample(
+        differences, rng=_rng(), clusters=[cluster[name] for name in ids], span=span(metric)
+    )
+
+
+def span(metric: str) -> float | None:
+    """The largest difference between two scores, in points; None where unbounded."""
+    known = metrics.get(metric)
+    return None if known.span is None else known.span * known.scale
+
+
+def _rng() -> np.random.Generator:
+    # A fixed seed: the same records give the same interval, wherever they are read.
+    return np.random.default_rng(20240607)

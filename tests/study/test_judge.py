@@ -1,0 +1,198 @@
+"""Verdicts from records made to reach each of them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from rag_repro.study import records
+from rag_repro.study.judge import judge, pair_cells
+from rag_repro.study.papers import StudyError
+from rag_repro.study.scores import Results
+
+from .mini import coin, fill, paper
+
+GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
+
+
+def verdict(tmp_path, contrasts, recall, tier="public", **options):
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    made = paper(folder, contrasts)
+    fill(folder / "records", made, recall, tier=tier, **options)
+    [judged] = judge(made, tier, Results(folder / "records"))
+    return judged
+
+
+def shares(**by_method):
+    return lambda method, dataset, k, rng: coin(by_method[method], 100, rng)
+
+
+def test_a_clear_gain_is_reproduced_with_its_mean(tmp_path):
+    judged = verdict(tmp_path, GAIN, shares(sm=0.5, qdc=0.7))
+    assert judged.verdict.word == "reproduced"
+    # 50 and 70 of 100 questions in each of two data sets; the interval is of their mean.
+    assert judged.headline.interval.estimate == pytest.approx(20)
+    assert judged.headline.interval.n == 200
+
+
+def test_the_other_way_round_is_not_reproduced(tmp_path):
+    assert verdict(tmp_path, GAIN, shares(sm=0.7, qdc=0.5)).verdict.word == "not reproduced"
+
+
+def test_a_certain_but_small_gain_is_direction_only(tmp_path):
+    def recall(method, dataset, k, rng):
+        return 0.5 + (0.01 if method == "qdc" else 0.0) * rng.uniform(0.8, 1.2, 100)
+
+    assert verdict(tmp_path, GAIN, recall).verdict.word == "direction only"
+
+
+def test_noise_around_zero_is_inconclusive_and_says_what_could_be_seen(tmp_path):
+    judged = verdict(
+        tmp_path,
+        GAIN,
+        lambda m, d, k, rng: (
+            rng.permutation(coin(0.5, 100, rng)) if m == "qdc" else coin(0.5, 100, rng)
+        ),
+    )
+    assert judged.verdict.word == "inconclusive"
+    assert judged.verdict.mde > 2.0
+
+
+def test_the_testbed_speaks_of_mechanisms(tmp_path):
+    judged = verdict(tmp_path, GAIN, shares(sm=0.5, qdc=0.7), tier="testbed")
+    assert judged.verdict.word == "mechanism holds"
+    judged = verdict(tmp_path, GAIN, shares(sm=0.7, qdc=0.5), tier="testbed")
+    assert judged.verdict.word == "mechanism fails"
+
+
+def test_without_records_nothing_is_said(tmp_path):
+    made = paper(tmp_path, GAIN)
+    [judged] = judge(made, "public", Results(tmp_path / "records"))
+    assert (judged.verdict.word, judged.headline.interval) == ("not run", None)
+    assert "no records of hotpotqa, method qdc, k 3" in judged.verdict.reason
+
+
+def test_a_row_that_waits_gives_its_reason(tmp_path):
+    contrast = "- {metric: recall, more: {method: cfs}, less: {method: qdc}, delta: 2.0}"
+    judged = verdict(tmp_path, contrast, shares(sm=0.5, qdc=0.7))
+    assert judged.verdict.reason == "needs a classifier"
+
+
+def test_a_claim_without_contrast_is_not_run(tmp_path):
+    assert verdict(tmp_path, "", shares(sm=0.5, qdc=0.7)).verdict.word == "not run"
+
+
+def test_each_fails_where_one_cell_fails(tmp_path):
+    each = GAIN.replace("delta: 2.0", "delta: 2.0, rule: each")
+
+    def recall(method, dataset, k, rng):
+        worse = (dataset, k) == ("musique", 4)
+        return coin({"sm": 0.5, "qdc": 0.3 if worse else 0.8}[method], 100, rng)
+
+    judged = verdict(tmp_path, each, recall)
+    assert judged.verdict.word == "not reproduced"
+    assert "musique, method qdc, k 4" in judged.verdict.reason
+    assert verdict(tmp_path, GAIN, recall).verdict.word == "reproduced"  # the mean hides it
+
+
+def test_a_margin_claims_no_difference(tmp_path):
+    same = "- {metric: recall, more: {method: qdc}, less: {method: sm}, margin: 6.0}"
+
+    def near(method, dataset, k, rng):
+        return 0.5 + 0.02 * rng.standard_normal(100).clip(-2, 2)
+
+    assert verdict(tmp_path, same, near).verdict.word == "reproduced"
+    assert verdict(tmp_path, same, shares(sm=0.5, qdc=0.9)).verdict.word == "not reproduced"
+
+
+def test_kinds_limit_the_questions(tmp_path):
+    only = GAIN.replace("delta: 2.0", "delta: 2.0, kinds: [comparison]")
+
+    def recall(method, dataset, k, rng):
+        # every second question is a comparison: qdc gains there and loses elsewhere
+        return [0.0 if (i % 2 == 0) == (method == "qdc") else 1.0 for i in range(100)]
+
+    judged = verdict(tmp_path, only, recall, kinds=("bridge", "comparison"))
+    assert judged.headline.interval.estimate == pytest.approx(100)
+    assert judged.headline.interval.n == 100
+
+
+def test_sides_may_read_different_metrics(tmp_path):
+    contrast = (
+        "- {metric: recall, more: {method: sm, metric: passages}, "
+        "less: {method: sm, metric: recall}, where: {k: 3}, delta: 1.0}"
+    )
+    made = paper(tmp_path, contrast)
+    fill(tmp_path / "records", made, lambda *a: 0.01)
+    [judged] = judge(made, "public", Results(tmp_path / "records"))
+    assert judged.headline.interval.estimate == pytest.approx(2.0)  # 3 passages, 1 point
+
+
+def test_secondary_contrasts_are_widened_together(tmp_path):
+    one = GAIN.replace("delta: 2.0", "delta: 2.0, role: secondary")
+    few = verdict(tmp_path, one, shares(sm=0.5, qdc=0.6))
+    back = "- {metric: recall, more: {method: sm}, less: {method: qdc}, delta: 2, role: secondary}"
+    many = verdict(tmp_path, "\n".join([one, back]), shares(sm=0.5, qdc=0.6))
+    assert many.parts[0].interval.width > few.parts[0].interval.width
+    assert few.headline is None
+
+
+def test_only_common_questions_count(tmp_path):
+    made = paper(tmp_path, GAIN)
+    root = tmp_path / "records"
+    fill(root, made, shares(sm=0.5, qdc=0.7))
+    cell = next(c for c in made.exhibits["table1"].cells("public") if c.keys["method"] == "qdc")
+    path = records.find(root, cell.condition)
+    record = records.load(root, cell.condition)
+    path.unlink()
+    with records.open_record(root, cell.condition, {}) as writer:
+        for line in record.lines[:40]:
+            writer.append(line)
+    [judged] = judge(made, "public", Results(root))
+    assert judged.headline.interval.n == 140  # 40 of hotpotqa, 100 of musique
+
+
+def test_pairs_are_alike_in_all_that_is_not_compared(tmp_path):
+    made = paper(tmp_path, GAIN)
+    [claim] = made.claims
+    pairs = list(pair_cells(made.exhibits["table1"], claim.contrasts[0], "public"))
+    assert len(pairs) == 4
+    for more, less in pairs:
+        assert (more.keys["method"], less.keys["method"]) == ("qdc", "sm")
+        assert {k: more.keys[k] for k in ("dataset", "k")} == {
+            k: less.keys[k] for k in ("dataset", "k")
+        }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("- {metric: recall, more: {}, less: {}}", "either a delta or a margin"),
+        ("- {metric: recall, more: {}, less: {}, delta: 1, margin: 1}", "either a delta"),
+        ("- {metric: recall, more: {}, less: {}, delta: 1, rule: all}", "rule 'all'"),
+        ("- {metric: recall, mor: {}, less: {}, delta: 1}", "'mor', did you mean 'more'"),
+        ("- {metric: recall, less: {}, delta: 1}", "'more' is missing"),
+    ],
+)
+def test_wrong_contrasts_are_refused_with_their_place(tmp_path, wrong, message):
+    with pytest.raises(StudyError, match=rf"mini/claims.yaml, claim mini.c01: .*{message}"):
+        paper(tmp_path, wrong)
+
+
+def test_flipping_scores_changes_number_and_verdict(tmp_path):
+    """30 % of the scores turned round: what was reproduced no longer is."""
+    before = verdict(tmp_path, GAIN, shares(sm=0.5, qdc=0.62))
+
+    def flipped(method, dataset, k, rng):
+        values = coin({"sm": 0.5, "qdc": 0.62}[method], 100, rng)
+        if method == "qdc":
+            hits = [i for i, v in enumerate(values) if v == 1][:30]
+            values[hits] = 0
+        return values
+
+    after = verdict(tmp_path, GAIN, flipped)
+    assert before.verdict.word == "reproduced"
+    assert after.verdict.word == "not reproduced"
+    assert after.headline.interval.estimate == pytest.approx(12 - 30)
