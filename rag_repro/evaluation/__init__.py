@@ -1,0 +1,1 @@
+"""Evaluation: `metrics` (what an answer is worth), `statistics` (how sure), `verdicts`."""

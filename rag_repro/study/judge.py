@@ -73,12 +73,13 @@ def _draw(
     pairs = list(pair_cells(exhibit, contrast, tier))
     if not pairs:
         return _waits(exhibit, contrast) or f"no condition for it at tier {tier}"
-    by_dataset: dict[str, list[tuple[Scores, Scores]]] = defaultdict(list)
+    by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
     for more, less in pairs:
         sides = tuple(
             results.scores(cell, wanted.get("metric", contrast.metric), _keep(contrast))
             for cell, wanted in ((more, contrast.more), (less, contrast.less))
+            if cell is not None
         )
         if None in sides:
             return f"no records of {_name(more.keys)}"
@@ -93,10 +94,16 @@ def _draw(
     return _Drawn(statistics.combine(means), each)
 
 
-def pair_cells(exhibit: Exhibit, contrast: Contrast, tier: str) -> Iterable[tuple[Cell, Cell]]:
-    """The cells that a contrast compares: alike in every key that it does not name."""
+def pair_cells(
+    exhibit: Exhibit, contrast: Contrast, tier: str
+) -> Iterable[tuple[Cell, Cell | None]]:
+    """The cells that a contrast compares: alike in every key that it does not name.
+
+    (cell, None) where the contrast is about a level.
+    """
     more_keys, less_keys = (
-        {k: v for k, v in side.items() if k != "metric"} for side in (contrast.more, contrast.less)
+        {k: v for k, v in (side or {}).items() if k != "metric"}
+        for side in (contrast.more, contrast.less)
     )
     free = {*more_keys, *less_keys}
 
@@ -104,6 +111,9 @@ def pair_cells(exhibit: Exhibit, contrast: Contrast, tier: str) -> Iterable[tupl
         return tuple(sorted((k, v) for k, v in cell.keys.items() if k not in free))
 
     cells = [c for c in exhibit.cells(tier) if c.matches(contrast.where)]
+    if contrast.less is None:
+        yield from ((c, None) for c in cells if c.matches(more_keys))
+        return
     less = {rest(c): c for c in cells if c.matches(less_keys)}
     for cell in cells:
         if cell.matches(more_keys) and rest(cell) in less:
@@ -115,7 +125,7 @@ def _keep(contrast: Contrast):
 
 
 def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
-    for side in (contrast.more, contrast.less):
+    for side in (contrast.more, contrast.less or {}):
         row = exhibit.methods.get(side.get("method", ""))
         if row is not None and row.waits:
             return row.waits
@@ -174,6 +184,10 @@ def _judge_contrast(
 
 
 def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
+    if contrast.target is not None:
+        return verdicts.of_level(interval, contrast.target, contrast.margin, tier=tier)
+    if contrast.no_loss:
+        return verdicts.of_no_loss(interval, contrast.margin, tier=tier)
     if contrast.margin is not None:
         return verdicts.of_equivalence(interval, contrast.margin, tier=tier)
     return verdicts.of_difference(interval, contrast.delta, tier=tier)

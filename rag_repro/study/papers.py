@@ -139,17 +139,21 @@ class Contrast:
     """A difference between cells that decides a claim, or a part of it.
 
     more, less: keys that pick the two cells to be paired ("metric" among them
-    where the two sides read different metrics). where: keys that both share.
-    kinds: only questions of these kinds. rule: "mean" over the paired cells or
-    "each" of them. delta: smallest effect of interest, in the metric's unit.
-    margin: instead of delta, for a claim of no difference.
+    where the two sides read different metrics); without `less` it is about the
+    level of `more` alone. where: keys that both share. kinds: only questions of
+    these kinds. rule: "mean" over the paired cells or "each" of them. delta:
+    smallest effect of interest, in the metric's unit. margin: instead of delta,
+    for a claim of no difference, or of the value `target` give or take it; with
+    `no_loss` only a difference below -margin speaks against the claim.
     """
 
     metric: str
     more: Mapping[str, Any]
-    less: Mapping[str, Any]
+    less: Mapping[str, Any] | None = None
     delta: float | None = None
     margin: float | None = None
+    target: float | None = None
+    no_loss: bool = False
     where: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     rule: str = "mean"
@@ -159,6 +163,10 @@ class Contrast:
     def __post_init__(self):
         if (self.delta is None) == (self.margin is None):
             raise StudyError("a contrast has either a delta or a margin")
+        if (self.target is None) and (self.less is None):
+            raise StudyError("a contrast has a side `less`, or a target for its level")
+        if (self.target is not None or self.no_loss) and self.margin is None:
+            raise StudyError("a target, and no_loss, needs a margin")
         if self.rule not in ("mean", "each"):
             raise StudyError(f"rule {self.rule!r}: it is 'mean' or 'each'")
         if self.role not in ROLES:

@@ -73,12 +73,12 @@ def resampled(scores: Scores, metric: str) -> Resampled:
     )
 
 
-def paired(pairs: Sequence[tuple[Scores, Scores]], metric: str) -> Resampled | None:
+def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None:
     """Bootstrap of the mean difference over one data set.
 
-    pairs: (more, less) of settings that share their questions (k = 3, 4, 6):
-    their differences are averaged a question first. Only questions that every
-    side has count; None where there is none.
+    pairs: (more, less), or (level,) alone, of settings that share their
+    questions (k = 3, 4, 6): they are averaged a question first. Only questions
+    that every side has count; None where there is none.
     """
     common = set.intersection(*(set(side.ids) for pair in pairs for side in pair))
     if not common:
@@ -90,7 +90,7 @@ def paired(pairs: Sequence[tuple[Scores, Scores]], metric: str) -> Resampled | N
         value = dict(zip(side.ids, side.values, strict=True))
         return np.array([value[name] for name in ids])
 
-    differences = np.mean([column(more) - column(less) for more, less in pairs], axis=0)
+    differences = np.mean([column(a) - sum(map(column, b)) for a, *b in pairs], axis=0)
     return statistics.resample(
         differences, rng=_rng(), clusters=[cluster[name] for name in ids], span=span(metric)
     )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from .. import data
+from ..cache import CachedEncoder, CachedReader, Store
 from ..data.dataset import Corpus, Dataset
+from ..lm.hub import cache_folder
 from ..words import nearest
 from .conditions import Condition
 
@@ -64,9 +69,14 @@ class Workshop:
     def _build(self, kind: str, settings: dict[str, Any], corpus: Corpus) -> Any:
         from .. import retrieval
 
-        if "encoder" in settings:
-            settings["encoder"] = self.encoder(settings["encoder"])
-        return retrieval.build(kind, corpus, **settings)
+        if "encoder" not in settings:
+            return retrieval.build(kind, corpus, **settings)
+        # Encoding a corpus takes long, so its index is kept on disk.
+        encoder = self.encoder(settings.pop("encoder"))
+        key = [kind, settings, encoder.fingerprint, corpus.sha256, metadata.version("faiss-cpu")]
+        name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
+        folder = cache_folder() / "indexes" / f"{corpus.name}-{kind}-{name}"
+        return retrieval.Dense.at(folder, corpus, encoder=encoder, **settings)
 
     def encoder(self, name: str) -> Any:
         """A sentence encoder by the name that `lm.hub` knows."""
@@ -74,7 +84,9 @@ class Workshop:
 
         return self._once(
             ("encoder", name),
-            lambda: encoder.SentenceEncoder(hub.resolve(name), device=self.device),
+            lambda: CachedEncoder(
+                encoder.SentenceEncoder(hub.resolve(name), device=self.device), self.store
+            ),
         )
 
     def reader(self, name: str) -> Any:
@@ -83,13 +95,21 @@ class Workshop:
 
         return self._once(
             ("reader", name),
-            lambda: local.LocalReader(
-                hub.resolve(name),
-                device=self.device,
-                dtype=self.dtype,
-                batch_size=self.batch_size,
+            lambda: CachedReader(
+                local.LocalReader(
+                    hub.resolve(name),
+                    device=self.device,
+                    dtype=self.dtype,
+                    batch_size=self.batch_size,
+                ),
+                self.store,
             ),
         )
+
+    @property
+    def store(self) -> Store:
+        """The call cache, beside the weights."""
+        return self._once(("store",), lambda: Store(cache_folder() / "calls.sqlite"))
 
     def services(self, condition: Condition) -> dict[str, Any]:
         """What the engine needs to answer the condition's questions."""

@@ -107,6 +107,19 @@ def test_a_margin_claims_no_difference(tmp_path):
     assert verdict(tmp_path, same, shares(sm=0.5, qdc=0.9)).verdict.word == "not reproduced"
 
 
+def test_a_level_is_judged_around_its_target(tmp_path):
+    level = "- {metric: recall, more: {method: sm}, target: 50.0, margin: 8.0}"
+
+    def near(method, dataset, k, rng):
+        return (0.5 + 0.02 * rng.standard_normal(100)).clip(0, 1)
+
+    judged = verdict(tmp_path, level, near)
+    assert judged.verdict.word == "reproduced"
+    assert judged.headline.interval.estimate == pytest.approx(50, abs=1)
+    far = level.replace("50.0", "80.0")
+    assert verdict(tmp_path, far, near).verdict.word == "not reproduced"
+
+
 def test_kinds_limit_the_questions(tmp_path):
     only = GAIN.replace("delta: 2.0", "delta: 2.0, kinds: [comparison]")
 
@@ -171,6 +184,8 @@ def test_pairs_are_alike_in_all_that_is_not_compared(tmp_path):
     [
         ("- {metric: recall, more: {}, less: {}}", "either a delta or a margin"),
         ("- {metric: recall, more: {}, less: {}, delta: 1, margin: 1}", "either a delta"),
+        ("- {metric: recall, more: {}, delta: 1}", "a side `less`, or a target"),
+        ("- {metric: recall, more: {}, delta: 1, target: 5}", "a target needs a margin"),
         ("- {metric: recall, more: {}, less: {}, delta: 1, rule: all}", "rule 'all'"),
         ("- {metric: recall, mor: {}, less: {}, delta: 1}", "'mor', did you mean 'more'"),
         ("- {metric: recall, less: {}, delta: 1}", "'more' is missing"),

@@ -1,0 +1,165 @@
+"""Records in, `Dataset` out: the one way from any file to questions over a corpus.
+
+The corpus is the pool of the *whole* file, whatever questions are used later:
+first the passages of a corpus file, if any, with its ids; then every passage
+of every question, in file order. Passages are one where title and text are
+equal, character for character. An id made here is the title's slug and the
+first 8 hex digits of the SHA-256 of title and text, so it neither depends on
+other passages nor on which file the passage is in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ...schema import Gold, Passage, Question, Step
+from ..dataset import Corpus, Dataset
+from . import card
+from .errors import BadLine, DataError, DuplicateId, EmptyGold
+from .record import Doc, Record
+from .registry import Source
+from .roles import role
+
+log = logging.getLogger(__name__)
+
+_SLUG_LENGTH = 48
+
+
+def passage_id(title: str, text: str) -> str:
+    """Stable and readable: "jonny-craig.1f0c9a2b"."""
+    slug = re.sub(r"[\W_]+", "-", title.casefold()).strip("-")[:_SLUG_LENGTH].rstrip("-")
+    digest = hashlib.sha256(f"{title}\x1f{text}".encode()).hexdigest()[:8]
+    return f"{slug or 'untitled'}.{digest}"
+
+
+class Pool:
+    """Passages without duplicates, by (title, text), in order of arrival."""
+
+    def __init__(self):
+        self.passages: list[Passage] = []
+        self._by_content: dict[tuple[str, str], str] = {}
+        self._by_title: dict[str, list[str]] = {}
+
+    def add(self, doc: Doc) -> str:
+        """The id of the passage, which is new or was there already."""
+        key = (doc.title, doc.text)
+        if key not in self._by_content:
+            made = doc.id or passage_id(*key)
+            self._by_content[key] = made
+            self._by_title.setdefault(doc.title, []).append(made)
+            self.passages.append(Passage(made, doc.title, doc.text))
+        return self._by_content[key]
+
+    def titled(self, title: str) -> list[str]:
+        """Ids of the passages with exactly this title."""
+        return self._by_title.get(title, [])
+
+
+def build(
+    source: Source, records: Iterable[Record], path: Path, corpus: Sequence[Doc] = ()
+) -> Dataset:
+    """The data set of `records`, read from `path`, over their pool and `corpus`.
+
+    Raises a DataError with the record's place on a duplicate question id, a
+    question without answers, or an empty or missing gold passage.
+    """
+    records = list(records)
+    if not records:
+        raise DataError(path, "", "no question in it", "copy or download the file again")
+    pool = Pool()
+    for doc in corpus:
+        if doc.text.strip():
+            pool.add(doc)
+    _check(source, records, path)
+    # Gold may be known by title alone, so all passages come before all questions.
+    ids = [[pool.add(doc) if doc.text.strip() else None for doc in r.docs] for r in records]
+    questions = tuple(
+        _question(source, r, own, pool, path) for r, own in zip(records, ids, strict=True)
+    )
+    dropped = sum(i is None for own in ids for i in own)
+    if dropped:
+        log.warning("%s: %d passages without text left out", path, dropped)
+    made = Corpus(source.name, tuple(pool.passages))
+    return Dataset(source.name, questions, made, card.make(source, questions, made, dropped))
+
+
+def _check(source: Source, records: Sequence[Record], path: Path) -> None:
+    seen: dict[str, str] = {}
+    for r in records:
+        if r.id in seen:
+            raise DuplicateId(
+                path,
+                r.place,
+                f"question id {r.id!r} was {seen[r.id]} already",
+                "remove one of them",
+            )
+        seen[r.id] = r.place
+        if not r.question.strip():
+            raise BadLine(path, r.place, f"question {r.id!r} has no text", "remove it")
+        if not r.answers:
+            raise BadLine(path, r.place, f"question {r.id!r} has no answer", "remove it or add one")
+        for doc in r.docs:
+            if doc.gold and not doc.text.strip():
+                raise EmptyGold(
+                    path,
+                    r.place,
+                    f"gold passage {doc.title!r} of question {r.id!r} has no text",
+                    "put its text in, or remove the question",
+                )
+        if not source.gold_optional and not r.gold_titles and not any(d.gold for d in r.docs):
+            raise EmptyGold(
+                path,
+                r.place,
+                f"question {r.id!r} has no gold passage",
+                "mark its gold passages, or remove the question",
+            )
+
+
+def _question(
+    source: Source, r: Record, ids: Sequence[str | None], pool: Pool, path: Path
+) -> Question:
+    gold: dict[str, str] = {i: d.title for i, d in zip(ids, r.docs, strict=True) if i and d.gold}
+    absent = []
+    for title in r.gold_titles:
+        if any(known == title for known in gold.values()):
+            continue
+        found = pool.titled(title)
+        gold |= dict.fromkeys(found, title)
+        if not found:
+            absent.append(title)
+    if absent and not source.gold_optional:
+        raise EmptyGold(
+            path,
+            r.place,
+            f"gold passage {absent[0]!r} of question {r.id!r} is not in the corpus",
+            "use the corpus that belongs to the questions, or remove the question",
+        )
+    of_title = {title: i for i, title in gold.items()}
+    supported = [ids[s.doc] if s.doc is not None else of_title.get(s.title) for s in r.steps]
+    hop: dict[str, int] = {}
+    for step, i in zip(r.steps, supported, strict=True):
+        if i is not None:
+            hop[i] = min(step.hop, hop.get(i, step.hop))
+    meta = dict(r.meta)
+    if absent:
+        meta["gold_not_in_corpus"] = tuple(absent)
+    golds = (
+        Gold(i, role(title, r.question) if source.multi_hop else None, hop.get(i))
+        for i, title in gold.items()
+    )
+    return Question(
+        id=r.id,
+        text=r.question.strip(),
+        answers=r.answers,
+        kind=r.kind,
+        hops=r.hops,
+        gold=tuple(sorted(golds, key=lambda g: g.hop or len(r.steps) + 1)),
+        candidates=tuple(dict.fromkeys(i for i in ids if i)),
+        steps=tuple(Step(s.question, s.answer, i) for s, i in zip(r.steps, supported, strict=True)),
+        interpretations=r.interpretations,
+        meta=meta,
+    )

@@ -1,0 +1,42 @@
+"""What can be wrong with a data file: each error names file, place and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class DataError(ValueError):
+    """A public data set cannot be read as it stands.
+
+    `path` and `place` ("line 12", "record 3", or "" for the whole file) say
+    where; the message ends with what to do next.
+    """
+
+    def __init__(self, path: Path | str, place: str, problem: str, remedy: str):
+        self.path, self.place = Path(path), place
+        where = f"{path}, {place}" if place else str(path)
+        super().__init__(f"{where}: {problem}; {remedy}")
+
+
+class MissingFile(DataError):
+    """The file, or its folder, is not there."""
+
+
+class CorruptFile(DataError):
+    """The file cannot be decompressed or decoded."""
+
+
+class BadLine(DataError):
+    """A line is no JSON object, or a field is missing or of the wrong kind."""
+
+
+class DuplicateId(DataError):
+    """Two questions, or two passages of a corpus file, have the same id."""
+
+
+class EmptyGold(DataError):
+    """A gold passage has no text, or a question that needs one has none."""
+
+
+class UnknownName(ValueError):
+    """No such data set, format or split; the message has the nearest name."""

@@ -1,0 +1,136 @@
+"""Name -> file -> reader -> data set."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..dataset import Dataset
+from . import files
+from .build import build
+from .errors import MissingFile, UnknownName
+from .readers import (
+    ambignq,
+    dureader,
+    hotpotqa,
+    iirc,
+    musique,
+    nq,
+    popqa,
+    project,
+    strategyqa,
+    twowiki,
+)
+from .record import Doc, Record
+from .registry import Source, source
+
+PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a file is read: its questions and, where the format has one, its corpus.
+
+    beside: further files that are read with it, for the card.
+    """
+
+    read: Callable[[Path], Iterable[Record]]
+    corpus: Callable[[Path], Sequence[Doc]] = lambda path: ()
+    beside: Callable[[Path], Sequence[Path]] = lambda path: ()
+
+
+FORMATS: Mapping[str, Format] = {
+    PROJECT: Format(project.read),
+    "hotpotqa": Format(hotpotqa.read),
+    "2wikimultihopqa": Format(twowiki.read, beside=twowiki.beside),
+    "musique": Format(musique.read),
+    "nq": Format(nq.read),
+    "popqa": Format(popqa.read),
+    "ambignq": Format(ambignq.read),
+    "strategyqa": Format(strategyqa.read, strategyqa.corpus, strategyqa.beside),
+    "iirc": Format(iirc.read, beside=iirc.beside),
+    "dureader": Format(dureader.read),
+}
+
+
+def load(
+    name: str,
+    data_dir: Path | str | None = None,
+    *,
+    path: Path | str | None = None,
+    format: str | None = None,
+) -> Dataset:
+    """The public data set `name`, whole, with its card.
+
+    Looks in `data_dir` for `<name>.jsonl.gz` (the project's layout), then for
+    the official file names of the registry. `path` names the file instead, and
+    `format` what it is written in (by default the data set's official format,
+    or the project's for a file that begins like one).
+
+    Raises UnknownName for a name or format, MissingFile, and the other
+    DataErrors with file, line and remedy.
+    """
+    entry = source(name)
+    if format is not None and format not in FORMATS:
+        near = difflib.get_close_matches(format, FORMATS, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FORMATS)}"
+        raise UnknownName(f"no format {format!r}; {hint}")
+    folder = Path(data_dir) if data_dir is not None else None
+    if path is not None:
+        found, chosen = Path(path), format or _format_of(entry, Path(path))
+    else:
+        found, chosen = _find(entry, folder, format)
+    reader = FORMATS[chosen]
+    records = reader.read(found)
+    used = [found, *reader.beside(found)]
+    if chosen == PROJECT and entry.corpus:
+        pool = found.with_name(entry.corpus)
+        corpus = project.read_corpus(pool)
+        used.append(pool)
+    else:
+        corpus = reader.corpus(found)
+    if entry.first_docs:
+        records = (replace(r, docs=r.docs[: entry.first_docs]) for r in records)
+    made = build(entry, records, found, corpus)
+    card = {**made.card, "format": chosen, "files": {p.name: files.sha256(p) for p in used}}
+    return replace(made, card=card)
+
+
+def _find(entry: Source, folder: Path | None, format: str | None) -> tuple[Path, str]:
+    names = [(entry.project_file, PROJECT)] + [(o.file, o.format) for o in entry.official]
+    names = [(file, kind) for file, kind in names if format in (None, kind)]
+    wanted = " or ".join(file for file, _ in names) or f"a file in format {format!r} by its path"
+    if folder is None:
+        raise MissingFile(
+            entry.name,
+            "",
+            "no folder of real data is named",
+            f"set RAG_REPRO_DATA to the folder that holds {wanted}",
+        )
+    for file, kind in names:
+        if (folder / file).is_file():
+            return folder / file, kind
+    raise MissingFile(
+        folder,
+        "",
+        f"no file of the data set {entry.name!r}"
+        + ("" if folder.is_dir() else " (no such folder)"),
+        f"put {wanted} there, or give path= and format=",
+    )
+
+
+def _format_of(entry: Source, path: Path) -> str:
+    """The format of a file that was named without one."""
+    if not path.is_file():
+        raise MissingFile(path, "", "there is no such file", "give the path of the file")
+    by_name = {Path(o.file).name: o.format for o in entry.official}
+    if path.name in by_name:
+        return by_name[path.name]
+    if path.name == entry.project_file or not entry.official:
+        return PROJECT
+    raise UnknownName(
+        f"{path}: the file's name does not say its format; "
+        f"give format= as one of {', '.join(FORMATS)}"
+    )

@@ -1,0 +1,1 @@
+"""One reader a format: a path in, `Record`s out (and a corpus where there is one)."""

@@ -1,0 +1,37 @@
+"""Natural Questions as in Lost in the Middle (Liu et al. 2024): JSON Lines, gzipped.
+
+{question, answers, ctxs: [{title, text, isgold, hasanswer, ...}],
+nq_annotated_gold}, with 1 (oracle), 10, 20 or 30 passages. There are no ids:
+`nq-oracle-0002` is the third line, and the same question in each of the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..files import lines
+from ..record import Doc, Record, Row
+
+
+def read(path: Path) -> Iterator[Record]:
+    """Passages stay in the order of the file, which places the gold one."""
+    for number, (place, fields) in enumerate(lines(path)):
+        row = Row(path, place, fields)
+        parts = [row.inner(c, f"passage {i}") for i, c in enumerate(row.take("ctxs", list))]
+        docs = tuple(
+            Doc(p.take("title", str).strip(), p.take("text", str).strip(), p.take("isgold", bool))
+            for p in parts
+        )
+        yield Record(
+            id=f"nq-oracle-{number:04d}",
+            question=row.take("question", str),
+            answers=row.strings("answers"),
+            place=place,
+            hops=1,
+            docs=docs,
+            meta={
+                "gold_position": next((i for i, d in enumerate(docs) if d.gold), None),
+                "nq_annotated_gold": row.take("nq_annotated_gold", dict, {}),
+            },
+        )

@@ -1,0 +1,47 @@
+"""PopQA (Mallen et al. 2023): `popQA.tsv`, questions without passages.
+
+Columns id, subj, prop, obj, ..., s_wiki_title, o_wiki_title, s_pop, o_pop (page
+views a month), question, possible_answers (a JSON list in a quoted cell).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import BadLine
+from ..files import read_text
+from ..record import Record, Row
+
+_NEEDED = ("id", "question", "possible_answers", "prop", "s_pop", "o_pop")
+_KEPT = ("subj", "prop", "obj", "s_wiki_title", "o_wiki_title")
+
+
+def read(path: Path) -> Iterator[Record]:
+    """Questions with popularity of subject and object in meta, as whole numbers."""
+    table = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t")
+    missing = [c for c in _NEEDED if c not in (table.fieldnames or ())]
+    if missing:
+        raise BadLine(path, "line 1", f"no column {missing[0]!r}", "check that it is PopQA's file")
+    for cells in table:
+        row = Row(path, f"line {table.line_num}", cells)
+        try:
+            answers = json.loads(row.take("possible_answers", str))
+            views = {k: int(float(row.take(k, str))) for k in ("s_pop", "o_pop")}
+        except ValueError as error:
+            if isinstance(error, BadLine):
+                raise
+            raise row.bad(f"possible_answers, s_pop or o_pop cannot be read ({error})") from error
+        listed = Row(path, row.place, {"possible_answers": answers})
+        yield Record(
+            id=row.take("id", str),
+            question=row.take("question", str),
+            answers=listed.strings("possible_answers"),
+            place=row.place,
+            kind=row.take("prop", str),
+            hops=1,
+            meta={**{k: cells.get(k) for k in _KEPT}, **views},
+        )

@@ -1,0 +1,112 @@
+"""What every reader gives, whatever the format: one `Record` a question.
+
+`build` turns records into a `Dataset`. `Row` takes fields out of an untrusted
+JSON object and says file, place and remedy where one is missing or odd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...schema import Interpretation
+from .errors import BadLine
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """A passage as handed out; `id` only where the source names it."""
+
+    title: str
+    text: str
+    gold: bool = False
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordStep:
+    """One single-hop step; `title` or `doc` (index in docs) says where it is supported."""
+
+    question: str
+    answer: str
+    hop: int
+    doc: int | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One question of a file.
+
+    gold_titles: gold passages known by title alone; looked up in the corpus.
+    place: where in the file it stands, for error messages.
+    """
+
+    id: str
+    question: str
+    answers: tuple[str, ...]
+    place: str
+    kind: str | None = None
+    hops: int | None = None
+    docs: tuple[Doc, ...] = ()
+    gold_titles: tuple[str, ...] = ()
+    steps: tuple[RecordStep, ...] = ()
+    interpretations: tuple[Interpretation, ...] = ()
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+_KINDS = {
+    str: "a string",
+    list: "an array",
+    dict: "an object",
+    bool: "true or false",
+    int: "a whole number",
+}
+_REQUIRED = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A JSON object with its place; `take` is the only way at its fields."""
+
+    path: Path
+    place: str
+    fields: Mapping[str, Any]
+
+    def bad(self, problem: str, remedy: str = "correct or remove this question") -> BadLine:
+        return BadLine(self.path, self.place, problem, remedy)
+
+    def take(self, key: str, kind: type, default: Any = _REQUIRED) -> Any:
+        """fields[key], of the given kind; `default` where absent or null."""
+        value = self.fields.get(key)
+        if value is None:
+            if default is _REQUIRED:
+                raise self.bad(
+                    f"no field {key!r} (it has {', '.join(sorted(self.fields)) or 'none'})",
+                    "check that format and file go together",
+                )
+            return default
+        # bool is an int to Python, and never what a count is meant to be.
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.bad(f"field {key!r} is not {_KINDS[kind]}: {str(value)[:60]!r}")
+        return value
+
+    def strings(self, key: str, default: Any = _REQUIRED) -> tuple[str, ...]:
+        """A list of strings, blanks and repetitions left out, in order."""
+        values = self.take(key, list, default)
+        if not all(isinstance(v, str) for v in values):
+            raise self.bad(f"field {key!r} has something other than strings")
+        return unique(values)
+
+    def inner(self, value: Any, what: str) -> Row:
+        """A row for an object inside this one, at the same place."""
+        if not isinstance(value, Mapping):
+            raise self.bad(f"{what} is not an object: {str(value)[:60]!r}")
+        return Row(self.path, f"{self.place}, {what}", value)
+
+
+def unique(values) -> tuple[str, ...]:
+    """Without blanks and repetitions, in the order of first occurrence."""
+    return tuple(dict.fromkeys(v.strip() for v in values if v.strip()))

@@ -1,0 +1,29 @@
+"""The generated testbed: encyclopedias of invented people, works, bodies and places.
+
+from rag_repro.data import synthworld
+dataset = synthworld.build("B")                      # 4,000 passages, 1,000 questions
+world = synthworld.world("B")                        # entities, facts, passages
+for passage in synthworld.stream_passages("B", 1_000_000): ...
+"""
+
+from .building import MULTI_HOP, build
+from .dials import DEFAULT, DialError, Dials
+from .kinds import KINDS
+from .truth import truth
+from .world import Entity, Fact, World, WorldError, stream_passages, world
+
+__all__ = [
+    "DEFAULT",
+    "KINDS",
+    "MULTI_HOP",
+    "DialError",
+    "Dials",
+    "Entity",
+    "Fact",
+    "World",
+    "WorldError",
+    "build",
+    "stream_passages",
+    "truth",
+    "world",
+]

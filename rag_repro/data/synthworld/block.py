@@ -1,0 +1,92 @@
+"""One closed block of a world: its entities with all their facts, in a mixed order."""
+
+from __future__ import annotations
+
+from .dials import Dials
+from .draft import BLOCK, Maker, Thing
+from .people import add_lives, make_people
+from .places import add_place_facts, make_places
+from .works import make_works
+
+
+def make_block(world: int, seed: int, block: int, dials: Dials) -> list[Thing]:
+    """The BLOCK things of block number `block` (from 0) of world number 0..3."""
+    maker = Maker(world, seed, block, dials)
+    places = make_places(maker)
+    people = make_people(maker)
+    add_place_facts(maker, places, people)
+    add_lives(maker, people, places)
+    works = make_works(maker, people, places)
+    _share_names(maker, people, [w for kind in works.values() for w in kind])
+    kinds = ("country", "city", "company", "club", "stadium", "university", "award")
+    things = people + [t for kind in kinds for t in places[kind]]
+    things += [w for kind in works.values() for w in kind]
+    _hook(maker, things)
+    if len(things) != BLOCK:
+        raise AssertionError(f"a block has {len(things)} things, not {BLOCK}")
+    return maker.shuffled(things)
+
+
+def _share_names(maker: Maker, people: list[Thing], works: list[Thing]) -> None:
+    """Give some people and works the full name of another, and titles that differ.
+
+    Titles are as in Wikipedia: "Name (singer)", "Name (song)", "Name (1984 film)".
+    """
+    people = maker.shuffled(people)
+    for _ in range(round(len(people) * maker.dials.shared_names / 2)):
+        one = people.pop()
+        two = next(
+            (p for p in reversed(people) if _may_share(one, p)),
+            None,
+        )
+        if two is None:
+            continue
+        people.remove(two)
+        two.name = one.name
+        for person in (one, two):
+            person.title = f"{person.name} ({person.occupation})"
+    works = maker.shuffled(works)
+    for _ in range(round(len(works) * maker.dials.shared_names / 2)):
+        one = works.pop()
+        two = next(w for w in reversed(works) if w.kind != one.kind or w.year != one.year)
+        works.remove(two)
+        two.name = one.name
+        for work in (one, two):
+            year = f"{work.year} " if one.kind == two.kind else ""
+            work.title = f"{work.name} ({year}{work.kind})"
+
+
+def _may_share(one: Thing, two: Thing) -> bool:
+    """Namesakes differ in occupation and are no relatives (other surnames at birth)."""
+    return (
+        one.gender == two.gender
+        and one.occupation != two.occupation
+        and one.name.split(" ", 1)[1] != two.name.split(" ", 1)[1]
+    )
+
+
+MAX_HOOKS = 3
+_SMALL = frozenset({"A", "An", "The", "the", "of", "and", "for", "at", "to", "Beyond", "Return"})
+
+
+def _hook(maker: Maker, things: list[Thing]) -> None:
+    """Let some passages allude to things that refer to their subject, at most MAX_HOOKS."""
+    referrers: dict[int, list[Thing]] = {}
+    for thing in things:
+        for other, _, _ in thing.facts.values():
+            if other is not None:
+                referrers.setdefault(id(other), []).append(thing)
+    for thing in things:
+        for referrer in maker.shuffled(referrers.get(id(thing), ()))[:MAX_HOOKS]:
+            if maker.chance(maker.dials.hooks):
+                thing.hook += _hook_words(referrer)
+
+
+def _hook_words(referrer: Thing) -> tuple[str, ...]:
+    """Words of a name, never all of a person's or a body's, none of a one-word name."""
+    words = referrer.name.split()
+    if len(words) == 1:
+        return ()
+    if referrer.kind in ("person", "company", "club", "stadium", "university", "award"):
+        return (words[0],)
+    return tuple(w for w in words if w not in _SMALL)

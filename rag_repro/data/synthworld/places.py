@@ -1,0 +1,101 @@
+"""The places and bodies of a block: countries, cities, clubs, companies and more."""
+
+from __future__ import annotations
+
+from .draft import STEMS, Maker, Thing
+
+COMPANIES = {
+    "studio": (["Pictures", "Films", "Studios"], 8),
+    "label": (["Records", "Sound", "Discs"], 6),
+    "publisher": (["Press", "Books", "Editions"], 6),
+    "firm": (["Motors", "Mills", "Instruments", "Shipping"], 7),
+}
+CLUBS, UNIVERSITIES, AWARDS = 14, 8, 6
+CLUB_NOUNS = ["Rovers", "United", "Athletic", "Wanderers", "Town", "City"]
+GROUND_NOUNS = ["Park", "Arena", "Stadium", "Lane", "Ground"]
+SCHOOL_NOUNS = ("University", "Institute of Technology", "College", "Academy")
+PRIZE_NOUNS = ["Prize", "Medal", "Award", "Cross"]
+
+
+def _namestem(maker: Maker) -> str:
+    """A stem that people or works bear as well, or, at low density, one of its own."""
+    if not maker.chance(maker.dials.distractors):
+        return maker.fresh_stem()
+    return maker.pick(maker.surnames if maker.chance(0.5) else maker.title_stems)
+
+
+def _named(maker: Maker, kind: str, nouns) -> Thing:
+    name = maker.new_name(lambda: f"{_namestem(maker)} {maker.pick(nouns)}")
+    return Thing(kind, name)
+
+
+def make_places(maker: Maker) -> dict[str, list[Thing]]:
+    """All places and bodies, named but without facts; "company" holds all companies."""
+    places: dict[str, list[Thing]] = {}
+    for kind in ("country", "city"):
+        places[kind] = [Thing(kind, maker.stem(kind, i)) for i in range(STEMS[kind])]
+    for role, (nouns, count) in COMPANIES.items():
+        places[role] = [_named(maker, "company", nouns) for _ in range(count)]
+    places["company"] = [c for role in COMPANIES for c in places[role]]
+    places["club"] = [_named(maker, "club", CLUB_NOUNS) for _ in range(CLUBS)]
+    places["stadium"] = [_named(maker, "stadium", GROUND_NOUNS) for _ in range(CLUBS)]
+    places["university"] = [_named(maker, "university", SCHOOL_NOUNS) for _ in range(UNIVERSITIES)]
+    places["award"] = [Thing("award") for _ in range(AWARDS)]
+    return places
+
+
+def add_place_facts(maker: Maker, places: dict[str, list[Thing]], people: list[Thing]) -> None:
+    """Founders, seats, grounds, numbers. People are drawn without regard to age."""
+    of: dict[str, list[Thing]] = {}
+    for person in people:
+        of.setdefault(person.occupation, []).append(person)
+    cities = places["city"]
+    capitals = maker.shuffled(cities)[: len(places["country"])]
+    for i, (country, capital) in enumerate(zip(places["country"], capitals, strict=True)):
+        country.to("capital", capital)
+        country.number("population", maker.between(1_100_000, 48_000_000), comma=True)
+        country.to("head_of_state", maker.pick(of["politician"]))
+        country.literal("currency", maker.stem("currency", i).lower())
+    for city in cities:
+        # A capital's country is said in the country's passage: a fact has one home.
+        if city not in capitals:
+            city.to("country", maker.pick(places["country"]))
+        city.number("population", maker.between(21_000, 990_000), comma=True)
+        if maker.chance(0.65):
+            city.to("mayor", maker.pick(of["politician"]))
+    for company in places["company"]:
+        founder = maker.pick(of["entrepreneur"])
+        if maker.chance(0.85):
+            company.to("founder", founder)
+        company.to("headquarters", maker.pick(cities))
+        company.number("inception", founder.born + maker.between(23, 45))
+        if maker.chance(0.55):
+            company.to("chief_executive", maker.pick(of["entrepreneur"]))
+    for club, stadium in zip(places["club"], maker.shuffled(places["stadium"]), strict=True):
+        club.to("stadium", stadium)
+        if maker.chance(0.6):
+            club.to("location", maker.pick(cities))
+        club.number("inception", maker.between(1868, 1960))
+        club.to("coach", maker.pick(of["footballer"]))
+    for stadium in places["stadium"]:
+        stadium.number("capacity", maker.between(4_000, 89_000), comma=True)
+        if maker.chance(0.7):
+            stadium.to("location", maker.pick(cities))
+        if maker.chance(0.7):
+            stadium.to("architect", maker.pick(of["architect"]))
+        if maker.chance(0.6):
+            stadium.number("inception", maker.between(1890, 2010))
+    for university in places["university"]:
+        university.to("location", maker.pick(cities))
+        university.number("inception", maker.between(1480, 1950))
+        university.to("rector", maker.pick(of["scientist"]))
+        if maker.chance(0.5):
+            university.to("founder", maker.pick(of["politician"]))
+    for award in places["award"]:
+        honoured = maker.pick(people)
+        surname = honoured.name.split(" ", 1)[1]
+        award.name = award.title = maker.new_name(
+            lambda s=surname: f"{s} {maker.pick(PRIZE_NOUNS)}"
+        )
+        award.to("named_after", honoured)
+        award.number("inception", honoured.born + maker.between(60, 110))

@@ -1,0 +1,107 @@
+"""The tables of wordings: which relations there are, and how they are said and asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+# Relations whose object is not an entity of the world, by the kind of answer.
+LITERALS = {
+    "release_year": "year",
+    "inception": "year",
+    "genre": "word",
+    "currency": "word",
+    "birth_date": "date",
+    "death_date": "date",
+    "capacity": "number",
+    "population": "number",
+}
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How one relation is said in one set of worlds.
+
+    says: (before, after) the object, what a passage says after its subject.
+    near, far: questions with {x}, with and without the words of passages.
+    np_near, np_far: noun phrases with {x} for the object; () for literals.
+    """
+
+    says: tuple[tuple[str, str], ...]
+    near: tuple[str, ...]
+    far: tuple[str, ...]
+    np_near: tuple[str, ...] = ()
+    np_far: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A functional relation: a subject has at most one object.
+
+    answer: "entity", "year", "date", "number" or "word".
+    """
+
+    name: str
+    answer: str
+
+
+def wording_set(world: str) -> str:
+    """ "A" for world A, "held" for the worlds that test."""
+    return "A" if world == "A" else "held"
+
+
+def options(line: str) -> tuple[str, ...]:
+    """The wordings of one line of the tables."""
+    return tuple(part.strip() for part in line.split(" | "))
+
+
+def read_table(name: str) -> Mapping[str, Any]:
+    """A YAML file that lies beside this module."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return yaml.load(text, Loader=loader)
+
+
+@cache
+def _wordings() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+    return read_table("wordings.yaml")
+
+
+@cache
+def relations() -> Mapping[str, Relation]:
+    """The registry: every relation of every world by name."""
+    return {name: Relation(name, LITERALS.get(name, "entity")) for name in _wordings()}
+
+
+@cache
+def wordings(which: str) -> Mapping[str, Wording]:
+    """Relation -> wording, for the set "A" or "held"."""
+    out = {}
+    for name, sets in _wordings().items():
+        lines = sets[which]
+        says = tuple(tuple(text.split("{o}")) for text in options(lines["says"]))
+        np = options(lines["np"]) if "np" in lines else ()
+        out[name] = Wording(says, options(lines["near"]), options(lines["far"]), np[:1], np[1:])
+    return out
+
+
+@cache
+def phrases() -> Mapping[str, Any]:
+    """Leads, fillers, mentions, comparisons …: the table phrases.yaml."""
+    return read_table("phrases.yaml")
+
+
+@cache
+def held_out_pair(first: str, second: str) -> bool:
+    """Whether asking `second` of the object of `first` is kept from world A's questions.
+
+    Decided by a hash, so that it holds for every relation that is added: about
+    one pair in three is held out.
+    """
+    return hashlib.sha256(f"{first}>{second}".encode()).digest()[0] < 86

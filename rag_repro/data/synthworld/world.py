@@ -1,0 +1,264 @@
+"""A world in memory: its entities, facts and passages, and their stream for large sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import islice
+from random import Random
+
+from ...schema import Passage
+from .block import make_block
+from .dials import DEFAULT, Dials
+from .draft import BLOCK
+from .names import WORLDS
+from .passages import Writer
+from .wordings import Relation, relations
+
+SEEDS: Mapping[str, int] = {"A": 11, "B": 12, "C": 13, "D": 14}
+MIN_PASSAGES, MAX_PASSAGES = 1_000, 1_000_000
+# Every fifth block of world A is for tuning, the others for training.
+TUNE_EVERY = 5
+
+
+class WorldError(ValueError):
+    """A world, size or split that does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Something that has one passage of its own.
+
+    name: as people say it, perhaps shared; title: unique, the passage's title.
+    gender, occupation: of people, else None. popularity: views a month,
+    Zipf-like, for methods that treat head and tail differently.
+    """
+
+    id: str
+    kind: str
+    name: str
+    title: str
+    passage_id: str
+    block: int
+    popularity: int
+    gender: str | None = None
+    occupation: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Accepted answers: the name, and the title where it differs."""
+        return (self.name,) if self.name == self.title else (self.name, self.title)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What the passage `passage_id` says: `relation` of `subject` is `value`.
+
+    subject, object: entity ids; object is None for a literal. value: the text
+    as written in the passage. key: to compare by (years and numbers as they
+    are, dates as yyyymmdd), None where there is nothing to compare.
+    taught: whether a reader is to be taught it; drawn by lot inside the entity.
+    """
+
+    subject: str
+    relation: str
+    object: str | None
+    value: str
+    key: int | None
+    passage_id: str
+    taught: bool
+
+
+def _check(name: str, n_passages: int, *, whole: bool) -> None:
+    if name not in WORLDS:
+        raise WorldError(f"there is no world {name!r}; worlds are {', '.join(WORLDS)}")
+    if not MIN_PASSAGES <= n_passages <= MAX_PASSAGES:
+        raise WorldError(
+            f"world {name} cannot have {n_passages:,} passages; "
+            f"ask for {MIN_PASSAGES:,} to {MAX_PASSAGES:,}"
+        )
+    if whole and n_passages % BLOCK:
+        near = max(MIN_PASSAGES, round(n_passages / BLOCK) * BLOCK)
+        raise WorldError(
+            f"world {name} cannot have {n_passages:,} passages: a world in memory is made of "
+            f"whole blocks of {BLOCK}; ask for {near:,}"
+        )
+
+
+def stream_passages(
+    name: str, n_passages: int, *, dials: Dials = DEFAULT, seed: int | None = None
+) -> Iterator[Passage]:
+    """The first n_passages passages of a world, one after the other.
+
+    Memory is that of one block (500 entities, under 5 MB) whatever the size.
+    The same name, seed and dials give the same bytes, and a shorter stream is
+    a prefix of a longer one. Raises WorldError at once, not at the first item.
+    """
+    _check(name, n_passages, whole=False)
+    seed = SEEDS[name] if seed is None else seed
+    return islice(_all_passages(name, seed, dials), n_passages)
+
+
+def _all_passages(name: str, seed: int, dials: Dials) -> Iterator[Passage]:
+    writer = Writer(name, seed, dials)
+    for number in range(-(-MAX_PASSAGES // BLOCK)):
+        things = make_block(WORLDS.index(name), seed, number, dials)
+        yield from writer.block(number, things)
+
+
+@dataclass(frozen=True)
+class World:
+    """An encyclopedia in memory: all that its passages say, as facts.
+
+    Each entity has one passage and each fact one home: it is stated in its
+    subject's passage and nowhere else, and n_passages is a multiple of 500.
+    """
+
+    name: str
+    n_passages: int
+    dials: Dials = DEFAULT
+    seed: int = 0
+    relations: Mapping[str, Relation] = field(default_factory=relations, repr=False)
+
+    def __post_init__(self):
+        _check(self.name, self.n_passages, whole=True)
+
+    @property
+    def n_blocks(self) -> int:
+        return self.n_passages // BLOCK
+
+    def blocks(self, split: str | None = None) -> tuple[int, ...]:
+        """Numbers of the blocks of a split; blocks share no entity.
+
+        World A has "train" and "tune", the others "test"; None: all of them.
+        """
+        every = range(self.n_blocks)
+        if split is None:
+            return tuple(every)
+        if self.name == "A" and split in ("train", "tune"):
+            # At least one block of the smallest world is for tuning.
+            tune = {b for b in every if b % TUNE_EVERY == 1}
+            return tuple(b for b in every if (b in tune) == (split == "tune"))
+        if self.name != "A" and split == "test":
+            return tuple(every)
+        there = "train, tune" if self.name == "A" else "test"
+        raise WorldError(f"world {self.name} has no split {split!r}; it has: {there}")
+
+    @cached_property
+    def _content(self) -> tuple[tuple[Entity, ...], tuple[Fact, ...], tuple[Passage, ...]]:
+        entities: list[Entity] = []
+        facts: list[Fact] = []
+        passages: list[Passage] = []
+        writer = Writer(self.name, self.seed, self.dials)
+        number_of_world = WORLDS.index(self.name)
+        for number in range(self.n_blocks):
+            things = make_block(number_of_world, self.seed, number, self.dials)
+            passages += writer.block(number, things)
+            _publish(self, number, things, entities, facts)
+        return tuple(entities), tuple(facts), tuple(passages)
+
+    @property
+    def entities(self) -> tuple[Entity, ...]:
+        return self._content[0]
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        return self._content[1]
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        return self._content[2]
+
+    @cached_property
+    def entity(self) -> Mapping[str, Entity]:
+        """Entity by id."""
+        return {e.id: e for e in self.entities}
+
+    @cached_property
+    def passage(self) -> Mapping[str, Passage]:
+        """Passage by id."""
+        return {p.id: p for p in self.passages}
+
+    @cached_property
+    def facts_of(self) -> Mapping[str, Mapping[str, Fact]]:
+        """Entity id -> relation -> fact: what the entity's passage says of it."""
+        out: dict[str, dict[str, Fact]] = {e.id: {} for e in self.entities}
+        for fact in self.facts:
+            out[fact.subject][fact.relation] = fact
+        return out
+
+    @cached_property
+    def subject_of(self) -> Mapping[str, Entity]:
+        """Passage id -> the entity that it is about."""
+        return {e.passage_id: e for e in self.entities}
+
+    @cached_property
+    def by_name(self) -> Mapping[str, tuple[Entity, ...]]:
+        """Full name -> all entities that bear it."""
+        out: dict[str, list[Entity]] = {}
+        for entity in self.entities:
+            out.setdefault(entity.name, []).append(entity)
+        return {name: tuple(bearers) for name, bearers in out.items()}
+
+
+def _publish(world: World, number: int, things, entities, facts) -> None:
+    """Append a block's entities and facts, in the public types."""
+    random = Random(f"{world.seed}/{WORLDS.index(world.name)}/{number}/lots").random
+    first, share = number * BLOCK, world.dials.taught
+    ids = {id(t): f"{world.name}-e{i:06d}" for i, t in enumerate(things, first)}
+    links = dict.fromkeys(ids, 0)
+    for thing in things:
+        for other, _, _ in thing.facts.values():
+            if other is not None:
+                links[id(other)] += 1
+    for i, thing in enumerate(things, first):
+        # A Pareto draw is Zipf-like; what others refer to is known better.
+        views = int(20 * (1 + links[id(thing)]) * (1.0 - random()) ** -0.9)
+        lots = [random() for _ in thing.facts]
+        # A fixed share inside each entity (rounded by lot), the lowest lots win.
+        taught = int(share * len(lots) + random())
+        bar = sorted(lots)[taught - 1] if taught else -1.0
+        passage_id = f"{world.name}-p{i:06d}"
+        entities.append(
+            Entity(
+                ids[id(thing)],
+                thing.kind,
+                thing.name,
+                thing.title,
+                passage_id,
+                number,
+                views,
+                thing.gender,
+                thing.occupation,
+            )
+        )
+        for lot, (relation, (other, text, key)) in zip(lots, thing.facts.items(), strict=True):
+            facts.append(
+                Fact(
+                    ids[id(thing)],
+                    relation,
+                    None if other is None else ids[id(other)],
+                    text if other is None else other.title,
+                    key,
+                    passage_id,
+                    lot <= bar,
+                )
+            )
+
+
+@lru_cache(maxsize=8)
+def _world(name: str, n_passages: int, dials: Dials, seed: int) -> World:
+    return World(name, n_passages, dials, seed)
+
+
+def world(
+    name: str, n_passages: int = 4_000, *, dials: Dials = DEFAULT, seed: int | None = None
+) -> World:
+    """The world of that name and size; kept, so that asking again costs nothing.
+
+    Raises WorldError for a name other than A to D or a size outside 1,000 to
+    1,000,000 in steps of 500. For a million passages use stream_passages.
+    """
+    _check(name, n_passages, whole=True)
+    return _world(name, n_passages, dials, SEEDS[name] if seed is None else seed)

@@ -1,0 +1,102 @@
+"""Answers guessed from the question alone: the rows that a method must beat.
+
+About half of 2WikiMultihopQA can be guessed: comparison questions name their
+two candidates, yes/no questions have one likelier answer. Each function is a
+rule without a reader; what is counted is counted on questions that may be
+trained on, never on the questions scored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from ..schema import Question
+from . import normalise
+
+_AUXILIARY = frozenset(
+    re.split(
+        r"\s+",
+        "is are was were am do does did has have had can could will would should shall may might "
+        "must isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't",
+    )
+)
+_ASKS = re.compile(r"\b(?:who|whose|whom|what|which|when|where|why|how)\b", re.IGNORECASE)
+_LEADING = re.compile(r"^(?:between|out of|of|among)\s+", re.IGNORECASE)
+
+
+def _opens_with_auxiliary(clause: str) -> bool:
+    words = clause.lower().replace("’", "'").split()
+    return bool(words) and words[0] in _AUXILIARY
+
+
+def is_yes_no(text: str) -> bool:
+    """Whether a question asks for yes or no: it opens with an auxiliary verb.
+
+    An opening clause is passed over ("In 1990, was ..."), unless it asks
+    itself ("Which ..., was ..."). "Is A or B older?" asks for one of two.
+    """
+    clauses = text.strip().split(", ")
+    opens = _opens_with_auxiliary(clauses[0])
+    if not opens and len(clauses) > 1 and not _ASKS.search(clauses[0]):
+        opens = _opens_with_auxiliary(clauses[1])
+    return opens and options(text) is None
+
+
+def options(text: str) -> tuple[str, str] | None:
+    """The two candidates that a question offers, else None.
+
+    Two forms: "Which ..., A or B?" and "Was A or B born first?", where B is
+    taken to end with its last capital (what follows is the comparison).
+    """
+    question = text.strip().rstrip("?").strip()
+    parts = re.split(r"\s+or\s+(?:is\s+it\s+)?", question)
+    if len(parts) != 2:
+        return None
+    before, second = parts[0].rstrip(" ,"), parts[1].strip(" ,")
+    if _opens_with_auxiliary(before):
+        first = before.split(None, 1)[1] if " " in before else ""
+        named = re.match(r"(?:the\s+)?(?:[^\W\d_a-zß-öø-ÿ]\S*(?:\s+|$))+", second)
+        second = named.group().strip() if named else ""
+        if not first[:1].isupper() and not first.lower().startswith("the "):
+            return None
+    else:
+        # The first comma, not the last: titles have commas of their own.
+        first = before.partition(", ")[2]
+    first = _LEADING.sub("", first.strip())
+    if not first or not second or max(len(first.split()), len(second.split())) > 12:
+        return None
+    return first, second
+
+
+def pick_one(text: str, which: int = 0) -> str | None:
+    """The first (which = 0) or second candidate that a question offers."""
+    pair = options(text)
+    return None if pair is None else pair[which]
+
+
+def majority(questions: Sequence[Question]) -> str:
+    """The commonest accepted answer (of equals the first in the alphabet).
+
+    Errors: ValueError where no question is given.
+    """
+    if not questions:
+        raise ValueError("a majority needs questions: give some that may be trained on")
+    counts = Counter(normalise.answer(q.answers[0]) for q in questions if q.answers)
+    return min(counts, key=lambda a: (-counts[a], a))
+
+
+def yes_or_no(questions: Sequence[Question]) -> str:
+    """The commoner of "yes" and "no" among the given questions ("yes" if equal)."""
+    counts = Counter(normalise.answer(a) for q in questions for a in q.answers[:1])
+    return "no" if counts["no"] > counts["yes"] else "yes"
+
+
+def guess(
+    text: str, *, closed: str = "yes", which: int = 0, other: str | None = None
+) -> str | None:
+    """What the rules together say: yes/no, else one of two options, else `other`."""
+    if is_yes_no(text):
+        return closed
+    return pick_one(text, which) or other

@@ -1,0 +1,115 @@
+"""Every metric by name, and all of them for one record.
+
+The functions themselves live in `answer_metrics`, `retrieval_metrics` and
+`heuristics` and are re-exported here. A score is a pure function of the
+question, the stored prediction and the stored ids of the hits, so it can be
+computed again from records at any time.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..schema import Passage, Question
+from .answer_metrics import (
+    accuracy,
+    answer_length,
+    answer_set_recall,
+    erm4_scores,
+    exact_match,
+    first_line,
+    hit,
+    outputs,
+    overlap,
+    rouge_l,
+    token_scores,
+)
+from .heuristics import guess, is_yes_no, majority, options, pick_one, yes_or_no
+from .normalise import answer as normalise_answer
+from .registry import METRICS, Metric, Scored, accepted, readings
+
+__all__ = [
+    "METRICS",
+    "Metric",
+    "Scored",
+    "UnknownMetricError",
+    "accepted",
+    "accuracy",
+    "answer_length",
+    "answer_set_recall",
+    "erm4_scores",
+    "exact_match",
+    "first_line",
+    "get",
+    "guess",
+    "hit",
+    "is_yes_no",
+    "majority",
+    "normalise_answer",
+    "options",
+    "outputs",
+    "overlap",
+    "pick_one",
+    "readings",
+    "rouge_l",
+    "score",
+    "token_scores",
+    "yes_or_no",
+]
+
+
+class UnknownMetricError(ValueError):
+    """A metric name that is not in the registry."""
+
+
+def get(name: str) -> Metric:
+    """The metric of that name. Errors: UnknownMetricError, with the nearest name."""
+    if name in METRICS:
+        return METRICS[name]
+    near = difflib.get_close_matches(name, METRICS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(METRICS)}"
+    raise UnknownMetricError(f"no metric {name!r}{hint}")
+
+
+def score(
+    question: Question,
+    prediction: str | None,
+    hit_ids: Sequence[str],
+    *,
+    passages: Mapping[str, Passage] | None = None,
+    names: Iterable[str] | None = None,
+    answered: bool = True,
+) -> dict[str, float]:
+    """Every metric of one record that has a value, by name.
+
+    prediction: None means asked and not given in the asked form: scores 0.
+    answered: False where no reader was asked at all (a recall exhibit): metrics
+    of the prediction are absent then. passages: needed for those that look
+    into the text; absent without. names: only these.
+
+    Absent, never zero: metrics of gold passages where the question has none;
+    shares of the hits where there is no hit; the answer's occurrence in
+    passages where it is yes or no; all metrics of the prediction where the
+    question has no accepted answer.
+
+    Errors: UnknownMetricError; KeyError where a hit is not among `passages`.
+    """
+    chosen = METRICS.values() if names is None else [get(name) for name in names]
+    ids = tuple(dict.fromkeys(hit_ids))
+    missing = [] if passages is None else [i for i in ids if i not in passages]
+    if missing:
+        raise KeyError(
+            f"question {question.id!r}: hit {missing[0]!r} is not among the given passages; "
+            "score it over the corpus that it was retrieved from"
+        )
+    texts = () if passages is None else tuple(passages[i] for i in ids)
+    answers = accepted(question)
+    case = Scored(question, answers, prediction, ids, texts)
+    defined = {
+        "prediction": answered and bool(answers),
+        "hits": True,
+        "texts": passages is not None,
+    }
+    values = {m.name: m.fn(case) for m in chosen if defined[m.needs]}
+    return {name: value for name, value in values.items() if value is not None}

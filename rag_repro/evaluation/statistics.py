@@ -1,0 +1,45 @@
+"""Statistics of the house: the front door to intervals, tests and power."""
+
+from .power import (
+    Needed,
+    mde_of,
+    minimum_detectable_effect,
+    questions_needed,
+    variance_of_mean,
+)
+from .resampling import (
+    DRAWS,
+    Interval,
+    Resampled,
+    StatisticsError,
+    combine,
+    interaction_interval,
+    mean_interval,
+    paired_interval,
+    resample,
+    resample_difference,
+)
+from .significance import McNemar, holm, holm_intervals, mcnemar, sign_flip_p
+
+__all__ = [
+    "DRAWS",
+    "Interval",
+    "McNemar",
+    "Needed",
+    "Resampled",
+    "StatisticsError",
+    "combine",
+    "holm",
+    "holm_intervals",
+    "interaction_interval",
+    "mcnemar",
+    "mde_of",
+    "mean_interval",
+    "minimum_detectable_effect",
+    "paired_interval",
+    "questions_needed",
+    "resample",
+    "resample_difference",
+    "sign_flip_p",
+    "variance_of_mean",
+]

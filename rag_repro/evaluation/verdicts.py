@@ -1,0 +1,208 @@
+"""What records say of a claim: the design's table, one function a kind of claim.
+
+All of them take intervals in the claimed direction (a claim "less time" hands
+in theirs - ours, or `Interval.flipped`) and scores of one unit throughout.
+
+| claim | function | holds | fails |
+| --- | --- | --- | --- |
+| A beats B | `of_difference` | lo > 0 | lo <= 0 and hi < delta |
+| no difference | `of_equivalence` | inside the margin | wholly outside |
+| no loss | `of_no_loss` | lo > -margin | hi < -margin |
+| the level is x | `of_level` | inside x ± margin | wholly outside |
+| everywhere | `of_parts` | each part holds | any part fails |
+
+What is neither is inconclusive, and the minimum detectable effect stands
+beside it. A claim that holds is `reproduced`, one that fails `not
+reproduced`; on the testbed the words are `mechanism holds` and `mechanism
+fails`, whatever its size, since invented data reproduce no paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from .power import mde_of
+from .resampling import Interval
+
+REPRODUCED = "reproduced"
+DIRECTION_ONLY = "direction only"
+NOT_REPRODUCED = "not reproduced"
+INCONCLUSIVE = "inconclusive"
+NOT_RUN = "not run"
+READER_TOO_WEAK = "reader too weak"
+HOLDS = "mechanism holds"
+FAILS = "mechanism fails"
+
+WORDS = (
+    REPRODUCED,
+    DIRECTION_ONLY,
+    NOT_REPRODUCED,
+    INCONCLUSIVE,
+    NOT_RUN,
+    READER_TOO_WEAK,
+    HOLDS,
+    FAILS,
+)
+# Points (of 100) that gold passages must add to a reader's accuracy before its
+# answers count.
+READER_GAIN = 15.0
+
+Tier = Literal["testbed", "public", "paper"]
+_ON_TESTBED = {REPRODUCED: HOLDS, DIRECTION_ONLY: HOLDS, NOT_REPRODUCED: FAILS}
+
+
+class VerdictError(ValueError):
+    """A verdict was asked for with a margin, tier or parts that make no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A word of `WORDS` with what led to it.
+
+    delta: the smallest effect of interest, or the margin. mde: the minimum
+    detectable effect at this n. Both in the interval's unit.
+    """
+
+    word: str
+    reason: str
+    interval: Interval | None = None
+    delta: float | None = None
+    mde: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        return self.word in (REPRODUCED, DIRECTION_ONLY, HOLDS)
+
+    @property
+    def fails(self) -> bool:
+        return self.word in (NOT_REPRODUCED, FAILS)
+
+
+def _check(margin: float, name: str, tier: str) -> None:
+    if not margin > 0 or not math.isfinite(margin):
+        raise VerdictError(f"{name} is {margin!r}; it must be a positive number")
+    if tier not in ("testbed", "public", "paper"):
+        raise VerdictError(f"tier {tier!r} is none of testbed, public, paper")
+
+
+def _verdict(word, reason, interval, delta, tier, mde) -> Verdict:
+    if tier == "testbed":
+        word = _ON_TESTBED.get(word, word)
+    mde = mde_of(interval) if mde is None else mde
+    return Verdict(word, reason, interval, delta, mde)
+
+
+def of_difference(
+    interval: Interval, delta: float, *, tier: Tier = "public", mde: float | None = None
+) -> Verdict:
+    """Verdict on a paired difference in the claimed direction.
+
+    delta: smallest effect of interest (by default half the paper's effect).
+    Errors: VerdictError for a delta that is not positive.
+    """
+    _check(delta, "delta", tier)
+    if interval.lo > 0 and interval.hi >= delta:
+        word, reason = REPRODUCED, "lo > 0 and hi >= delta"
+    elif interval.lo > 0:
+        word, reason = DIRECTION_ONLY, "lo > 0, but hi < delta: smaller than the effect of interest"
+    elif interval.hi < delta:
+        word, reason = NOT_REPRODUCED, "lo <= 0 and hi < delta"
+    else:
+        word, reason = INCONCLUSIVE, "lo <= 0 and hi >= delta: both zero and delta are possible"
+    return _verdict(word, reason, interval, delta, tier, mde)
+
+
+def of_equivalence(
+    interval: Interval, margin: float, *, tier: Tier = "public", mde: float | None = None
+) -> Verdict:
+    """Verdict on "no difference": the difference lies within ± margin."""
+    _check(margin, "margin", tier)
+    if -margin < interval.lo and interval.hi < margin:
+        word, reason = REPRODUCED, "the interval lies inside the margin"
+    elif interval.lo > margin or interval.hi < -margin:
+        word, reason = NOT_REPRODUCED, "the interval lies wholly outside the margin"
+    else:
+        word, reason = INCONCLUSIVE, "the interval crosses the margin"
+    return _verdict(word, reason, interval, margin, tier, mde)
+
+
+def of_no_loss(
+    interval: Interval, margin: float, *, tier: Tier = "public", mde: float | None = None
+) -> Verdict:
+    """Verdict on "without loss": the difference is above -margin (any gain is fine)."""
+    _check(margin, "margin", tier)
+    if interval.lo > -margin:
+        word, reason = REPRODUCED, "lo > -margin"
+    elif interval.hi < -margin:
+        word, reason = NOT_REPRODUCED, "hi < -margin"
+    else:
+        word, reason = INCONCLUSIVE, "the interval crosses -margin"
+    return _verdict(word, reason, interval, margin, tier, mde)
+
+
+def of_level(
+    interval: Interval,
+    target: float,
+    margin: float,
+    *,
+    tier: Tier = "public",
+    mde: float | None = None,
+) -> Verdict:
+    """Verdict on "the value is `target`", give or take the margin."""
+    verdict = of_equivalence(interval.shifted(-target), margin, tier=tier, mde=mde)
+    reason = f"{verdict.reason} around {target:g}"
+    return Verdict(verdict.word, reason, interval, margin, verdict.mde)
+
+
+def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
+    """Verdict on "everywhere": holds when each part holds, fails when any fails.
+
+    Needs no correction to hold: all parts must. A part that was not run, or
+    whose reader is too weak, keeps the whole from holding, not from failing.
+    """
+    if not parts:
+        raise VerdictError("an everywhere-claim needs at least one part")
+
+    def named(*words: str) -> str:
+        return ", ".join(name for name, v in parts.items() if v.word in words)
+
+    words = {v.word for v in parts.values()}
+    if words & {HOLDS, FAILS} and words & {REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED}:
+        raise VerdictError("parts of the testbed and of real data have no verdict in common")
+    of_m = f"(of {len(parts)} parts)"
+    failing = words & {NOT_REPRODUCED, FAILS}
+    if failing:
+        return Verdict(failing.pop(), f"fails in {named(NOT_REPRODUCED, FAILS)} {of_m}")
+    if words in ({NOT_RUN}, {READER_TOO_WEAK}):
+        return Verdict(words.pop(), f"all {len(parts)} parts: {next(iter(parts.values())).reason}")
+    still_open = named(INCONCLUSIVE, NOT_RUN, READER_TOO_WEAK)
+    if still_open:
+        return Verdict(INCONCLUSIVE, f"no part fails, but open: {still_open} {of_m}")
+    if DIRECTION_ONLY in words:
+        return Verdict(DIRECTION_ONLY, f"each holds, below delta: {named(DIRECTION_ONLY)} {of_m}")
+    return Verdict(words.pop(), f"all {len(parts)} parts hold")
+
+
+def not_run(reason: str) -> Verdict:
+    """No records, and why."""
+    return Verdict(NOT_RUN, reason)
+
+
+def reader_gate(gain: Interval, needed: float = READER_GAIN) -> Verdict | None:
+    """`reader too weak`, or None where the reader may judge answers.
+
+    gain: accuracy with gold passages minus accuracy without, same questions, in
+    points. The estimate decides (the design's rule); its interval is shown.
+    """
+    if gain.estimate >= needed:
+        return None
+    return Verdict(
+        READER_TOO_WEAK,
+        f"gold passages add {gain.estimate:.1f} points of accuracy, {needed:g} are needed",
+        gain,
+        needed,
+        mde_of(gain),
+    )

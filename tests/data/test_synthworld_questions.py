@@ -1,0 +1,322 @@
+"""Questions: answerable, unique, with true roles; splits apart; as hard as public data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from rag_repro.data import synthworld
+from rag_repro.data.synthworld.calibration import BAND, calibration, recall_row
+from rag_repro.data.synthworld.wordings import held_out_pair
+
+PINNED_QUESTIONS = "100df57efbcf2c8d9d2c407fe27b64b7fc622c0d92948f481c2d3bf9ae7dc603"
+CHAINS = ("single_hop", "compositional", "inference", "paraphrase")
+
+
+@pytest.fixture(scope="module", params=["A", "B", "C", "D"])
+def made(request):
+    name = request.param
+    return synthworld.world(name, 2_000), synthworld.build(name, 2_000, n_questions=600)
+
+
+def the_facts(world, question):
+    """The facts that a question's meta names, read from the fact table."""
+    pairs = zip(question.meta["subjects"], question.meta["relations"], strict=True)
+    return [world.facts_of[subject][relation] for subject, relation in pairs]
+
+
+def test_all_kinds_are_there_in_their_shares(made):
+    _, dataset = made
+    counts = Counter(q.meta["maker"] for q in dataset.questions)
+    assert set(counts) == set(synthworld.KINDS)
+    assert counts["compositional2"] == pytest.approx(120, abs=2)
+    assert len(dataset.questions) == 600 == len({q.id for q in dataset.questions})
+    early = Counter(q.meta["maker"] for q in dataset.first(100).questions)
+    assert early["compositional2"] == pytest.approx(20, abs=1)
+
+
+def test_gold_steps_and_facts_agree(made):
+    world, dataset = made
+    for q in dataset.questions:
+        facts = the_facts(world, q)
+        assert q.gold_ids == tuple(f.passage_id for f in facts)
+        assert tuple(s.passage_id for s in q.steps) == q.gold_ids
+        assert q.meta["taught"] == tuple(f.taught for f in facts)
+        assert all(s.answer in f.value for s, f in zip(q.steps, facts, strict=True))
+        assert len(set(q.gold_ids)) == len(q.gold_ids)
+
+
+def test_chains_lead_to_the_answer_and_only_there(made):
+    world, dataset = made
+    for q in dataset.questions:
+        if q.kind not in CHAINS:
+            continue
+        facts = the_facts(world, q)
+        assert q.hops == len(facts)
+        for one, two in pairwise(facts):
+            assert one.object == two.subject
+            # The bridging passage names the next subject, by its unique title.
+            assert world.entity[two.subject].title in world.passage[one.passage_id].text
+        last = facts[-1]
+        assert q.answers[0] in world.passage[last.passage_id].text
+        assert q.answers[0] not in q.text
+        # Each relation has one object (tested for the world) and each root one title.
+        root = world.entity[facts[0].subject]
+        assert root.title in q.text
+        assert sum(e.title == root.title for e in world.by_name[root.name]) == 1
+        # No earlier passage gives the answer away.
+        for fact in facts[:-1]:
+            assert q.answers[0] not in world.passage[fact.passage_id].text
+
+
+def test_roles_are_true(made):
+    world, dataset = made
+    for q in dataset.questions:
+        static = [g for g in q.gold if g.role == "static"]
+        dynamic = [g for g in q.gold if g.role == "dynamic"]
+        assert len(static) + len(dynamic) == len(q.gold)
+        named = [world.subject_of[g.passage_id].name for g in static]
+        assert named
+        assert all(name in q.text for name in named)
+        assert {g.hop for g in static} == {1}
+        for g in dynamic:
+            assert world.subject_of[g.passage_id].name not in q.text
+            assert g.hop > 1
+            text = world.passage[g.passage_id].text
+            assert not any(name in text for name in named)
+            # Reachable: some gold passage of the hop before names its subject.
+            title = world.subject_of[g.passage_id].title
+            before = [p for p in q.gold if p.hop == g.hop - 1]
+            assert any(title in world.passage[p.passage_id].text for p in before)
+
+
+def test_comparisons_are_right(made):
+    world, dataset = made
+    more = (
+        "later",
+        "younger",
+        "newer",
+        "recently",
+        "shorter history",
+        "more",
+        "larger",
+        "last to pass",
+    )
+    checked = 0
+    for q in dataset.questions:
+        if q.kind not in ("comparison", "bridge_comparison"):
+            continue
+        facts = the_facts(world, q)
+        assert len(facts) == (2 if q.kind == "comparison" else 4)
+        if q.kind == "bridge_comparison":
+            assert facts[0].object == facts[2].subject
+            assert facts[1].object == facts[3].subject
+        a, b = facts[-2:]
+        roots = [world.entity[f.subject] for f in facts[:2]]
+        up = any(word in q.text.replace("Two", "") for word in more)
+        winner = roots[0] if (a.key > b.key) == up else roots[1]
+        assert q.answers == winner.names
+        assert a.key != b.key
+        checked += 1
+    assert checked > 100
+
+
+def test_yes_and_no_are_right_and_balanced(made):
+    world, dataset = made
+    questions = [q for q in dataset.questions if q.kind == "yes_no"]
+    for q in questions:
+        a, b = the_facts(world, q)
+        assert q.answers == (("yes",) if a.value == b.value else ("no",))
+    yes = sum(q.answers == ("yes",) for q in questions) / len(questions)
+    assert 0.3 < yes < 0.7
+
+
+def test_differences_are_right(made):
+    world, dataset = made
+    for q in dataset.questions:
+        if q.kind != "numeric_difference":
+            continue
+        a, b = the_facts(world, q)
+        scale = 10_000 if a.relation.endswith("_date") else 1
+        gap = abs(a.key // scale - b.key // scale)
+        assert q.answers[0] == f"{gap:,}"
+        assert str(gap) in q.answers
+        assert gap > 0
+
+
+def test_inference_uses_two_passages_for_an_unstated_relation(made):
+    _, dataset = made
+    seen = {q.meta["relations"] for q in dataset.questions if q.kind == "inference"}
+    assert len(seen) >= 3
+    for relations in seen:
+        assert len(relations) == 2
+
+
+def test_ambiguous_questions_list_every_reading(made):
+    world, dataset = made
+    questions = [q for q in dataset.questions if q.kind == "ambiguous"]
+    assert len(questions) >= 15
+    for q in questions:
+        facts = the_facts(world, q)
+        bearers = world.by_name[world.entity[facts[0].subject].name]
+        assert [f.subject for f in facts] == [e.id for e in bearers]
+        assert len(q.interpretations) == 2
+        assert not any(e.title in q.text for e in bearers)  # the bare name only
+        for reading, fact in zip(q.interpretations, facts, strict=True):
+            assert reading.answers[0] in world.passage[fact.passage_id].text
+            assert reading.question != q.text
+            assert set(reading.answers) <= set(q.answers)
+        assert not set(q.interpretations[0].answers) & set(q.interpretations[1].answers)
+
+
+def test_paraphrases_ask_the_same_in_other_words(made):
+    _, dataset = made
+    groups: dict[str, list] = {}
+    for q in dataset.questions:
+        if q.kind == "paraphrase":
+            groups.setdefault(q.meta["group"], []).append(q)
+    assert groups
+    for group in groups.values():
+        assert len(group) == 4
+        assert len({q.text for q in group}) == 4
+        assert len({q.answers for q in group}) == len({q.gold for q in group}) == 1
+        assert len({q.cluster for q in group}) == 1
+
+
+def test_bridge_free_questions_have_no_bridge(made):
+    world, dataset = made
+    for q in dataset.questions:
+        if q.kind != "bridge_free":
+            continue
+        one, two = (world.subject_of[i] for i in q.gold_ids)
+        texts = [world.passage[i].text for i in q.gold_ids]
+        assert one.name not in texts[1]
+        assert two.name not in texts[0]
+        (a, *_), (b, *_) = q.meta["parts"]
+        assert a in texts[0]
+        assert b in texts[1]
+        assert q.answers[0] == f"{a} and {b}"
+        # Needs both: neither passage has the other's answer.
+        assert a not in texts[1]
+        assert b not in texts[0]
+
+
+def test_world_a_never_asks_a_held_out_pair_and_the_others_do(made):
+    world, dataset = made
+    bridged = [q for q in dataset.questions if q.kind in (*CHAINS, "bridge_comparison")]
+    held = 0
+    for q in bridged:
+        relations = q.meta["relations"]
+        if q.kind == "bridge_comparison":
+            pairs = [(relations[0], relations[2])]
+        else:
+            pairs = list(pairwise(relations))
+        there = any(held_out_pair(a, b) for a, b in pairs)
+        assert q.meta["held_out"] == there
+        held += there
+    assert held == 0 if world.name == "A" else held > 50
+
+
+def test_clusters_are_named_by_world_and_roots(made):
+    world, dataset = made
+    for q in dataset.questions:
+        name, roots = q.cluster.split(":")
+        assert name == world.name
+        static = {world.subject_of[g.passage_id].id for g in q.gold if g.role == "static"}
+        assert set(roots.split("+")) == static
+
+
+def test_truth_of_passages():
+    world = synthworld.world("B", 2_000)
+    dataset = synthworld.build("B", 2_000, n_questions=600)
+    tally = Counter()
+    for q in dataset.questions[:40]:
+        for p in world.passages[:500]:
+            label = synthworld.truth(world, q, p.id)
+            tally[label] += 1
+            assert (label == "gold") == (p.id in q.gold_ids)
+            if label == "answer":
+                assert any(
+                    a in f"{p.title} {p.text}"
+                    for a in (*q.answers, *(x for part in q.meta.get("parts", ()) for x in part))
+                )
+    assert tally["other"] > 0.9 * tally.total()
+    assert tally["answer"] > 0
+    assert tally["topic"] > 0
+
+
+def test_train_and_tune_share_nothing():
+    train, tune = (
+        synthworld.build("A", 2_500, n_questions=300, split=split) for split in ("train", "tune")
+    )
+    assert train.corpus is not None
+    assert train.corpus.sha256 == tune.corpus.sha256
+    assert not {i for q in train.questions for i in q.gold_ids} & {
+        i for q in tune.questions for i in q.gold_ids
+    }
+    assert not {q.id for q in train.questions} & {q.id for q in tune.questions}
+    assert not {q.text for q in train.questions} & {q.text for q in tune.questions}
+    assert train.name == "world-A@2500/train"
+    assert train.corpus.name == "world-A@2500"
+
+
+def test_questions_are_the_same_each_time_and_fewer_are_a_prefix():
+    from rag_repro.data.synthworld.building import _build
+
+    first = synthworld.build("B", 1_000, n_questions=200)
+    _build.cache_clear()
+    again = synthworld.build("B", 1_000, n_questions=200)
+    assert again is not first
+    assert again.questions == first.questions
+    fewer = synthworld.build("B", 1_000, n_questions=50)
+    assert fewer.questions == first.questions[:50]
+    assert synthworld.build("B", 1_000, n_questions=50, split="test").questions == fewer.questions
+    lines = "\n".join(f"{q.id}\t{q.text}\t{q.answers[0]}" for q in first.questions)
+    assert hashlib.sha256(lines.encode()).hexdigest() == PINNED_QUESTIONS
+
+
+def test_meta_is_plain_data():
+    for q in synthworld.build("C", 1_000, n_questions=100).questions:
+        assert json.loads(json.dumps(dict(q.meta)))["world"] == "C"
+
+
+def test_a_kind_that_runs_dry_gives_fewer_and_the_card_says_so():
+    dials = synthworld.Dials(shared_names=0.0)
+    dataset = synthworld.build("B", 1_000, dials=dials, n_questions=10, kinds=["ambiguous"])
+    assert dataset.questions == ()
+    assert dataset.card["counts"] == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"kinds": ["comparisson"]}, "did you mean 'comparison'"),
+        ({"n_questions": 0}, "ask for 1 or more"),
+        ({"split": "train"}, "has no split 'train'"),
+    ],
+)
+def test_misspelt_wishes_are_refused(options, says):
+    with pytest.raises(synthworld.WorldError, match=says):
+        synthworld.build("B", 1_000, **options)
+
+
+def test_recall_row_by_hand():
+    dataset = synthworld.build("B", 1_000, n_questions=2, kinds=["compositional2"])
+    one, two = dataset.questions
+    static, dynamic = one.gold_ids
+    row = recall_row(dataset, [{static, "x"}, {"y"}], k=3)
+    assert row.recall == 0.25
+    assert row.static == 0.5
+    assert row.dynamic == 0.0
+    assert recall_row(dataset, [{static, dynamic}, set(two.gold_ids)], 3).recall == 1.0
+
+
+def test_lexical_recall_lies_where_public_data_lie():
+    for row in calibration(n_questions=200, sweep=False):
+        assert BAND[0] <= row.recall <= BAND[1]
+        assert row.static > 0.75  # named pages are found …
+        assert 0.02 < row.dynamic < 0.3  # … and those behind them seldom

@@ -1,0 +1,121 @@
+"""Hand-worked values; the expected ones for ERM4 were taken from its released script."""
+
+import pytest
+
+from rag_repro.evaluation.metrics import (
+    accuracy,
+    answer_length,
+    answer_set_recall,
+    erm4_scores,
+    exact_match,
+    first_line,
+    hit,
+    outputs,
+    rouge_l,
+    token_scores,
+)
+
+
+def test_exact_match():
+    assert exact_match("the Eiffel Tower.", ["Eiffel tower"]) == 1
+    assert exact_match("Eiffel Tower in Paris", ["Eiffel tower"]) == 0
+    assert exact_match("Paris", ["London", "Paris"]) == 1
+    assert exact_match(None, ["Paris"]) == 0
+    assert exact_match("", ["The"]) == 0
+    assert exact_match("北京。", ["北京"]) == 1
+
+
+def test_accuracy_is_containment_in_characters_or_words():
+    assert accuracy("It is Paris, France", ["paris"]) == 1
+    assert accuracy("Paris", ["Paris, France"]) == 0
+    assert accuracy("It is Paris", ["London", "Paris"]) == 1
+    assert accuracy("I know", ["no"]) == 1
+    assert accuracy("I know", ["no"], whole_words=True) == 0
+    assert accuracy("no, never", ["no"], whole_words=True) == 1
+    assert accuracy(None, ["no"]) == 0
+    assert accuracy("anything", [""]) == 0
+    assert accuracy("something", ["The"]) == 0  # an empty answer would always score
+
+
+def test_token_scores_by_hand():
+    # said: barack obama senior (3); wanted: barack obama (2); shared 2.
+    got = token_scores("Barack Obama, the senior", ["Barack Obama"])
+    assert got == pytest.approx((2 / 3, 1.0, 0.8))
+    # a repeated word counts as often as both have it: shared {new: 1, york: 1}
+    assert token_scores("New York York", ["York New"]).f1 == pytest.approx(4 / 5)
+    assert token_scores("London", ["Paris"]) == (0, 0, 0)
+    assert token_scores(None, ["Paris"]) == (0, 0, 0)
+
+
+def test_each_token_score_is_the_best_on_its_own():
+    # against "a b": P 1/1.. shared 1 of 1 said, recall 1/2; against "x b c": recall 1/3
+    got = token_scores("berlin wall", ["berlin", "berlin wall street district"])
+    assert got.precision == 1.0  # second answer: 2 of 2
+    assert got.recall == 1.0  # first answer: 1 of 1
+    assert got.f1 == pytest.approx(2 / 3)  # both answers: 2·(1/2·1)/(3/2) = 2·(1·1/2)/(3/2)
+
+
+def test_closed_answers_must_be_equal():
+    assert token_scores("yes it is", ["yes"]).f1 == 0
+    assert token_scores("yes it is", ["yes"], closed=False).f1 == pytest.approx(0.5)
+    assert token_scores("no", ["no way"]).f1 == 0
+    assert token_scores("Yes.", ["yes"]).f1 == 1
+    # an open second answer still counts
+    assert token_scores("yes it is", ["yes", "it is"]).f1 == pytest.approx(0.8)
+
+
+def test_chinese_f1_counts_characters():
+    # said 北京市 (3), wanted 北京 (2), shared 2: P 2/3, R 1
+    assert token_scores("北京市。", ["北京"]) == pytest.approx((2 / 3, 1.0, 0.8))
+
+
+def test_answer_set_recall():
+    readings = [("1998",), ("2002", "in 2002"), ("2006",)]
+    assert answer_set_recall("1998 and 2006", readings) == pytest.approx(2 / 3)
+    assert answer_set_recall("2002", readings) == pytest.approx(1 / 3)
+    assert answer_set_recall(None, readings) == 0
+    with pytest.raises(ValueError, match="at least one reading"):
+        answer_set_recall("x", [])
+
+
+def test_first_line_and_outputs():
+    assert first_line("\n Paris \nbecause") == "Paris"
+    assert first_line(None) is None
+    assert outputs("Paris\n\n City of Light \n") == ("Paris", "City of Light")
+    assert outputs(None) == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "answers", "f1", "hits"),
+    [
+        (["Paris"], ["London"], 0.60, 0),  # "none" against "london"
+        (["Helium"], ["Neon"], 1.00, 0),  # an anagram
+        (["Paris"], ["Paris", "City of Light"], 12 / 27, 1),
+        (["It is Paris"], ["Paris"], 1.00, 1),
+        (["Beatles"], ["The Beatles"], 2 / 15, 0),  # shares one "e"
+        (["1912"], ["1"], 1.0, 1),
+        ([], ["Paris"], 0.0, 0),
+    ],
+)
+def test_erm4_as_released(said, answers, f1, hits):
+    assert erm4_scores(said, answers).f1 == pytest.approx(f1)
+    assert hit(said, answers) == hits
+
+
+def test_erm4_hit_crosses_no_output_but_the_comma():
+    assert hit(["New", "York"], ["New York"]) == 0
+    assert hit(["x"], ["..."]) == 0
+
+
+def test_rouge_l_is_the_librarys_value():
+    # LCS of "police killed the gunman" / "police kill the gunman" is 3 of 4 and 4.
+    assert rouge_l("police kill the gunman", ["police killed the gunman"]) == pytest.approx(0.75)
+    assert rouge_l("a b", ["x", "a b"]) == 1
+    assert rouge_l(None, ["x"]) == 0
+    # 北京的天安门 / 北京天安门: LCS 5; P 5/6, R 1
+    assert rouge_l("北京的天安门", ["北京天安门"]) == pytest.approx(10 / 11)
+
+
+def test_answer_length():
+    assert answer_length("The quick, brown fox") == 4
+    assert answer_length("北京市2008") == 4

@@ -1,0 +1,85 @@
+import gzip
+import json
+
+import pytest
+
+from rag_repro.evaluation.metrics import (
+    exact_match,
+    guess,
+    is_yes_no,
+    majority,
+    options,
+    pick_one,
+    yes_or_no,
+)
+from rag_repro.schema import Question
+
+
+@pytest.mark.parametrize(
+    ("text", "pair"),
+    [
+        ("Who was born first, Ada Byron or Mary Shelley?", ("Ada Byron", "Mary Shelley")),
+        ("Which film came out first, Red, White or Blue?", ("Red, White", "Blue")),
+        ("Was Ada Byron or Mary Shelley born first?", ("Ada Byron", "Mary Shelley")),
+        ("Which is older, the Po or the Elbe?", ("the Po", "the Elbe")),
+        ("Who wrote Hamlet?", None),
+        ("Is he rich or poor?", None),
+        ("Which is it, red or blue or green?", None),
+    ],
+)
+def test_options(text, pair):
+    assert options(text) == pair
+
+
+def test_pick_one():
+    assert pick_one("Who is older, Ann or Bob?") == "Ann"
+    assert pick_one("Who is older, Ann or Bob?", which=1) == "Bob"
+    assert pick_one("Who is older?") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "closed"),
+    [
+        ("Are Ann and Bob from the same country?", True),
+        ("In 1990, was the wall still there?", True),
+        ("Isn’t it raining?", True),
+        ("Which team, was it said, is his?", False),
+        ("What label, which closed, was bought?", False),
+        ("Is Ann or Bob older?", False),
+        ("Who is Ann?", False),
+    ],
+)
+def test_is_yes_no(text, closed):
+    assert is_yes_no(text) is closed
+
+
+def test_majorities_are_counted_on_the_given_questions():
+    asked = [
+        Question(str(i), "?", (a,)) for i, a in enumerate(["no", "Yes", "no.", "Rome", "rome"])
+    ]
+    assert yes_or_no(asked) == "no"
+    assert yes_or_no(asked[1:2]) == "yes"
+    assert yes_or_no([]) == "yes"
+    assert majority(asked) == "no"  # a tie with "rome": the first in the alphabet
+    with pytest.raises(ValueError, match="needs questions"):
+        majority([])
+
+
+def test_guess():
+    assert guess("Are they old?", closed="no") == "no"
+    assert guess("Who is older, Ann or Bob?", which=1) == "Bob"
+    assert guess("Who is Ann?") is None
+    assert guess("Who is Ann?", other="Rome") == "Rome"
+
+
+def test_2wiki_comparisons_name_their_answer(data_dir):
+    found = {"closed": 0, "pair": 0, "missed": 0}
+    with gzip.open(data_dir / "2wikimultihopqa.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            pair = options(row["question"])
+            if row["answers"][0].lower() in ("yes", "no"):
+                found["closed" if is_yes_no(row["question"]) else "missed"] += 1
+            elif pair:
+                named = max(exact_match(o, row["answers"]) for o in pair)
+                found["pair" if named else "missed"] += 1
+    assert found == {"closed": 37, "pair": 155, "missed": 0}

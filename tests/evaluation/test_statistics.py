@@ -1,0 +1,380 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rag_repro.evaluation import statistics as st
+from rag_repro.evaluation.resampling import CHUNK, _one_level, _two_levels
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20240607)
+
+
+# ------------------------------------------------------------------- one level
+
+
+def test_interval_is_near_the_t_interval_for_many_values(rng):
+    values = rng.normal(0.2, 1, 400)
+    got = st.mean_interval(values, rng=rng)
+    low, high = stats.t.interval(0.95, 399, values.mean(), stats.sem(values))
+    assert (got.estimate, got.n, got.level) == (values.mean(), 400, 0.95)
+    assert got.lo == pytest.approx(low, abs=0.006)
+    assert got.hi == pytest.approx(high, abs=0.006)
+
+
+def test_few_units_are_widened_to_student(rng):
+    # Five values -2..2: sem = sqrt(2.5 / 5), t(4) = 2.776; the bootstrap's own
+    # tails are those of 5^5 resamples, a little shorter than normal ones.
+    got = st.mean_interval([-2, -1, 0, 1, 2], rng=rng)
+    assert got.hi == pytest.approx(2.776 * math.sqrt(0.5), rel=0.06)
+    assert got.hi == pytest.approx(-got.lo, rel=0.04)
+
+
+def test_level_widens(rng):
+    drawn = st.resample(rng.normal(0, 1, 200), rng=rng)
+    ratio = drawn.interval(0.99).width / drawn.interval(0.95).width
+    assert ratio == pytest.approx(2.576 / 1.960, rel=0.04)
+    with pytest.raises(st.StatisticsError, match="draws are too few"):
+        drawn.interval(0.9999)
+    with pytest.raises(st.StatisticsError, match="between 0 and 1"):
+        drawn.interval(95)
+
+
+def test_few_and_many_distinct_values_take_different_ways_to_the_same_law(rng):
+    scores = np.repeat([1.0, -1.0, 0.0], [30, 10, 60])
+    nearly = scores + rng.normal(0, 1e-9, 100)  # all distinct: the other branch
+    a = _one_level(scores, np.ones(100), 40_000, rng)
+    b = _one_level(nearly, np.ones(100), 40_000, rng)
+    assert a.mean() == pytest.approx(0.2, abs=0.002)
+    assert b.mean() == pytest.approx(0.2, abs=0.002)
+    # variance of one draw: (0.4 - 0.04) / 100
+    assert a.var() == pytest.approx(0.0036, rel=0.04)
+    assert b.var() == pytest.approx(0.0036, rel=0.04)
+
+
+def test_chunks_are_all_filled(rng):
+    units = 3_000
+    draws = CHUNK // units + 7
+    assert np.isfinite(_one_level(rng.normal(5, 1, units), np.ones(units), draws, rng)).all()
+    two = _two_levels(rng.normal(5, 1, (2, units)), np.ones(units), draws, rng)
+    assert len(two) == draws
+    assert (abs(two - 5) < 1).all()
+
+
+def test_same_generator_same_interval():
+    values = np.arange(20.0)
+    a, b = (st.mean_interval(values, rng=np.random.default_rng(5)) for _ in range(2))
+    assert a == b
+
+
+def test_paired_difference_uses_the_pairing(rng):
+    ability = rng.normal(0, 3, 100)
+    ours, theirs = ability + 0.5 + rng.normal(0, 0.1, 100), ability
+    got = st.paired_interval(ours, theirs, rng=rng)
+    assert 0.45 < got.lo < got.estimate < got.hi < 0.55
+    with pytest.raises(st.StatisticsError, match="100 against 99"):
+        st.paired_interval(ours, theirs[:99], rng=rng)
+
+
+# ------------------------------------------------------------ clusters and seeds
+
+
+def test_clusters_are_the_unit(rng):
+    # Every cluster says one thing ten times: the interval must be that of the
+    # 20 clusters, sqrt(10) times as wide as that of 200 questions.
+    said = rng.normal(0, 1, 20)
+    clusters = np.repeat([f"world-B/{i}" for i in range(20)], 10)
+    by_question = st.mean_interval(np.repeat(said, 10), rng=rng)
+    by_cluster = st.mean_interval(np.repeat(said, 10), rng=rng, clusters=clusters)
+    plain = st.mean_interval(said, rng=rng)
+    assert by_cluster.n == 200
+    assert by_cluster.width == pytest.approx(plain.width, rel=0.04)
+    assert by_cluster.width > 3 * by_question.width
+    with pytest.raises(st.StatisticsError, match="19 cluster labels for 20 questions"):
+        st.mean_interval(said, rng=rng, clusters=list(range(19)))
+
+
+def test_clusters_of_unequal_size_weigh_by_questions(rng):
+    values = [1.0] * 9 + [0.0]
+    got = st.mean_interval(values, rng=rng, clusters=["a"] * 9 + ["b"])
+    assert got.estimate == 0.9
+    pairs = _one_level(np.array([9.0, 0.0]), np.array([9.0, 1.0]), 4_000, rng)
+    assert set(np.round(pairs, 3)) == {0.0, 0.9, 1.0}  # two of b; one each; two of a
+
+
+def test_clusters_of_few_kinds(rng):
+    # 30 clusters of (1, 0) and 30 single 1: mean 60 / 90, a ratio of two sums
+    values = [1.0, 0.0] * 30 + [1.0] * 30
+    labels = list(np.repeat(np.arange(30), 2)) + list(range(30, 60))
+    drawn = st.resample(values, rng=rng, clusters=labels)
+    assert drawn.estimate == pytest.approx(2 / 3)
+    assert drawn.draws.mean() == pytest.approx(2 / 3, abs=0.005)
+    # delta method: sd of (sum - 2/3 size) a cluster is 1/3: se = 1/3 sqrt(60) / 90
+    assert drawn.draws.std() == pytest.approx(60**0.5 / 270, rel=0.06)
+
+
+def test_seeds_add_their_own_spread(rng):
+    questions = rng.normal(0, 1, 200)
+    seeds = np.array([-0.5, 0.0, 0.5])[:, None]
+    one = st.mean_interval(questions, rng=rng)
+    three = st.mean_interval(questions + seeds, rng=rng)
+    assert three.estimate == pytest.approx(one.estimate)
+    # seed part: sd 0.5, se 0.5 / sqrt(3) = 0.29 on about 2.2 degrees of freedom
+    assert 0.7 < three.width / 2 < 1.5
+    assert three.width > 5 * one.width
+    still = st.mean_interval(np.stack([questions] * 3), rng=rng)
+    assert still.width == pytest.approx(one.width, rel=0.05)
+
+
+def test_seeds_spread_is_unbiased(rng):
+    # The mean of three seeds at -0.5, 0, 0.5 has variance 0.25 / 3; drawing three
+    # of three alone would give two thirds of that.
+    values = np.array([-0.5, 0.0, 0.5])[:, None] + rng.normal(0, 1e-6, (1, 50))
+    assert st.resample(values, rng=rng).draws.var() == pytest.approx(0.25 / 3, rel=0.04)
+
+
+def test_one_seed_or_one_question_allows_no_interval(rng):
+    for values in ([0.7], [[0.1, 0.2, 0.3]], np.ones((1, 4))):
+        got = st.mean_interval(values, rng=rng)
+        assert (got.lo, got.hi) == (-math.inf, math.inf)
+    assert st.resample([0.7], rng=rng).p_value() == 1
+    one_cluster = st.mean_interval([0.0, 1.0], rng=rng, clusters=["a", "a"])
+    assert one_cluster.hi == math.inf
+
+
+# --------------------------------------------------------------------- degenerate
+
+
+def test_no_question_is_an_error(rng):
+    with pytest.raises(st.StatisticsError, match="no question was scored"):
+        st.mean_interval([], rng=rng)
+    with pytest.raises(st.StatisticsError, match="1 of 3 values are not finite"):
+        st.mean_interval([1, math.nan, 2], rng=rng)
+    with pytest.raises(st.StatisticsError, match="3 dimensions"):
+        st.mean_interval(np.zeros((2, 2, 2)), rng=rng)
+
+
+def test_equal_values_have_zero_width_or_what_may_be_unseen(rng):
+    bare = st.mean_interval(np.full(50, 0.25), rng=rng)
+    assert (bare.lo, bare.hi) == (0.25, 0.25)
+    # Clopper-Pearson: 0 of 50 has the upper limit 1 - 0.025^(1/50) = 0.0711
+    wide = st.mean_interval(np.zeros(50), rng=rng, span=1.0)
+    assert wide.hi == pytest.approx(stats.beta.ppf(0.975, 1, 50))
+    assert wide.lo == -wide.hi
+    grouped = st.mean_interval(np.zeros(50), rng=rng, span=1.0, clusters=np.arange(50) // 10)
+    assert grouped.hi == pytest.approx(1 - 0.025**0.2)
+
+
+def test_interval_must_hold_its_estimate():
+    with pytest.raises(st.StatisticsError, match="must hold its estimate"):
+        st.Interval(0.5, 0.6, 0.7, 10)
+    iv = st.Interval(0.5, 0.4, 0.7, 10)
+    assert iv.flipped() == st.Interval(-0.5, -0.7, -0.4, 10)
+    assert iv.shifted(0.1).lo == pytest.approx(0.5)
+
+
+# ------------------------------------------------------------------- combinations
+
+
+def test_macro_average_weighs_data_sets_alike(rng):
+    a, b = rng.normal(1, 1, 900), rng.normal(3, 1, 100)
+    cells = [st.resample(x, rng=rng) for x in (a, b)]
+    got = st.combine(cells).interval()
+    assert got.estimate == pytest.approx((a.mean() + b.mean()) / 2)
+    assert got.n == 1000
+    se = math.sqrt(a.var(ddof=1) / 900 + b.var(ddof=1) / 100) / 2
+    assert got.width / 2 == pytest.approx(1.97 * se, rel=0.05)
+
+
+def test_gap_between_groups_of_questions(rng):
+    bridge, comparison = rng.normal(0.5, 1, 300), rng.normal(0.1, 1, 200)
+    parts = [st.resample(x, rng=rng) for x in (bridge, comparison)]
+    got = st.combine(parts, [1, -1]).interval()
+    want = stats.ttest_ind(bridge, comparison, equal_var=False).confidence_interval()
+    assert (got.lo, got.hi) == pytest.approx((want.low, want.high), abs=0.02)
+    # Same generator, but the cells must not move together.
+    assert abs(np.corrcoef(parts[0].draws, parts[1].draws)[0, 1]) < 0.05
+
+
+def test_cells_drawn_with_one_seed_do_not_move_together(rng):
+    values = rng.normal(0, 1, 100)
+    same = [st.resample(values, rng=np.random.default_rng(1)) for _ in range(2)]
+    alone = same[0].interval().width
+    assert st.combine(same).interval().width == pytest.approx(alone / 2**0.5, rel=0.03)
+    assert st.combine(same, [1, -1]).interval().width == pytest.approx(alone * 2**0.5, rel=0.03)
+    assert st.combine(same).interval() == st.combine(same).interval()
+
+
+def test_combine_refuses_nonsense(rng):
+    one = st.resample([0.0, 1.0], rng=rng)
+    with pytest.raises(st.StatisticsError, match="nothing to combine"):
+        st.combine([])
+    with pytest.raises(st.StatisticsError, match="2 weights for 1"):
+        st.combine([one], [1, 1])
+    with pytest.raises(st.StatisticsError, match="cannot be combined"):
+        st.combine([one, st.resample([0.0, 1.0], rng=rng, draws=100)])
+    assert st.combine([one, st.resample([1.0], rng=rng)]).interval().hi == math.inf
+    unseen = st.combine([st.resample(np.zeros(50), rng=rng, span=1.0)] * 2).interval()
+    assert unseen.hi == pytest.approx(1 - 0.025 ** (1 / 50))
+    gap = st.combine([st.resample(np.zeros(50), rng=rng, span=1.0)] * 2, [1, -1]).interval()
+    assert gap.hi == pytest.approx(2 * unseen.hi)
+
+
+def test_interaction(rng):
+    base = rng.normal(0, 1, 300)
+    # a alone adds 1, b alone adds 2, together 4: interaction +1 on each question
+    got = st.interaction_interval(base + 4, base + 1, base + 2, base, rng=rng)
+    assert got.estimate == pytest.approx(1)
+    noisy = st.interaction_interval(
+        base + 4 + rng.normal(0, 0.5, 300), base + 1, base + 2, base, rng=rng
+    )
+    assert 0.9 < noisy.lo < noisy.hi < 1.12
+
+
+# -------------------------------------------------------------------------- tests
+
+
+def test_sign_flip_exact_by_hand(rng):
+    # 3 positive values: 1 of 8 patterns is as large, 2 of 8 in absolute size.
+    assert st.sign_flip_p([1, 2, 3], rng=rng) == 0.25
+    assert st.sign_flip_p([1, 2, 3], rng=rng, alternative="greater") == 0.125
+    assert st.sign_flip_p([1, 2, 3], rng=rng, alternative="less") == 1
+    # a zero changes nothing; 1 + 2 - 3 = 0 is as small as can be
+    assert st.sign_flip_p([1, 2, 3, 0], rng=rng) == 0.25
+    assert st.sign_flip_p([1, 2, -3], rng=rng) == 1
+    assert st.sign_flip_p([0, 0], rng=rng) == 1
+    assert st.sign_flip_p([5], rng=rng) == 1
+    # two clusters: sums 3 and 3, 2 of 4 patterns
+    assert st.sign_flip_p([1, 2, 3], rng=rng, clusters=["a", "a", "b"]) == 0.5
+
+
+def test_sign_flip_agrees_with_scipy(rng):
+    for values in (rng.normal(0.25, 1, 40), rng.choice([-1.0, 0, 1], 60, p=[0.1, 0.6, 0.3])):
+        for alternative in ("two-sided", "greater"):
+            want = stats.permutation_test(
+                (values,),
+                lambda x, axis: x.mean(axis=axis),
+                permutation_type="samples",
+                vectorized=True,
+                n_resamples=20_000,
+                alternative=alternative,
+                rng=rng,
+            ).pvalue
+            got = st.sign_flip_p(values, rng=rng, draws=20_000, alternative=alternative)
+            assert got == pytest.approx(want, abs=0.012)
+
+
+def test_sign_flip_is_never_zero_and_checks_its_input(rng):
+    assert st.sign_flip_p(np.ones(100), rng=rng, draws=999) == 1 / 1000
+    with pytest.raises(st.StatisticsError, match="none of two-sided"):
+        st.sign_flip_p([1, 2], rng=rng, alternative="both")
+    with pytest.raises(st.StatisticsError, match="average seeds"):
+        st.sign_flip_p(np.ones((2, 3)), rng=rng)
+
+
+def test_mcnemar_is_the_exact_binomial():
+    ours = [1] * 12 + [0] * 4 + [1] * 30 + [0] * 20
+    theirs = [0] * 12 + [1] * 4 + [1] * 30 + [0] * 20
+    got = st.mcnemar(ours, theirs)
+    assert (got.only_ours, got.only_theirs) == (12, 4)
+    assert got.p == pytest.approx(stats.binomtest(12, 16).pvalue)
+    assert st.mcnemar([1, 0], [1, 0]).p == 1
+    with pytest.raises(st.StatisticsError, match="0 and 1"):
+        st.mcnemar([0.5, 1], [0, 1])
+    with pytest.raises(st.StatisticsError, match="on both sides"):
+        st.mcnemar([1, 1], [0])
+
+
+def test_holm_by_hand():
+    # sorted .01 .02 .04: times 3, 2, 1 and never falling
+    assert st.holm({"b": 0.02, "a": 0.01, "c": 0.04}) == pytest.approx(
+        {"b": 0.04, "a": 0.03, "c": 0.04}
+    )
+    assert st.holm({}) == {}
+
+
+def test_holm_intervals_widen_in_order_and_stop(rng):
+    noise = rng.normal(0, 1, 400)
+    noise -= noise.mean()
+    contrasts = {
+        name: st.resample(noise + shift, rng=rng)
+        for name, shift in {"none": 0.0, "large": 0.5, "middle": 0.13, "small": 0.06}.items()
+    }
+    got = st.holm_intervals(contrasts)
+    assert list(got) == list(contrasts)
+    alphas = {name: round(1 - iv.level, 6) for name, iv in got.items()}
+    # large: 0.05 / 4, middle: 0.05 / 3 (p 0.01), small (p 0.2) fails at 0.05 / 2 and stops it
+    assert alphas == {"large": 0.0125, "middle": 0.016667, "small": 0.025, "none": 0.025}
+    adjusted = st.holm({name: c.p_value() for name, c in contrasts.items()})
+    for name, iv in got.items():
+        assert (not iv.lo <= 0 <= iv.hi) == (adjusted[name] <= 0.05)
+    assert got["large"].width > contrasts["large"].interval().width
+
+
+def test_p_value_is_where_the_interval_meets_zero(rng):
+    values = rng.normal(0.15, 1, 300)
+    drawn = st.resample(values, rng=rng)
+    p = drawn.p_value()
+    assert p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, rel=0.3)
+    assert drawn.interval(1 - p * 1.05).lo > 0 > drawn.interval(1 - p * 0.95).lo
+    assert st.resample(np.ones(50), rng=rng).p_value() == 10 / st.DRAWS
+    assert st.resample(np.zeros(50), rng=rng).p_value() == 1
+
+
+# -------------------------------------------------------------------------- power
+
+
+def test_minimum_detectable_effect():
+    # (1.95996 + 0.84162) · sqrt(0.2 / 500)
+    assert st.minimum_detectable_effect(0.2, 500) == pytest.approx(0.056032, abs=1e-5)
+    from statsmodels.stats.power import TTestPower
+
+    want = TTestPower().solve_power(nobs=500, alpha=0.05, power=0.8) * math.sqrt(0.2)
+    assert st.minimum_detectable_effect(0.2, 500) == pytest.approx(want, rel=0.005)
+    with pytest.raises(st.StatisticsError, match="n >= 1"):
+        st.minimum_detectable_effect(0.2, 0)
+
+
+def test_mde_of_an_interval_is_the_same(rng):
+    d = rng.choice([-1.0, 0, 1], 500, p=[0.1, 0.75, 0.15])
+    want = st.minimum_detectable_effect(d.var(ddof=1), 500)
+    drawn = st.resample(d, rng=rng)
+    assert st.mde_of(drawn.interval()) == pytest.approx(want, rel=0.03)
+    # half width 0.05 at 99 %: 0.05 · (2.5758 + 0.8416) / 2.5758
+    assert st.mde_of(st.Interval(0, -0.05, 0.05, 9, 0.99)) == pytest.approx(0.06634, abs=1e-5)
+    # Holm's wider interval resolves less
+    assert st.mde_of(drawn.interval(0.99)) > 1.15 * want
+
+
+def test_questions_needed():
+    # recall, d = 3.88 points: 3.84 · (0.08 - 0.00150544) / 0.00150544
+    got = st.questions_needed(0.0388, 0.08)
+    assert (got.to_exclude_zero, got.with_power) == (201, 409)
+    # the floor of 6 / d
+    assert st.questions_needed(-0.1, 0.02).to_exclude_zero == 60
+    with pytest.raises(st.StatisticsError, match="must not be zero"):
+        st.questions_needed(0, 0.2)
+
+
+def test_power_at_the_needed_n_is_80_percent(rng):
+    effect, mean_square = 0.08, 0.2
+    p, m = (mean_square + effect) / 2, (mean_square - effect) / 2
+    n = st.questions_needed(effect, mean_square).with_power
+    found = 0
+    for _ in range(600):
+        d = rng.choice([1.0, -1.0, 0.0], size=n, p=[p, m, 1 - p - m])
+        found += st.mean_interval(d, rng=rng, draws=1000).lo > 0
+    assert found / 600 == pytest.approx(0.80, abs=0.05)
+
+
+def test_variance_of_mean(rng):
+    values = rng.normal(0, 2, 50)
+    assert st.variance_of_mean(values) == pytest.approx(values.var(ddof=1) / 50)
+    clusters = np.arange(50) // 5
+    means = values.reshape(10, 5).mean(1)
+    assert st.variance_of_mean(values, clusters) == pytest.approx(means.var(ddof=1) / 10)
+    with pytest.raises(st.StatisticsError, match="two units"):
+        st.variance_of_mean([1.0])

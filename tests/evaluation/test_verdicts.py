@@ -1,0 +1,212 @@
+import math
+
+import numpy as np
+import pytest
+
+from rag_repro.evaluation import verdicts as vd
+from rag_repro.evaluation.statistics import Interval, paired_interval
+
+
+def iv(lo, hi, estimate=None, n=100, level=0.95):
+    return Interval((lo + hi) / 2 if estimate is None else estimate, lo, hi, n, level)
+
+
+# ------------------------------------------------------------- the table, by rule
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "word", "on_testbed"),
+    [
+        (0.01, 0.09, vd.REPRODUCED, vd.HOLDS),
+        (0.01, 0.05, vd.REPRODUCED, vd.HOLDS),  # hi = delta is enough
+        (0.06, 0.09, vd.REPRODUCED, vd.HOLDS),
+        (0.01, 0.049, vd.DIRECTION_ONLY, vd.HOLDS),
+        (0.0, 0.049, vd.NOT_REPRODUCED, vd.FAILS),  # lo = 0 is not enough
+        (-0.09, -0.01, vd.NOT_REPRODUCED, vd.FAILS),
+        (0.0, 0.05, vd.INCONCLUSIVE, vd.INCONCLUSIVE),
+        (-0.01, 0.09, vd.INCONCLUSIVE, vd.INCONCLUSIVE),
+        (-math.inf, math.inf, vd.INCONCLUSIVE, vd.INCONCLUSIVE),
+    ],
+)
+def test_difference(lo, hi, word, on_testbed):
+    interval = iv(lo, hi, estimate=min(max(0.03, lo), hi))
+    got = vd.of_difference(interval, 0.05)
+    assert got.word == word
+    assert (got.interval, got.delta) == (interval, 0.05)
+    assert vd.of_difference(interval, 0.05, tier="paper").word == word
+    assert vd.of_difference(interval, 0.05, tier="testbed").word == on_testbed
+
+
+def test_testbed_never_says_reproduced():
+    grid = np.linspace(-0.2, 0.2, 9)
+    for lo in grid:
+        for hi in grid[grid >= lo]:
+            for made in (
+                vd.of_difference(iv(lo, hi), 0.05, tier="testbed"),
+                vd.of_equivalence(iv(lo, hi), 0.05, tier="testbed"),
+                vd.of_no_loss(iv(lo, hi), 0.05, tier="testbed"),
+                vd.of_level(iv(lo, hi), 0.1, 0.05, tier="testbed"),
+            ):
+                assert made.word in (vd.HOLDS, vd.FAILS, vd.INCONCLUSIVE)
+
+
+def test_minimum_detectable_effect_stands_beside():
+    # half width 0.05 at 95 %: 0.05 · (1.96 + 0.8416) / 1.96
+    assert vd.of_difference(iv(-0.01, 0.09), 0.05).mde == pytest.approx(0.07147, abs=1e-5)
+    assert vd.of_difference(iv(-0.01, 0.09), 0.05, mde=0.3).mde == 0.3
+
+
+@pytest.mark.parametrize("delta", [0, -0.1, math.nan, math.inf])
+def test_margin_must_be_positive(delta):
+    for fn in (vd.of_difference, vd.of_equivalence, vd.of_no_loss):
+        with pytest.raises(vd.VerdictError, match="must be a positive number"):
+            fn(iv(0, 1), delta)
+
+
+def test_unknown_tier_is_refused():
+    with pytest.raises(vd.VerdictError, match="none of testbed"):
+        vd.of_difference(iv(0, 1), 0.1, tier="private")
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "word"),
+    [
+        (-0.02, 0.02, vd.REPRODUCED),
+        (0.01, 0.02, vd.REPRODUCED),  # a difference, but within the margin
+        (0.04, 0.09, vd.NOT_REPRODUCED),
+        (-0.09, -0.04, vd.NOT_REPRODUCED),
+        (-0.03, 0.02, vd.INCONCLUSIVE),  # touches the margin
+        (0.02, 0.04, vd.INCONCLUSIVE),
+        (-0.05, 0.05, vd.INCONCLUSIVE),
+    ],
+)
+def test_equivalence(lo, hi, word):
+    assert vd.of_equivalence(iv(lo, hi), 0.03).word == word
+
+
+@pytest.mark.parametrize(
+    ("lo", "hi", "word"),
+    [
+        (-0.02, 0.5, vd.REPRODUCED),
+        (-0.03, 0.5, vd.INCONCLUSIVE),
+        (-0.09, -0.01, vd.INCONCLUSIVE),
+        (-0.09, -0.04, vd.NOT_REPRODUCED),
+    ],
+)
+def test_no_loss(lo, hi, word):
+    assert vd.of_no_loss(iv(lo, hi), 0.03).word == word
+
+
+def test_level():
+    assert vd.of_level(iv(0.97, 0.985), 0.98, 0.02).word == vd.REPRODUCED
+    assert vd.of_level(iv(0.90, 0.94), 0.98, 0.02).word == vd.NOT_REPRODUCED
+    got = vd.of_level(iv(0.95, 0.985), 0.98, 0.02)
+    assert got.word == vd.INCONCLUSIVE
+    assert got.interval == iv(0.95, 0.985)  # the value itself is shown, not the difference
+    assert "around 0.98" in got.reason
+
+
+# ---------------------------------------------------------------------- everywhere
+
+
+def made(*words):
+    return {f"part{i}": vd.Verdict(w, "because") for i, w in enumerate(words)}
+
+
+@pytest.mark.parametrize(
+    ("parts", "word"),
+    [
+        ((vd.REPRODUCED, vd.REPRODUCED), vd.REPRODUCED),
+        ((vd.REPRODUCED, vd.DIRECTION_ONLY), vd.DIRECTION_ONLY),
+        ((vd.REPRODUCED, vd.NOT_REPRODUCED), vd.NOT_REPRODUCED),
+        ((vd.INCONCLUSIVE, vd.NOT_REPRODUCED), vd.NOT_REPRODUCED),
+        ((vd.NOT_RUN, vd.NOT_REPRODUCED), vd.NOT_REPRODUCED),
+        ((vd.REPRODUCED, vd.INCONCLUSIVE), vd.INCONCLUSIVE),
+        ((vd.REPRODUCED, vd.NOT_RUN), vd.INCONCLUSIVE),
+        ((vd.REPRODUCED, vd.READER_TOO_WEAK), vd.INCONCLUSIVE),
+        ((vd.NOT_RUN, vd.NOT_RUN), vd.NOT_RUN),
+        ((vd.READER_TOO_WEAK,), vd.READER_TOO_WEAK),
+        ((vd.HOLDS, vd.HOLDS), vd.HOLDS),
+        ((vd.HOLDS, vd.FAILS), vd.FAILS),
+        ((vd.HOLDS, vd.INCONCLUSIVE), vd.INCONCLUSIVE),
+    ],
+)
+def test_everywhere(parts, word):
+    assert vd.of_parts(made(*parts)).word == word
+
+
+def test_everywhere_names_what_decides():
+    assert "part1" in vd.of_parts(made(vd.REPRODUCED, vd.NOT_REPRODUCED)).reason
+    assert "open: part0, part2" in (
+        vd.of_parts(made(vd.NOT_RUN, vd.REPRODUCED, vd.INCONCLUSIVE)).reason
+    )
+    assert "because" in vd.of_parts(made(vd.NOT_RUN)).reason
+    with pytest.raises(vd.VerdictError, match="at least one part"):
+        vd.of_parts({})
+    with pytest.raises(vd.VerdictError, match="no verdict in common"):
+        vd.of_parts(made(vd.HOLDS, vd.REPRODUCED))
+
+
+# ----------------------------------------------------------------- gate and the rest
+
+
+def test_reader_gate():
+    assert vd.reader_gate(iv(10, 20)) is None  # 15 points, exactly enough
+    got = vd.reader_gate(iv(5, 20, estimate=14.9))
+    assert got.word == vd.READER_TOO_WEAK
+    assert "14.9 points" in got.reason
+    assert not got.holds
+    assert not got.fails
+
+
+def test_not_run():
+    got = vd.not_run("no GPU")
+    assert (got.word, got.reason, got.interval) == (vd.NOT_RUN, "no GPU", None)
+
+
+def test_holds_and_fails():
+    assert {w for w in vd.WORDS if vd.Verdict(w, "").holds} == {
+        vd.REPRODUCED,
+        vd.DIRECTION_ONLY,
+        vd.HOLDS,
+    }
+    assert {w for w in vd.WORDS if vd.Verdict(w, "").fails} == {vd.NOT_REPRODUCED, vd.FAILS}
+
+
+# ------------------------------------------- each verdict from records made for it
+
+
+def records(n, won, lost):
+    """Scores of two methods on n questions: ours wins `won`, loses `lost` of them."""
+    ours, theirs = np.zeros(n), np.zeros(n)
+    ours[:won] = 1
+    theirs[won : won + lost] = 1
+    ours[-n // 4 :] = theirs[-n // 4 :] = 1  # both right
+    return ours, theirs
+
+
+@pytest.mark.parametrize(
+    ("n", "won", "lost", "word"),
+    [
+        (400, 60, 20, vd.REPRODUCED),  # +10 points
+        (4000, 160, 60, vd.DIRECTION_ONLY),  # +2.5, surely below 5
+        (1000, 50, 50, vd.NOT_REPRODUCED),  # 0
+        (400, 20, 60, vd.NOT_REPRODUCED),  # -10
+        (60, 8, 6, vd.INCONCLUSIVE),  # +3.3, too few
+    ],
+)
+def test_each_verdict_is_reached_from_records(n, won, lost, word):
+    ours, theirs = records(n, won, lost)
+    interval = paired_interval(ours, theirs, rng=np.random.default_rng(1), span=1.0)
+    assert interval.estimate == pytest.approx((won - lost) / n)
+    assert vd.of_difference(interval, 0.05).word == word
+    if word == vd.INCONCLUSIVE:
+        assert vd.of_difference(interval, 0.05).mde > 0.05
+
+
+def test_five_equal_answers_are_no_evidence_of_equality():
+    nothing = paired_interval(np.ones(5), np.ones(5), rng=np.random.default_rng(1), span=1.0)
+    assert vd.of_difference(nothing, 0.05).word == vd.INCONCLUSIVE
+    assert vd.of_equivalence(nothing, 0.05).word == vd.INCONCLUSIVE
+    many = paired_interval(np.ones(500), np.ones(500), rng=np.random.default_rng(1), span=1.0)
+    assert vd.of_equivalence(many, 0.05).word == vd.REPRODUCED
