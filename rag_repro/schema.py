@@ -296,9 +296,14 @@ Call = Generate | Read | Retrieve | Encode | Score | Recall | Remember
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an answer took, counted; cached calls count like any other."""
+    """What an answer took, counted; cached calls count like any other.
+
+    `reads` are passes over a given text (teacher forcing), counted apart from
+    the calls in which a reader writes.
+    """
 
     reader_calls: int = 0
+    reads: int = 0
     prompt_tokens: int = 0
     prefilled_tokens: int = 0
     new_tokens: int = 0
@@ -317,7 +322,8 @@ class Answer:
     text: the reader's words; prediction: the answer extracted from them, None
     where they did not follow the asked form (counted, scored as wrong).
     trace: the method's own events, plain data. The engine fills `cost`,
-    `calls` (kinds in order) and, where the question failed, `error`.
+    `calls` (kinds in order), `remembered` (what went into a reservoir, so that
+    an interrupted run can rebuild it) and, where the question failed, `error`.
     """
 
     text: str = ""
@@ -326,4 +332,5 @@ class Answer:
     trace: tuple[Mapping[str, Any], ...] = ()
     cost: Cost = Cost()
     calls: tuple[str, ...] = ()
+    remembered: tuple[Passage, ...] = ()
     error: str | None = None

@@ -15,7 +15,12 @@ from .reading import PROMPTS, extract
 
 
 def search(query: str, k: int, question: Question, settings: Settings) -> Retrieve:
-    """The call that fetches k passages for a query made from the question."""
+    """The call that fetches k passages for a query made from the question.
+
+    Raises ValueError where `own_candidates` is asked of a question without any.
+    """
+    if settings.own_candidates and not question.candidates:
+        raise ValueError(f"question {question.id!r} came without candidates of its own")
     within = question.candidates if settings.own_candidates else None
     return Retrieve(query, k=k, within=within)
 

@@ -1,0 +1,82 @@
+"""Retrievers: a query in, the k best passages of a corpus out.
+
+All keep one promise (`base.Retriever`): ties are broken by passage id,
+`within` limits a search to some passages while statistics stay the
+corpus's, and `fingerprint` changes when results can. bm25s, rank_bm25 and
+FAISS are imported when an index is built or loaded, not here.
+
+    retriever = BM25(dataset.corpus, variant="robertson")
+    hits = retriever.search(["Where was the director of Ran born?"], k=3)[0]
+    retriever.save(folder)
+    retriever = load(folder, dataset.corpus)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..data.dataset import Corpus
+from .analyzer import Analyzer
+from .base import Encoder, RetrievalError, Retriever, choices
+from .bm25 import BM25
+from .dense import Dense
+from .rank_bm25 import RankBM25
+from .store import Stored, StoreError, read_card
+
+KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense)}
+
+__all__ = [
+    "BM25",
+    "KINDS",
+    "Analyzer",
+    "Dense",
+    "Encoder",
+    "RankBM25",
+    "RetrievalError",
+    "Retriever",
+    "StoreError",
+    "build",
+    "load",
+]
+
+
+def build(kind: str, corpus: Corpus, **settings: Any) -> Retriever:
+    """A retriever of the named kind ("bm25", "rank_bm25", "dense") from plain settings.
+
+    `analyzer` may be given as a mapping of its fields, as in a YAML file.
+
+    Raises RetrievalError for a kind or setting that is not known.
+    """
+    cls = _of_kind(kind)
+    if isinstance(settings.get("analyzer"), Mapping):
+        settings["analyzer"] = _called(Analyzer, settings["analyzer"])
+    return _called(cls, settings, corpus)
+
+
+def load(folder: str | Path, corpus: Corpus, **expected: Any) -> Stored:
+    """The retriever saved in `folder`, of whatever kind; see `store.Stored.load`.
+
+    A dense index needs its `encoder` handed in.
+    """
+    cls = _of_kind(read_card(Path(folder))["kind"])
+    if not issubclass(cls, Stored):
+        raise StoreError(f"{folder}: {cls.kind} is not stored; build it anew")
+    return cls.load(folder, corpus, **expected)
+
+
+def _of_kind(kind: str) -> type:
+    if kind not in KINDS:
+        raise RetrievalError(f"no retriever of kind {kind!r}" + choices(kind, KINDS))
+    return KINDS[kind]
+
+
+def _called(cls: type, settings: Mapping[str, Any], *args: Any) -> Any:
+    import inspect
+
+    names = [n for n in inspect.signature(cls).parameters if n not in ("corpus", "folder")]
+    unknown = next((name for name in settings if name not in names), None)
+    if unknown is not None:
+        raise RetrievalError(f"{cls.__name__} has no setting {unknown!r}" + choices(unknown, names))
+    return cls(*args, **settings)

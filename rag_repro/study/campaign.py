@@ -35,10 +35,15 @@ def select(
         cells = [cell for cell in cells if wanted is None or cell.keys[key] in wanted]
     if not cells:
         raise StudyError("no condition is left to run: these exhibits have none at this tier")
-    once: dict[str, Cell] = {}
+    return once(cells)
+
+
+def once(cells: Iterable[Cell]) -> list[Cell]:
+    """Each condition once, primary ones first."""
+    kept: dict[str, Cell] = {}
     for cell in sorted(cells, key=lambda c: c.role != "primary"):
-        once.setdefault(cell.condition.hash, cell)
-    return list(once.values())
+        kept.setdefault(cell.condition.hash, cell)
+    return list(kept.values())
 
 
 def run(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from .conditions import ROLES
-from .papers import Exhibit, ExhibitMethod, Grid, Paper
+from .papers import ExhibitMethod, Grid, Paper
 
 
 def retarget(
@@ -29,32 +29,24 @@ def retarget(
     `public`). retriever: searches for every method that has one. settings:
     other values for settings that a grid varies.
     """
-    exhibits = {
-        key: replace(
+    exhibits = {}
+    for key, exhibit in paper.exhibits.items():
+        moved = [
+            _grid(grid, datasets, reader, n, seed, settings or {})
+            for grid in sorted(exhibit.grids, key=lambda g: ROLES.index(g.role))
+        ]
+        # Grids that differed in tier and data sets alone are one now.
+        once = {repr((g.tier, g.datasets, g.methods, g.settings)): g for g in reversed(moved)}
+        exhibits[key] = replace(
             exhibit,
             methods={name: _row(row, retriever) for name, row in exhibit.methods.items()},
-            grids=tuple(
-                _grid(grid, datasets, reader, n, seed, settings or {})
-                for grid in _one_of_a_kind(exhibit, bool(datasets))
-            ),
+            grids=tuple(reversed(once.values())),
         )
-        for key, exhibit in paper.exhibits.items()
-    }
     return replace(paper, exhibits=exhibits)
 
 
 def _row(row: ExhibitMethod, retriever: str | None) -> ExhibitMethod:
     return replace(row, retriever=retriever) if row.retriever and retriever else row
-
-
-def _one_of_a_kind(exhibit: Exhibit, merge: bool) -> list[Grid]:
-    """Grids that differ only in tier and data sets become one, since both are replaced."""
-    if not merge:
-        return list(exhibit.grids)
-    kept: dict[str, Grid] = {}
-    for grid in sorted(exhibit.grids, key=lambda g: ROLES.index(g.role)):
-        kept.setdefault(repr((grid.methods, grid.settings)), grid)
-    return list(kept.values())
 
 
 def _grid(
@@ -69,6 +61,8 @@ def _grid(
     tier = grid.tier
     if datasets:
         tier = "testbed" if all(name.startswith("world-") for name in datasets) else "public"
+    if tier == "testbed" and "own_candidates" in moved:
+        moved["own_candidates"] = (False,)  # a world hands out none
     return replace(
         grid,
         tier=tier,

@@ -1,0 +1,103 @@
+"""Adapters (LoRA) by name over one base model.
+
+A folder holds peft's `adapter_config.json` and `adapter_model.safetensors`,
+and our `card.json`, which names the base weights by their hash: an adapter
+trained on one file is refused on another, however alike their names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rag_repro.lm.errors import CallError, WeightsError
+from rag_repro.lm.hub import Weights, sha256
+from rag_repro.lm.load import quiet
+
+CARD = "card.json"
+
+
+def write_card(
+    folder: str | Path, weights: Weights, facts: Mapping[str, Any] | None = None
+) -> None:
+    """Name an adapter's base weights beside it, with how it was trained (`facts`, plain data)."""
+    card = {
+        "base": {"name": weights.name, "sha256": weights.sha256, "note": weights.note},
+        **(facts or {}),
+    }
+    text = json.dumps(card, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    (Path(folder) / CARD).write_text(text, encoding="utf-8")
+
+
+def read_card(folder: str | Path, weights: Weights) -> dict[str, Any]:
+    """An adapter's card. WeightsError: none, damaged, or of another base."""
+    path = Path(folder) / CARD
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+        base = card["base"]["sha256"]
+    except FileNotFoundError:
+        raise WeightsError(
+            f"{path}: no card, so nobody knows the adapter's base; write one with write_card"
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise WeightsError(f"{path}: not an adapter's card ({error})") from None
+    if base != weights.sha256:
+        raise WeightsError(
+            f"{folder}: made for base {card['base'].get('name')} ({base[:12]}), "
+            f"not for {weights.name} ({weights.sha256[:12]}); train it on this base"
+        )
+    return card
+
+
+class Adapters:
+    """The adapters of one model, of which at most one is active."""
+
+    def __init__(self, model, weights: Weights):
+        self._model = model
+        self._weights = weights
+        self._digests: dict[str, str] = {}
+
+    def add(self, name: str, folder: str | Path) -> None:
+        """Load an adapter from its folder under a name that is still free."""
+        if name in self._digests:
+            raise WeightsError(f"an adapter named {name!r} is loaded already")
+        read_card(folder, self._weights)
+        weights = Path(folder) / "adapter_model.safetensors"
+        if not weights.is_file():
+            raise WeightsError(f"{weights}: no such file (pickled adapters are never read)")
+        digest = sha256(weights)
+        with quiet():
+            self._model.load_adapter(str(folder), adapter_name=name, is_trainable=False)
+        self._model.disable_adapters()
+        self._model.eval()
+        self._digests[name] = digest
+
+    def digest(self, name: str | None) -> str | None:
+        """The hash of an adapter's weights. CallError: none of that name."""
+        if name is None:
+            return None
+        if name not in self._digests:
+            near = difflib.get_close_matches(name, self._digests, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "add it with reader.add_adapter"
+            raise CallError(f"no adapter named {name!r}: {hint}")
+        return self._digests[name]
+
+    def digests(self) -> dict[str, str]:
+        return dict(sorted(self._digests.items()))
+
+    @contextmanager
+    def active(self, name: str | None) -> Iterator[None]:
+        """The model with one adapter, or with none, for this block."""
+        if name is None:
+            yield
+            return
+        self._model.enable_adapters()
+        self._model.set_adapter(name)
+        try:
+            yield
+        finally:
+            self._model.disable_adapters()

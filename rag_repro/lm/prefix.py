@@ -1,0 +1,138 @@
+"""What prompts share, and keys and values kept for the next ones.
+
+Causal attention makes the keys and values of a prompt's first m tokens the
+same whatever follows, so anything that begins alike may reuse them, down to
+the token. Two kinds are kept: *prefixes*, which many rows point to at once
+(exemplars), and *tails*, a finished row's own tokens, which a later prompt
+that begins with the same words copies (a dynamic method that asks again).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from rag_repro.lm.attention import Span
+
+LEAST = 32
+"""Fewer shared tokens than this are not worth a group of rows."""
+
+
+def common(left: np.ndarray, right: np.ndarray) -> int:
+    """How many leading tokens two id arrays share."""
+    n = min(len(left), len(right))
+    differ = np.flatnonzero(left[:n] != right[:n])
+    return int(differ[0]) if len(differ) else n
+
+
+def shared_lengths(
+    tokens: Sequence[np.ndarray], declared: Sequence[int], least: int = LEAST
+) -> list[int]:
+    """How many leading tokens each prompt should take from a shared prefix.
+
+    A prompt that declares a prefix shares just that (even alone: the next call
+    will need it). The others are grouped so that the tokens saved,
+    (rows - 1) x shared tokens summed over groups, are most; shorter than
+    `least` is not worth a group. At least one token is left to each prompt.
+    """
+    lengths = [
+        min(n, len(t) - 1) if n >= least else 0 for t, n in zip(tokens, declared, strict=True)
+    ]
+    order = sorted(
+        (i for i in range(len(tokens)) if not lengths[i]), key=lambda i: tokens[i].tolist()
+    )
+    room = [len(tokens[i]) - 1 for i in order]
+    links = [common(tokens[a], tokens[b]) for a, b in pairwise(order)]
+
+    def best(first: int, last: int) -> tuple[int, list[tuple[int, int, int]]]:
+        """The most tokens saved by rows first..last of the sorted ones, with the groups."""
+        if first >= last:
+            return 0, []
+        weakest = min(range(first, last), key=links.__getitem__)
+        whole = min([links[weakest], *room[first : last + 1]])
+        if links[weakest] == max(links[first:last]) and whole >= least:
+            return (last - first) * whole, [(first, last, whole)]
+        apart, left = best(first, weakest)
+        right_saved, right = best(weakest + 1, last)
+        apart += right_saved
+        saved = (last - first) * whole if whole >= least else 0
+        if saved and saved >= apart:
+            return saved, [(first, last, whole)]
+        return apart, left + right
+
+    for first, last, whole in best(0, len(order) - 1)[1]:
+        for place in range(first, last + 1):
+            lengths[order[place]] = whole
+    return lengths
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Keys and values of tokens[base:], kept under all of `tokens`."""
+
+    tokens: np.ndarray
+    base: int
+    span: Span
+    adapter: str | None
+
+
+class Store:
+    """The least recently used entries go when they outgrow `budget` bytes."""
+
+    def __init__(self, budget: int):
+        self.budget = budget
+        self.used = 0
+        self._entries: OrderedDict[int, Entry] = OrderedDict()
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def clear(self, adapter: str | None = None) -> None:
+        """Forget what was computed with an adapter (None: everything)."""
+        for key, entry in list(self._entries.items()):
+            if adapter is None or entry.adapter == adapter:
+                self._drop(key)
+
+    def _drop(self, key: int) -> None:
+        self.used -= self._entries.pop(key).span.nbytes
+
+    def add(self, tokens: np.ndarray, base: int, span: Span, adapter: str | None) -> None:
+        """Keep a span (the caller's copy), in place of what it extends."""
+        for key, old in list(self._entries.items()):
+            alike = old.adapter == adapter and old.base == base
+            if alike and common(old.tokens, tokens) == len(old.tokens):
+                self._drop(key)
+        self._entries[self._next] = Entry(tokens, base, span, adapter)
+        self._next += 1
+        self.used += span.nbytes
+        while self.used > self.budget and self._entries:
+            self._drop(next(iter(self._entries)))
+
+    def prefix(self, tokens: np.ndarray, adapter: str | None) -> tuple[int, Span | None]:
+        """The longest kept beginning of `tokens`: how many tokens, and their span."""
+        return self._longest(tokens, 0, adapter)
+
+    def tail(self, tokens: np.ndarray, base: int, adapter: str | None) -> tuple[int, Span | None]:
+        """The longest kept run of tokens[base:]: up to which token, and its span."""
+        return self._longest(tokens, base, adapter)
+
+    def _longest(
+        self, tokens: np.ndarray, base: int, adapter: str | None
+    ) -> tuple[int, Span | None]:
+        found, length = None, base
+        for key, entry in self._entries.items():
+            # An entry that begins earlier holds what we need too, further in.
+            if entry.adapter == adapter and entry.base <= base:
+                same = common(entry.tokens, tokens)
+                if same > length:
+                    found, length = key, same
+        if found is None:
+            return base, None
+        self._entries.move_to_end(found)
+        entry = self._entries[found]
+        return length, entry.span.cut(base - entry.base, length - entry.base)

@@ -1,0 +1,270 @@
+"""From a prompt's segments to token ids, and from token ids back to text.
+
+This is the one way by which text reaches a reader. Only the chat template may
+write the reader's special tokens: what a segment says is plain text, also
+where it imitates one ("<|im_end|>" in a passage is ten characters). Tokens that
+a vocabulary gained without being called special are words like any other.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_repro.lm.errors import CallError
+from rag_repro.schema import Kept, Prefix, Prompt, Reply, Soft
+
+log = logging.getLogger(__name__)
+
+_MARK = "\ue000here\ue001"
+# Some templates print today's date; a prompt must not change from one day to the next.
+_FIXED = {"date_string": "26 Jul 2024"}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A prompt as token ids; at the places in `soft` an embedding stands instead (id 0).
+
+    prefix: how many leading tokens the prompt declares to share (`Prefix`).
+    """
+
+    tokens: tuple[int, ...]
+    soft: tuple[tuple[int, Soft], ...] = ()
+    prefix: int = 0
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+@dataclass(slots=True)
+class _Run:
+    """Text of adjacent segments, tokenised together; `prefix`: where a Prefix ends in it."""
+
+    text: str = ""
+    prefix: int | None = None
+
+
+@dataclass(slots=True)
+class _Line:
+    """What a prompt becomes before it is tokenised: runs of text, ids, soft segments."""
+
+    items: list[_Run | int | Soft] = field(default_factory=list)
+
+    def say(self, text: str, prefix: bool = False) -> None:
+        if not (self.items and isinstance(self.items[-1], _Run)):
+            self.items.append(_Run())
+        run = self.items[-1]
+        run.text += text
+        if prefix:
+            run.prefix = len(run.text)
+
+
+class Codec:
+    """A tokenizer with its chat template.
+
+    template: what is handed to the chat template beside the user's turn.
+    """
+
+    def __init__(self, tokenizer: Any, template: Mapping[str, Any] | None = None):
+        self.tokenizer = tokenizer
+        self.template = {**_FIXED, **(template or {})}
+        added = {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special}
+        special = sorted(added | set(tokenizer.all_special_tokens), key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, special)) or r"(?!)")
+        bare = tokenizer("a", add_special_tokens=False).input_ids
+        full = tokenizer("a", add_special_tokens=True).input_ids
+        at = next((i for i in range(len(full)) if full[i : i + len(bare)] == bare), 0)
+        self._opening = tuple(full[:at])
+        self._turn: tuple[str, str, bool] | None = None
+
+    # ------------------------------------------------------------- to tokens
+
+    def ids(self, text: str) -> tuple[int, ...]:
+        """Token ids of plain text: no opening token, nothing in it is special."""
+        return tuple(self._tokenise(text).input_ids)
+
+    def given(self, text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Ids of plain text, and the character at which each begins."""
+        out = self._tokenise(text, offsets=True)
+        return tuple(out.input_ids), tuple(first for first, _ in out.offset_mapping)
+
+    def watched(self, text: str) -> int:
+        """The id of a token given as text. CallError: it is not one token."""
+        ids = self.ids(text)
+        if len(ids) == 1:
+            return ids[0]
+        known = self.tokenizer.get_vocab().get(text)
+        if known is None:
+            raise CallError(
+                f"cannot watch {text!r}: the reader writes it as {len(ids)} tokens; "
+                "watch a single token (a leading space often matters)"
+            )
+        return known
+
+    def encode(self, prompt: Prompt) -> Encoded:
+        """A prompt's ids. CallError: no tokens, no chat template, a bad Kept."""
+        line = self._chat(prompt) if prompt.chat else self._plain(prompt)
+        tokens: list[int] = []
+        soft: list[tuple[int, Soft]] = []
+        prefix = 0
+        for item in line.items:
+            if isinstance(item, Soft):
+                soft.append((len(tokens), item))
+                tokens.append(0)
+            elif isinstance(item, int):
+                tokens.append(item)
+            elif item.prefix is None:
+                tokens.extend(self.ids(item.text))
+            else:
+                out = self._tokenise(item.text, offsets=True)
+                prefix = len(tokens) + sum(last <= item.prefix for _, last in out.offset_mapping)
+                tokens.extend(out.input_ids)
+        if not tokens:
+            raise CallError("the prompt is empty: a reader needs at least one token to start from")
+        return Encoded(tuple(tokens), tuple(soft), prefix)
+
+    def _tokenise(self, text: str, offsets: bool = False):
+        return self.tokenizer(
+            text,
+            add_special_tokens=False,
+            split_special_tokens=True,
+            return_offsets_mapping=offsets,
+            verbose=False,
+        )
+
+    def _segment(self, line: _Line, segment) -> None:
+        if isinstance(segment, str):
+            line.say(segment)
+        elif isinstance(segment, Prefix):
+            line.say(segment.text, prefix=True)
+        elif isinstance(segment, Reply):
+            line.say(segment.text)
+        elif isinstance(segment, Soft):
+            line.items.append(segment)
+        elif isinstance(segment, Kept):
+            have = len(segment.generation.tokens)
+            if not 0 <= segment.n_tokens <= have:
+                raise CallError(f"cannot keep {segment.n_tokens} tokens of a generation of {have}")
+            line.items.extend(segment.generation.tokens[: segment.n_tokens])
+        else:
+            raise CallError(f"a prompt cannot hold a {type(segment).__name__}")
+
+    def _plain(self, prompt: Prompt) -> _Line:
+        line = _Line(list(self._opening))
+        for segment in prompt.segments:
+            self._segment(line, segment)
+        return line
+
+    def _chat(self, prompt: Prompt) -> _Line:
+        before, after, trims = self._user_turn()
+        cut = next(
+            (i for i, s in enumerate(prompt.segments) if isinstance(s, Reply | Kept)),
+            len(prompt.segments),
+        )
+        said = list(prompt.segments[:cut])
+        if trims and said:
+            said[0] = _strip(said[0], "left")
+            said[-1] = _strip(said[-1], "right")
+        line = _Line()
+        self._template(line, before)
+        for segment in said:
+            self._segment(line, segment)
+        self._template(line, after)
+        for segment in prompt.segments[cut:]:
+            self._segment(line, segment)
+        return line
+
+    def _template(self, line: _Line, text: str) -> None:
+        """Add a stretch of the chat template, whose special tokens count."""
+        at = 0
+        for found in self._special.finditer(text):
+            if found.start() > at:
+                line.say(text[at : found.start()])
+            line.items.append(self.tokenizer.convert_tokens_to_ids(found.group()))
+            at = found.end()
+        if at < len(text):
+            line.say(text[at:])
+
+    def _user_turn(self) -> tuple[str, str, bool]:
+        """The template before and after what the user says, and whether it trims that."""
+        if self._turn is None:
+            if not self.tokenizer.chat_template:
+                raise CallError(
+                    "this reader has no chat template: ask with Prompt(..., chat=False)"
+                )
+            spaced = self._render(f" {_MARK} ")
+            before, _, after = self._render(_MARK).partition(_MARK)
+            self._turn = before, after, f" {_MARK} " not in spaced
+            self._check()
+        return self._turn
+
+    def _render(self, said: str) -> str:
+        return self.tokenizer.apply_chat_template(
+            [{"role": "user", "content": said}],
+            tokenize=False,
+            add_generation_prompt=True,
+            **self.template,
+        )
+
+    def _check(self) -> None:
+        """Our piecewise tokens must be the tokenizer's own where nothing imitates a special one."""
+        probe = "Who wrote it?\n\nA passage."
+        whole = self.tokenizer(self._render(probe), add_special_tokens=False).input_ids
+        if tuple(whole) != self.encode(Prompt.of(probe, chat=True)).tokens:
+            log.warning(
+                "the chat template tokenises differently in pieces (the tokenizer adds a space "
+                "at the start of each); prompts differ from the model's own by that"
+            )
+
+    def ends(self) -> frozenset[int]:
+        """Ids that end the reader's turn: its end-of-sequence token and its template's."""
+        ids = {self.tokenizer.eos_token_id}
+        if self.tokenizer.chat_template:
+            turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": _MARK}]
+            text = self.tokenizer.apply_chat_template(turns, tokenize=False, **self.template)
+            found = self._special.search(text.rpartition(_MARK)[2])
+            if found:
+                ids.add(self.tokenizer.convert_tokens_to_ids(found.group()))
+        return frozenset(ids - {None})
+
+    # --------------------------------------------------------------- to text
+
+    def text(self, tokens: Sequence[int]) -> str:
+        return self.tokenizer.decode(
+            list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+
+    def offsets(self, tokens: Sequence[int], text: str) -> tuple[int, ...]:
+        """The character of `text` (all of `tokens` decoded) at which each token begins.
+
+        A character of several tokens begins each of them: half a character
+        decodes to a replacement mark, which the whole text does not have there.
+        """
+        starts = []
+        for i in range(len(tokens)):
+            before = self.text(tokens[:i])
+            starts.append(_common(before, text))
+        return tuple(starts)
+
+
+def _common(left: str, right: str) -> int:
+    """How many characters two texts share from the start."""
+    if right.startswith(left):
+        return len(left)
+    # Only the end of `left` can differ: half a character, rarely more than one.
+    at = min(len(left), len(right))
+    while not right.startswith(left[:at]):
+        at -= 1
+    return at
+
+
+def _strip(segment, side: str):
+    """A segment without white space on one side, as the template would leave it."""
+    if isinstance(segment, str):
+        return segment.lstrip() if side == "left" else segment.rstrip()
+    if isinstance(segment, Prefix):
+        return Prefix(_strip(segment.text, side))
+    return segment

@@ -1,0 +1,179 @@
+"""A reader that says what a test tells it to, with hand-made traces."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rag_repro.lm.errors import CallError, ReaderError
+from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Soft, Trace
+
+_PIECE = re.compile(r"\s*\S+|\s+")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Said:
+    """An answer with its trace. A token is a word with the white space before it.
+
+    probability, entropy: one a token (1 and 0 where None). attention: (heads,
+    tokens, prompt tokens + tokens) of the last layer (None: one head that
+    looks at everything before and at itself alike). watched: (tokens, watched).
+    """
+
+    text: str
+    probability: Sequence[float] | None = None
+    entropy: Sequence[float] | None = None
+    attention: np.ndarray | None = None
+    watched: np.ndarray | None = None
+
+
+Answered = str | Said | Generation | Exception
+Script = Sequence[Answered] | Callable[[str], Answered]
+
+
+def pieces(text: str) -> list[str]:
+    """The words of a text, each with the white space before it: the scripted tokens."""
+    return _PIECE.findall(text)
+
+
+def prompt_text(prompt: Prompt) -> str:
+    """A prompt's segments as one text: soft ones as [name:index], kept ones as written."""
+    parts = []
+    for segment in prompt.segments:
+        if isinstance(segment, str):
+            parts.append(segment)
+        elif isinstance(segment, Soft):
+            parts.append(f"[{segment.name}:{segment.index}]")
+        elif isinstance(segment, Kept):
+            made, n = segment.generation, segment.n_tokens
+            if not 0 <= n <= len(made.tokens):
+                raise CallError(f"cannot keep {n} tokens of a generation of {len(made.tokens)}")
+            parts.append(made.text[: made.offsets[n]] if n < len(made.tokens) else made.text)
+        else:
+            parts.append(segment.text)
+    return "".join(parts)
+
+
+class ScriptedReader:
+    """Answers calls from a script: a list, used up in order, or a function of the prompt's text.
+
+    `max_new_tokens`, `stop` and `Until` rules work as in any reader, token by
+    token. An exception in the script stands in the list of results. `calls`
+    are all calls so far, `batches` how many came together.
+    """
+
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        reads: Callable[[str, str], Answered] | None = None,
+        name: str = "scripted",
+        fingerprint: str = "scripted",
+    ):
+        self._script = script
+        self._reads = reads
+        self._used = 0
+        self._vocabulary: dict[str, int] = {}
+        self.name = name
+        self.fingerprint = fingerprint
+        self.calls: list[Generate | Read] = []
+        self.batches: list[int] = []
+
+    def tokens(self, prompt: Prompt) -> int:
+        """How many words a prompt has."""
+        return len(pieces(prompt_text(prompt)))
+
+    def generate(self, calls: Sequence[Generate]) -> list[Generation | Exception]:
+        self.batches.append(len(calls))
+        self.calls.extend(calls)
+        return [self._answer(call) for call in calls]
+
+    def read(self, calls: Sequence[Read]) -> list[Generation | Exception]:
+        self.batches.append(len(calls))
+        self.calls.extend(calls)
+        results: list[Generation | Exception] = []
+        for call in calls:
+            said = Said(call.text)
+            if self._reads is not None:
+                said = self._reads(prompt_text(call.prompt), call.text)
+            if isinstance(said, Generation | Exception):
+                results.append(said)
+                continue
+            said = Said(said) if isinstance(said, str) else said
+            if said.text != call.text:
+                raise ReaderError(f"the script reads {said.text!r} where {call.text!r} was given")
+            made = self._made(call.prompt, said, len(pieces(said.text)), "given")
+            wanted = dict.fromkeys(call.layers, made.trace.attention[-1])
+            trace = Trace(made.trace.probability, made.trace.entropy, wanted)
+            results.append(dataclasses.replace(made, trace=trace))
+        return results
+
+    def _answer(self, call: Generate) -> Generation | Exception:
+        if callable(self._script):
+            said = self._script(prompt_text(call.prompt))
+        elif self._used < len(self._script):
+            said = self._script[self._used]
+            self._used += 1
+        else:
+            raise ReaderError(f"the script has only {len(self._script)} answers")
+        if isinstance(said, Generation | Exception):
+            return said
+        said = Said(said) if isinstance(said, str) else said
+        words = pieces(said.text)
+        finish, n, text = "eos", len(words), said.text
+        for i in range(1, len(words) + 1):
+            so_far = "".join(words[:i])
+            cuts = [so_far.find(s) for s in call.stop if isinstance(s, str) and s in so_far]
+            if cuts:
+                finish, text = "stop", so_far[: min(cuts)]
+                n = sum(start < len(text) for start in _starts(words[:i]))
+                break
+            if any(not isinstance(s, str) and s.holds(so_far) for s in call.stop):
+                finish, n, text = "stop", i, so_far
+                break
+            if i == call.max_new_tokens:
+                finish, n, text = ("length" if i < len(words) else "eos"), i, so_far
+                break
+        made = self._made(call.prompt, said, n, finish)
+        watched = None
+        if call.watch:
+            if said.watched is None:
+                raise ReaderError(f"the script says nothing of the watched tokens {call.watch}")
+            watched = np.asarray(said.watched, dtype=np.float32)[:n]
+        return dataclasses.replace(
+            made, text=text, trace=made.trace if call.trace else None, watched=watched
+        )
+
+    def _made(self, prompt: Prompt, said: Said, n: int, finish: str) -> Generation:
+        words, before = pieces(said.text), self.tokens(prompt)
+        for name in ("probability", "entropy"):
+            given = getattr(said, name)
+            if given is not None and len(given) != len(words):
+                raise ReaderError(
+                    f"the script gives {len(given)} values of {name} for {len(words)} tokens"
+                )
+        attention = said.attention
+        if attention is None:
+            seen = np.tril(np.ones((len(words), before + len(words))), before)
+            attention = (seen / seen.sum(1, keepdims=True))[None]
+        trace = Trace(
+            np.asarray(said.probability or [1.0] * len(words), dtype=np.float32)[:n],
+            np.asarray(said.entropy or [0.0] * len(words), dtype=np.float32)[:n],
+            {-1: np.asarray(attention, dtype=np.float32)[:, :n, : before + n]},
+        )
+        ids = tuple(self._vocabulary.setdefault(w, len(self._vocabulary)) for w in words[:n])
+        starts = tuple(_starts(words[:n]))
+        return Generation(said.text, ids, starts, finish, before, before, trace)
+
+
+def _starts(words: Sequence[str]) -> list[int]:
+    """The character at which each word's token begins."""
+    starts, at = [], 0
+    for word in words:
+        starts.append(at)
+        at += len(word)
+    return starts

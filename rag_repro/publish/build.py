@@ -1,0 +1,86 @@
+"""From sources to the HTML of the book: only what changed runs again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rag_repro.publish import check, inputs, pages
+from rag_repro.publish.execute import execute
+from rag_repro.publish.pairs import pair, source_hash
+from rag_repro.publish.places import Places, here
+
+log = logging.getLogger(__name__)
+
+
+class BuildError(ValueError):
+    """jupyter-book did not build the pages; the text is what it said."""
+
+
+def stale(name: str, places: Places | None = None) -> list[str]:
+    """Why chapter `name` must run again; empty where its executed copy stands."""
+    places = places or here()
+    executed = places.executed(name)
+    if not executed.is_file():
+        return ["never executed"]
+    told = json.loads(executed.read_text(encoding="utf-8"))["metadata"].get("rag_repro")
+    if told is None:
+        return ["not executed by rag-repro"]
+    if told["parameters"]:
+        return ["executed with other parameters"]
+    if told["source"] != source_hash(places.source(name)):
+        return ["its source changed"]
+    return inputs.changed(places.root.resolve(), told["inputs"], executed.resolve())
+
+
+def build_book(
+    places: Places | None = None, *, only: Sequence[str] = (), force: bool = False
+) -> Path:
+    """Execute what changed, check everything, build; returns the front page's path.
+
+    `only` limits the execution to some chapters; `force` executes them although
+    nothing changed. Raises ChapterError, CheckError or BuildError.
+    """
+    places = places or here()
+    for path in pair(places):
+        log.info("wrote %s", path.name)
+    for name in only:
+        places.source(name)
+    for name in places.names():
+        reasons = stale(name, places)
+        if (reasons or force) and (not only or name in only):
+            log.info("%s runs: %s", name, _short(reasons or ["asked for"]))
+            execute(name, places=places)
+    pages.write(places)
+    check.check_all(places)
+    return to_html(places)
+
+
+def _short(reasons: list[str]) -> str:
+    more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
+    return ", ".join(reasons[:3]) + more
+
+
+def to_html(places: Places) -> Path:
+    """Run jupyter-book, nit-picky and with warnings as errors; BuildError else."""
+    start = "from jupyter_book.cli.main import main; main()"  # it has no __main__
+    command = [sys.executable, "-c", start, "build", str(places.book)]
+    command += [
+        "--config",
+        str(places.root / "_config.yml"),
+        "--toc",
+        str(places.root / "_toc.yml"),
+    ]
+    command += ["--path-output", str(places.book), "-n", "-W", "--keep-going", "-q"]
+    done = subprocess.run(command, cwd=places.root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        # Sphinx warns of a page only when it reads it: were its cache kept, the
+        # next build would be green although nothing was mended.
+        shutil.rmtree(places.book / "_build" / ".doctrees", ignore_errors=True)
+        raise BuildError(f"jupyter-book failed:\n{done.stderr.strip() or done.stdout.strip()}")
+    return places.html / "index.html"

@@ -1,0 +1,212 @@
+"""Execute one chapter through papermill, and tidy what comes out.
+
+Nothing that differs between two equal runs stays in the file, but for one
+block, `metadata.rag_repro`, which says what ran, on what, and how long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rag_repro.publish import inputs, numbers, probe
+from rag_repro.publish.pairs import read_source, source_hash, to_text
+from rag_repro.publish.parameters import override
+from rag_repro.publish.places import Places, here
+
+log = logging.getLogger(__name__)
+
+# Progress bars would leave debris in the outputs; the tokenizers warn of forks.
+ENVIRONMENT = {"TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
+DATA = "RAG_REPRO_DATA"
+
+
+class ChapterError(ValueError):
+    """A chapter that did not run to its end."""
+
+
+def execute(
+    name: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    kernel: str | None = None,
+    out: Path | None = None,
+    places: Places | None = None,
+) -> Path:
+    """Run chapter `name` and write its executed copy; returns the copy's path.
+
+    `parameters` replace defaults; `kernel` names an installed kernel (default:
+    this environment's own Python). Without `out` a default run goes to
+    book/chapters/ and any other to results/local/chapters/. Raises
+    ParameterError on a name or value that the chapter does not know, and
+    ChapterError with the failing cell where it does not run through.
+    """
+    places = places or here()
+    source = places.source(name)
+    given = override(name, parameters or {}, places)
+    if out is None:
+        folder = places.runs if given or kernel else places.chapters
+        out = folder / f"{name}.ipynb"
+    own = places.executed(name).resolve()
+    book = _with_probe(read_source(source))
+    started = datetime.now(UTC).replace(microsecond=0).isoformat()
+    book = _run(book, given, kernel, places, name)
+    heard = _take_probe(book, name)
+    told = numbers.take(book, name)
+    tidy(book)
+    book.metadata["rag_repro"] = {
+        "chapter": name,
+        "source": source_hash(source),
+        "parameters": given,
+        "numbers": told,
+        "inputs": inputs.gather(places.root.resolve(), heard, own),
+        "started": started,
+        **{key: heard[key] for key in ("seconds", "memory_mb", "python", "versions", "machine")},
+        "data": heard["data"],
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(to_text(book), encoding="utf-8")
+    return out
+
+
+def _with_probe(book: Any) -> Any:
+    from nbformat.v4 import new_code_cell
+
+    def cell(text: str, place: str) -> Any:
+        return new_code_cell(text, id=f"probe-{place}", metadata={"tags": [probe.TAG]})
+
+    book.cells = [cell(probe.FIRST, "first"), *book.cells, cell(probe.LAST, "last")]
+    return book
+
+
+def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) -> Any:
+    import papermill
+    from jupyter_client.kernelspec import NoSuchKernel
+    from papermill.exceptions import PapermillExecutionError
+
+    log.info("executing %s", name)
+    wanted = dict(ENVIRONMENT)
+    if (
+        DATA in os.environ
+    ):  # the kernel works in notebooks/, where a relative path would lead astray
+        wanted[DATA] = str(Path(os.environ[DATA]).resolve())
+    with _environment(wanted):
+        try:
+            return papermill.execute_notebook(
+                book,
+                None,
+                parameters=given,
+                kernel_name=kernel,
+                progress_bar=False,
+                log_output=False,
+                cwd=str(places.notebooks),
+                extra_arguments=_quiet(kernel or book.metadata.kernelspec.name),
+            )
+        except PapermillExecutionError as error:
+            plain = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback or []))
+            raise ChapterError(
+                f"{name}: the code cell that begins {_first_line(error.source)!r} raised "
+                f"{error.ename}: {error.evalue}\n{plain}"
+            ) from None
+        except NoSuchKernel as error:
+            raise ChapterError(
+                f"{name}: no kernel {error.name!r} is installed; `jupyter kernelspec list` "
+                "shows those that are"
+            ) from None
+
+
+def _quiet(kernel: str) -> list[str]:
+    """Keep ipykernel's own notices off the terminal; errors of cells still reach us."""
+    from jupyter_client.kernelspec import get_kernel_spec
+
+    mine = any("ipykernel" in part for part in get_kernel_spec(kernel).argv)
+    return ["--IPKernelApp.log_level=50"] if mine else []
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), "")
+
+
+@contextlib.contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for the kernel, which inherits them, and put them back."""
+    before = {key: os.environ.get(key) for key in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+
+
+def _take_probe(book: Any, name: str) -> dict:
+    """Remove the two cells, and return what the last one told."""
+    told = None
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            told = output.get("data", {}).get(probe.MIME, told)
+    book.cells = [c for c in book.cells if probe.TAG not in c.metadata.get("tags", [])]
+    if told is None:
+        raise ChapterError(f"{name}: the kernel did not report; is rag_repro installed in it?")
+    return json.loads(told)
+
+
+def tidy(book: Any) -> None:
+    """Take out of an executed notebook what differs between equal runs."""
+    # An executed copy is no pair: opened in JupyterLab it must not write a script.
+    for key in ("papermill", "jupytext"):
+        book.metadata.pop(key, None)
+    count = 0
+    for cell in book.cells:
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = type(cell.metadata)({"tags": tags} if tags else {})
+        if "injected-parameters" in tags:
+            cell.id = "injected-parameters"
+            cell.metadata["tags"] = [*tags, "remove-cell"]
+        if cell.cell_type != "code" or cell.execution_count is None:
+            continue
+        count += 1
+        cell.execution_count = count
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output["execution_count"] = count
+        cell.outputs = _joined(cell.outputs)
+        for output in cell.outputs:
+            _steady(output.get("data", {}), count)
+
+
+def _joined(outputs: list) -> list:
+    """Neighbouring pieces of one stream as one: how they were cut is chance."""
+    joined: list = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and output["output_type"] == last["output_type"] == "stream"
+            and output["name"] == last["name"]
+        ):
+            last["text"] += output["text"]
+        else:
+            joined.append(output)
+    return joined
+
+
+def _steady(data: dict, count: int) -> None:
+    """Number the ids that pandas draws by lot for styled tables, and drop a plain
+    text that only gives an object's address where there is something to show."""
+    if "text/html" not in data:
+        return
+    for i, found in enumerate(dict.fromkeys(re.findall(r"\bT_([0-9a-f]{5})\b", data["text/html"]))):
+        data["text/html"] = data["text/html"].replace(f"T_{found}", f"T_{count}_{i}")
+    if " at 0x" in data.get("text/plain", ""):
+        del data["text/plain"]

@@ -1,0 +1,73 @@
+"""What an executed chapter depends on, and what of it has changed since."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+# Files of the checkout on which no page depends: caches, what git ignores.
+IGNORED = {".git", ".venv", "__pycache__", ".cache", ".ipynb_checkpoints", "_build", "local"}
+ALWAYS = ("requirements.lock",)
+# Of this package, only what a page shows: its plumbing changes no page's content.
+SHOWN = {"rag_repro/publish/status.py"}
+
+
+def gather(root: Path, heard: Mapping, own: Path) -> dict[str, str]:
+    """Path below `root` -> hash, of every file and folder listing that was read.
+
+    `heard` is the probe's report; `own` is the executed copy that is to be
+    written, on which the chapter cannot depend. The names of all records
+    count always: a chapter that said `not run` must run when a record comes.
+    """
+    paths = {Path(p) for p in (*heard["opened"], *heard["modules"])}
+    paths |= {root / name for name in (*ALWAYS, "results/")}
+    found = {}
+    for path in paths:
+        if path in (own, root) or not path.is_relative_to(root):
+            continue
+        relative = path.relative_to(root)
+        if IGNORED.intersection(relative.parts) or _is_code_listing(relative, path):
+            continue
+        key = relative.as_posix() + ("/" if path.is_dir() else "")
+        if key.startswith("rag_repro/publish/") and key not in SHOWN:
+            continue
+        value = hash_of(root, key, own)
+        if value is not None:
+            found[key] = value
+    return dict(sorted(found.items()))
+
+
+def _is_code_listing(relative: Path, path: Path) -> bool:
+    """The import system lists folders of packages; their modules are told apart."""
+    return path.is_dir() and relative.parts[0] not in ("results", "artifacts", "book", "notebooks")
+
+
+def hash_of(root: Path, key: str, own: Path | None = None) -> str | None:
+    """Short hash of a file's bytes, or of a folder's names; None: there is none."""
+    path = root / key
+    if key == "results/":
+        return _digest(_names(root, path.rglob("*")))
+    if key.endswith("/"):
+        return _digest(_names(root, (p for p in path.glob("*") if p != own)))
+    if not path.is_file():
+        return None
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _names(root: Path, paths: Iterable[Path]) -> list[str]:
+    relative = (p.relative_to(root) for p in paths)
+    return sorted(
+        p.as_posix()
+        for p in relative
+        if not IGNORED.intersection(p.parts) and not p.name.startswith(".")
+    )
+
+
+def _digest(names: list[str]) -> str:
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()[:16]
+
+
+def changed(root: Path, recorded: Mapping[str, str], own: Path) -> list[str]:
+    """Those of the recorded inputs that are different or gone now."""
+    return [key for key, value in recorded.items() if hash_of(root, key, own) != value]

@@ -1,0 +1,267 @@
+"""A chapter's parameters: declared once, in its tagged cell, and guarded.
+
+The cell holds literals, one a line, a comment each. `chapter` is called in
+the cell after it. It compares what the kernel was really told with what the
+source declares, so that a misspelt name is refused under plain papermill too,
+which only warns of it and runs on.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import io
+import re
+import tokenize
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_repro.publish.places import Places, here
+from rag_repro.words import nearest
+
+
+class ParameterError(ValueError):
+    """A parameter that a chapter does not know, lacks, or cannot take."""
+
+
+# What a value must be: choices, a type, a range of integers, a pattern.
+Rule = tuple | frozenset | type | range | re.Pattern
+
+HOUSE_RULES: Mapping[str, Rule] = {
+    "tier": ("testbed", "public", "paper"),
+    "dataset": str,
+    "reader": str,
+    "retriever": str,
+    "n_questions": range(1, 10_000_001),
+    "live_calls": range(0, 1_000_001),
+    "seed": range(0, 2**32),
+    "device": re.compile(r"auto|cpu|mps|cuda(:\d+)?"),
+    "batch_size": range(1, 4097),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One parameter as the source states it."""
+
+    name: str
+    default: Any
+    comment: str
+
+
+# ------------------------------------------------------------- the declaration
+
+
+def parameters(name: str, places: Places | None = None) -> dict[str, Declared]:
+    """The parameters that chapter `name` declares, in order.
+
+    Raises ParameterError where its source has not exactly one cell tagged
+    `parameters`, or where that cell holds anything but commented literals.
+    """
+    from rag_repro.publish.pairs import read_source
+
+    source = (places or here()).source(name)
+    cells = [
+        cell for cell in read_source(source).cells if "parameters" in cell.metadata.get("tags", [])
+    ]
+    if len(cells) != 1:
+        raise ParameterError(f"{source.name}: {len(cells)} cells tagged `parameters`, expected 1")
+    return {one.name: one for one in _declared(cells[0].source, source.name)}
+
+
+def _declared(text: str, place: str) -> Iterator[Declared]:
+    comments = _comments(text)
+    seen = set()
+    for statement in ast.parse(text).body:
+        name, value = _assignment(statement, place)
+        if name in seen:
+            raise ParameterError(f"{place}: parameter {name!r} is declared twice")
+        if name == "changed" or name.startswith("_"):
+            raise ParameterError(f"{place}: {name!r} cannot be the name of a parameter")
+        # The comment stands at the end of the statement, or on the line above it.
+        comment = comments.get((statement.end_lineno, False)) or comments.get(
+            (statement.lineno - 1, True)
+        )
+        if not comment:
+            raise ParameterError(f"{place}: parameter {name!r} has no comment that explains it")
+        seen.add(name)
+        yield Declared(name, value, comment)
+
+
+def _assignment(statement: ast.stmt, place: str) -> tuple[str, Any]:
+    if isinstance(statement, ast.AnnAssign):
+        targets, value = [statement.target], statement.value
+    elif isinstance(statement, ast.Assign):
+        targets, value = statement.targets, statement.value
+    else:
+        targets, value = [], None
+    if len(targets) == 1 and isinstance(targets[0], ast.Name) and value is not None:
+        try:
+            return targets[0].id, ast.literal_eval(value)
+        except ValueError:
+            pass  # falls through to the refusal below, as every other statement
+    raise ParameterError(
+        f"{place}: line {statement.lineno} of the parameters cell is not `name = literal`: "
+        f"{ast.unparse(statement)}"
+    )
+
+
+def _comments(text: str) -> dict[tuple[int, bool], str]:
+    """(line, whether the line is nothing else) -> comment."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return {
+        (t.start[0], t.line.lstrip().startswith("#")): t.string.lstrip("# ")
+        for t in tokens
+        if t.type == tokenize.COMMENT
+    }
+
+
+# ------------------------------------------------------------------- the guard
+
+
+def chapter(name: str, namespace: MutableMapping[str, Any], **rules: Rule) -> Any:
+    """The chapter's parameters, checked and frozen; call it as
+    `run = chapter("11_drrag_recall", globals())` in the cell after them.
+
+    `namespace` is the notebook's `globals()`. `rules` add to the house's rules
+    and to the type of each default: a tuple of choices, a type, a range, or a
+    compiled pattern; where the default is a list they hold for its items. The
+    result has an attribute per parameter, and `changed`: the names of those
+    that differ from their defaults, in order. Raises ParameterError.
+    """
+    declared = parameters(name)
+    for rule in rules:
+        if rule not in declared:
+            raise ParameterError(f"{name}: there is a rule for {_unknown(rule, declared)}")
+    for told in _told(namespace.get("In", []), set(declared)):
+        if told not in declared:
+            raise ParameterError(f"{name}: {_unknown(told, declared)}")
+    values = {}
+    for one in declared.values():
+        if one.name not in namespace:
+            raise ParameterError(f"{name}: {one.name!r} is not set; run the parameters cell first")
+        rule = rules.get(one.name, HOUSE_RULES.get(one.name, type(one.default)))
+        values[one.name] = _checked(one, namespace[one.name], rule, name)
+    return _freeze(values, declared)
+
+
+def override(name: str, given: Mapping[str, Any], places: Places | None = None) -> dict[str, Any]:
+    """`given` for papermill, unknown names refused before a kernel starts."""
+    declared = parameters(name, places)
+    for one in given:
+        if one not in declared:
+            raise ParameterError(f"{name}: {_unknown(one, declared)}")
+    return dict(given)
+
+
+def _unknown(name: str, declared: Mapping[str, Declared]) -> str:
+    known = ", ".join(declared)
+    return f"unknown parameter {name!r}{nearest(name, declared)} (this chapter knows {known})"
+
+
+def parse_value(text: str) -> Any:
+    """A value from the command line: a Python literal, true, false, null, or text."""
+    words = {"true": True, "false": False, "null": None, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _told(history: list[str], declared: set[str]) -> list[str]:
+    """Names assigned by the last injected cell and the last parameters cell.
+
+    Papermill's cell begins with the comment "# Parameters". A parameters cell
+    edited by hand is known by holding nothing but literals, one of them a
+    declared name; only the last of each counts, so that a name that was put
+    right is not held against the reader of a long session.
+    """
+    injected: list[str] = []
+    written: list[str] = []
+    for text in history:
+        names = _literals(text)
+        if text.startswith("# Parameters\n"):
+            injected = names
+        elif declared.intersection(names):
+            written = names
+    return written + injected
+
+
+def _literals(text: str) -> list[str]:
+    """The names a cell assigns, if literals are all that it holds; else none."""
+    try:
+        return [_assignment(statement, "")[0] for statement in ast.parse(text).body]
+    except (ParameterError, SyntaxError):
+        return []
+
+
+def _checked(one: Declared, value: Any, rule: Rule, place: str) -> Any:
+    if type(value) is type(one.default) and value == one.default:
+        return tuple(value) if isinstance(value, list) else value
+    if isinstance(one.default, list | tuple):
+        if not isinstance(value, list | tuple):
+            raise ParameterError(f"{place}: {one.name} = {value!r} must be a list")
+        if isinstance(rule, type) and issubclass(rule, list | tuple):
+            rule = type(one.default[0]) if one.default else object
+        for item in value:
+            _obey(one.name, item, rule, place)
+        return tuple(value)
+    _obey(one.name, value, rule, place)
+    return value
+
+
+def _obey(name: str, value: Any, rule: Rule, place: str) -> None:
+    """Raise ParameterError where `value` breaks `rule`; says what would do."""
+    if isinstance(rule, tuple | frozenset):
+        wanted, holds = "", value in rule
+        if not holds:
+            wanted = f"one of {', '.join(map(repr, rule))}{nearest(value, rule)}"
+    elif isinstance(rule, range):
+        wanted = f"a whole number from {rule.start} to {rule.stop - 1}"
+        holds = type(value) is int and value in rule
+    elif isinstance(rule, re.Pattern):
+        wanted = f"text like {rule.pattern}"
+        holds = isinstance(value, str) and rule.fullmatch(value) is not None
+    else:
+        wanted = f"of type {rule.__name__}"
+        # True is an int to Python; a number of questions it is not.
+        exact = type(value) is rule if rule in (int, bool) else isinstance(value, rule)
+        holds = rule in (object, type(None)) or exact or (rule is float and type(value) is int)
+    if not holds:
+        raise ParameterError(f"{place}: {name} = {value!r} must be {wanted}")
+
+
+def _freeze(values: dict[str, Any], declared: Mapping[str, Declared]) -> Any:
+    def same(one: Declared) -> bool:
+        default = tuple(one.default) if isinstance(one.default, list) else one.default
+        return values[one.name] == default and type(values[one.name]) is type(default)
+
+    changed = tuple(one.name for one in declared.values() if not same(one))
+    fields = [(name, Any) for name in values]
+    fields.append(("changed", tuple, field(default=changed)))
+    namespace = {"_repr_html_": lambda self: _table(self, declared)}
+    return make_dataclass("Parameters", fields, frozen=True, namespace=namespace)(**values)
+
+
+def _table(run: Any, declared: Mapping[str, Declared]) -> str:
+    """Name, value and meaning of each parameter; changed ones in bold."""
+    rows = []
+    for one in declared.values():
+        value = html.escape(repr(getattr(run, one.name)))
+        value = f"<b>{value}</b>" if one.name in run.changed else value
+        cells = (f"<code>{one.name}</code>", value, html.escape(one.comment))
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    head = "<tr><th>parameter</th><th>value</th><th>meaning</th></tr>"
+    return (
+        f'<table class="run-parameters"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+    )
+
+
+def guarded_name(source: Path) -> str | None:
+    """The name under which a chapter calls `chapter`; None where it does not."""
+    found = re.search(r"\bchapter\(\s*[\"']([^\"']+)[\"']\s*,\s*globals\(\)", source.read_text())
+    return found.group(1) if found else None

@@ -1,0 +1,118 @@
+"""What a running chapter reads and costs: two hidden cells around its own.
+
+They are added to the copy that is executed and taken out again afterwards.
+The first listens to what is opened (an audit hook, which sees every `open`
+and every listing of a folder that Python makes), the second tells it: files
+of the checkout, modules of this package, versions, machine, time and memory.
+So a chapter runs again when something changed that it really read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+TAG = "rag-repro-probe"
+MIME = "application/vnd.rag-repro.probe+json"
+FIRST = "from rag_repro.publish import probe as _probe\n_probe.begin()"
+LAST = "from rag_repro.publish import probe as _probe\n_probe.end()"
+
+# Packages whose version can change a number or a picture.
+TOLD = (
+    "bm25s", "faiss-cpu", "matplotlib", "numpy", "pandas", "peft", "PyStemmer", "rank-bm25",
+    "safetensors", "scikit-learn", "scipy", "seaborn", "sentence-transformers", "spacy",
+    "statsmodels", "tokenizers", "torch", "transformers",
+)  # fmt: skip
+
+_opened: set[str] = set()
+_began: list[float] = []
+
+
+def begin() -> None:
+    """Start the clock and listen; listens once a process."""
+    if not _began:
+        sys.addaudithook(_hear)
+    _began.append(time.perf_counter())
+    _opened.clear()
+
+
+def _hear(event: str, arguments: tuple) -> None:
+    if event in ("open", "os.listdir", "os.scandir") and isinstance(arguments[0], str | Path):
+        _opened.add(os.path.abspath(arguments[0]))
+
+
+def end() -> None:
+    """Show what was heard, as an output that `execute` takes out."""
+    from IPython.display import display
+
+    told = {
+        "opened": sorted(_opened),
+        "modules": sorted(
+            module.__file__
+            for name, module in list(sys.modules.items())
+            if name.split(".")[0] == "rag_repro" and getattr(module, "__file__", None)
+        ),
+        "seconds": round(time.perf_counter() - _began[-1], 1),
+        "memory_mb": _memory_mb(),
+        "python": platform.python_version(),
+        "versions": versions(),
+        "machine": machine(),
+        "data": bool(os.environ.get("RAG_REPRO_DATA")),
+    }
+    display({MIME: json.dumps(told), "text/plain": ""}, raw=True)
+
+
+def versions() -> dict[str, str]:
+    """Installed versions of the packages that count."""
+    found = {}
+    for name in TOLD:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def machine() -> dict[str, str | int]:
+    """Processor, cores that may be used, memory, GPU; no name of a host or user."""
+    told: dict[str, str | int] = {
+        "system": platform.system(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1,
+        "memory_gb": _total_memory_gb(),
+    }
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        told["gpu"] = torch.cuda.get_device_name(0)
+    return told
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _total_memory_gb() -> int:
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+    return 0
+
+
+def _memory_mb() -> int:
+    """Most memory that the process held at once."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such counter
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(most / (2**20 if sys.platform == "darwin" else 2**10))

@@ -1,0 +1,139 @@
+"""What the status chapter shows, read from executed chapters and stored records."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from rag_repro.publish.places import Places, here
+
+OWN = "91_status"
+
+
+def executed(places: Places | None = None) -> dict[str, dict[str, Any]]:
+    """Chapter -> what its executed copy tells of its run; this chapter is left out,
+    since it cannot tell of a run that has not ended."""
+    places = places or here()
+    told = {}
+    for path in sorted(places.chapters.glob("*.ipynb")):
+        if path.stem != OWN:
+            block = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("rag_repro")
+            if block is not None:
+                told[path.stem] = block
+    return told
+
+
+def show(table: Any) -> Any:
+    """A pandas table as the book shows tables, fractions with one decimal."""
+    from rag_repro.report.tables import Table
+
+    def text(value: Any) -> str:
+        return f"{value:.1f}" if isinstance(value, float) else str(value)
+
+    return Table(list(table.columns), [[text(v) for v in row] for row in table.to_numpy()])
+
+
+def runs(places: Places | None = None) -> Any:
+    """A row a chapter: when it ran, how long, at what most of memory, on what (pandas)."""
+    import pandas as pd
+
+    places = places or here()
+    rows = [
+        {
+            "chapter": name,
+            "run on": block["started"][:10],
+            "seconds": block["seconds"],
+            "memory, MB": block["memory_mb"],
+            "page, kB": round(places.executed(name).stat().st_size / 1024),
+            "parameters": "changed" if block["parameters"] else "defaults",
+            "real data at hand": "yes" if block["data"] else "no",
+        }
+        for name, block in executed(places).items()
+    ]
+    columns = ["chapter", "run on", "seconds", "memory, MB", "page, kB"]
+    columns += ["parameters", "real data at hand"]
+    return pd.DataFrame(rows, columns=columns).astype({"seconds": float})
+
+
+def machines(places: Places | None = None) -> Any:
+    """A row a machine that executed chapters, with the chapters that it did (pandas)."""
+    import pandas as pd
+
+    found: dict[str, list[str]] = {}
+    for name, block in executed(places).items():
+        machine = {"python": block["python"], **block["machine"]}
+        found.setdefault(json.dumps(machine, sort_keys=True), []).append(name)
+    rows = [{**json.loads(key), "chapters": ", ".join(names)} for key, names in found.items()]
+    columns = ["processor", "cores", "memory_gb", "system", "python", "chapters"]
+    if any("gpu" in row for row in rows):
+        columns.insert(3, "gpu")
+    return pd.DataFrame(rows, columns=columns).rename(columns={"memory_gb": "memory, GB"})
+
+
+def versions(places: Places | None = None) -> Any:
+    """A row a package: the versions under which the chapters ran (pandas)."""
+    import pandas as pd
+
+    found: dict[str, set[str]] = {}
+    for block in executed(places).values():
+        for package, version in block["versions"].items():
+            found.setdefault(package, set()).add(version)
+    rows = [(name, ", ".join(sorted(found[name]))) for name in sorted(found, key=str.lower)]
+    return pd.DataFrame(rows, columns=["package", "version"])
+
+
+def recorded(places: Places | None = None) -> Any:
+    """A row a data set and machine: conditions, questions and hours recorded (pandas)."""
+    import pandas as pd
+
+    places = places or here()
+    columns = ["data set", "machine", "conditions", "questions", "hours"]
+    rows = []
+    for path in sorted(places.records.rglob("*.manifest.json")):
+        for entry in json.loads(path.read_text(encoding="utf-8")):
+            took = datetime.fromisoformat(entry["end"]) - datetime.fromisoformat(entry["start"])
+            hours = took.total_seconds() / 3600
+            rows.append((path.parent.name, entry["machine"], path.name, entry["questions"], hours))
+    table = pd.DataFrame(rows, columns=columns).groupby(columns[:2], as_index=False)
+    return table.agg({"conditions": "nunique", "questions": "sum", "hours": "sum"})
+
+
+def sizes(places: Places | None = None) -> Any:
+    """A row a folder of the checkout: files and kilobytes, caches left out (pandas)."""
+    import pandas as pd
+
+    places = places or here()
+    rows = []
+    for name in ("notebooks", "book/chapters", "results", "artifacts"):
+        files = [p for p in _files(places.root / name) if p.name != f"{OWN}.ipynb"]
+        total = sum(p.stat().st_size for p in files)
+        rows.append({"folder": f"{name}/", "files": len(files), "kB": round(total / 1024)})
+    return pd.DataFrame(rows)
+
+
+def _files(folder: Path) -> list[Path]:
+    from rag_repro.publish.inputs import IGNORED
+
+    found = (p for p in folder.rglob("*") if p.is_file())
+    return [p for p in found if not IGNORED.intersection(p.relative_to(folder).parts)]
+
+
+def citation(places: Places | None = None) -> str:
+    """BibTeX of this book, from CITATION.cff."""
+    import yaml
+
+    places = places or here()
+    told = yaml.safe_load((places.root / "CITATION.cff").read_text(encoding="utf-8"))
+    authors = " and ".join(
+        "{" + a["name"] + "}" if "name" in a else f"{a['family-names']}, {a['given-names']}"
+        for a in told["authors"]
+    )
+    lines = [
+        f"  title   = {{{told['title']}}},",
+        f"  author  = {{{authors}}},",
+        f"  version = {{{told['version']}}},",
+        f"  note    = {{{told['license']} licence}},",
+    ]
+    return "\n".join(["@software{rag_repro,", *lines, "}"])

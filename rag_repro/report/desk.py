@@ -1,0 +1,225 @@
+"""What a chapter works with: its paper's exhibits on the ground its parameters ask for.
+
+With default parameters a chapter shows the committed records, and asks a
+sample of their questions again. With others it runs what was asked, into
+results/local, and shows that.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data import ENVIRONMENT
+from ..study import campaign, judge, papers, runner
+from ..study.papers import Cell, Exhibit, Paper
+from ..study.retarget import retarget
+from ..study.scores import Results
+from ..study.services import Workshop
+from . import exhibits, tables
+from .exhibits import Row
+from .tables import Table
+
+# Parameters that move the conditions themselves; the others say how and what to show.
+MOVING = ("dataset", "retriever", "reader", "n_questions", "seed")
+
+
+class Desk:
+    """One chapter's view of its paper.
+
+    run: the chapter's parameters (`publish.chapter`). exhibits: the keys of
+    those that it shows. settings: parameters that stand for settings which the
+    grids vary, as {"k": run.ks}, with their names in `moving`.
+    """
+
+    def __init__(
+        self,
+        paper: str,
+        run: Any,
+        root: Path,
+        *,
+        exhibits: Sequence[str],
+        settings: dict[str, Sequence[Any]] | None = None,
+        moving: Sequence[str] = (),
+    ):
+        self.run, self.shown = run, tuple(exhibits)
+        self.moved = tuple(n for n in run.changed if n in (*MOVING, *moving))
+        self.paper = papers.load(paper)
+        self.workshop = Workshop(device=run.device, batch_size=run.batch_size)
+        self.folder = root / "results" / "records"
+        if self.moved:
+            self.folder = root / "results" / "local" / "records"
+            self.paper = self._moved(settings or {})
+            self._run_missing()
+        self.results = Results(self.folder)
+
+    def _moved(self, settings: dict[str, Sequence[Any]]) -> Paper:
+        run = self.run
+        return retarget(
+            self.paper,
+            datasets=[run.dataset] if "dataset" in self.moved else (),
+            retriever=run.retriever if "retriever" in self.moved else None,
+            reader=run.reader if "reader" in self.moved else None,
+            n=run.n_questions,
+            seed=run.seed if "seed" in self.moved else None,
+            settings=settings,
+        )
+
+    def _run_missing(self) -> None:
+        """What was asked for and is not at hand; data that is missing stops it with its reason."""
+        cells = [c for key in self.shown for c in self._cells(self.paper.exhibits[key])]
+        campaign.run(
+            campaign.once(cells),
+            self.workshop,
+            self.folder,
+            n=self.run.n_questions,
+            batch_size=self.run.batch_size,
+        )
+
+    def _cells(self, exhibit: Exhibit) -> list[Cell]:
+        return exhibit.cells(None if self.run.tier == "all" else self.run.tier)
+
+    def tiers(self) -> list[str]:
+        """Those that the chapter shows: each with a condition of its exhibits."""
+        seen = {c.tier for key in self.shown for c in self._cells(self.paper.exhibits[key])}
+        return sorted(seen, key=lambda tier: ("public", "testbed", "paper").index(tier))
+
+    # ------------------------------------------------------------------- tables
+
+    def rows(self, key: str, tier: str | None = None, **wanted: Any) -> list[Row]:
+        """Rows of an exhibit; `wanted` picks by key (k=3, own_candidates=False) or role, metric."""
+        made = exhibits.rows(self.paper, self.paper.exhibits[key], self.results, tier)
+        shown = self.tiers()
+        return [
+            row
+            for row in made
+            if row.tier in shown
+            and all(_of(row, k) in (v if isinstance(v, list) else [v]) for k, v in wanted.items())
+        ]
+
+    def table(self, key: str, rows: Sequence[Row]) -> Table:
+        """The reader's table of these rows."""
+        return tables.exhibit_table(self.paper.exhibits[key], rows)
+
+    def claims(self, ids: Sequence[str]) -> Table:
+        """What the records say of these claims, one line a claim and tier."""
+        head = ["claim", "tier", "verdict", "effect [95 %]", "n", "smallest effect", "why"]
+        body = []
+        for tier in self.tiers():
+            judged = {j.claim.id: j for j in judge.judge(self.paper, tier, self.results)}
+            body += [_verdict_line(judged[name]) for name in ids]
+        return Table(head, body, "Effects in points, in the direction that the paper claims")
+
+    def statements(self, ids: Sequence[str]) -> Table:
+        """What the paper claims, and whether its own printed numbers bear it out."""
+        by = {claim.id: claim for claim in self.paper.claims}
+        head = ["id", "place", "claim", "the paper's numbers", "do they support it?"]
+        body = [
+            [
+                by[name].id,
+                by[name].place,
+                by[name].claim,
+                by[name].paper_numbers,
+                f"{by[name].support}: {by[name].support_note}".rstrip(": "),
+            ]
+            for name in ids
+        ]
+        return Table(head, body)
+
+    # --------------------------------------------------------------------- live
+
+    def live(self, key: str) -> Table:
+        """Recorded questions asked again now: how many answers are the same.
+
+        Up to `run.live_calls` questions, drawn in turn from the exhibit's
+        primary conditions whose data is at hand.
+        """
+        cells = [c for c in self._cells(self.paper.exhibits[key]) if c.role == "primary"]
+        cells = [c for c in cells if _at_hand(c) and self.results.lines(c)]
+        rng = np.random.default_rng(self.run.seed)
+        chosen: dict[int, list[str]] = defaultdict(list)
+        for place, question in runner.spread(
+            ([(i, q) for q in rng.permutation(self._ids(cell))] for i, cell in enumerate(cells)),
+            self.run.live_calls,
+        ):
+            chosen[place].append(str(question))
+        body = []
+        for place, ids in chosen.items():
+            cell = cells[place]
+            stored = {line["id"]: line for line in self.results.lines(cell)}
+            checked = runner.live_check(cell.condition, self.workshop, stored, ids)
+            same = sum(row["same"] for row in checked)
+            body.append([*map(str, cell.keys.values()), len(checked), same])
+        asked, same = (sum(row[i] for row in body) for i in (-2, -1))
+        head = [*(cells[0].keys if cells else ()), "asked again", "the same"]
+        caption = f"{same} of {asked} recorded answers came out the same on this machine, just now"
+        return Table(head, body, caption)
+
+    def _ids(self, cell: Cell) -> list[str]:
+        return [line["id"] for line in self.results.lines(cell)]
+
+    @cached_property
+    def says(self) -> str:
+        """One sentence on where the numbers of this page come from."""
+        if self.moved:
+            changed = ", ".join(f"{name} = {getattr(self.run, name)!r}" for name in self.moved)
+            return f"Run for this page, with {changed}; nothing here is a committed record."
+        answers = sum(
+            len(self.results.lines(c) or ())
+            for c in campaign.once(
+                [c for k in self.shown for c in self._cells(self.paper.exhibits[k])]
+            )
+        )
+        return f"Shown are committed records: {answers} answers."
+
+
+def _of(row: Row, key: str) -> Any:
+    return getattr(row, key) if key in ("role", "metric") else row.keys.get(key)
+
+
+def _at_hand(cell: Cell) -> bool:
+    """Worlds are made anywhere; real data must be named."""
+    return cell.condition.dataset.startswith("world-") or bool(os.environ.get(ENVIRONMENT))
+
+
+def _verdict_line(judged: judge.Judged) -> list[str]:
+    part = judged.headline
+    interval, verdict = (part.interval, part.verdict) if part else (None, judged.verdict)
+    effect = (
+        ""
+        if interval is None
+        else f"{interval.estimate:+.2f} [{interval.lo:+.2f}, {interval.hi:+.2f}]"
+    )
+    small = "" if verdict.delta is None else f"{verdict.delta:g}"
+    if judged.verdict.word == "inconclusive" and verdict.mde is not None:
+        small += f" (detectable: {verdict.mde:.1f})"
+    n = "" if interval is None else str(interval.n)
+    return [
+        judged.claim.id,
+        judged.tier,
+        judged.verdict.word,
+        effect,
+        n,
+        small,
+        judged.verdict.reason,
+    ]
+
+
+class Listing:
+    """A function's source as the book shows it: taken from the package, never copied."""
+
+    def __init__(self, *functions: Callable | type):
+        self.code = "\n\n".join(inspect.getsource(function) for function in functions)
+
+    def _repr_markdown_(self) -> str:
+        return f"```python\n{self.code}\n```"
+
+    def __repr__(self) -> str:
+        return self.code

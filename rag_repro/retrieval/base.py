@@ -1,0 +1,232 @@
+"""What every retriever promises, and the parts that they share.
+
+The promise (`Retriever.search`): for each query the k best passages, best
+first. Passages of equal score stand in the order of their ids, also where
+the cut at k falls among them, so that neither the order of the corpus nor
+the library underneath decides. Always min(k, passages to choose from) hits
+come back: what shares no term with the query has score 0 and fills up, by
+id, as in a full ranking; whoever wants only matches looks at `Hit.score`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from ..data.dataset import Corpus
+from ..schema import Hit, Passage
+from ..words import nearest
+
+Within = Sequence[Sequence[str] | None] | None
+
+
+class RetrievalError(ValueError):
+    """A retriever was asked, built or loaded in a way that cannot be right."""
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Finds passages of a corpus.
+
+    fingerprint: changes when, and only when, the results can change.
+    card: what a reader must know of the index, as plain data.
+    """
+
+    corpus: Corpus
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def card(self) -> Mapping[str, Any]: ...
+
+    def search(self, queries: Sequence[str], k: int, within: Within = None) -> list[list[Hit]]: ...
+
+
+class Encoder(Protocol):
+    """Turns texts into float32 vectors (texts, d) of length 1."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray: ...
+
+
+def choices(name: object, known: Iterable[str]) -> str:
+    """The end of an error message: what may be meant, and what there is."""
+    known = list(known)
+    return f"{nearest(name, known)}; there are: {', '.join(known)}"
+
+
+def check_corpus(corpus: Corpus) -> Corpus:
+    """The corpus, if there is something in it to find."""
+    if not len(corpus):
+        raise RetrievalError(f"corpus {corpus.name!r} holds no passage; nothing can be found")
+    return corpus
+
+
+def check_fields(fields: Sequence[str]) -> tuple[str, ...]:
+    """Fields of a passage to search in; a field named twice counts twice."""
+    if isinstance(fields, str) or not fields or set(fields) - {"title", "text"}:
+        raise RetrievalError(
+            f"fields {fields!r}: give a tuple of 'title' and 'text', as ('title', 'text')"
+        )
+    return tuple(fields)
+
+
+def passage_text(passage: Passage, fields: Sequence[str]) -> str:
+    """The searched text of a passage: its fields joined by a space."""
+    return " ".join(getattr(passage, field) for field in fields)
+
+
+def fingerprint_of(card: Mapping[str, Any]) -> str:
+    """Sixteen hex digits of a card without what cannot change results.
+
+    The versions of packages stay outside: they are checked when an index is
+    loaded, and a record's manifest names them.
+    """
+    kept = {key: card[key] for key in ("kind", "version", "settings")}
+    kept["corpus"] = card["corpus"]["sha256"]
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def best(scores: np.ndarray, id_ranks: np.ndarray, k: int) -> np.ndarray:
+    """Places of the k highest of `scores` (n,), best first, ties by `id_ranks` (n,)."""
+    if k < len(scores):
+        # Most passages share the lowest score (0: no common term), and numpy's
+        # partition is slow among many equals; so it is kept to the others.
+        places = np.flatnonzero(scores > scores.min())
+        if k <= len(places):
+            others = scores[places]
+            cut = np.partition(others, len(places) - k)[len(places) - k]
+            above, tied = places[others > cut], places[others == cut]
+        else:
+            above, tied = places, np.flatnonzero(scores == scores.min())
+        room = k - len(above)
+        if room < len(tied):
+            tied = tied[np.argpartition(id_ranks[tied], room - 1)[:room]]
+        places = np.concatenate([above, tied])
+    else:
+        places = np.arange(len(scores))
+    return places[np.lexsort((id_ranks[places], -scores[places]))]
+
+
+class Index(ABC):
+    """The shared half of the retrievers: card, checks, hits.
+
+    A retriever adds `_found`, and says what it is in `kind`, `version`
+    (raised when its results can change, and only then), `settings` and
+    `versions`.
+    """
+
+    kind: ClassVar[str]
+    version: ClassVar[int]
+    corpus: Corpus
+
+    @property
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Everything besides the corpus that can change results, as plain data."""
+
+    @property
+    @abstractmethod
+    def versions(self) -> dict[str, str]:
+        """The packages whose change can make a stored index wrong."""
+
+    @abstractmethod
+    def _found(
+        self, queries: Sequence[str], k: int, pools: Sequence[np.ndarray | None]
+    ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        """For each query the places in the corpus and the scores of its hits, best first.
+
+        pools: sorted places to choose from, None for the whole corpus.
+        """
+
+    @property
+    def card(self) -> dict[str, Any]:
+        corpus = self.corpus
+        return {
+            "kind": self.kind,
+            "version": self.version,
+            "corpus": {"name": corpus.name, "sha256": corpus.sha256, "passages": len(corpus)},
+            "settings": self.settings,
+            "versions": self.versions,
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint_of(self.card)
+
+    def search(self, queries: Sequence[str], k: int, within: Within = None) -> list[list[Hit]]:
+        """The k best passages for each query, best first, ties by passage id.
+
+        within: for each query the ids to choose from, or None for the whole
+        corpus. Statistics (document frequencies, lengths) stay the corpus's,
+        so a passage's score is the same with and without it. Fewer than k
+        hits come back only where there are fewer passages to choose from.
+
+        Raises RetrievalError for a k below 1, a blank query, an unknown id,
+        or lists of different length.
+        """
+        _check(queries, k, within)
+        pools = [None] * len(queries) if within is None else [self._places(ids) for ids in within]
+        passages = self.corpus.passages
+        return [
+            [
+                Hit(passages[place], score, rank)
+                for rank, (place, score) in enumerate(
+                    zip(places.tolist(), scores.tolist(), strict=True), start=1
+                )
+            ]
+            for places, scores in self._found(queries, int(k), pools)
+        ]
+
+    @cached_property
+    def _id_ranks(self) -> np.ndarray:
+        """(passages,) the place of each passage in the sorted order of ids."""
+        ids = [p.id for p in self.corpus.passages]
+        ranks = np.empty(len(ids), dtype=np.int64)
+        ranks[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+        return ranks
+
+    @cached_property
+    def _place_of(self) -> dict[str, int]:
+        return {p.id: i for i, p in enumerate(self.corpus.passages)}
+
+    def _places(self, ids: Sequence[str] | None) -> np.ndarray | None:
+        """Sorted places of the named passages, each once."""
+        if ids is None:
+            return None
+        if isinstance(ids, str):
+            raise RetrievalError("within holds a string where a list of passage ids is meant")
+        unknown = next((i for i in ids if i not in self._place_of), None)
+        if unknown is not None:
+            raise RetrievalError(
+                f"within names passage {unknown!r}, which is not in corpus {self.corpus.name!r}; "
+                "are the question and the retriever of the same data set?"
+            )
+        return np.array(sorted({self._place_of[i] for i in ids}), dtype=np.int64)
+
+
+def _check(queries: Sequence[str], k: int, within: Within) -> None:
+    if isinstance(queries, str):
+        raise RetrievalError("queries is one string; give a list: search([query], k)")
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise RetrievalError(f"k is {k!r}; it must be a whole number from 1")
+    for place, query in enumerate(queries):
+        if not isinstance(query, str) or not query.strip():
+            raise RetrievalError(
+                f"query {place} of {len(queries)} is {query!r}; a query needs some text "
+                "(a method whose query comes out empty must decide what to ask instead)"
+            )
+    if within is not None and (isinstance(within, str) or len(within) != len(queries)):
+        raise RetrievalError(
+            f"within has {len(within)} entries for {len(queries)} queries; give one list of ids "
+            "for each query, None where the whole corpus is meant"
+        )

@@ -1,0 +1,111 @@
+"""BM25 on bm25s: every term's weight in every passage computed once, then summed.
+
+Variants, after Kamphuis et al., "Which BM25 Do You Mean?" (ECIR 2020); with
+N passages, df of them holding the term, tf its count in the passage, and
+B = 1 - b + b * length / mean length:
+
+    lucene     log(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * B)
+    robertson  log((N - df + 0.5) / (df + 0.5)), at least 0, * tf / (tf + k1 * B)
+    atire      log(N / df) * tf * (k1 + 1) / (tf + k1 * B)
+
+BM25L and BM25+ are left out on purpose. bm25s adds their lower bound also to
+passages without the term, so that it moves all alike: the order that comes
+out is that of tf / (tf + (k1 + delta) * B) and of ATIRE's term weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..data.dataset import Corpus
+from .analyzer import DEFAULT, Analyzer
+from .base import RetrievalError, choices
+from .lexical import Lexical
+from .store import Stored
+
+VARIANTS = ("lucene", "robertson", "atire")
+
+
+class BM25(Lexical, Stored):
+    """BM25 over a corpus.
+
+    variant: "lucene", "robertson" or "atire". "robertson" ranks as
+    rank_bm25's BM25Okapi wherever no term of the query stands in more than
+    half of the passages (with stop words removed, hardly any does).
+    fields: what of a passage is searched, joined by a space; ("title",
+    "text") or ("text",); a field named twice counts twice.
+    folder: where a saved index of just these settings lies; it is read
+    instead of being built.
+
+    Raises RetrievalError for an unknown variant, k1, b or field out of range,
+    and a corpus without any term; StoreError as `load`.
+    """
+
+    kind: ClassVar[str] = "bm25"
+    version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        variant: str = "lucene",
+        k1: float = 1.5,
+        b: float = 0.75,
+        analyzer: Analyzer = DEFAULT,
+        fields: Sequence[str] = ("title", "text"),
+        folder: str | Path | None = None,
+    ):
+        if variant not in VARIANTS:
+            raise RetrievalError(f"no BM25 variant {variant!r}" + choices(variant, VARIANTS))
+        self._configure_terms(corpus, analyzer, fields, k1, b)
+        self.variant = variant
+        self._fill(folder)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"variant": self.variant, **self._term_settings}
+
+    @classmethod
+    def _stored_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {**settings, "analyzer": Analyzer.from_card(settings["analyzer"])}
+
+    def _build(self) -> None:
+        import bm25s
+
+        # Numbered in order of first occurrence: the same files from the same corpus.
+        numbers: dict[str, int] = {}
+        passages = [
+            [numbers.setdefault(term, len(numbers)) for term in terms]
+            for terms in self._terms_of_passages()
+        ]
+        self._index = bm25s.BM25(method=self.variant, k1=self.k1, b=self.b, dtype="float64")
+        self._index.index((passages, numbers), create_empty_token=False, show_progress=False)
+
+    def _write(self, folder: Path) -> None:
+        self._index.save(folder, show_progress=False)
+
+    def _read(self, folder: Path) -> None:
+        import bm25s
+
+        self._index = bm25s.BM25.load(folder, show_progress=False)
+
+    def _scores(self, terms: Sequence[str], pool: np.ndarray | None) -> np.ndarray:
+        known = self._index.get_tokens_ids(terms)
+        if pool is None:
+            return self._index.get_scores_from_ids(known)
+        # Only the pool's weights are looked up, term by term in the order in
+        # which bm25s adds them: the sums are the same to the last bit.
+        table = self._index.scores
+        scores = np.zeros(len(pool))
+        for term in known:
+            start, end = table["indptr"][term : term + 2]
+            holders = table["indices"][start:end]  # sorted places of passages with the term
+            at = np.searchsorted(holders, pool)
+            at[at == len(holders)] = 0
+            held = holders[at] == pool
+            scores[held] += table["data"][start:end][at[held]]
+        return scores

@@ -1,0 +1,144 @@
+"""Similarity of sentence vectors, exact: FAISS IndexFlatIP, then settled in float64.
+
+FAISS finds the candidates. Its float32 sums depend on how many queries come
+at once, and an encoder's on how texts were batched, in about the seventh
+digit; so the candidates' inner products are computed again, one by one, and
+rounded to six decimals before ids break the ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..data.dataset import Corpus
+from .base import Encoder, RetrievalError, best, check_corpus, check_fields, passage_text
+from .store import Stored
+
+DECIMALS = 6
+_SLACK = 1e-5  # more than FAISS's float32 sums and the rounding can be off together
+_VECTORS = "vectors.npy"
+
+
+class Dense(Stored):
+    """Inner product of normalised vectors (cosine) over a corpus.
+
+    encoder: any `base.Encoder`; it encodes the corpus here and each query
+    later. fields as in `BM25`. query_prefix, passage_prefix: put before each
+    text, for encoders that were trained with them ("query: ", "passage: ").
+    folder: where a saved index of just these settings lies.
+
+    Raises RetrievalError where the encoder's vectors are not finite float32
+    of length 1, one for each text; StoreError as `load`.
+    """
+
+    kind: ClassVar[str] = "dense"
+    version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        encoder: Encoder,
+        *,
+        fields: Sequence[str] = ("title", "text"),
+        query_prefix: str = "",
+        passage_prefix: str = "",
+        folder: str | Path | None = None,
+    ):
+        self.corpus = check_corpus(corpus)
+        self.encoder = encoder
+        self.fields = check_fields(fields)
+        self.query_prefix, self.passage_prefix = query_prefix, passage_prefix
+        self._fill(folder)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            "encoder": self.encoder.fingerprint,
+            "fields": list(self.fields),
+            "query_prefix": self.query_prefix,
+            "passage_prefix": self.passage_prefix,
+        }
+
+    @property
+    def versions(self) -> dict[str, str]:
+        import faiss
+
+        return {"faiss": faiss.__version__}
+
+    @classmethod
+    def _stored_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in settings.items() if name != "encoder"}
+
+    def _build(self) -> None:
+        texts = [self.passage_prefix + passage_text(p, self.fields) for p in self.corpus.passages]
+        self._index_of(self._encode(texts))
+
+    def _index_of(self, vectors: np.ndarray) -> None:
+        import faiss
+
+        count, d = vectors.shape
+        self._index = faiss.IndexFlatIP(d)
+        self._index.add(vectors)
+        # A view of FAISS's own copy, (passages, d): the vectors are held once.
+        self._vectors = faiss.rev_swig_ptr(self._index.get_xb(), count * d).reshape(count, d)
+
+    def _encode(self, texts: Sequence[str]) -> np.ndarray:
+        vectors = np.ascontiguousarray(self.encoder.encode(list(texts)), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise RetrievalError(
+                f"encoder {self.encoder.fingerprint!r} gave shape {vectors.shape} for "
+                f"{len(texts)} texts; it must give (texts, d)"
+            )
+        lengths = np.linalg.norm(vectors, axis=1)
+        wrong = np.flatnonzero(~(np.abs(lengths - 1) < 1e-3))  # also where a length is nan
+        if len(wrong):
+            raise RetrievalError(
+                f"encoder {self.encoder.fingerprint!r} gave a vector of length "
+                f"{lengths[wrong[0]]} for {texts[wrong[0]][:60]!r}; it must normalise to length 1"
+            )
+        return vectors
+
+    def _write(self, folder: Path) -> None:
+        np.save(folder / _VECTORS, self._vectors, allow_pickle=False)
+
+    def _read(self, folder: Path) -> None:
+        self._index_of(np.load(folder / _VECTORS, allow_pickle=False))
+
+    def _found(
+        self, queries: Sequence[str], k: int, pools: Sequence[np.ndarray | None]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if not len(queries):
+            return
+        vectors = self._encode([self.query_prefix + query for query in queries])
+        open_ = np.array([i for i, pool in enumerate(pools) if pool is None], dtype=np.int64)
+        candidates = dict(zip(open_.tolist(), self._candidates(vectors[open_], k), strict=True))
+        for i, pool in enumerate(pools):
+            places = candidates[i] if pool is None else pool
+            scores = self._similarity(vectors[i], places)
+            top = best(scores, self._id_ranks[places], k)
+            yield places[top], scores[top]
+
+    def _candidates(self, vectors: np.ndarray, k: int) -> list[np.ndarray]:
+        """For each of `vectors` (queries, d), places that surely hold its k best, ties included."""
+        n = len(self.corpus)
+        found: list[np.ndarray | None] = [None] * len(vectors)
+        waiting, size = np.arange(len(vectors)), min(n, 2 * k + 8)
+        while len(waiting):
+            scores, places = self._index.search(vectors[waiting], size)
+            # Whole once the last one found is clearly worse than the k-th.
+            whole = (scores[:, -1] < scores[:, min(k, n) - 1] - _SLACK) | (size == n)
+            for row in np.flatnonzero(whole):
+                found[waiting[row]] = places[row]
+            waiting, size = waiting[~whole], min(n, 4 * size)
+        return found
+
+    def _similarity(self, vector: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Rounded inner products of `vector` (d,) with the passages at `places`."""
+        # Row by row in one fixed order, so that a passage's score does not
+        # depend on which others are asked for.
+        products = self._vectors[places].astype(np.float64) * vector.astype(np.float64)
+        return np.round(products.sum(axis=1), DECIMALS)

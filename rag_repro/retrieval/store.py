@@ -1,0 +1,203 @@
+"""Indexes on disk: a folder of files beside a card, written whole or not at all.
+
+    folder/card.json     what the index is, and size and SHA-256 of its files
+    folder/...           the files of the index; never the passages
+
+A stored index is used only over the corpus, settings and package versions
+that it was made with. Everything else is refused with the field that
+differs, since a wrong index gives wrong numbers and no error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from ..data.dataset import Corpus
+from .base import Index, RetrievalError
+
+CARD = "card.json"
+
+
+class StoreError(RetrievalError):
+    """A stored index cannot be used or written here."""
+
+
+class Stored(Index):
+    """A retriever that can be saved and loaded.
+
+    Its constructor takes corpus, settings and `folder`, and ends in `_fill`;
+    it adds `_build`, `_write`, `_read` and `_stored_settings`.
+    """
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the index and its card to `folder`, which must be new or the same index.
+
+        Raises StoreError where `folder` holds anything else.
+        """
+        folder = Path(folder)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            _refuse_other(folder, self.card)
+            return folder
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Written beside its place and renamed, so that a killed run leaves no
+        # half index under the name that a later run will trust.
+        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+        try:
+            self._write(part)
+            files = {
+                p.relative_to(part).as_posix(): {"bytes": p.stat().st_size, "sha256": _sha256(p)}
+                for p in sorted(part.rglob("*"))
+                if p.is_file()
+            }
+            card = json.dumps({**self.card, "files": files}, indent=1, ensure_ascii=False)
+            (part / CARD).write_text(card + "\n", encoding="utf-8")
+            part.chmod(0o755)
+            try:
+                os.rename(part, folder)
+            except OSError:
+                if not folder.exists():
+                    raise
+                _refuse_other(folder, self.card)  # another process was first; its index is ours
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return folder
+
+    @classmethod
+    def load(cls, folder: str | Path, corpus: Corpus, **expected: Any) -> Self:
+        """The index stored in `folder`, over the corpus that it was made from.
+
+        expected: settings that the index must have; those not named are
+        taken from its card. What cannot be stored (an encoder) must be given.
+
+        Raises StoreError where corpus, settings, versions or files differ
+        from the card: which field, what was expected, what was found.
+        """
+        folder = Path(folder)
+        card = read_card(folder)
+        if card["kind"] != cls.kind:
+            raise StoreError(
+                f"{folder} holds an index of kind {card['kind']!r}, not {cls.kind!r}; "
+                "load it with rag_repro.retrieval.load, or name another folder"
+            )
+        return cls(corpus, folder=folder, **{**cls._stored_settings(card["settings"]), **expected})
+
+    @classmethod
+    def at(cls, folder: str | Path, corpus: Corpus, **settings: Any) -> Self:
+        """The index in `folder` where one is, else a new one, saved there.
+
+        An index of other settings is refused: defaults count as asked for.
+        """
+        folder = Path(folder)
+        if (folder / CARD).is_file():
+            return cls(corpus, folder=folder, **settings)
+        index = cls(corpus, **settings)
+        index.save(folder)
+        return index
+
+    def _fill(self, folder: str | Path | None) -> None:
+        """Build the index, or take it from `folder` if its card fits what was asked for."""
+        if folder is None:
+            self._build()
+            return
+        folder = Path(folder)
+        card = read_card(folder)
+        _compare(folder, expected=self.card, found=card)
+        _check_files(folder, card["files"])
+        self._read(folder)
+
+    @abstractmethod
+    def _build(self) -> None:
+        """Make the index from the corpus."""
+
+    @abstractmethod
+    def _write(self, folder: Path) -> None:
+        """Write the files of the index into an empty folder."""
+
+    @abstractmethod
+    def _read(self, folder: Path) -> None:
+        """Take the index from its files, after the card was found to fit."""
+
+    @classmethod
+    @abstractmethod
+    def _stored_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments of the constructor from the settings of a card."""
+
+
+def read_card(folder: Path) -> dict[str, Any]:
+    """The card of a stored index. Raises StoreError where there is none that can be read."""
+    path = folder / CARD
+    try:
+        card = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StoreError(
+            f"{folder} holds no index ({CARD} is missing); build one and save it there"
+        ) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise StoreError(
+            f"{path} is no card ({error}); delete the folder and build the index again"
+        ) from error
+    needed = {"kind", "version", "corpus", "settings", "versions", "files"}
+    missing = needed - set(card) if isinstance(card, dict) else needed
+    if missing:
+        raise StoreError(
+            f"{path} lacks {', '.join(sorted(missing))}; "
+            "delete the folder and build the index again"
+        )
+    return card
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, list(value) if isinstance(value, tuple) else value
+
+
+def _compare(folder: Path, *, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuse a card that differs in anything but the corpus's name and the files."""
+    want, have = dict(_flat(expected)), dict(_flat(found))
+    names = [n for n in dict.fromkeys([*want, *have]) if n.split(".")[0] != "files"]
+    differ = [n for n in names if n != "corpus.name" and want.get(n) != have.get(n)]
+    if differ:
+        lines = [f"  {n}: expected {want.get(n)!r}, found {have.get(n)!r}" for n in differ]
+        raise StoreError(
+            f"the index in {folder} was made otherwise than asked for:\n"
+            + "\n".join(lines)
+            + "\nHand in what it was made with, save to another folder, or delete this one and "
+            "build the index again"
+        )
+
+
+def _refuse_other(folder: Path, card: Mapping[str, Any]) -> None:
+    """Pass where `folder` holds just this index, else raise: nothing is overwritten."""
+    if not folder.is_dir() or not (folder / CARD).is_file():
+        raise StoreError(f"{folder} exists and is no index; choose another folder")
+    stored = read_card(folder)
+    _compare(folder, expected=card, found=stored)
+    _check_files(folder, stored["files"])
+
+
+def _check_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+    for name, card in files.items():
+        path = folder / name
+        if not path.is_file():
+            raise StoreError(f"{path} is missing; delete {folder} and build the index again")
+        if path.stat().st_size != card["bytes"] or _sha256(path) != card["sha256"]:
+            raise StoreError(
+                f"{path} is not the file that its card describes (cut off or changed); "
+                f"delete {folder} and build the index again"
+            )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
