@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `rag-repro`; -> exit status."""
     arguments = parser().parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for chatty in ("httpx", "sentence_transformers", "faiss", "transformers", "bm25s"):
+    for chatty in ("httpx", "sentence_transformers", "faiss", "transformers", "bm25s", "papermill"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     try:
         return arguments.run(arguments) or 0

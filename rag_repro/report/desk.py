@@ -19,7 +19,8 @@ import numpy as np
 
 from ..data import ENVIRONMENT
 from ..study import campaign, judge, papers, runner
-from ..study.papers import Cell, Exhibit, Paper
+from ..study.conditions import Condition
+from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import retarget
 from ..study.scores import Results
 from ..study.services import Workshop
@@ -133,6 +134,16 @@ class Desk:
         ]
         return Table(head, body)
 
+    def condition(self, key: str, **wanted: Any) -> Condition:
+        """The condition of the one cell picked by key; on the testbed where there is one.
+
+        Pages that are published show texts of the testbed only.
+        """
+        cells = [c for c in self.paper.exhibits[key].cells() if c.matches(wanted)]
+        if not cells:
+            raise StudyError(f"{self.paper.name}.{key} has no cell with {wanted}")
+        return min(cells, key=lambda c: c.tier != "testbed").condition
+
     # --------------------------------------------------------------------- live
 
     def live(self, key: str) -> Table:
@@ -166,18 +177,18 @@ class Desk:
         return [line["id"] for line in self.results.lines(cell)]
 
     @cached_property
-    def says(self) -> str:
+    def says(self) -> Note:
         """One sentence on where the numbers of this page come from."""
         if self.moved:
-            changed = ", ".join(f"{name} = {getattr(self.run, name)!r}" for name in self.moved)
-            return f"Run for this page, with {changed}; nothing here is a committed record."
+            changed = ", ".join(f"`{name} = {getattr(self.run, name)!r}`" for name in self.moved)
+            return Note(f"Run for this page, with {changed}; nothing here is a committed record.")
         answers = sum(
             len(self.results.lines(c) or ())
             for c in campaign.once(
                 [c for k in self.shown for c in self._cells(self.paper.exhibits[k])]
             )
         )
-        return f"Shown are committed records: {answers} answers."
+        return Note(f"Shown are committed records: {answers:,} answers.")
 
 
 def _of(row: Row, key: str) -> Any:
@@ -210,6 +221,19 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
         small,
         judged.verdict.reason,
     ]
+
+
+class Note:
+    """A sentence that a page shows."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def _repr_markdown_(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
 
 
 class Listing:

@@ -81,10 +81,11 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
             for metric in exhibit.metrics:
                 row = _row(exhibit, cell, metric, keep_name, keep, results)
                 # own candidates are no cell of the paper: its corpus is pooled
-                entry = None if cell.keys.get("own_candidates") else _find(printed, row)
+                own = cell.condition.configured.own_candidates
+                entry = None if own else _find(printed, row)
                 if entry is not None:
                     beside.add(_printed_key(entry))
-                    note = row.note or entry.get("note", "")
+                    note = _joined(row.note, entry.get("note"))
                     row = _with(row, paper=entry["value"], note=note)
                 made.append(row)
     if tier in (None, "public"):
@@ -110,10 +111,11 @@ def _row(exhibit: Exhibit, cell: Cell, metric: str, group: str | None, keep, res
 
 def _groups(exhibit: Exhibit, cell: Cell, results: Results) -> Iterator[tuple[str | None, Any]]:
     """(None, all) or one group for each value of the field that splits the exhibit."""
-    if exhibit.by is None:
+    lines = results.lines(cell)
+    if exhibit.by is None or lines is None:
         yield None, everything
         return
-    values = sorted({str(line[exhibit.by]) for line in results.lines(cell) or ()})
+    values = sorted({str(line[exhibit.by]) for line in lines})
     for value in values:
         yield value, lambda line, value=value: str(line[exhibit.by]) == value
 
@@ -153,8 +155,28 @@ def _waiting(exhibit: Exhibit, entry: Mapping[str, str]) -> Row:
     keys = {k: v for k, v in entry.items() if k not in ("value", "note", "metric") and v}
     keys = {"dataset": keys.pop("dataset", ""), "method": keys.pop("method", ""), **keys}
     why = (method.waits if method else None) or "not run"
-    note = "; ".join(part for part in (why, entry.get("note", "")) if part)
+    note = _joined(why, entry.get("note"))
     return Row(exhibit.name, "public", "primary", keys, entry["metric"], entry["value"], note=note)
+
+
+def _joined(*notes: str | None) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def printed_gain(
+    paper: Paper, key: str, method: str, baseline: str, *, metric: str
+) -> dict[tuple[str, str], float]:
+    """(data set, k) -> the paper's own difference between two of its rows."""
+    value = {
+        (entry["method"], entry["dataset"], entry["k"]): float(entry["value"])
+        for entry in paper.printed(key)
+        if entry["metric"] == metric
+    }
+    return {
+        (dataset, k): number - value[baseline, dataset, k]
+        for (name, dataset, k), number in value.items()
+        if name == method
+    }
 
 
 # ------------------------------------------------------------------ text forms

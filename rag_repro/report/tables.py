@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation import metrics
@@ -17,6 +17,7 @@ DATASETS = {
     "hotpotqa": "HotpotQA",
     "2wikimultihopqa": "2WikiMultihopQA",
 }
+NAMES = {"dataset": "data set", "own_candidates": "own candidates"}
 
 
 def text(rows: Sequence[Row], form: str) -> str:
@@ -36,26 +37,49 @@ def markdown(rows: Sequence[Row]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
 
 
-def grid(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Head and body of the reader's table, one line for each method at each setting."""
+def grid(
+    rows: Sequence[Row], labels: Mapping[str, str] | None = None
+) -> tuple[list[str], list[list[str]]]:
+    """Head and body of the reader's table, one line for each method at each setting.
+
+    labels: the methods' names in words. What has one value in all rows gets no
+    column; `common` says it.
+    """
     rows = list(rows)
-    varied = list(dict.fromkeys(k for r in rows for k in r.keys if k not in ("dataset", "method")))
+    shown = [name for name in _places(rows) if name not in common(rows)]
     names = list(dict.fromkeys(row.metric for row in rows))
-    head = ["tier", "data set", *varied, "method"]
+    head = [*(NAMES.get(name, name) for name in shown), "method"]
     for name in names:
-        symbol = metrics.get(name).symbol if name in metrics.METRICS else name
+        symbol = metrics.get(name).symbol
         head += [f"{symbol}: gain over baseline", f"{symbol}: ours [95 %], n", f"{symbol}: paper"]
     body = []
     for line in exhibits.lines_of(rows).values():
-        first, by = line[0], {row.metric: row for row in line}
-        keys = first.flat()
-        cells = [first.tier, DATASETS.get(keys["dataset"], keys["dataset"])]
-        cells += [keys.get(name, "") for name in varied] + [keys["method"]]
+        by = {row.metric: row for row in line}
+        keys = line[0].flat()
+        cells = [word(keys.get(name, "")) for name in shown]
+        cells.append((labels or {}).get(keys["method"], keys["method"]))
         for name in names:
             row = by.get(name)
             cells += ["", "", ""] if row is None else [gain(row), ours(row), row.paper or ""]
         body.append(cells)
     return head, body
+
+
+def _places(rows: Sequence[Row]) -> list[str]:
+    """tier, dataset and what the exhibit varies: all that places a row but its method."""
+    varied = dict.fromkeys(k for row in rows for k in row.keys if k not in ("dataset", "method"))
+    return ["tier", "dataset", *varied]
+
+
+def common(rows: Sequence[Row]) -> dict[str, str]:
+    """What has the same value in every row that has it at all."""
+    flat = [row.flat() for row in rows]
+    values = {name: {f[name] for f in flat if f.get(name)} for name in _places(rows)}
+    return {name: word(*held) for name, held in values.items() if len(held) == 1}
+
+
+def word(value: str) -> str:
+    return DATASETS.get(value, value)
 
 
 def gain(row: Row) -> str:
@@ -75,7 +99,7 @@ def ours(row: Row) -> str:
 
 
 class Table:
-    """A table that a notebook shows: HTML in the book, Markdown elsewhere.
+    """A table that a notebook shows: HTML in the book, Markdown as plain text.
 
     Every cell is escaped: texts of data sets and models stay text.
     """
@@ -83,13 +107,16 @@ class Table:
     def __init__(self, head: Sequence[str], body: Sequence[Sequence[Any]], caption: str = ""):
         self.head, self.body, self.caption = list(head), [list(r) for r in body], caption
 
-    def _repr_markdown_(self) -> str:
+    def __repr__(self) -> str:
         def line(cells: Sequence[Any]) -> str:
             return "| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |"
 
         return "\n".join([line(self.head), line(["---"] * len(self.head)), *map(line, self.body)])
 
     def _repr_html_(self) -> str:
+        if not self.body:
+            return "<p>No condition of this kind is shown here.</p>"
+
         def cells(tag: str, values: Sequence[Any]) -> str:
             return "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values)
 
@@ -103,5 +130,6 @@ class Table:
 
 def exhibit_table(exhibit: Exhibit, rows: Sequence[Row]) -> Table:
     """The reader's table of an exhibit for a page."""
-    head, body = grid(rows)
-    return Table(head, body, f"{exhibit.title} ({exhibit.place})")
+    head, body = grid(rows, {name: row.label for name, row in exhibit.methods.items()})
+    shared = ", ".join(f"{NAMES.get(k, k)} {v}" for k, v in common(rows).items())
+    return Table(head, body, f"{exhibit.title} ({exhibit.place}); {shared}")

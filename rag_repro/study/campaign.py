@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..words import nearest
@@ -24,6 +25,8 @@ def select(
 ) -> list[Cell]:
     """The cells of these exhibits that are wanted, each condition once, primary ones first."""
     cells = [cell for name in exhibits for cell in papers.exhibit(name)[1].cells(tier, role)]
+    if not cells:
+        raise StudyError("no condition is left to run: these exhibits have none at this tier")
     for key, wanted in (("dataset", datasets), ("method", methods)):
         known = sorted({cell.keys[key] for cell in cells})
         for name in wanted or ():
@@ -34,15 +37,17 @@ def select(
                 )
         cells = [cell for cell in cells if wanted is None or cell.keys[key] in wanted]
     if not cells:
-        raise StudyError("no condition is left to run: these exhibits have none at this tier")
+        raise StudyError("no condition is left to run: none has both this data set and method")
     return once(cells)
 
 
 def once(cells: Iterable[Cell]) -> list[Cell]:
-    """Each condition once, primary ones first."""
+    """Each condition once, primary ones first; with the largest n that is asked for."""
     kept: dict[str, Cell] = {}
     for cell in sorted(cells, key=lambda c: c.role != "primary"):
-        kept.setdefault(cell.condition.hash, cell)
+        first = kept.setdefault(cell.condition.hash, cell)
+        if first.n is not None and (cell.n is None or cell.n > first.n):
+            kept[cell.condition.hash] = replace(first, n=cell.n)
     return list(kept.values())
 
 

@@ -76,13 +76,13 @@ def _draw(
     by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
     for more, less in pairs:
+        compared = [(more, contrast.more)] + ([(less, contrast.less)] if less else [])
         sides = tuple(
             results.scores(cell, wanted.get("metric", contrast.metric), _keep(contrast))
-            for cell, wanted in ((more, contrast.more), (less, contrast.less))
-            if cell is not None
+            for cell, wanted in compared
         )
         if None in sides:
-            return f"no records of {_name(more.keys)}"
+            return _missing(compared[sides.index(None)][0], contrast, results)
         drawn = paired([sides], contrast.metric)
         if drawn is None:
             return f"{_name(more.keys)}: the two sides share no question"
@@ -130,6 +130,13 @@ def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
         if row is not None and row.waits:
             return row.waits
     return None
+
+
+def _missing(cell: Cell, contrast: Contrast, results: Results) -> str:
+    if results.lines(cell) is None:
+        return f"no records of {_name(cell.keys)}"
+    of_kind = f" of kind {' or '.join(contrast.kinds)}" if contrast.kinds else ""
+    return f"{_name(cell.keys)}: no question{of_kind} has the metric"
 
 
 def _name(keys: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from ..words import nearest
+from . import checking
 from .conditions import ROLES, TIERS, Condition
 
 PAPERS = Path(__file__).parent / "papers"
@@ -248,7 +249,7 @@ def read(folder: Path) -> Paper:
         place = f"{where}, exhibit {key}"
         methods = {
             name: strict(ExhibitMethod, row, f"{place}, method {name}")
-            for name, row in entry.pop("methods").items()
+            for name, row in entry.pop("methods", {}).items()
         }
         grids = tuple(
             strict(Grid, _tuples(grid), f"{place}, grid {i}")
@@ -267,11 +268,14 @@ def read(folder: Path) -> Paper:
         _claim(entry, f"{folder.name}/claims.yaml, claim {entry.get('id')}")
         for entry in _yaml(folder / "claims.yaml")
     )
-    return strict(
+    paper = strict(
         Paper,
         {**raw, "name": folder.name, "folder": folder, "exhibits": exhibits, "claims": claims},
         where,
     )
+    for problem in checking.problems(paper):
+        raise StudyError(problem)
+    return paper
 
 
 def _claim(entry: Mapping[str, Any], where: str) -> Claim:

@@ -17,7 +17,7 @@ import gzip
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,14 +164,20 @@ class RecordWriter:
 
 @contextmanager
 def open_record(
-    root: Path, condition: Condition, fingerprint: Mapping[str, Any], shard: str = ""
+    root: Path,
+    condition: Condition,
+    fingerprint: Mapping[str, Any],
+    shard: str = "",
+    order: Sequence[str] = (),
 ) -> Iterator[RecordWriter]:
     """Open a condition's record to continue it, alone: a second run waits here.
 
     Leaving compresses it, also after an interrupt. A record whose fingerprint
     differs (other data, weights, index) is refused: mixing would spoil it.
     shard: a part of its own, as "1-of-4", so that parts can be run at once;
-    `absorb` joins them.
+    `absorb` joins them. order: question ids; the lines are put into this order
+    on leaving, so that batches, shards and interrupts leave the same bytes, and
+    the first n lines are the first n questions, not the n that were quickest.
     """
     base = root / (condition.path + (SHARD + shard if shard else ""))
     base.parent.mkdir(parents=True, exist_ok=True)
@@ -207,7 +213,7 @@ def open_record(
                 yield RecordWriter(file, lines)
             finally:
                 file.flush()
-                pack(plain)
+                pack(plain, order)
 
 
 def absorb(root: Path, condition: Condition) -> int:
@@ -253,12 +259,21 @@ def _unpack(packed: Path, plain: Path) -> None:
     packed.unlink()
 
 
-def pack(plain: Path) -> Path:
+def pack(plain: Path, order: Sequence[str] = ()) -> Path:
     """Open record -> compressed one, the same bytes for the same lines."""
     packed = plain.with_name(plain.name + ".gz")
-    _write_whole(packed, gzip.compress(plain.read_bytes(), mtime=0))
+    content = _in_order(plain.read_bytes(), order) if order else plain.read_bytes()
+    _write_whole(packed, gzip.compress(content, mtime=0))
     plain.unlink()
     return packed
+
+
+def _in_order(content: bytes, order: Sequence[str]) -> bytes:
+    """The record's whole lines in this order; ids that it does not name go last."""
+    place = {name: i for i, name in enumerate(order)}
+    head, *lines = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
+    lines.sort(key=lambda line: place.get(json.loads(line)["id"], len(place)))
+    return b"".join([head, *lines])
 
 
 def _write_whole(path: Path, data: bytes) -> None:

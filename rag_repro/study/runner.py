@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 ALL_FAILED = 8  # so many failures without a single answer: the cause is common, stop
 
 
-class RunError(RuntimeError):
-    """A run that makes no sense to continue."""
+class RunError(ValueError):
+    """A run that makes no sense to begin or to continue."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ def run(
     n: None for all questions of its split. shard (i, of): only every `of`-th
     question beginning with the i-th, counted from 1, into a part of its own,
     so that shards can run at once; a run without shard joins finished parts.
+    Refused where a service keeps state from question to question.
     -> how many were asked now. Appends as each is finished, so that a killed
     run continues where it stopped.
     """
@@ -60,19 +61,30 @@ def run(
     services = workshop.services(condition)
     fingerprint = workshop.fingerprint(condition)
     part = f"{i}-of-{of}" if of > 1 else ""
-    if not part:
+    known: set[str] = set()
+    if part:
+        if any(getattr(service, "ordered", False) for service in services.values()):
+            raise RunError(
+                f"{condition.path} cannot be run in shards: each question may draw on those "
+                "before it; run it without --shard"
+            )
+        whole = records.load(results, condition)
+        known = set(whole.by_question) if whole else set()
+    else:
         records.absorb(results, condition)
         manifests.absorb(results, condition)
     with (
-        records.open_record(results, condition, fingerprint, part) as record,
+        records.open_record(
+            results, condition, fingerprint, part, [q.id for q in dataset.questions]
+        ) as record,
         manifests.written(results, condition, part, batch_size=batch_size) as manifest,
     ):
-        missing = [question for question in wanted if question.id not in record.done]
+        missing = [q for q in wanted if q.id not in record.done and q.id not in known]
         _rebuild(services, record.lines, dataset)
         for question, answer in _once_one_works(
             answers(condition, missing, services, batch_size), condition
         ):
-            record.append(line_of(question, answer, dataset))
+            record.append(line_of(question, answer, dataset, condition))
             manifest["questions"] += 1
             done = len(wanted) - len(missing) + manifest["questions"]
             report(Progress(condition, done, len(wanted)))
@@ -116,7 +128,9 @@ def answers(
         yield task.question, answer
 
 
-def line_of(question: Question, answer: Answer, dataset: Dataset) -> dict[str, Any]:
+def line_of(
+    question: Question, answer: Answer, dataset: Dataset, condition: Condition
+) -> dict[str, Any]:
     """One question's record: ids, our model's words, costs, scores; no text of the data.
 
     gold: [role, hop, rank among the hits or None] of each gold passage, so that
@@ -129,7 +143,8 @@ def line_of(question: Question, answer: Answer, dataset: Dataset) -> dict[str, A
         answer.prediction,
         ids,
         passages=dataset.corpus.by_id,
-        answered=bool(answer.cost.reader_calls),
+        # A question that failed before its reader was asked is wrong all the same.
+        answered=bool(answer.cost.reader_calls) or bool(answer.error and condition.reader),
     )
     line: dict[str, Any] = {
         "id": question.id,
@@ -214,7 +229,7 @@ def live_check(
     services = workshop.services(condition)
     rows = []
     for question, answer in answers(condition, dataset.questions, services, batch_size):
-        now, then = line_of(question, answer, dataset), stored[question.id]
+        now, then = line_of(question, answer, dataset, condition), stored[question.id]
         same = all(now.get(key) == then.get(key) for key in ("hits", "prediction", "error"))
         rows.append({"question": question.id, "same": same})
     return rows

@@ -6,11 +6,16 @@ import hashlib
 import json
 from collections import Counter
 from itertools import pairwise
+from random import Random
 
 import pytest
 
 from rag_repro.data import synthworld
+from rag_repro.data.synthworld.asking import Asker
 from rag_repro.data.synthworld.calibration import BAND, calibration, recall_row
+from rag_repro.data.synthworld.chains import is_clean
+from rag_repro.data.synthworld.desk import Desk
+from rag_repro.data.synthworld.one_root import ambiguous
 from rag_repro.data.synthworld.wordings import held_out_pair
 
 PINNED_QUESTIONS = "100df57efbcf2c8d9d2c407fe27b64b7fc622c0d92948f481c2d3bf9ae7dc603"
@@ -320,3 +325,21 @@ def test_lexical_recall_lies_where_public_data_lie():
         assert BAND[0] <= row.recall <= BAND[1]
         assert row.static > 0.75  # named pages are found …
         assert 0.02 < row.dynamic < 0.3  # … and those behind them seldom
+
+
+def test_a_question_that_names_a_dynamic_subject_is_not_clean():
+    world = synthworld.world("B", 1_000)
+    q = synthworld.build("B", 1_000, n_questions=1, kinds=["compositional2"]).questions[0]
+    one, two = the_facts(world, q)
+    assert is_clean(world, q.text, [one], [two])
+    assert not is_clean(world, f"{q.text} {world.entity[two.subject].name}", [one], [two])
+
+
+def test_a_name_that_one_entity_bears_is_not_ambiguous():
+    world = synthworld.world("B", 1_000)
+    block = {"person": [e for e in world.entities if e.kind == "person"]}
+    desk = Desk(world, Asker(world), block, Random(1).random)
+    (alone, *_) = (e for e in block["person"] if len(world.by_name[e.name]) == 1)
+    namesakes = [e for e in block["person"] if len(world.by_name[e.name]) == 2]
+    assert ambiguous(desk, alone) is None
+    assert any(ambiguous(desk, e) is not None for e in namesakes)

@@ -185,7 +185,10 @@ def test_pairs_are_alike_in_all_that_is_not_compared(tmp_path):
         ("- {metric: recall, more: {}, less: {}}", "either a delta or a margin"),
         ("- {metric: recall, more: {}, less: {}, delta: 1, margin: 1}", "either a delta"),
         ("- {metric: recall, more: {}, delta: 1}", "a side `less`, or a target"),
-        ("- {metric: recall, more: {}, delta: 1, target: 5}", "a target needs a margin"),
+        (
+            "- {metric: recall, more: {}, delta: 1, target: 5}",
+            "a target, and no_loss, needs a margin",
+        ),
         ("- {metric: recall, more: {}, less: {}, delta: 1, rule: all}", "rule 'all'"),
         ("- {metric: recall, mor: {}, less: {}, delta: 1}", "'mor', did you mean 'more'"),
         ("- {metric: recall, less: {}, delta: 1}", "'more' is missing"),

@@ -2,7 +2,9 @@
 
 On the pooled public corpora BM25 finds, among its first three passages, 64.7 %
 (HotpotQA), 61.4 % (2WikiMultihopQA) and 40.0 % (MuSiQue) of the gold passages;
-a testbed for retrieval has to be as hard.
+a testbed for retrieval has to be as hard. In 2WikiMultihopQA that is 89.5 % of
+the passages whose title the question names (static) and 8.7 % of the others
+(dynamic), by the same BM25; the preset follows it in both.
 """
 
 from __future__ import annotations

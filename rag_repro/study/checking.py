@@ -1,0 +1,87 @@
+"""What can be wrong with a paper's files beyond their form: names that nothing bears.
+
+A misspelt name would otherwise show only as a claim that is never judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..evaluation import metrics
+from ..words import nearest
+
+if TYPE_CHECKING:
+    from .papers import Claim, Contrast, Exhibit, Paper
+
+
+def problems(paper: Paper) -> Iterator[str]:
+    """Every problem of the paper's files, each with its place."""
+    for key, exhibit in paper.exhibits.items():
+        for problem in _of_exhibit(paper, exhibit):
+            yield f"{paper.name}/paper.yaml, exhibit {key}: {problem}"
+    seen: set[str] = set()
+    for claim in paper.claims:
+        for problem in _of_claim(paper, claim, seen):
+            yield f"{paper.name}/claims.yaml, claim {claim.id}: {problem}"
+        seen.add(claim.id)
+
+
+def _of_exhibit(paper: Paper, exhibit: Exhibit) -> Iterator[str]:
+    yield from _unknown("metric", exhibit.metrics, metrics.METRICS)
+    if exhibit.values is not None and not (paper.folder / exhibit.values).is_file():
+        yield f"there is no file {exhibit.values!r} beside it"
+    for name, row in exhibit.methods.items():
+        if (row.run is None) == (row.waits is None):
+            yield f"method {name}: it has either `run`, or `waits` with the reason"
+        if row.baseline is not None:
+            yield from _unknown(f"method {name}: baseline", [row.baseline], exhibit.methods)
+    try:
+        exhibit.cells()
+    except ValueError as error:  # a method or setting that the methods refuse
+        yield str(error)
+
+
+def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
+    if claim.id in seen:
+        yield "its id occurs twice"
+    if claim.exhibit is None:
+        if claim.contrasts:
+            yield "it has contrasts, so it needs the exhibit whose cells they compare"
+        return
+    known = {exhibit.name: exhibit for exhibit in paper.exhibits.values()}
+    unknown = list(_unknown("exhibit", [claim.exhibit], known))
+    yield from unknown
+    if not unknown:
+        for contrast in claim.contrasts:
+            yield from _of_contrast(known[claim.exhibit], contrast)
+
+
+def _of_contrast(exhibit: Exhibit, contrast: Contrast) -> Iterator[str]:
+    yield from _unknown("metric", [contrast.metric], metrics.METRICS)
+    for side in (contrast.more, contrast.less):
+        if side is not None:
+            yield from _of_side(exhibit, {**contrast.where, **side})
+
+
+def _of_side(exhibit: Exhibit, wanted: Mapping[str, Any]) -> Iterator[str]:
+    if "metric" in wanted:
+        yield from _unknown("metric", [wanted["metric"]], metrics.METRICS)
+    keys = {key: value for key, value in wanted.items() if key != "metric"}
+    named = keys.get("method", [])
+    named = named if isinstance(named, list) else [named]
+    unknown = list(_unknown("method", named, exhibit.methods))
+    yield from unknown
+    if unknown or not exhibit.grids or any(exhibit.methods[name].waits for name in named):
+        return
+    varied = {"dataset", "method"}.union(*(grid.settings for grid in exhibit.grids))
+    unknown = list(_unknown("key", keys, varied))
+    yield from unknown
+    if not unknown and not any(cell.matches(keys) for cell in exhibit.cells()):
+        yield f"no condition of {exhibit.name} has " + ", ".join(f"{k} {v}" for k, v in keys.items())
+
+
+def _unknown(what: str, names, known) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            yield f"{what} {name!r} is unknown{nearest(name, known)}"

@@ -1,0 +1,120 @@
+"""Every family of models through the same code, against plain full passes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rag_repro.schema import Generate, Prefix, Prompt, Read
+
+from . import tiny
+
+NEW = 10
+SHARED = "Question: when was she born? Answer: 1960. " * 3
+PROMPTS = [
+    Prompt.of("Who directed the film?"),
+    Prompt.of(Prefix(SHARED), "The capital of Italy is"),
+    Prompt.of(Prefix(SHARED), "Who was born in Łódź, and when? Answer:"),
+    Prompt.of("The capital of France is Paris, " * 4),
+    Prompt.of("Who?", chat=True),
+]
+
+
+def compare(reader, prompt: Prompt, made) -> None:
+    """A traced generation or reading against one plain pass over all its tokens."""
+    ids = list(reader.codec.encode(prompt).tokens)
+    n, new = len(ids), list(made.tokens)
+    logits, attention = tiny.plain_pass(reader.model, ids + new)
+    log_p = torch.tensor(logits[n - 1 : -1]).log_softmax(-1).numpy()
+    p = np.exp(log_p)
+    trace = made.trace
+    assert made.prompt_tokens == n
+    assert trace.probability.shape == trace.entropy.shape == (len(new),)
+    np.testing.assert_allclose(trace.probability, p[np.arange(len(new)), new], atol=1e-5)
+    np.testing.assert_allclose(trace.entropy, -(p * log_p).sum(-1), atol=1e-5)
+    for layer, rows in trace.attention.items():
+        assert rows.shape == (4, len(new), n + len(new))
+        np.testing.assert_allclose(rows, attention[layer][:, n:], atol=1e-5)
+        np.testing.assert_allclose(rows.sum(-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("reuse", [True, False], ids=["reuse", "whole"])
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_a_batch_is_what_plain_passes_say(family: str, reuse: bool):
+    """Greedy tokens, probabilities, entropies, attention: rows of unequal length at once."""
+    reader = tiny.reader(family, batch_size=3, reuse=reuse)
+    made = reader.generate([Generate(p, NEW, trace=True) for p in PROMPTS])
+    for prompt, generation in zip(PROMPTS, made, strict=True):
+        ids = list(reader.codec.encode(prompt).tokens)
+        plain = tiny.plain_greedy(reader.model, ids, NEW, frozenset({2}))
+        assert list(generation.tokens) == plain
+        compare(reader, prompt, generation)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_reading_is_what_plain_passes_say(family: str):
+    reader = tiny.reader(family)
+    text = " She was born in Łódź; the city"
+    calls = [Read(p, text, layers=(-1, -3)) for p in PROMPTS]
+    for _ in range(2):  # the second time from what the first has kept
+        for prompt, made in zip(PROMPTS, reader.read(calls), strict=True):
+            assert made.finish == "given"
+            assert made.text == text
+            assert made.tokens == reader.codec.ids(text)
+            assert set(made.trace.attention) == {-1, -3}
+            compare(reader, prompt, made)
+
+
+def test_reading_without_layers_has_no_attention():
+    made = tiny.reader().read([Read(PROMPTS[0], " born")])[0]
+    assert made.trace.attention == {}
+    compare(tiny.reader(), PROMPTS[0], made)
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3"])
+def test_prompts_longer_than_a_pass_are_cut_into_several(family: str):
+    """Sixteen tokens a pass: every prompt and the read text go through in pieces."""
+    whole, cut = tiny.reader(family), tiny.reader(family, pack=16)
+    calls = [Generate(p, 4, trace=True) for p in PROMPTS]
+    for prompt, a, b in zip(PROMPTS, whole.generate(calls), cut.generate(calls), strict=True):
+        assert a.tokens == b.tokens
+        compare(cut, prompt, b)
+    compare(cut, PROMPTS[3], cut.read([Read(PROMPTS[3], "She was born" * 4, layers=(-1,))])[0])
+
+
+def test_a_wide_window_hides_nothing():
+    """A window longer than the prompt must agree too (the plainly causal way is taken)."""
+    from rag_repro.lm.local import LocalReader
+
+    loaded = tiny.loaded("gemma3", sliding_window=200)
+    reader = LocalReader(loaded)
+    compare(reader, PROMPTS[0], reader.generate([Generate(PROMPTS[0], 4, trace=True)])[0])
+
+
+def test_a_trace_costs_one_more_step_and_nothing_else():
+    reader = tiny.reader()
+    plain = reader.generate([Generate(PROMPTS[0], NEW)])[0]
+    assert plain.trace is None
+    traced = reader.generate([Generate(PROMPTS[0], NEW, trace=True)])[0]
+    assert (traced.text, traced.tokens, traced.finish) == (plain.text, plain.tokens, "length")
+
+
+def test_an_answer_that_ends_at_once_has_an_empty_trace():
+    reader = tiny.reader()
+    first = reader.generate([Generate(PROMPTS[0], 1)])[0].tokens[0]
+    ended = tiny.reader()
+    ended._decoder.ends = frozenset({first})
+    made = ended.generate([Generate(PROMPTS[0], 5, trace=True)])[0]
+    assert (made.text, made.tokens, made.offsets, made.finish) == ("", (), (), "eos")
+    assert made.trace.attention[-1].shape == (4, 0, made.prompt_tokens)
+
+
+def test_outside_our_passes_the_model_is_transformers_own():
+    """Training uses the model directly: masks and all must be what they were."""
+    reader = tiny.reader()
+    reader.generate([Generate(PROMPTS[0], 2)])
+    assert reader.model.config._attn_implementation == "sdpa"
+    reader.model.train()
+    reader.generate([Generate(PROMPTS[0], 2)])
+    assert reader.model.training

@@ -1,0 +1,165 @@
+"""Each fault alone keeps an executed chapter from being published."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from rag_repro.publish.check import CheckError, check, check_all
+from rag_repro.publish.pairs import source_hash, to_text
+
+
+def sound(places):
+    """What an executed copy of the small chapter looks like, by hand."""
+    cells = [
+        new_markdown_cell("# Small"),
+        new_code_cell("1 + 1", execution_count=1, outputs=[result("2", 1)]),
+        new_code_cell("print('https://example.org/home/page')", execution_count=2),
+        new_markdown_cell("again", metadata={"tags": ["rerun"]}),
+    ]
+    told = {
+        "chapter": "05_small",
+        "source": source_hash(places.source("05_small")),
+        "parameters": {},
+        "numbers": {"sum": 10.0},
+    }
+    return new_notebook(cells=cells, metadata={"rag_repro": told})
+
+
+def result(text, count, mime="text/plain"):
+    return new_output("execute_result", data={mime: text}, execution_count=count)
+
+
+def stream(name, text):
+    return new_output("stream", name=name, text=text)
+
+
+def faults_of(book, places):
+    path = places.executed("05_small")
+    path.write_text(to_text(book))
+    return check(path, places)
+
+
+def test_a_sound_chapter_has_no_fault(places):
+    assert faults_of(sound(places), places) == []
+    check_all(places)
+
+
+FAULTY_OUTPUTS = {
+    "a cell raised ZeroDivisionError": new_output("error", ename="ZeroDivisionError", evalue="x"),
+    "debris on stderr: '10%'": stream("stderr", "\r10%"),
+    "shows a widget": result("{}", 1, "application/vnd.jupyter.widget-view+json"),
+    "'/home/ann' would differ": stream("stdout", "saved to /home/ann/book"),
+    "'/tmp/x1' would differ": result("<td>/tmp/x1</td>", 1, "text/html"),
+    "'C:.+Users.+' would differ": stream("stdout", "C:\\Users\\ann"),
+    "'at 0x7f51faf21d50' would differ": result("<object at 0x7f51faf21d50>", 1),
+}
+
+
+@pytest.mark.parametrize("complaint", FAULTY_OUTPUTS)
+def test_an_output_that_must_not_be_published(places, complaint):
+    book = sound(places)
+    book.cells[1].outputs = [FAULTY_OUTPUTS[complaint]]
+    (fault,) = faults_of(book, places)
+    assert re.search(complaint, fault)
+
+
+def test_an_absolute_path_in_the_source_of_a_cell(places):
+    book = sound(places)
+    book.cells[2].source = "open('/work/data.json')"
+    assert len(faults_of(book, places)) == 1
+
+
+def test_words_and_web_addresses_are_no_paths(places):
+    book = sound(places)
+    text = "and/or, https://x.org/tmp/y, ../home/x, </home>, 1/2, [/INST], a /private/ matter"
+    book.cells[1].outputs = [stream("stdout", text)]
+    assert faults_of(book, places) == []
+
+
+def test_a_source_that_changed_afterwards(places):
+    book = sound(places)
+    source = places.source("05_small")
+    source.write_text(source.read_text().replace("# Small", "# Smaller"))
+    assert faults_of(book, places) == [
+        "05_small: is stale: its source changed after it was executed"
+    ]
+
+
+def test_a_notebook_that_was_executed_by_other_means(places):
+    book = sound(places)
+    del book.metadata["rag_repro"]
+    assert faults_of(book, places) == ["05_small: was not executed by `rag-repro`"]
+
+
+def test_an_exception_that_papermill_noted(places):
+    book = sound(places)
+    book.metadata["papermill"] = {"exception": True}
+    assert faults_of(book, places) == ["05_small: papermill met an exception"]
+
+
+def test_the_state_of_widgets(places):
+    book = sound(places)
+    book.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {}}
+    assert len(faults_of(book, places)) == 1
+
+
+@pytest.mark.parametrize("counts", [(1, None), (2, 1), (1, 3), (1, 1), (2, 3)])
+def test_cells_that_were_not_executed_once_each_in_order(places, counts):
+    book = sound(places)
+    book.cells[1].execution_count, book.cells[2].execution_count = counts
+    assert len(faults_of(book, places)) == 1
+
+
+def test_a_section_that_is_missing(places):
+    book = sound(places)
+    book.cells[3].metadata["tags"] = []
+    assert faults_of(book, places) == ["05_small: no cell is tagged `rerun`"]
+
+
+def test_a_chapter_about_a_paper_has_all_its_sections(places):
+    book = sound(places)
+    places.source("05_small").rename(places.notebooks / "12_small.py")
+    book.metadata["rag_repro"]["chapter"] = "12_small"
+    missing = [f.split("`")[1] for f in faults_of(book, places)]
+    assert missing == ["claims", "symbols", "equation", "worked", "result", "verdict", "deviations"]
+
+
+def test_a_page_too_large_to_load(places):
+    book = sound(places)
+    book.cells[1].outputs = [result("x" * 5_000_000, 1)]
+    assert faults_of(book, places) == ["05_small: is larger than 4 MB"]
+
+
+def test_a_number_that_left_its_tolerance(places):
+    expected = places.notebooks / "expected.yaml"
+    expected.write_text("05_small: {sum: {value: 10.4, within: 0.5, why: counted}}")
+    assert faults_of(sound(places), places) == []
+    expected.write_text("05_small: {sum: {value: 10.6, within: 0.5, why: counted}}")
+    (fault,) = faults_of(sound(places), places)
+    assert fault == "05_small: number 'sum' is 10, expected 10.6 within 0.5 (counted)"
+    expected.write_text("05_small: {sums: {value: 10, within: 0.5, why: counted}}")
+    (fault,) = faults_of(sound(places), places)
+    assert fault.endswith("is expected but was not told, did you mean 'sum'?")
+    book = sound(places)
+    book.metadata["rag_repro"]["parameters"] = {"n_questions": 4}
+    assert faults_of(book, places) == []
+
+
+def test_expectations_are_read_strictly(places):
+    (places.notebooks / "expected.yaml").write_text("05_small: {sum: {value: 10, withn: 1}}")
+    with pytest.raises(ValueError, match=r"'sum'.*keys value, within"):
+        faults_of(sound(places), places)
+    (places.notebooks / "expected.yaml").write_text("05_smal: {}")
+    with pytest.raises(ValueError, match=r"'05_smal' .* did you mean '05_small'"):
+        faults_of(sound(places), places)
+
+
+def test_missing_copies_and_strangers_are_listed_together(places):
+    (places.chapters / "06_else.ipynb").write_text(to_text(sound(places)))
+    with pytest.raises(CheckError) as raised:
+        check_all(places)
+    assert "05_small: has no executed copy" in str(raised.value)
+    assert "06_else: has no source" in str(raised.value)

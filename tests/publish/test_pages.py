@@ -1,0 +1,103 @@
+"""Generated pages, and the tables of the status chapter, from hand-made notes."""
+
+from __future__ import annotations
+
+import json
+
+from rag_repro.publish import pages, status
+
+
+def test_the_tally_counts_claims_by_paper_tier_and_verdict():
+    row = {"paper": "P", "tier": "testbed", "verdict": "mechanism holds"}
+    rows = [row, row, row | {"verdict": "not run"}, row | {"verdict": "inconclusive"}]
+    rows += [row | {"tier": "paper", "verdict": "not run"}]
+    text = pages.verdict_table(rows)
+    assert "| paper | tier | inconclusive | mechanism holds | not run |" in text
+    assert "| P | testbed | 1 | 2 | 1 |" in text
+    assert "Not run at all: P, paper." in text
+
+
+def test_without_records_the_page_says_so():
+    text = pages.verdict_table([{"paper": "P", "tier": "paper", "verdict": "not run"}])
+    assert "No claim has records yet." in text
+    assert "|" not in text
+
+
+def test_a_page_is_written_only_when_its_text_changes(places, monkeypatch):
+    index = places.book / "index.md"
+    monkeypatch.setattr(pages, "front_page", lambda places: "# One\n")
+    pages.write(places)
+    before = index.stat().st_mtime_ns
+    pages.write(places)
+    assert index.stat().st_mtime_ns == before
+    monkeypatch.setattr(pages, "front_page", lambda places: "# Two\n")
+    pages.write(places)
+    assert index.read_text() == "# Two\n"
+
+
+def note(**changes):
+    told = {
+        "parameters": {}, "started": "2026-01-02T03:04:05+00:00", "seconds": 2.5,
+        "memory_mb": 100, "python": "3.11.1", "versions": {"numpy": "2.0"}, "data": False,
+        "machine": {"system": "Linux", "processor": "P", "cores": 2, "memory_gb": 4},
+    }  # fmt: skip
+    return told | changes
+
+
+def put(places, name, told):
+    text = json.dumps({"metadata": {"rag_repro": told}, "cells": []})
+    (places.chapters / f"{name}.ipynb").write_text(text)
+
+
+def test_the_status_tables_gather_what_executed_chapters_tell(places):
+    put(places, "05_small", note())
+    put(places, "06_else", note(seconds=3.0, versions={"numpy": "2.1"}, data=True))
+    put(places, "91_status", note(seconds=99.0))
+    runs = status.runs(places)
+    assert list(runs["chapter"]) == ["05_small", "06_else"]
+    assert list(runs["seconds"]) == [2.5, 3.0]
+    assert list(runs["run on"]) == ["2026-01-02", "2026-01-02"]
+    assert list(runs["real data at hand"]) == ["no", "yes"]
+    machines = status.machines(places)
+    assert list(machines["chapters"]) == ["05_small, 06_else"]
+    assert list(status.versions(places)["version"]) == ["2.0, 2.1"]
+
+
+def test_a_gpu_gets_its_column(places):
+    put(places, "05_small", note(machine=note()["machine"] | {"gpu": "G"}))
+    assert list(status.machines(places)["gpu"]) == ["G"]
+
+
+def test_recorded_runs_are_added_up_by_data_set_and_machine(places):
+    folder = places.records / "world-B"
+    folder.mkdir(parents=True)
+    run = {
+        "machine": "m", "questions": 10,
+        "start": "2026-01-01T00:00:00+00:00", "end": "2026-01-01T00:30:00+00:00",
+    }  # fmt: skip
+    (folder / "one.manifest.json").write_text(json.dumps([run, run]))
+    (folder / "two.manifest.json").write_text(json.dumps([run | {"questions": 5}]))
+    (row,) = status.recorded(places).to_dict("records")
+    assert row == {
+        "data set": "world-B", "machine": "m", "conditions": 2, "questions": 25, "hours": 1.5,
+    }  # fmt: skip
+
+
+def test_a_table_is_shown_with_one_decimal_and_escaped(places):
+    put(places, "05_small", note(seconds=2.25))
+    shown = status.show(status.runs(places))._repr_html_()
+    assert "<td>2.2</td>" in shown
+    assert "<td>100</td>" in shown
+
+
+def test_sizes_leave_caches_out(places):
+    (places.root / "artifacts/__pycache__").mkdir(parents=True)
+    (places.root / "artifacts/__pycache__/x").write_bytes(b"0" * 9000)
+    (places.root / "artifacts/y").write_bytes(b"0" * 2048)
+    table = status.sizes(places).set_index("folder")
+    assert tuple(table.loc["artifacts/"]) == (1, 2)
+
+
+def test_the_tables_are_well_formed_before_anything_has_run(places):
+    for table in (status.runs, status.machines, status.versions, status.recorded):
+        assert len(table(places)) == 0

@@ -1,0 +1,151 @@
+"""Declared parameters, and the guard that holds a run to them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from rag_repro.publish.parameters import (
+    ParameterError,
+    chapter,
+    override,
+    parameters,
+    parse_value,
+)
+
+INJECTED = "# Parameters\n"
+
+
+def namespace(**changes):
+    return {"tier": "testbed", "n_questions": 3, "ks": [3, 4], "In": [""], **changes}
+
+
+def test_the_declaration_is_read_from_the_source(places):
+    declared = parameters("05_small", places)
+    assert [(d.name, d.default, d.comment) for d in declared.values()] == [
+        ("tier", "testbed", "where it runs"),
+        ("n_questions", 3, "how many questions"),
+        ("ks", [3, 4], "how many passages"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("n_questions = 3", "'n_questions' has no comment"),
+        ("n_questions = 1 + len('x')  # why", "is not `name = literal`"),
+        ("import os  # why", "is not `name = literal`"),
+        ('tier = "x"  # again', "'tier' is declared twice"),
+        ("changed = 3  # why", "cannot be the name"),
+        ("_hidden = 3  # why", "cannot be the name"),
+    ],
+)
+def test_a_parameters_cell_holds_commented_literals(places, line, complaint):
+    source = places.notebooks / "05_small.py"
+    source.write_text(source.read_text().replace("n_questions = 3  # how many questions", line))
+    with pytest.raises(ParameterError, match=complaint):
+        parameters("05_small", places)
+
+
+def test_one_cell_is_the_parameters_cell(places):
+    source = places.notebooks / "05_small.py"
+    source.write_text(source.read_text() + '\n# %% tags=["parameters"]\nx = 1  # again\n')
+    with pytest.raises(ParameterError, match="2 cells tagged"):
+        parameters("05_small", places)
+
+
+def test_defaults_give_a_frozen_object_in_which_nothing_changed(places):
+    run = chapter("05_small", namespace())
+    assert (run.tier, run.n_questions, run.ks, run.changed) == ("testbed", 3, (3, 4), ())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        run.n_questions = 4
+
+
+def test_changed_names_what_differs_from_the_source(places):
+    run = chapter("05_small", namespace(n_questions=4, ks=[6]))
+    assert run.changed == ("n_questions", "ks")
+    assert run.ks == (6,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"tier": "publik"}, r"must be one of .*did you mean 'public'"),
+        ({"n_questions": 0}, "must be a whole number from 1"),
+        ({"n_questions": True}, "must be a whole number"),
+        ({"n_questions": "3"}, "must be a whole number"),
+        ({"n_questions": None}, "must be a whole number"),
+        ({"ks": 3}, "must be a list"),
+        ({"ks": [3, "4"]}, "must be of type int"),
+    ],
+)
+def test_values_are_held_to_rules(places, changes, complaint):
+    with pytest.raises(ParameterError, match=complaint):
+        chapter("05_small", namespace(**changes))
+
+
+def test_a_chapters_own_rules_add_to_the_houses(places):
+    with pytest.raises(ParameterError, match="ks = 0 must be a whole number from 1 to 99"):
+        chapter("05_small", namespace(ks=[3, 0]), ks=range(1, 100))
+    with pytest.raises(ParameterError, match="unknown parameter 'teer', did you mean 'tier'"):
+        chapter("05_small", namespace(), teer=("testbed", "public"))
+
+
+def test_a_misspelt_injected_name_is_refused_with_the_nearest(places):
+    history = ["", INJECTED + "n_question = 5\n", "run = chapter(...)"]
+    with pytest.raises(ParameterError, match="'n_question', did you mean 'n_questions'"):
+        chapter("05_small", namespace(In=history, n_question=5))
+
+
+def test_a_misspelt_name_in_a_cell_edited_by_hand_is_refused_until_put_right(places):
+    wrong = 'tier = "public"\nn_question = 5'
+    with pytest.raises(ParameterError, match="did you mean 'n_questions'"):
+        chapter("05_small", namespace(In=["", wrong]))
+    right = 'tier = "public"\nn_questions = 5'
+    run = chapter("05_small", namespace(In=["", wrong, right], tier="public", n_questions=5))
+    assert run.changed == ("tier", "n_questions")
+
+
+def test_cells_of_the_chapter_itself_are_no_parameters(places):
+    history = ["", "width = 7\nheight = 3", "table = f(3)", "x ="]
+    assert chapter("05_small", namespace(In=history)).changed == ()
+
+
+def test_a_run_without_its_parameters_cell_is_refused(places):
+    with pytest.raises(ParameterError, match="run the parameters cell first"):
+        chapter("05_small", {"In": []})
+
+
+def test_unknown_names_are_refused_before_a_kernel_starts(places):
+    assert override("05_small", {"n_questions": 5}, places) == {"n_questions": 5}
+    with pytest.raises(ParameterError, match="did you mean 'n_questions'"):
+        override("05_small", {"nquestions": 5}, places)
+
+
+def test_the_table_of_parameters_escapes_what_it_shows(places):
+    source = places.notebooks / "05_small.py"
+    source.write_text(source.read_text().replace('"testbed"', '"<script>"'))
+    shown = chapter("05_small", namespace(tier="<script>", n_questions=4))._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "<b>4</b>" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("50", 50),
+        ("0.5", 0.5),
+        ("1e-3", 1e-3),
+        ("[3, 4]", [3, 4]),
+        ("true", True),
+        ("None", None),
+        ("bm25", "bm25"),
+        ("a b", "a b"),
+        ("'50'", "50"),
+    ],
+)
+def test_values_from_the_command_line(text, value):
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
