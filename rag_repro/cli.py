@@ -16,6 +16,8 @@ from pathlib import Path
 from . import __version__
 from .study.conditions import ROLES, TIERS
 
+FORMATS = ("csv", "md", "json")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `rag-repro`; -> exit status."""
@@ -66,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
     )
     exhibit.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.table5")
     exhibit.add_argument("--tier", choices=TIERS, help="only this tier")
-    exhibit.add_argument("--format", choices=("csv", "md", "json"), default="md")
+    exhibit.add_argument("--format", choices=FORMATS, default="md", help="of the output (md)")
     _folders(exhibit)
 
     claims = _command(commands, "claims", cmd_claims, "print every claim with its verdict")
@@ -74,13 +76,13 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument(
         "--tier", choices=TIERS, action="append", help="only this tier (repeatable)"
     )
-    claims.add_argument("--format", choices=("csv", "md", "json"), default="md")
+    claims.add_argument("--format", choices=FORMATS, default="md", help="of the output (md)")
     _folders(claims)
 
     show = _command(commands, "show", cmd_show, "print recorded answers of one question")
     show.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.table5")
-    show.add_argument("--question", required=True, metavar="ID")
-    show.add_argument("--tier", choices=TIERS)
+    show.add_argument("--question", required=True, metavar="ID", help="as the records name it")
+    show.add_argument("--tier", choices=TIERS, help="only this tier")
     _folders(show)
 
     status = _command(commands, "status", cmd_status, "print what has been run, what is missing")
@@ -109,7 +111,7 @@ def parser() -> argparse.ArgumentParser:
     book.add_argument("--only", action="append", default=[], help="only this chapter (repeatable)")
 
     data = _command(commands, "data", cmd_data, "list the data sets, or print a data set's card")
-    data.add_argument("action", choices=("list", "card"))
+    data.add_argument("action", choices=("list", "card"), help="all names, or one set's card")
     data.add_argument("name", nargs="?", help="the data set, for `card`")
     data.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
     return top
@@ -134,15 +136,14 @@ def _folders(command: argparse.ArgumentParser) -> None:
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
-    return value
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
 
 
 def _shard(text: str) -> tuple[int, int]:
     i, _, of = text.partition("/")
-    if not (i.isdigit() and of.isdigit() and 1 <= int(i) <= int(of)):
+    if not (i.isdecimal() and of.isdecimal() and 1 <= int(i) <= int(of)):
         raise argparse.ArgumentTypeError(f"{text!r} is no shard; write I/N, as 2/8")
     return int(i), int(of)
 

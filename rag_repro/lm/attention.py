@@ -93,19 +93,24 @@ class Span:
 
 
 def weights_of(
-    query: Tensor, key: Tensor, scale: float, softcap: float | None, hidden: Tensor | None
+    query: Tensor, key: Tensor, scale: float, softcap: float | None, mask: Tensor
 ) -> Tensor:
     """Attention weights (V, G, n, m) of (V, G, n, D) over (V, m, D), in float32.
 
-    hidden: boolean, broadcast to (n, m), true where a query must not look.
+    mask: (n, m), added to the scores: -inf where a query must not look, else 0.
     """
     v, g, n, d = query.shape
     scores = (query.reshape(v, g * n, d) @ key.transpose(1, 2)).view(v, g, n, -1).float() * scale
     if softcap is not None:
         scores = torch.tanh(scores / softcap) * softcap
-    if hidden is not None:
-        scores = scores.masked_fill(hidden, -torch.inf)
-    return scores.softmax(-1)
+    return (scores + mask).softmax(-1)
+
+
+def _mask(hidden: Tensor, dtype: torch.dtype) -> Tensor:
+    """-inf where hidden, else 0: added, since filling by a broadcast mask is slow."""
+    return torch.zeros(hidden.shape, dtype=dtype, device=hidden.device).masked_fill_(
+        hidden, -torch.inf
+    )
 
 
 @dataclass(slots=True)
@@ -124,20 +129,24 @@ class Piece:
     shared: Span | None = None
     n_shared: int = 0
     traced: int = 0
-    hidden: dict[int | None, Tensor | None] = field(default_factory=dict)
+    masks: dict[int | None, Tensor] = field(default_factory=dict)
 
-    def hide(self, window: int | None, device: torch.device) -> Tensor | None:
-        """What its tokens must not look at, (n, past + n); None: plainly causal from zero."""
-        if window not in self.hidden:
+    def mask(self, window: int | None, like: Tensor) -> Tensor:
+        """(n, past + n): -inf where its tokens must not look, else 0."""
+        if window not in self.masks:
             n, past = self.last - self.first, self.n_shared + self.start
-            queries = torch.arange(past, past + n, device=device)[:, None]
-            keys = torch.arange(past + n, device=device)[None, :]
+            queries = torch.arange(past, past + n, device=like.device)[:, None]
+            keys = torch.arange(past + n, device=like.device)[None, :]
             hidden = keys > queries
             if window is not None:
                 hidden |= queries - keys >= window
-            plain = past == 0 and (window is None or n <= window)
-            self.hidden[window] = None if plain else hidden
-        return self.hidden[window]
+            self.masks[window] = _mask(hidden, like.dtype)
+        return self.masks[window]
+
+    def plain(self, window: int | None) -> bool:
+        """Whether it is causal from its row's first token on, which needs no mask."""
+        n = self.last - self.first
+        return self.n_shared + self.start == 0 and (window is None or n <= window)
 
 
 @dataclass(slots=True)
@@ -167,32 +176,27 @@ class Ragged:
                 k = torch.cat([piece.shared.keys[layer], k], dim=1)
                 v = torch.cat([piece.shared.values[layer], v], dim=1)
             q = query[0, :, new].unflatten(0, (-1, groups))  # (V, G, n, D)
-            hidden = piece.hide(window, query.device)
             if softcap is None:
+                plain = piece.plain(window)
                 # Key-value heads stand as the batch: their group's copies are views, not memory.
                 out = scaled_dot_product_attention(
                     q,
                     k[:, None].expand(-1, groups, -1, -1),
                     v[:, None].expand(-1, groups, -1, -1),
-                    attn_mask=None if hidden is None else ~hidden,
-                    is_causal=hidden is None,
+                    attn_mask=None if plain else piece.mask(window, q),
+                    is_causal=plain,
                     scale=scale,
                 )
             else:
-                mask = _triangle(n, query.device) if hidden is None else hidden
-                weights = weights_of(q, k, scale, softcap, mask).to(v.dtype)
+                weights = weights_of(q, k, scale, softcap, piece.mask(window, q)).to(v.dtype)
                 out = (weights.flatten(1, 2) @ v).unflatten(1, (groups, n))
             if layer in self.layers and piece.traced:
                 rows = slice(n - piece.traced, n)
-                mask = (_triangle(n, query.device) if hidden is None else hidden)[rows]
+                mask = piece.mask(window, q)[rows]
                 traced = weights_of(q[:, :, rows], k, scale, softcap, mask)
                 self.captured[layer, number] = traced.reshape(heads, piece.traced, -1)
             parts.append(out.flatten(0, 1).transpose(0, 1))  # (n, H, D)
         return torch.cat(parts)[None]
-
-
-def _triangle(n: int, device: torch.device) -> Tensor:
-    return torch.ones(n, n, dtype=torch.bool, device=device).triu(1)
 
 
 @dataclass(slots=True, eq=False)
@@ -221,11 +225,11 @@ class Step:
     longest: int
     layer: int | None = None
     captured: Tensor | None = None
-    hidden: dict[int | None, Tensor] = field(default_factory=dict)
+    masks: dict[int | None, Tensor] = field(default_factory=dict)
 
-    def hide(self, window: int | None) -> Tensor:
-        """(A, 1, 1, columns): what each row must not look at."""
-        if window not in self.hidden:
+    def mask(self, window: int | None) -> Tensor:
+        """(A, 1, 1, columns): -inf where a row must not look, else 0."""
+        if window not in self.masks:
             device, own, shared = self.own.device, self.own[:, None], self.n_shared[:, None]
             left = torch.arange(self.width, device=device)[None, :]
             right = torch.arange(self.longest, device=device)[None, :]
@@ -233,8 +237,8 @@ class Step:
             if window is not None:
                 place = torch.cat([left.expand(len(own), -1), right + shared], dim=1)
                 hidden |= shared + own - place >= window
-            self.hidden[window] = hidden[:, None, None, :]
-        return self.hidden[window]
+            self.masks[window] = _mask(hidden, torch.float32)[:, None, None, :]
+        return self.masks[window]
 
     def attend(self, layer, query, key, value, scale, softcap, window) -> Tensor:
         rows, heads = query.shape[2], query.shape[1]
@@ -258,7 +262,7 @@ class Step:
         scores = scores.float()
         if softcap is not None:
             scores = torch.tanh(scores / softcap) * softcap
-        weights = scores.masked_fill_(self.hide(window), -torch.inf).softmax(-1)
+        weights = (scores + self.mask(window)).softmax(-1)
         if layer == self.layer:
             self.captured = weights.flatten(1, 2)
         weights = weights.to(v.dtype)

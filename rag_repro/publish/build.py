@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import shutil
 import subprocess
 import sys
@@ -70,17 +71,21 @@ def to_html(places: Places) -> Path:
     """Run jupyter-book, nit-picky and with warnings as errors; BuildError else."""
     start = "from jupyter_book.cli.main import main; main()"  # it has no __main__
     command = [sys.executable, "-c", start, "build", str(places.book)]
-    command += [
-        "--config",
-        str(places.root / "_config.yml"),
-        "--toc",
-        str(places.root / "_toc.yml"),
-    ]
+    command += ["--config", str(places.root / "_config.yml")]
+    command += ["--toc", str(places.root / "_toc.yml")]
     command += ["--path-output", str(places.book), "-n", "-W", "--keep-going", "-q"]
     done = subprocess.run(command, cwd=places.root, capture_output=True, text=True, check=False)
     if done.returncode:
         # Sphinx warns of a page only when it reads it: were its cache kept, the
         # next build would be green although nothing was mended.
         shutil.rmtree(places.book / "_build" / ".doctrees", ignore_errors=True)
-        raise BuildError(f"jupyter-book failed:\n{done.stderr.strip() or done.stdout.strip()}")
+        raise BuildError(f"jupyter-book failed:\n{_complaints(done.stderr, places)}")
     return places.html / "index.html"
+
+
+def _complaints(printed: str, places: Places) -> str:
+    """The warnings and errors of a build, without colours and the trace of its own code."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", printed).replace(f"{places.root}/", "")
+    plain = plain.split("Traceback (most recent call last)")[0]
+    lines = [line for line in plain.splitlines() if line.strip()]
+    return "\n".join(lines) or printed

@@ -23,8 +23,13 @@ from rag_repro.publish.places import Places, here
 
 log = logging.getLogger(__name__)
 
-# Progress bars would leave debris in the outputs; the tokenizers warn of forks.
-ENVIRONMENT = {"TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
+# What would leave debris in the outputs: progress bars, tqdm's advice to install
+# widgets, which other packages trigger, and the tokenizers' warning of forks.
+ENVIRONMENT = {
+    "TQDM_DISABLE": "1",
+    "PYTHONWARNINGS": "ignore:IProgress not found",
+    "TOKENIZERS_PARALLELISM": "false",
+}
 DATA = "RAG_REPRO_DATA"
 
 

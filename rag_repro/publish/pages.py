@@ -35,10 +35,9 @@ def write(places: Places) -> None:
 
 def front_page(places: Places) -> str:
     """What was tested, and the verdicts so far."""
-    from rag_repro.report import ledger
-    from rag_repro.study.scores import Results
+    from rag_repro.report import frontpage
 
-    return OPENING + "\n" + verdict_table(ledger.rows(Results(places.records)))
+    return frontpage.text(places.records, places.root)
 
 
 def verdict_table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -253,8 +253,8 @@ def _table(run: Any, declared: Mapping[str, Declared]) -> str:
     for one in declared.values():
         value = html.escape(repr(getattr(run, one.name)))
         value = f"<b>{value}</b>" if one.name in run.changed else value
-        cells = (f"<code>{one.name}</code>", value, html.escape(one.comment))
-        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        meaning = f'<td class="prose">{html.escape(one.comment)}</td>'
+        rows.append(f"<tr><td><code>{one.name}</code></td><td>{value}</td>{meaning}</tr>")
     head = "<tr><th>parameter</th><th>value</th><th>meaning</th></tr>"
     return (
         f'<table class="run-parameters"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'

@@ -26,6 +26,7 @@ from ..study.scores import Results
 from ..study.services import Workshop
 from . import exhibits, tables
 from .exhibits import Row
+from .picture import Note
 from .tables import Table
 
 # Parameters that move the conditions themselves; the others say how and what to show.
@@ -146,7 +147,7 @@ class Desk:
 
     # --------------------------------------------------------------------- live
 
-    def live(self, key: str) -> Table:
+    def live(self, key: str) -> Table | Note:
         """Recorded questions asked again now: how many answers are the same.
 
         Up to `run.live_calls` questions, drawn in turn from the exhibit's
@@ -168,10 +169,11 @@ class Desk:
             checked = runner.live_check(cell.condition, self.workshop, stored, ids)
             same = sum(row["same"] for row in checked)
             body.append([*map(str, cell.keys.values()), len(checked), same])
+        if not body:
+            return Note("No recorded question was asked again here.")
         asked, same = (sum(row[i] for row in body) for i in (-2, -1))
-        head = [*(cells[0].keys if cells else ()), "asked again", "the same"]
         caption = f"{same} of {asked} recorded answers came out the same on this machine, just now"
-        return Table(head, body, caption)
+        return Table([*cells[0].keys, "asked again", "the same"], body, caption)
 
     def _ids(self, cell: Cell) -> list[str]:
         return [line["id"] for line in self.results.lines(cell)]
@@ -221,19 +223,6 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
         small,
         judged.verdict.reason,
     ]
-
-
-class Note:
-    """A sentence that a page shows."""
-
-    def __init__(self, text: str):
-        self.text = text
-
-    def _repr_markdown_(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        return self.text
 
 
 class Listing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .exhibits import Row
-from .picture import Picture
+from .picture import Note, Picture
 from .tables import DATASETS
 
 WIDTH = 9.0
@@ -32,13 +32,15 @@ def against_k(
     along: str = "k",
     ylabel: str,
     caption: str = "",
-) -> Picture:
+) -> Picture | Note:
     """One panel a data set: each metric (line style) of each method (colour) along a setting.
 
     metrics, methods: name -> words for the legend. Bars are 95 % intervals.
     """
     plt, colours = _plots()
     datasets = list(dict.fromkeys(row.keys["dataset"] for row in rows))
+    if not datasets:
+        return Note("No record of this is shown here.")
     figure, axes = plt.subplots(
         1, len(datasets), figsize=(WIDTH, 3.4), sharey=True, squeeze=False, layout="constrained"
     )
@@ -111,7 +113,7 @@ def gains(
     printed: Mapping[tuple[str, str], float] | None = None,
     delta: float | None = None,
     caption: str = "",
-) -> Picture:
+) -> Picture | Note:
     """A method's difference to its baseline, one line a data set and setting.
 
     printed: the paper's own difference by (data set, k), shown as a diamond.
@@ -121,6 +123,8 @@ def gains(
     held = [
         r for r in rows if r.diff is not None and r.metric == metric and r.keys["method"] == method
     ]
+    if not held:
+        return Note("No record of this is shown here.")
     figure, axis = plt.subplots(figsize=(WIDTH, 0.34 * len(held) + 1.2), layout="constrained")
     names = []
     for place, row in enumerate(held):

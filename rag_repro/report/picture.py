@@ -1,4 +1,4 @@
-"""A figure as the book shows it: an SVG with alt text, the same bytes each time."""
+"""A figure as the book shows it (an SVG with alt text, the same bytes each time), or a note."""
 
 from __future__ import annotations
 
@@ -34,3 +34,16 @@ class Picture:
 
     def __repr__(self) -> str:
         return f"Picture: {self.alt}"
+
+
+class Note:
+    """A sentence that a page shows."""
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def _repr_markdown_(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text

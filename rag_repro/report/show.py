@@ -20,8 +20,10 @@ def question(
 ) -> str:
     """The question with its gold passages, then what each method of the exhibit did with it.
 
-    Raises StudyError where no record of the exhibit holds the question, and
-    the data's own error where its data set is not at hand.
+    Where several data sets hold the id (worlds number their questions alike),
+    it is the first of them. Raises StudyError where no record of the exhibit
+    holds the question, or the records are of another corpus than the data at
+    hand, and the data's own error where the data set is not at hand.
     """
     _, exhibit = papers.exhibit(exhibit_name)
     records = Results(results)
@@ -34,8 +36,18 @@ def question(
     if not held:
         raise StudyError(f"no record of {exhibit_name} holds the question {question_id!r}")
     workshop = Workshop(data_dir=data_dir)
-    dataset = workshop.dataset(held[0][0].condition.dataset, None)
-    asked, passages = dataset.by_id[question_id], dataset.corpus.by_id
+    dataset_name = held[0][0].condition.dataset
+    dataset = workshop.dataset(dataset_name, None)
+    held = [(cell, line) for cell, line in held if cell.condition.dataset == dataset_name]
+    passages = dataset.corpus.by_id
+    strange = [name for _, line in held for name in line["hits"] if name not in passages]
+    if question_id not in dataset.by_id or strange:
+        raise StudyError(
+            f"the records of {question_id!r} were made from other data than the {dataset_name} "
+            f"at hand, which lacks {strange[0] if strange else question_id!r}; take the data set "
+            "that the records were made from"
+        )
+    asked = dataset.by_id[question_id]
     gold = set(asked.gold_ids)
     lines = [
         f"{asked.id} ({dataset.name}, {asked.kind})",

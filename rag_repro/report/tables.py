@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ DATASETS = {
     "hotpotqa": "HotpotQA",
     "2wikimultihopqa": "2WikiMultihopQA",
 }
+PROSE = 40  # characters from which a cell is text that wraps
 NAMES = {"dataset": "data set", "own_candidates": "own candidates"}
 
 
@@ -34,7 +36,21 @@ def markdown(rows: Sequence[Row]) -> str:
     """A GitHub table: each metric's difference to the baseline first, then ours, paper."""
     head, body = grid(rows)
     lines = [head, ["---"] * len(head), *body]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+    return "".join("| " + " | ".join(map(plain, cells)) + " |\n" for cells in lines)
+
+
+def plain(text: Any) -> str:
+    """Text for a cell of a Markdown table that is read as it is: on a terminal."""
+    return " ".join(str(text).split()).replace("|", "\\|")
+
+
+# What Markdown, MyST and their extensions give a meaning to inside a line.
+_MARKS = re.compile(r"([\\`*_{}\[\]<>()#|~$^&!@:])")
+
+
+def escaped(text: Any) -> str:
+    """Text that a MyST page shows as it is, in a cell or a sentence: no mark keeps its meaning."""
+    return _MARKS.sub(r"\\\1", " ".join(str(text).split()))
 
 
 def grid(
@@ -50,7 +66,7 @@ def grid(
     names = list(dict.fromkeys(row.metric for row in rows))
     head = [*(NAMES.get(name, name) for name in shown), "method"]
     for name in names:
-        symbol = metrics.get(name).symbol
+        symbol = metrics.get(name).symbol if name in metrics.METRICS else name
         head += [f"{symbol}: gain over baseline", f"{symbol}: ours [95 %], n", f"{symbol}: paper"]
     body = []
     for line in exhibits.lines_of(rows).values():
@@ -109,21 +125,25 @@ class Table:
 
     def __repr__(self) -> str:
         def line(cells: Sequence[Any]) -> str:
-            return "| " + " | ".join(str(c).replace("|", "\\|") for c in cells) + " |"
+            return "| " + " | ".join(map(plain, cells)) + " |"
 
-        return "\n".join([line(self.head), line(["---"] * len(self.head)), *map(line, self.body)])
+        rule = "| " + " | ".join(["---"] * len(self.head)) + " |"
+        return "\n".join([line(self.head), rule, *map(line, self.body)])
 
     def _repr_html_(self) -> str:
         if not self.body:
             return "<p>No condition of this kind is shown here.</p>"
 
-        def cells(tag: str, values: Sequence[Any]) -> str:
-            return "".join(f"<{tag}>{html.escape(str(v))}</{tag}>" for v in values)
+        def cell(value: Any) -> str:
+            text = str(value)
+            kind = ' class="prose"' if len(text) > PROSE else ""
+            return f"<td{kind}>{html.escape(text)}</td>"
 
-        body = "".join(f"<tr>{cells('td', row)}</tr>" for row in self.body)
+        head = "".join(f"<th>{html.escape(str(v))}</th>" for v in self.head)
+        body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in self.body)
         caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
         return (
-            f'<div class="rr-table"><table>{caption}<thead><tr>{cells("th", self.head)}</tr>'
+            f'<div class="rr-table"><table>{caption}<thead><tr>{head}</tr>'
             f"</thead><tbody>{body}</tbody></table></div>"
         )
 
@@ -133,3 +153,16 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row]) -> Table:
     head, body = grid(rows, {name: row.label for name, row in exhibit.methods.items()})
     shared = ", ".join(f"{NAMES.get(k, k)} {v}" for k, v in common(rows).items())
     return Table(head, body, f"{exhibit.title} ({exhibit.place}); {shared}")
+
+
+def spread(rows: Sequence[Row], metric: str) -> Table:
+    """Lowest and highest value over the methods, one line a data set."""
+    body = []
+    for dataset in dict.fromkeys(row.keys["dataset"] for row in rows):
+        held = [r for r in rows if r.keys["dataset"] == dataset and r.metric == metric and r.ours]
+        if held:
+            low, high = (pick(held, key=lambda r: r.ours.estimate) for pick in (min, max))
+            gap = high.ours.estimate - low.ours.estimate
+            cells = [f"{r.ours.estimate:.2f} ({r.keys['method']})" for r in (low, high)]
+            body.append([word(dataset), *cells, f"{gap:.2f}"])
+    return Table(["data set", "lowest", "highest", "apart"], body)

@@ -78,7 +78,9 @@ def _of_side(exhibit: Exhibit, wanted: Mapping[str, Any]) -> Iterator[str]:
     unknown = list(_unknown("key", keys, varied))
     yield from unknown
     if not unknown and not any(cell.matches(keys) for cell in exhibit.cells()):
-        yield f"no condition of {exhibit.name} has " + ", ".join(f"{k} {v}" for k, v in keys.items())
+        yield f"no condition of {exhibit.name} has " + ", ".join(
+            f"{k} {v}" for k, v in keys.items()
+        )
 
 
 def _unknown(what: str, names, known) -> Iterator[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -73,4 +74,4 @@ class Condition:
     def path(self) -> str:
         """Where its record lies below the records' folder, without an ending."""
         parts = [self.method, self.retriever, self.reader, f"k{self.configured.k}", self.hash]
-        return f"{self.dataset}/" + "-".join(p.replace("/", "_") for p in parts if p)
+        return f"{self.dataset}/" + re.sub(r"[^\w.@-]+", "_", "-".join(p for p in parts if p))

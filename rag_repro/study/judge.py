@@ -191,6 +191,9 @@ def _judge_contrast(
 
 
 def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
+    if contrast.target is not None and contrast.delta is not None:
+        short = interval.shifted(-contrast.target).flipped()
+        return verdicts.of_difference(short, contrast.delta, tier=tier)
     if contrast.target is not None:
         return verdicts.of_level(interval, contrast.target, contrast.margin, tier=tier)
     if contrast.no_loss:

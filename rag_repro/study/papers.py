@@ -144,8 +144,9 @@ class Contrast:
     level of `more` alone. where: keys that both share. kinds: only questions of
     these kinds. rule: "mean" over the paired cells or "each" of them. delta:
     smallest effect of interest, in the metric's unit. margin: instead of delta,
-    for a claim of no difference, or of the value `target` give or take it; with
-    `no_loss` only a difference below -margin speaks against the claim.
+    for a claim of no difference, or of the value `target` give or take it (with
+    a delta: of a value that much below the target); with `no_loss` only a
+    difference below -margin speaks against the claim.
     """
 
     metric: str
@@ -166,8 +167,8 @@ class Contrast:
             raise StudyError("a contrast has either a delta or a margin")
         if (self.target is None) and (self.less is None):
             raise StudyError("a contrast has a side `less`, or a target for its level")
-        if (self.target is not None or self.no_loss) and self.margin is None:
-            raise StudyError("a target, and no_loss, needs a margin")
+        if self.no_loss and self.margin is None:
+            raise StudyError("no_loss needs a margin")
         if self.rule not in ("mean", "each"):
             raise StudyError(f"rule {self.rule!r}: it is 'mean' or 'each'")
         if self.role not in ROLES:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
+
+import yaml
 
 from .. import data
 from ..cache import CachedEncoder, CachedReader, Store
@@ -18,13 +19,7 @@ from ..lm.hub import cache_folder
 from ..words import nearest
 from .conditions import Condition
 
-# Retrievers by the names that conditions use: kind, then what differs from its defaults.
-RETRIEVERS: Mapping[str, tuple[str, Mapping[str, Any]]] = MappingProxyType(
-    {
-        "bm25": ("bm25", {}),
-        "minilm": ("dense", {"encoder": "minilm"}),
-    }
-)
+RETRIEVERS = Path(__file__).parent / "retrievers.yaml"
 
 
 class UnknownService(ValueError):
@@ -37,14 +32,14 @@ class Workshop:
 
     data_dir: folder of real data; None: the one that RAG_REPRO_DATA names.
     device, dtype: where and how readers compute. retrievers: further ones by
-    name, as `RETRIEVERS` has them.
+    name, in the form of retrievers.yaml.
     """
 
     data_dir: Path | None = None
     device: str = "cpu"
     dtype: str = "float32"
     batch_size: int = 16
-    retrievers: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    retrievers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _made: dict[tuple, Any] = field(default_factory=dict, repr=False)
 
     def dataset(self, name: str, split: str | None) -> Dataset:
@@ -54,19 +49,24 @@ class Workshop:
         )
 
     def retriever(self, name: str, corpus: Corpus) -> Any:
-        """A retriever over the corpus, by the name that conditions use."""
-        known = {**RETRIEVERS, **self.retrievers}
+        """A retriever over the corpus, by the name that conditions use.
+
+        `dense:NAME` searches with any encoder that `lm.hub` resolves: a local
+        folder, or a hub id with its revision.
+        """
+        known = {**yaml.safe_load(RETRIEVERS.read_text(encoding="utf-8")), **self.retrievers}
+        if name.startswith("dense:"):
+            known[name] = {"kind": "dense", "encoder": name.removeprefix("dense:")}
         if name not in known:
             raise UnknownService(
                 f"there is no retriever {name!r}{nearest(name, known)}; "
                 f"there are: {', '.join(sorted(known))}"
             )
-        kind, options = known[name]
         return self._once(
-            ("retriever", name, corpus.sha256), lambda: self._build(kind, dict(options), corpus)
+            ("retriever", name, corpus.sha256), lambda: self._build(corpus, **known[name])
         )
 
-    def _build(self, kind: str, settings: dict[str, Any], corpus: Corpus) -> Any:
+    def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:
         from .. import retrieval
 
         if "encoder" not in settings:

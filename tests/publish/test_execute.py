@@ -32,15 +32,16 @@ def test_a_default_run_is_sound_and_says_what_it_read(places, monkeypatch):
     (places.notebooks / "told.txt").write_text("something")
     source = places.source("05_small")
     source.write_text(
-        source.read_text().replace("import Path\n", "import Path\nimport os\n")
+        source.read_text().replace("import Path\n", "import Path\nimport os\nimport tqdm.auto\n")
         + '\n# %%\nprint(os.environ["TQDM_DISABLE"], Path(os.environ["RAG_REPRO_DATA"]).is_dir())\n'
     )
     monkeypatch.setenv("RAG_REPRO_DATA", "notebooks")
+    before = os.environ.get("TQDM_DISABLE")
     out = execute("05_small", places=places)
     assert out == places.executed("05_small")
     assert check(out, places) == []
     assert printed(out) == "testbed 3 (3, 4) () something\n1 True\n"
-    assert "TQDM_DISABLE" not in os.environ
+    assert os.environ.get("TQDM_DISABLE") == before
     assert os.environ["RAG_REPRO_DATA"] == "notebooks"
     block = told(out)
     assert block["parameters"] == {}
@@ -70,6 +71,8 @@ def test_a_copy_is_stale_when_what_it_read_has_changed(places):
     read, unread = places.notebooks / "told.txt", places.notebooks / "unread.txt"
     read.write_text("one")
     unread.write_text("one")
+    folder = places.records / "world-B"
+    folder.mkdir(parents=True)
     assert stale("05_small", places) == ["never executed"]
     execute("05_small", places=places)
     assert stale("05_small", places) == []
@@ -78,7 +81,7 @@ def test_a_copy_is_stale_when_what_it_read_has_changed(places):
     read.write_text("two")
     assert stale("05_small", places) == ["notebooks/told.txt"]
     read.write_text("one")
-    (places.root / "results/a-new-record.jsonl").write_text("")
+    (folder / "a-new-record.jsonl").write_text("")
     assert stale("05_small", places) == ["results/"]
     source = places.source("05_small")
     source.write_text(source.read_text().replace("# Small", "# Smaller"))

@@ -78,6 +78,7 @@ def test_changed_names_what_differs_from_the_source(places):
         ({"n_questions": None}, "must be a whole number"),
         ({"ks": 3}, "must be a list"),
         ({"ks": [3, "4"]}, "must be of type int"),
+        ({"ks": [3, True]}, "must be of type int"),
     ],
 )
 def test_values_are_held_to_rules(places, changes, complaint):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .dials import Dials
-from .draft import BLOCK, Maker, Thing
+from .draft import BLOCK, STEMS, Maker, Thing
 from .people import add_lives, make_people
 from .places import add_place_facts, make_places
 from .works import make_works
@@ -66,11 +66,11 @@ def _may_share(one: Thing, two: Thing) -> bool:
 
 
 MAX_HOOKS = 3
-_SMALL = frozenset({"A", "An", "The", "the", "of", "and", "for", "at", "to", "Beyond", "Return"})
+_SMALL = frozenset({"The", "of", "and", "in", "to"})
 
 
 def _hook(maker: Maker, things: list[Thing]) -> None:
-    """Let some passages allude to things that refer to their subject, at most MAX_HOOKS."""
+    """Let passages allude to what refers to their subject, and to a name both share."""
     referrers: dict[int, list[Thing]] = {}
     for thing in things:
         for other, _, _ in thing.facts.values():
@@ -80,6 +80,12 @@ def _hook(maker: Maker, things: list[Thing]) -> None:
         for referrer in maker.shuffled(referrers.get(id(thing), ()))[:MAX_HOOKS]:
             if maker.chance(maker.dials.hooks):
                 thing.hook += _hook_words(referrer)
+            if maker.chance(maker.dials.ties):
+                third = " ".join(
+                    maker.stem("circle", maker.below(STEMS["circle"])) for _ in range(2)
+                )
+                thing.hook += (third,)
+                referrer.hook += (third,)
 
 
 def _hook_words(referrer: Thing) -> tuple[str, ...]:
@@ -89,4 +95,5 @@ def _hook_words(referrer: Thing) -> tuple[str, ...]:
         return ()
     if referrer.kind in ("person", "company", "club", "stadium", "university", "award"):
         return (words[0],)
-    return tuple(w for w in words if w not in _SMALL)
+    telling = tuple(w for w in words if w not in _SMALL)
+    return telling if len(telling) > 1 else ()

@@ -38,6 +38,8 @@ WEIGHTS = {
 COMPOSITIONAL = ("compositional2", "compositional3", "compositional4")
 # Kinds that multi-hop data sets have: what recall is calibrated on.
 MULTI_HOP = (*COMPOSITIONAL, "inference", "comparison", "bridge_comparison")
+# Share of compositional questions that begin with a work, as most of the public ones.
+WORK_ROOTS = 0.7
 _TRIES = 80
 
 
@@ -140,7 +142,7 @@ def _questions(
         draw = Random(f"{here.seed}/{here.name}/{part}/{kind}/{turn}").random
         table = tables[turn % len(blocks)]
         turn += 1
-        draft = _draft(Desk(here, asker, table, draw), kind, asked)
+        draft = _draft(Desk(here, asker, table, draw, draw()), kind, asked)
         if draft is None:
             misses += 1
             continue
@@ -160,6 +162,8 @@ def _by_kind(here: World, block: int) -> dict[str, list]:
 
 def _draft(desk: Desk, kind: str, asked: set[tuple]) -> Draft | None:
     everyone = [e for entities in desk.block.values() for e in entities]
+    if kind in COMPOSITIONAL and desk.draw() < WORK_ROOTS:
+        everyone = [e for e in everyone if e.kind in ("film", "song", "album", "book")]
     if kind == "ambiguous":
         everyone = [e for e in everyone if len(desk.world.by_name[e.name]) > 1]
     for _ in range(_TRIES):

@@ -31,12 +31,17 @@ class Draft:
 
 @dataclass(frozen=True)
 class Desk:
-    """What a maker works with: a world, its wordings, one block's entities, chance."""
+    """What a maker works with: a world, its wordings, one block's entities, chance.
+
+    lot: a number in [0, 1) that stays through all tries for one question, so that
+    an answer that is harder to find (a yes) does not come up less often.
+    """
 
     world: World
     asker: Asker
     block: Mapping[str, Sequence[Entity]]
     draw: Draw
+    lot: float = 0.0
 
     def step(self, fact: Fact) -> Step:
         subject = self.world.entity[fact.subject]

@@ -24,14 +24,17 @@ class Dials:
     hooks: chance that a passage alludes to something that refers to its subject, by
         words of that thing's name (never the whole of it). It gives lexical search
         a hold on passages that the question does not name, as public corpora do.
+    ties: chance that a passage, and those that refer to its subject, allude to the
+        same third name. It likens linked passages to each other, not to questions.
     fillers: chance that a passage with enough facts gets a sentence without any.
     taught: share of an entity's facts that are marked as taught, by lot.
     """
 
     shared_names: float = 0.08
     wording_overlap: float = 0.5
-    distractors: float = 0.4
-    hooks: float = 0.9
+    distractors: float = 0.15
+    hooks: float = 0.6
+    ties: float = 0.9
     fillers: float = 0.4
     taught: float = 0.5
 

@@ -17,8 +17,9 @@ from .dials import Dials
 
 BLOCK = 500
 # Stems of each family that one block owns; bounds a world at 1,041,000 passages.
-STEMS = {"surname": 240, "title": 240, "city": 24, "country": 4, "currency": 4}
-FIRST_NAMES = 70
+STEMS = {"surname": 240, "title": 330, "city": 56, "country": 10, "currency": 10, "circle": 110}
+# First names of each gender in a world, from the densest to the sparsest.
+FIRST_NAMES = (60, 3_000)
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -31,8 +32,7 @@ class Thing:
 
     facts: relation -> (Thing, text, key); Thing is None for a literal, text is
     None for an entity (its title is only known once all are named); key is a
-    number to compare by, or None. hook: words of the name of something that
-    refers to this thing, () for none.
+    number to compare by, or None. hook: words that its passage alludes to.
     """
 
     __slots__ = (
@@ -80,16 +80,27 @@ class Maker:
         self.world, self.seed, self.block, self.dials = world, seed, block, dials
         self.random = Random(f"{seed}/{world}/{block}/facts").random
         self.taken: set[str] = set()
+        # The stems that people and works share are dealt like cards: each comes
+        # as often as the others, which keeps chance from piling bearers on one.
         sharing = 1 + 12 * dials.distractors
-        self.surnames = [self.stem("surname", i) for i in range(round(190 / sharing) + 8)]
-        self.title_stems = [self.stem("title", i) for i in range(round(160 / sharing) + 8)]
+        self.surnames = [self.stem("surname", i) for i in range(round(230 / sharing))]
+        self.title_stems = [self.stem("title", i) for i in range(round(240 / sharing))]
+        self._dealt = {"surname": 0, "title": 0}
         self._fresh = len(self.title_stems)
+
+    def deal(self, family: str) -> str:
+        """The next surname or title stem in turn."""
+        stems = self.surnames if family == "surname" else self.title_stems
+        self._dealt[family] += 1
+        return stems[self._dealt[family] % len(stems)]
 
     def stem(self, family: str, i: int) -> str:
         return names.stem(family, self.world, self.block * STEMS[family] + i, self.seed)
 
     def first_name(self, gender: str) -> str:
-        number = int(self.random() * FIRST_NAMES)
+        dense, sparse = FIRST_NAMES
+        many = sparse * (dense / sparse) ** self.dials.distractors
+        number = int(self.random() * many)
         return names.stem(gender, self.world, number, self.seed)
 
     def fresh_stem(self) -> str:

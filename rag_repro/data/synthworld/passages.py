@@ -9,7 +9,7 @@ from ...schema import Passage
 from .dials import Dials
 from .draft import BLOCK, Thing
 from .names import WORLDS
-from .wordings import options, phrases, wording_set, wordings
+from .wordings import options, phrases, read_table, wording_set, wordings
 
 MIN_SENTENCES, MAX_SENTENCES = 3, 6
 
@@ -24,8 +24,10 @@ class Writer:
         self.number = WORLDS.index(world)
         self.says = {name: w.says for name, w in wordings(which).items()}
         self.leads = {k: options(v[which]) for k, v in table["leads"].items()}
-        self.fillers = {k: options(v[which]) for k, v in table["fillers"].items()}
-        self.again = {k: options(v[which]) for k, v in table["again"].items()}
+        self.fillers = options(table["fillers"][which])
+        words = read_table("words.yaml")["fillers"]
+        self.nouns = words["nouns"].split()
+        self.adjectives = words["adjectives"].split()
         self.hooks = options(table["hooks"][which])
         # Brackets with dates are worded by set like everything else.
         self.lived = ("({b} – {d})", "(born {b})")
@@ -66,10 +68,9 @@ class Writer:
         return " ".join(self._sentences(thing, lead, clauses, random))
 
     def _sentences(self, thing: Thing, lead: str, clauses: list[str], random) -> list[str]:
-        if thing.kind == "person":
-            again = ("He",) if thing.gender == "male" else ("She",)
-        else:
-            again = self.again[thing.kind]
+        again = ("It",)
+        if thing.gender is not None:
+            again = ("He" if thing.gender == "male" else "She", thing.name.split(" ", 1)[1])
         opening = f"{lead} {clauses[0]}." if clauses else _without_clause(lead)
         rest = clauses[1:]
         fewest = -(-len(rest) // 2)
@@ -88,10 +89,13 @@ class Writer:
         wanted = max(MIN_SENTENCES - len(sentences), int(random() < self.dials.fillers))
         wanted = min(wanted, MAX_SENTENCES - len(sentences))
         if wanted:
-            pool = self.fillers[thing.kind]
-            start = int(random() * len(pool))
+            start = int(random() * len(self.fillers))
             for j in range(wanted):
-                line = pool[(start + j) % len(pool)].replace("{s}", again[0])
+                line = self.fillers[(start + j) % len(self.fillers)].format(
+                    j=self.adjectives[int(random() * len(self.adjectives))],
+                    n=self.nouns[int(random() * len(self.nouns))],
+                    m=self.nouns[int(random() * len(self.nouns))],
+                )
                 sentences.insert(1 + int(random() * len(sentences)), line)
         return sentences
 

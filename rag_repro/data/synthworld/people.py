@@ -5,22 +5,22 @@ from __future__ import annotations
 from .draft import Maker, Thing
 
 CLANS = 14  # of seven people each
-PEOPLE = 200
+PEOPLE = 230
 LAST_YEAR = 2019
 
 # How many of the PEOPLE follow each occupation.
 OCCUPATIONS = (
-    ("film director", 24),
-    ("screenwriter", 14),
-    ("composer", 18),
-    ("singer", 24),
-    ("actor", 20),
-    ("novelist", 18),
-    ("footballer", 18),
-    ("entrepreneur", 20),
-    ("politician", 18),
-    ("scientist", 16),
-    ("architect", 10),
+    ("film director", 40),
+    ("screenwriter", 18),
+    ("composer", 24),
+    ("singer", 38),
+    ("actor", 26),
+    ("novelist", 26),
+    ("footballer", 14),
+    ("entrepreneur", 16),
+    ("politician", 12),
+    ("scientist", 10),
+    ("architect", 6),
 )
 _DECK = tuple(name for name, share in OCCUPATIONS for _ in range(share))
 
@@ -42,7 +42,7 @@ def make_people(maker: Maker) -> list[Thing]:
 
 def _person(maker: Maker, gender: str, born: int, surname: str | None = None) -> Thing:
     def draw() -> str:
-        return f"{maker.first_name(gender)} {surname or maker.pick(maker.surnames)}"
+        return f"{maker.first_name(gender)} {surname or maker.deal('surname')}"
 
     person = Thing("person", maker.new_name(draw))
     person.title = person.name
@@ -107,21 +107,21 @@ def add_lives(maker: Maker, people: list[Thing], places: dict[str, list[Thing]])
         if maker.chance(0.9):
             person.literal("birth_date", text, key)
         birth_place = maker.pick(cities)
-        if maker.chance(0.8):
+        if maker.chance(0.6):
             person.to("birth_place", birth_place)
         if person.died is not None:
             text, key = maker.date(person.died)
             if maker.chance(0.85):
                 person.literal("death_date", text, key)
-            if maker.chance(0.6):
+            if maker.chance(0.35):
                 person.to("death_place", maker.pick(cities))
-        if maker.chance(0.6):
+        if maker.chance(0.35):
             person.to("nationality", maker.pick(countries))
         if person.occupation == "footballer":
             person.to("team", maker.pick(places["club"]))
-        elif maker.chance(0.6):
+        elif maker.chance(0.35):
             person.to("educated_at", maker.pick(places["university"]))
         if person.occupation in ("scientist", "architect", "composer") and maker.chance(0.8):
             person.to("employer", maker.pick(places["university"] + places["company"]))
-        if maker.chance(0.35):
+        if maker.chance(0.25):
             person.to("award", maker.pick(places["award"]))

@@ -10,7 +10,7 @@ COMPANIES = {
     "publisher": (["Press", "Books", "Editions"], 6),
     "firm": (["Motors", "Mills", "Instruments", "Shipping"], 7),
 }
-CLUBS, UNIVERSITIES, AWARDS = 14, 8, 6
+CLUBS, UNIVERSITIES, AWARDS = 14, 14, 10
 CLUB_NOUNS = ["Rovers", "United", "Athletic", "Wanderers", "Town", "City"]
 GROUND_NOUNS = ["Park", "Arena", "Stadium", "Lane", "Ground"]
 SCHOOL_NOUNS = ("University", "Institute of Technology", "College", "Academy")

@@ -67,7 +67,7 @@ def yes_no(desk: Desk, root: Entity) -> Draft | None:
     if not ours:
         return None
     a = world.facts_of[root.id][pick(ours, desk.draw)]
-    wanted = desk.draw() < 0.5
+    wanted = desk.lot < 0.5
     partners = [
         e
         for e in desk.block[root.kind]

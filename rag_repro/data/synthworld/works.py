@@ -9,7 +9,7 @@ from functools import cache
 from .draft import Maker, Thing
 from .wordings import options, read_table
 
-FILMS, SONGS, ALBUMS, BOOKS = 84, 49, 34, 36
+FILMS, SONGS, ALBUMS, BOOKS = 54, 30, 20, 21
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,11 @@ def title_words() -> TitleWords:
 
 def _title(maker: Maker) -> str:
     words = title_words()
-    noun = maker.pick(words.nouns)
     return maker.pick(words.patterns).format(
-        n=noun,
-        an="An" if noun[0] in "IO" else "A",
+        n=maker.pick(words.nouns),
         a=maker.pick(words.adjectives),
-        s=maker.pick(maker.title_stems),
+        s=maker.deal("title"),
+        t=maker.deal("title"),
     )
 
 
@@ -87,17 +86,17 @@ def _film(maker: Maker, pools, places) -> Thing:
     film = _work(maker, "film")
     posts = (
         ("director", "film director", 1.0),
-        ("screenwriter", "screenwriter", 0.6),
-        ("composer", "composer", 0.55),
-        ("lead_actor", "actor", 0.6),
+        ("screenwriter", "screenwriter", 0.4),
+        ("composer", "composer", 0.4),
+        ("lead_actor", "actor", 0.4),
     )
     _cast(maker, film, pools, posts)
     _dated(maker, film)
-    if maker.chance(0.5):
+    if maker.chance(0.4):
         film.to("studio", maker.pick(places["studio"]))
-    if maker.chance(0.5):
+    if maker.chance(0.6):
         film.literal("genre", maker.pick(title_words().genres["film"]))
-    if maker.chance(0.35):
+    if maker.chance(0.25):
         film.to("setting", maker.pick(places["city"]))
     return film
 
@@ -117,8 +116,8 @@ def _song(maker: Maker, pools, albums: list[Thing]) -> Thing:
     song = _work(maker, "song")
     posts = (
         ("performer", "singer", 1.0),
-        ("lyricist", "novelist", 0.6),
-        ("composer", "composer", 0.6),
+        ("lyricist", "novelist", 0.4),
+        ("composer", "composer", 0.4),
     )
     _cast(maker, song, pools, posts)
     if maker.chance(0.55):
@@ -139,6 +138,6 @@ def _book(maker: Maker, pools, places) -> Thing:
         book.to("publisher", maker.pick(places["publisher"]))
     if maker.chance(0.6):
         book.literal("genre", maker.pick(title_words().genres["book"]))
-    if maker.chance(0.5):
+    if maker.chance(0.35):
         book.to("setting", maker.pick(places["city"]))
     return book

@@ -1,0 +1,152 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Retrievers and metrics
+#
+# Every result in this book stands on a search. This chapter shows what the two retrievers find, how
+# that is counted, and how far a choice that papers seldom report, *which* BM25, moves the numbers
+# by itself. A published gain that is no larger than that is worth a second look.
+
+# %% tags=["parameters"]
+tier = "all"  # whose records to show: "testbed", "public" or "all"
+dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": the book's own
+n_questions = None  # questions of each data set; None: all
+depths = [1, 2, 3, 4, 6, 8, 10, 15, 20]  # numbers of passages at which recall is read off
+live_calls = 39  # recorded questions to ask again now
+seed = 0  # draws the questions that are asked again
+device = "cpu"  # where the sentence encoder computes
+batch_size = 64  # questions in flight at once
+
+# %% tags=["hide-input"]
+from IPython.display import display
+
+from rag_repro.publish import chapter
+from rag_repro.publish.places import here
+from rag_repro.report import depth, figures, tables
+from rag_repro.report.desk import Desk, Listing
+from rag_repro.retrieval import bm25
+
+run = chapter(
+    "02_retrievers",
+    globals(),
+    tier=("all", "testbed", "public"),
+    n_questions=range(1, 10_000_001),
+    depths=range(1, 21),
+)
+desk = Desk("tools", run, here().root, exhibits=("depth", "bm25"))
+run
+
+# %% tags=["remove-input"]
+desk.says
+
+# %% [markdown]
+# ## Two retrievers
+#
+# **BM25** scores a passage by the words that it shares with the query, rare words more, repeated
+# words ever less, long passages less. With $N$ passages, $\mathrm{df}_t$ of them holding the term
+# $t$, and $\mathrm{tf}_t$ its count in a passage of length $\ell$:
+#
+# $$
+# \mathrm{score}(q, p) = \sum_{t \in q} \log\left(1 + \frac{N - \mathrm{df}_t + 0.5}
+# {\mathrm{df}_t + 0.5}\right) \cdot \frac{\mathrm{tf}_t}
+# {\mathrm{tf}_t + k_1 (1 - b + b\, \ell / \bar\ell)}
+# $$ (eq-bm25)
+#
+# That is Lucene's form. There are others; the class names each and where it differs:
+
+# %% tags=["hide-input"]
+Listing(bm25.BM25)
+
+# %% [markdown]
+# **Similarity matching** encodes query and passages into vectors of length 1 and takes the nearest
+# by inner product, exactly. The encoder is MiniLM, which ships with the book: 23 million parameters,
+# 256 tokens. Passages of equal score stand in the order of their ids, in both, so that a result does
+# not depend on the order of a file.
+#
+# ## What is counted
+#
+# | metric | one question | used by |
+# | --- | --- | --- |
+# | recall | share of its gold passages among the first $k$ | DR-RAG, table 5 |
+# | all gold | 1 where all of them are | a stricter reading of the same |
+# | answer recall | share of its answers that occur in the passages | ERM4, figure 2 |
+#
+# Each is averaged over questions; intervals are 95 % bootstrap intervals, resampled by question and
+# on the testbed by chain of facts.
+#
+# ## Recall against k
+
+# %% tags=["remove-input"]
+ROLES = ("static", "dynamic")
+METHODS = {"bm25": "BM25", "minilm": "MiniLM"}
+for shown in desk.tiers():
+    found = depth.rows(desk.paper.exhibits["depth"], desk.results, shown, run.depths, ROLES)
+    display(
+        figures.against_k(
+            [row for row in found if row.metric in ("recall", "all_gold")],
+            metrics={"recall": "recall", "all_gold": "all gold"},
+            methods=METHODS,
+            ylabel="%",
+            caption=f"Share of gold passages found, and of questions with all of them, {shown}.",
+        )
+    )
+    display(
+        figures.against_k(
+            [row for row in found if row.metric.startswith("recall_")],
+            metrics={f"recall_{role}": f"{role}-relevant" for role in ROLES},
+            methods=METHODS,
+            ylabel="recall, %",
+            caption=f"Passages whose subject the question names, and the others, {shown}.",
+        )
+    )
+
+# %% [markdown]
+# Reading more passages finds more, but slowly: what is missing at the left is mostly dynamic-relevant
+# (the lower lines of the second figure), and a longer list is a poor way to it. That gap is what the
+# methods of the following chapters are for.
+#
+# ## Which BM25?
+#
+# Each line changes one thing, and is compared with our default on the same questions, at $k = 3$.
+# The interval says whether the choice matters; the last line holds the fast implementation to the
+# reference, whose rankings it must equal.
+
+# %% tags=["remove-input"]
+which = desk.rows("bm25")
+for shown in dict.fromkeys(row.keys["dataset"] for row in which):
+    display(desk.table("bm25", [row for row in which if row.keys["dataset"] == shown]))
+
+# %% [markdown]
+# How far apart the best and the worst of these choices lie, for one and the same "BM25":
+
+# %% tags=["remove-input"]
+tables.spread(which, "recall")
+
+# %% [markdown]
+# ## Asked again, just now
+
+# %% tags=["remove-input"]
+desk.live("bm25")
+
+# %% [markdown] tags=["rerun"]
+# ## Run it yourself
+#
+# ```bash
+# rag-repro chapter 02_retrievers -p dataset world-C -p n_questions 50
+# rag-repro chapter 02_retrievers -p dataset musique      # needs RAG_REPRO_DATA
+# rag-repro exhibit tools.bm25 --format csv
+# ```

@@ -1,0 +1,240 @@
+"""What every method does on a small scripted world, stored by name and version.
+
+A method's version is part of every record's identity. `test_golden` fails when
+what a method does changes while its version does not. After raising the
+version (the number in its MethodSpec):
+
+    python -m tests.methods.golden
+
+writes the stored traces anew; it refuses a method that changed and kept its version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+from rag_repro import engine
+from rag_repro.methods import base
+from rag_repro.schema import (
+    Encode,
+    Generate,
+    Generation,
+    Gold,
+    Hit,
+    Passage,
+    Question,
+    Read,
+    Recall,
+    Remember,
+    Retrieve,
+    Score,
+)
+
+FOLDER = Path(__file__).parent / "golden"
+
+PASSAGES = tuple(
+    Passage(name, title, text)
+    for name, title, text in (
+        ("film", "Glass Harbour", "Glass Harbour is a film directed by Ilvo Brannek."),
+        ("man", "Ilvo Brannek", "Ilvo Brannek was a director born in the town of Sarrow."),
+        ("town", "Sarrow", "Sarrow is a town on the river Ash."),
+        ("song", "Glass Harbour (song)", "Glass Harbour is a song of the band Ash."),
+        ("other", "Tessaly Vroom", "Tessaly Vroom was a director born in the town of Perrin."),
+        ("maker", "Vroom Instruments", "Vroom Instruments was founded by Tessaly Vroom."),
+    )
+)
+BY_ID = {passage.id: passage for passage in PASSAGES}
+QUESTIONS = (
+    Question(
+        "bridge",
+        "In which town was the director of the film Glass Harbour born?",
+        ("Sarrow",),
+        kind="bridge",
+        gold=(Gold("film", "static", 1), Gold("man", "dynamic", 2)),
+        candidates=("song", "film", "man", "other", "town"),
+    ),
+    Question(
+        "single",
+        "Who founded Vroom Instruments?",
+        ("Tessaly Vroom",),
+        kind="single",
+        gold=(Gold("maker", "static", 1),),
+        candidates=("maker", "other"),
+    ),
+)
+# Settings that each method is traced with, besides its own defaults.
+CASES = (
+    {},
+    {"k": 4, "own_candidates": True},
+    {"prompt": "short", "max_new_tokens": 8},
+    {"prompt": "drrag"},
+)
+
+
+class World:
+    """All services in one: words in common rank passages, and the reader repeats a word."""
+
+    def __init__(self):
+        self.calls: list[dict] = []
+
+    def search(self, queries, k, within=None):
+        found = []
+        for place, query in enumerate(queries):
+            allowed = None if within is None else within[place]
+            words = set(query.lower().split())
+            ranked = sorted(
+                (-len(words & set(p.text.lower().split())), p.id)
+                for p in PASSAGES
+                if allowed is None or p.id in allowed
+            )
+            found.append(
+                [Hit(BY_ID[n], float(-s), r) for r, (s, n) in enumerate(ranked[:k], start=1)]
+            )
+        return found
+
+    def generate(self, calls):
+        made = []
+        for call in calls:
+            said = f"It is so. Answer: <{text_of(call.prompt)[-9:]}>; so\nmore"
+            made.append(Generation(said, (1, 2, 3), (0, 3, 6), "eos", 9, 9))
+        return made
+
+
+def text_of(prompt) -> str:
+    return "".join(getattr(segment, "text", segment) for segment in prompt.segments)
+
+
+def told(call) -> dict:
+    """A call as plain data; a prompt by its hash, so that each letter of it counts."""
+    if isinstance(call, Retrieve):
+        within = None if call.within is None else list(call.within)
+        return {"retrieve": call.query, "k": call.k, "within": within}
+    if isinstance(call, Generate):
+        stop = [getattr(rule, "name", rule) for rule in call.stop]
+        return {
+            "generate": _hash(text_of(call.prompt)),
+            "kinds": [type(segment).__name__ for segment in call.prompt.segments],
+            "chat": call.prompt.chat,
+            "max_new_tokens": call.max_new_tokens,
+            "stop": stop,
+            "trace": call.trace,
+            "watch": list(call.watch),
+            "sampling": call.sampling and dataclasses.asdict(call.sampling),
+            "adapter": call.adapter,
+            "service": call.service,
+        }
+    if isinstance(call, Read):
+        return {"read": _hash(text_of(call.prompt) + "\x1f" + call.text), "layers": call.layers}
+    if isinstance(call, Encode):
+        return {"encode": list(call.texts)}
+    if isinstance(call, Score):
+        return {"score": [list(item) for item in call.items], "service": call.service}
+    if isinstance(call, Recall):
+        return {"recall": call.query, "k": call.k}
+    if isinstance(call, Remember):
+        return {"remember": [passage.id for passage in call.passages]}
+    raise TypeError(f"no way to tell {call!r}: add it to tests/methods/golden.py")
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def spied(method, calls: list):
+    """The method, noting each of its wishes as it makes them."""
+
+    def run(question, settings):
+        flow = method(question, settings)
+        result = None
+        try:
+            while True:
+                wish = flow.send(result)
+                gather = isinstance(wish, list)
+                calls.append([told(c) for c in wish] if gather else told(wish))
+                result = yield wish
+        except StopIteration as stop:
+            return stop.value
+
+    return run
+
+
+def trace(spec: base.MethodSpec) -> dict:
+    """The method's calls, hits and predictions in every case and for every question."""
+    world = World()
+    services = {"retriever": world, "reader": world}
+    cases = []
+    for given in CASES:
+        for question in QUESTIONS:
+            calls: list = []
+            task = engine.Task(question, spied(spec.run, calls), spec.configure(given))
+            [(_, answer)] = engine.run([task], services)
+            cases.append(
+                {
+                    "settings": given,
+                    "question": question.id,
+                    "calls": calls,
+                    "hits": [hit.passage.id for hit in answer.hits],
+                    "text": answer.text,
+                    "prediction": answer.prediction,
+                    "error": answer.error,
+                }
+            )
+    return {"method": spec.name, "version": spec.version, "cases": cases}
+
+
+def stored(name: str) -> dict | None:
+    file = FOLDER / f"{name}.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
+def problem(spec: base.MethodSpec) -> str | None:
+    """What is wrong between a method and its stored trace, and what to do; None: nothing."""
+    renew = "run `python -m tests.methods.golden`"
+    then, now = stored(spec.name), json.loads(json.dumps(trace(spec)))
+    if then is None:
+        return f"{spec.name} has no stored trace: {renew}"
+    if then["version"] != now["version"]:
+        return (
+            f"{spec.name} is at version {now['version']}, its stored trace at "
+            f"{then['version']}: {renew}"
+        )
+    if then != now:
+        differ = [
+            f"{b['settings']} {b['question']}"
+            for a, b in zip(then["cases"], now["cases"], strict=False)
+            if a != b
+        ]
+        return (
+            f"{spec.name} does something else than at version {then['version']} "
+            f"({'; '.join(differ) or 'other cases'}): raise the version in its MethodSpec to "
+            f"{then['version'] + 1}, since records of version {then['version']} no longer say "
+            f"what it does, then {renew}. If only this scripted world was changed, delete "
+            f"{FOLDER.name}/{spec.name}.json first"
+        )
+    return None
+
+
+def renew() -> int:
+    """Write every trace whose version was raised -> how many were refused."""
+    FOLDER.mkdir(exist_ok=True)
+    refused = 0
+    for name in base.METHODS:
+        spec, then = base.get(name), stored(name)
+        wrong = problem(spec)
+        if wrong is None:
+            continue
+        if then is not None and then["version"] == spec.version:
+            print(wrong, file=sys.stderr)
+            refused += 1
+            continue
+        text = json.dumps(trace(spec), indent=1, ensure_ascii=False) + "\n"
+        (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+    return refused
+
+
+if __name__ == "__main__":
+    sys.exit(1 if renew() else 0)

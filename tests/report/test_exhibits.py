@@ -1,0 +1,251 @@
+"""Rows of an exhibit: what the paper prints beside what the records say."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+
+import pytest
+
+from rag_repro.report import exhibits, tables
+from rag_repro.study import papers
+from rag_repro.study.scores import Results
+from tests.study import mini
+
+
+def rows(book, tier=None, exhibit=None):
+    return exhibits.rows(book.paper, exhibit or book.exhibit, book.results(), tier)
+
+
+def one(made, **wanted):
+    [row] = [
+        r
+        for r in made
+        if all((r.keys | {"metric": r.metric, "tier": r.tier})[k] == v for k, v in wanted.items())
+    ]
+    return row
+
+
+def test_ours_stands_beside_the_papers_printed_text(book):
+    book.fill()
+    row = one(rows(book), dataset="hotpotqa", method="qdc", k=3, metric="recall")
+    assert row.paper == "86.12"
+    assert (row.ours.estimate, row.ours.n) == (pytest.approx(78), 100)
+    assert row.ours.lo < 78 < row.ours.hi
+    flat = row.flat()
+    assert (flat["paper"], flat["ours"], flat["n"]) == ("86.12", "78.00", "100")
+    # "3.00" stays what the paper printed, and its note goes with it.
+    row = one(rows(book), dataset="hotpotqa", method="qdc", k=3, metric="passages")
+    assert (row.paper, row.note) == ("3.00", "suspect")
+    assert row.ours.estimate == 3.0  # a number of passages, not a percentage
+
+
+def test_the_difference_is_to_the_rows_own_baseline_on_the_same_questions(book):
+    book.fill()
+    row = one(rows(book), dataset="musique", method="qdc", k=4, metric="recall")
+    assert (row.baseline, row.diff.n) == ("sm", 100)
+    assert row.diff.estimate == pytest.approx(78 - 62)
+    assert row.paper is None
+    row = one(rows(book), dataset="musique", method="sm", k=4, metric="recall")
+    assert (row.baseline, row.diff) == (None, None)
+
+
+def test_every_printed_value_has_a_row_with_the_reason_where_nothing_is_run(book):
+    made = rows(book)
+    assert sorted(r.paper for r in made if r.paper) == sorted(
+        entry["value"] for entry in book.paper.printed("table1")
+    )
+    waits = one(made, dataset="hotpotqa", method="cfs", metric="recall")
+    assert (waits.paper, waits.note, waits.ours) == ("88.89", "needs a classifier", None)
+    # A grid's k is a number, a waiting row's is the printed text: both print alike.
+    assert waits.flat()["k"] == "3"
+    idle = one(made, dataset="hotpotqa", method="qdc", k=3, metric="passages", tier="public")
+    assert (idle.paper, idle.note, idle.ours) == ("3.00", "not run; suspect", None)
+    assert one(made, dataset="hotpotqa", method="sm", k=4, metric="recall").note == "not run"
+
+
+def test_a_printed_cell_that_no_grid_has_is_not_passed_over(book):
+    paper = (
+        mini.paper(book.root / "other", "", mini.TABLE + "hotpotqa,9,sm,recall,99.10,\n")
+        if (book.root / "other").mkdir() is None
+        else None
+    )
+    made = exhibits.rows(paper, paper.exhibits["table1"], book.results())
+    [row] = [r for r in made if r.paper == "99.10"]
+    assert (row.keys["k"], row.note) == ("9", "not run")
+
+
+def test_printed_values_are_of_the_public_tier(book):
+    book.fill(tier="testbed")
+    made = rows(book, "testbed")
+    assert len(made) == 1 * 2 * 2 * 2  # data set, methods, k, metrics
+    assert {r.paper for r in made} == {None}
+    assert all(r.ours for r in made)
+    assert rows(book, "paper") == []
+
+
+def own_candidates(book):
+    """The exhibit with its public grid on the questions' own passages."""
+    grid = dataclasses.replace(
+        book.exhibit.grids[0], settings={"k": (3,), "own_candidates": (True, False)}
+    )
+    return dataclasses.replace(book.exhibit, grids=(grid,))
+
+
+def test_own_candidates_never_get_the_papers_value(book):
+    made = rows(book, exhibit=own_candidates(book))
+    ran = [r for r in made if "own_candidates" in r.keys]
+    assert {r.paper for r in ran if r.keys["own_candidates"]} == {None}
+    assert {r.paper for r in ran if not r.keys["own_candidates"]} == {
+        None,
+        "80.33",
+        "86.12",
+        "3.00",
+    }
+
+
+def test_own_candidates_set_in_the_row_get_none_either(book):
+    sm = dataclasses.replace(book.exhibit.methods["sm"], settings={"own_candidates": True})
+    exhibit = dataclasses.replace(book.exhibit, methods={**book.exhibit.methods, "sm": sm})
+    made = rows(book, "public", exhibit)
+    [waiting] = [r for r in made if r.paper == "80.33"]
+    assert waiting.note == "not run"
+    assert "own_candidates" not in waiting.keys
+    assert (
+        one(
+            [r for r in made if r is not waiting],
+            dataset="hotpotqa",
+            method="sm",
+            k=3,
+            metric="recall",
+        ).paper
+        is None
+    )
+
+
+def test_an_exhibit_by_kind_has_a_row_a_kind(book):
+    book.fill(kinds=("bridge", "comparison", "bridge", "bridge"))
+    by = dataclasses.replace(book.exhibit, by="kind")
+    made = rows(book, "public", by)
+    kinds = {(r.keys["kind"], r.ours.n) for r in made if "kind" in r.keys and r.ours}
+    assert kinds == {("bridge", 75), ("comparison", 25)}
+    diffs = [r.diff.n for r in made if r.diff and r.keys["kind"] == "comparison"]
+    assert set(diffs) == {25}
+
+
+def test_an_exhibit_by_kind_without_records_says_so(book):
+    by = dataclasses.replace(book.exhibit, by="kind", values=None)
+    made = rows(book, "testbed", by)
+    assert {r.note for r in made} == {"not run"}
+    assert len(made) == 8
+
+
+def test_a_metric_that_no_question_has_is_told_from_a_run_that_is_missing(book):
+    book.fill()
+    made = rows(book, "public", dataclasses.replace(book.exhibit, metrics=("em",)))
+    assert {r.note for r in made if r.metric == "em"} == {"no question has this metric"}
+
+
+# ------------------------------------------------------------------------------------- text
+
+
+def test_the_csv_begins_with_the_promised_columns(book):
+    book.fill()
+    lines = list(csv.reader(io.StringIO(tables.text(rows(book), "csv"))))
+    assert lines[0] == [
+        *("exhibit", "tier", "dataset", "method", "k", "metric", "paper", "ours", "lo", "hi", "n"),
+        *("baseline", "diff", "diff_lo", "diff_hi", "role", "note"),
+    ]
+    assert {len(line) for line in lines} == {17}
+    told = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
+    [qdc] = [
+        t
+        for t in told
+        if (t["dataset"], t["method"], t["k"], t["metric"]) == ("hotpotqa", "qdc", "3", "recall")
+    ]
+    assert (qdc["exhibit"], qdc["tier"], qdc["role"]) == ("mini.table1", "public", "primary")
+    assert (qdc["paper"], qdc["ours"], qdc["diff"], qdc["baseline"]) == (
+        *("86.12", "78.00", "16.00", "sm"),
+    )
+
+
+def test_json_has_the_same_rows(book):
+    book.fill()
+    made = rows(book)
+    assert json.loads(tables.text(made, "json")) == [row.flat() for row in made]
+
+
+def test_booleans_are_printed_as_in_the_files(book):
+    text = tables.text(rows(book, exhibit=own_candidates(book)), "csv")
+    assert ",true," in text
+    assert "True" not in text
+
+
+def test_the_readers_table_has_gain_ours_and_paper(book):
+    book.fill()
+    head, body = tables.grid(rows(book, "public"))
+    line = dict(zip(head, next(c for c in body if c[:3] == ["HotpotQA", "3", "qdc"]), strict=True))
+    assert line["Recall: gain over baseline"].startswith("+16.00 [+")
+    assert line["Recall: ours [95 %], n"].startswith("78.00 [")
+    assert line["Recall: ours [95 %], n"].endswith("], n 100")
+    assert line["Recall: paper"] == "86.12"
+    markdown = tables.text(rows(book, "public"), "md").splitlines()
+    assert markdown[0] == "| " + " | ".join(head) + " |"
+    assert markdown[1] == "|" + " --- |" * len(head)
+    assert len(markdown) == 2 + len(body)
+
+
+@pytest.mark.parametrize("form", ["csv", "md", "json"])
+@pytest.mark.parametrize("name", papers.names())
+def test_every_exhibit_of_every_paper_can_be_printed_before_anything_is_run(tmp_path, name, form):
+    paper = papers.load(name)
+    for key, exhibit in paper.exhibits.items():
+        made = exhibits.rows(paper, exhibit, Results(tmp_path))
+        text = tables.text(made, form)
+        for entry in paper.printed(key):
+            assert entry["value"] in text
+
+
+def test_printed_gain_is_the_papers_own_difference(book):
+    told = exhibits.printed_gain(book.paper, "table1", "qdc", "sm", metric="recall")
+    assert told == {("hotpotqa", "3"): pytest.approx(5.79)}
+
+
+# ----------------------------------------------------------------------------------- tables
+
+HOSTILE = 'a | b <script>alert("x")</script>\n```{note} {{ x }} $y$ [z](http://w)'
+
+
+def test_hostile_text_stays_text_in_html():
+    html = tables.Table(["h<1>"], [[HOSTILE]], caption="<b>&")._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;" in html
+    assert "<th>h&lt;1&gt;</th>" in html
+    assert "<caption>&lt;b&gt;&amp;</caption>" in html
+
+
+def test_hostile_text_keeps_its_row_and_cell_in_plain_text():
+    lines = repr(tables.Table(["h|1"], [[HOSTILE]])).splitlines()
+    assert lines[:2] == ["| h\\|1 |", "| --- |"]
+    assert len(lines) == 3
+    assert lines[2].startswith('| a \\| b <script>alert("x")</script> ```{note} {{ x }}')
+
+
+def test_every_mark_of_a_myst_page_can_be_escaped():
+    assert tables.escaped(HOSTILE) == (
+        'a \\| b \\<script\\>alert\\("x"\\)\\</script\\> \\`\\`\\`\\{note\\} \\{\\{ x \\}\\} '
+        "\\$y\\$ \\[z\\]\\(http\\://w\\)"
+    )
+    assert tables.escaped("own_candidates *k* a\\b #1") == "own\\_candidates \\*k\\* a\\\\b \\#1"
+
+
+def test_a_bar_in_a_cell_opens_no_column_on_a_terminal(book):
+    row = exhibits.Row(
+        "e", "public", "primary", {"dataset": "d", "method": "a|b"}, "recall", note="x\ny"
+    )
+    text = tables.text([row], "md")
+    assert "a\\|b" in text
+    assert "x y" in text
+    assert len(text.splitlines()) == 3

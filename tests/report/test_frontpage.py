@@ -1,0 +1,230 @@
+"""The front page: every number from records, every text escaped, links that lead somewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rag_repro
+from rag_repro.report import exhibits, frontpage, ledger
+from rag_repro.study import papers, records
+
+from .test_ledger_and_progress import rewrite
+
+BIBLIOGRAPHY = Path(rag_repro.__file__).parents[1] / "book" / "references.bib"
+
+
+def page(book):
+    return frontpage.text(book.records, book.root)
+
+
+def section(text, title):
+    return text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def test_without_records_the_page_is_whole(book):
+    text = page(book)
+    assert text.startswith("# Four RAG papers, re-tested\n")
+    assert "Nothing is recorded yet." in text
+    assert "No claim has records yet." in section(text, "Verdicts so far")
+    sure = section(text, "How sure are we")
+    assert "There is no verdict to be sure of." in sure
+    assert "{dropdown} 1 of 1 claim without a verdict" in sure
+    assert "| mini.c01 | Concatenation finds more. | no records of hotpotqa" in sure
+    next_ = section(text, "What comes next")
+    assert "Not run: 8 of 8 conditions of `mini.table1` at tier `public`" in next_
+    assert "`rag-repro run mini.table1 --tier public`" in next_
+    assert "Not begun: DR-RAG, ERM4, DRAGIN, R²AG." in next_
+    assert "Chapters" not in text
+    assert "\n\n\n" not in text
+
+
+def test_the_four_papers_are_cited_by_keys_of_the_bibliography(book):
+    for _, short, cite in frontpage.BOOK:
+        assert f"{short} {{cite}}`{cite}`" in page(book)
+        assert re.search(rf"^@\w+{{{cite},", BIBLIOGRAPHY.read_text(encoding="utf-8"), re.M)
+
+
+def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_on(book):
+    book.fill()
+    text = page(book)
+    verdicts = section(text, "Verdicts so far")
+    assert "| paper | tier | reproduced | not run |" in verdicts
+    assert "| Mini | public | 1 |  |" in verdicts
+    assert "| Mini | testbed |  | 1 |" in verdicts
+    [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
+    assert (
+        f"| mini.c01 | Concatenation finds more. | public | reproduced | "
+        f"16.00 \\[{row['lo']}, {row['hi']}\\] | 2.00 | 200 |" in verdicts
+    )
+    assert "Recorded so far: 800 answers under 8 conditions, for `mini.table1`." in text
+    assert "{dropdown}" not in text
+    assert "at tier `public`;" not in section(text, "What comes next")
+
+
+def test_how_sure_we_are_is_said_from_the_records(book):
+    book.fill()
+    sure = section(page(book), "How sure are we")
+    assert "1 verdict with an interval, each from 200 to 200 answered questions." in sure
+    assert "about 0.1 miss the truth by chance" in sure
+    # 100 of HotpotQA's 7,405 questions and of MuSiQue's 2,417
+    assert "Asked on parts of the whole sets (HotpotQA, MuSiQue)" in sure
+    assert "| public | HotpotQA | 100 | 7,405 \\(validation\\) |" in sure
+    assert "Searched with `minilm`" in sure
+    assert "No language model has answered yet" in sure
+    assert "No claim has a verdict at tier `testbed` or `paper`." in sure
+    assert "failed" not in sure
+    assert "Testbed verdicts" not in sure
+
+
+def test_the_testbed_failures_and_readers_change_what_is_said(book, monkeypatch):
+    book.fill(tier="testbed")
+    [cell, *_] = book.exhibit.cells("testbed")
+    rewrite(
+        book.records,
+        cell.condition,
+        lambda line: line | ({"error": "E"} if line["id"] == "q3" else {}),
+    )
+    sure = section(page(book), "How sure are we")
+    assert "Testbed verdicts say whether a mechanism works" in sure
+    assert "1 of 400 answers failed and count as wrong." in sure
+    assert "| testbed | world-B | 100 | invented; any number can be made |" in sure
+    assert "Asked on parts" not in sure
+
+    cells = [dataclasses.replace(cell.condition, reader="smollm2-135m")]
+    read = dataclasses.replace(cell, condition=cells[0])
+    told = " ".join(frontpage._of_models([cell, read]))
+    assert "Read by `smollm2-135m`: open models" in told
+    assert "No language model" not in told
+
+
+def test_an_inconclusive_verdict_says_what_could_have_been_seen(book):
+    book.fill({"sm": 0.62, "qdc": 0.62})
+    [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
+    assert row["verdict"] == "inconclusive"
+    text = page(book)
+    assert f"2.00 \\(detectable\\: {row['mde']}\\)" in text
+    assert "1 of 1 verdict inconclusive" in section(text, "How sure are we")
+
+
+def test_hostile_text_of_a_claim_stays_text(book):
+    claims = book.root / "mini" / "claims.yaml"
+    claims.write_text(
+        claims.read_text().replace(
+            "claim: Concatenation finds more.",
+            'claim: "a | b <script>x</script> ```{note} {{ y }} $z$"',
+        )
+    )
+    papers.load.cache_clear()
+    text = page(book)
+    assert (
+        "| a \\| b \\<script\\>x\\</script\\> \\`\\`\\`\\{note\\} \\{\\{ y \\}\\} \\$z\\$ |" in text
+    )
+    assert "<script" not in text.replace("\\<script", "")
+
+
+def test_links_lead_to_chapters_that_are_executed_and_in_the_contents(book):
+    (book.root / "_toc.yml").write_text(
+        "root: index\nparts:\n- chapters:\n  - file: chapters/02_there\n  - file: glossary\n"
+        "  - file: chapters/01_first\n    sections: [{file: chapters/03_absent}]\n"
+    )
+    chapters = book.root / "book" / "chapters"
+    chapters.mkdir(parents=True)
+    for name in ("01_first", "02_there", "04_not_in_contents"):
+        (chapters / f"{name}.ipynb").write_text("{}")
+    links = re.findall(r"\{doc\}`([^`]+)`", page(book))
+    assert links == ["chapters/02_there", "chapters/01_first"]
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_the_committed_papers_make_a_page(tmp_path, name):
+    text = frontpage.text(tmp_path, tmp_path)
+    assert papers.load(name).exhibits
+    for claim in papers.load(name).claims:
+        assert f"| {claim.id} | " in text
+
+
+# -------------------------------------------------------------------- nothing is written by hand
+
+
+def flipped(book, method):
+    """30 % of the method's scores turned round, in every record of it."""
+    for cell in book.exhibit.cells("public"):
+        if cell.keys["method"] == method:
+            chosen = set(np.random.default_rng(1).permutation(100)[:30])
+
+            def turn(line, chosen=chosen):
+                scores = dict(line["scores"])
+                if int(line["id"][1:]) in chosen:
+                    scores["recall"] = 1 - scores["recall"]
+                return line | {"scores": scores}
+
+            rewrite(book.records, cell.condition, turn)
+
+
+def numbers(book):
+    """(rows by place, the claim's row, the page)."""
+    made = exhibits.rows(book.paper, book.exhibit, book.results(), "public")
+    rows = {(*r.keys.values(), r.metric): r for r in made if r.ours}
+    [claim] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
+    return rows, claim, page(book)
+
+
+def test_flipped_scores_change_every_dependent_number_and_verdict(book):
+    book.fill()
+    rows, claim, text = numbers(book)
+    flipped(book, "qdc")
+    new_rows, new_claim, new_text = numbers(book)
+
+    assert rows.keys() == new_rows.keys()
+    moved = 0
+    for key, row in rows.items():
+        new = new_rows[key]
+        depends = row.keys["method"] == "qdc" and row.metric == "recall"
+        for before, after in ((row.ours, new.ours), (row.diff, new.diff)):
+            if before is not None:
+                same = [a == b for a, b in zip(_three(before), _three(after), strict=True)]
+                assert not any(same) if depends else all(same), key
+        moved += depends
+        # What the paper printed does not move.
+        assert (new.paper, new.note) == (row.paper, row.note)
+    assert moved == 4
+
+    assert (claim["verdict"], new_claim["verdict"]) == ("reproduced", "inconclusive")
+    for number in ("effect", "lo", "hi", "mde", "reason"):
+        assert new_claim[number] != claim[number]
+    for number in ("n", "delta", "support", "place"):
+        assert new_claim[number] == claim[number]
+
+    effect = f"{claim['effect']} \\[{claim['lo']}, {claim['hi']}\\]"
+    new_effect = f"{new_claim['effect']} \\[{new_claim['lo']}, {new_claim['hi']}\\]"
+    assert effect in text
+    assert effect not in new_text
+    assert new_effect in new_text
+    assert "| paper | tier | inconclusive | not run |" in new_text
+    assert "| public | reproduced |" not in new_text
+
+
+def _three(interval):
+    return interval.estimate, interval.lo, interval.hi
+
+
+def test_other_sizes_change_every_count(book):
+    book.fill()
+    for cell in book.exhibit.cells("public"):
+        rewrite(
+            book.records, cell.condition, lambda line: line if int(line["id"][1:]) < 37 else None
+        )
+    text = page(book)
+    assert "Recorded so far: 296 answers under 8 conditions" in text
+    assert "each from 74 to 74 answered questions" in text
+    assert "| public | HotpotQA | 37 | 7,405" in text
+    assert "200" not in section(text, "Verdicts so far")
+    records.find(book.records, book.exhibit.cells("public")[0].condition).unlink()
+    text = page(book)
+    assert "Not run: 1 of 8 conditions of `mini.table1` at tier `public`" in text
+    assert "259 answers under 7 conditions" in text

@@ -1,0 +1,235 @@
+"""The claims' verdicts as rows, what has been run, two folders compared, one question shown."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import shutil
+
+import pytest
+
+from rag_repro import data
+from rag_repro.data.dataset import Corpus, Dataset
+from rag_repro.report import compare, ledger, progress, show
+from rag_repro.schema import Gold, Passage, Question
+from rag_repro.study import papers, records
+from rag_repro.study.papers import StudyError
+from rag_repro.study.records import RecordError, open_record
+
+
+def rewrite(root, condition, change):
+    """The condition's record with each line changed (None: left out)."""
+    record = records.load(root, condition)
+    records.find(root, condition).unlink()
+    with open_record(root, condition, record.header["fingerprint"]) as writer:
+        for line in map(change, map(dict, record.lines)):
+            if line is not None:
+                writer.append(line)
+
+
+# -------------------------------------------------------------------------------- the ledger
+
+
+def test_a_claim_has_a_row_a_tier_with_its_first_primary_contrast(book):
+    book.fill()
+    made = ledger.rows(book.results())
+    assert [row["tier"] for row in made] == ["testbed", "public", "paper"]
+    assert {tuple(row) for row in made} == {ledger.COLUMNS}
+    idle, row, _ = made
+    assert (row["id"], row["paper"], row["exhibit"]) == ("mini.c01", "Mini", "mini.table1")
+    assert (row["verdict"], row["effect"], row["n"], row["delta"]) == (
+        *("reproduced", "16.00", 200, "2.00"),
+    )
+    assert 0 < float(row["lo"]) < 16 < float(row["hi"])
+    assert (row["support"], row["place"]) == ("yes", "abstract")
+    assert (idle["verdict"], idle["effect"], idle["n"]) == ("not run", "", "")
+    assert "no records of world-B, method qdc, k 3" in idle["reason"]
+
+
+def test_papers_and_tiers_can_be_chosen_and_unknown_ones_are_refused(book):
+    assert len(ledger.rows(book.results(), ["mini"], ["paper"])) == 1
+    with pytest.raises(StudyError, match=r"no paper 'mimi', did you mean 'mini'"):
+        ledger.rows(book.results(), ["mimi"])
+
+
+def test_the_ledger_as_csv_json_and_markdown(book):
+    book.fill()
+    made = ledger.rows(book.results())
+    made[0]["claim"] = "a | b"
+    [one, *_] = csv.DictReader(io.StringIO(ledger.text(made, "csv")))
+    assert tuple(one) == ledger.COLUMNS
+    assert one["claim"] == "a | b"
+    assert json.loads(ledger.text(made, "json")) == made
+    lines = ledger.text(made, "md").splitlines()
+    assert "a \\| b" in lines[2]
+    assert len(lines) == 5
+
+
+# ------------------------------------------------------------------------------ what has run
+
+
+def test_progress_counts_conditions_answers_and_failures(book):
+    book.fill()
+    [cell, *_] = book.exhibit.cells("public")
+    rewrite(
+        book.records,
+        cell.condition,
+        lambda line: line | ({"error": "E: no"} if line["id"] in ("q1", "q2") else {}),
+    )
+    public = {
+        "exhibit": "mini.table1",
+        "tier": "public",
+        "conditions": 8,
+        "run": 8,
+        "answers": 800,
+        "failed": 2,
+    }
+    testbed = public | {"tier": "testbed", "conditions": 4, "run": 0, "answers": 0, "failed": 0}
+    assert progress.rows(book.records) == [testbed, public]
+    lines = progress.text(book.records).splitlines()
+    assert lines[0].split() == list(public)
+    assert lines[2].split() == ["mini.table1", "public", "8", "8", "800", "2"]
+    assert len(set(map(len, lines))) == 1
+
+
+# --------------------------------------------------------------------------------- compare
+
+
+@pytest.fixture
+def two(book):
+    """Two equal folders of records, and the condition of one of them."""
+    book.fill()
+    other = book.root / "other"
+    shutil.copytree(book.records, other)
+    return book.records, other, book.exhibit.cells("public")[2].condition
+
+
+def test_equal_folders_agree_on_everything(two):
+    a, b, _ = two
+    made = compare.rows(a, b)
+    assert {row["same"] for row in made} == {1.0}
+    assert {(row["diff"], row["lo"], row["hi"]) for row in made} == {(0.0, 0.0, 0.0)}
+    assert len(made) == 8 * 2
+    text = compare.text(a, b)
+    assert text.count("100.0% of the answers are the same") == 8
+    assert "difference" not in text
+
+
+def test_a_changed_record_is_found_with_its_difference(two):
+    a, b, condition = two
+
+    def worse(line):
+        if int(line["id"][1:]) < 50 and line["scores"]["recall"] == 1.0:
+            return line | {"hits": ["x"], "scores": line["scores"] | {"recall": 0.0}}
+        return line
+
+    lost = sum(line["scores"]["recall"] for line in records.load(b, condition).lines[:50])  # of 100
+    rewrite(b, condition, worse)
+    [row] = [r for r in compare.rows(a, b) if r["same"] < 1 and r["metric"] == "recall"]
+    assert row["condition"] == condition.path
+    assert row["same"] == pytest.approx(1 - lost / 100)
+    assert (row["a"], row["n"]) == (78.0, 100)
+    assert row["diff"] == pytest.approx(-lost)
+    assert row["lo"] < -lost < row["hi"] < 0
+    text = compare.text(a, b)
+    assert f"recall: 78.00 -> {78 - lost:.2f}, difference -{lost:.2f} [" in text
+    assert "passages:" not in text
+
+
+def test_only_common_questions_are_compared(two):
+    a, b, condition = two
+    rewrite(b, condition, lambda line: line if int(line["id"][1:]) < 30 else None)
+    assert {r["n"] for r in compare.rows(a, b) if r["condition"] == condition.path} == {30}
+
+
+def test_an_open_record_is_compared_as_well(two):
+    a, b, condition = two
+    packed = records.find(b, condition)
+    packed.with_suffix("").write_bytes(records._content(packed))
+    packed.unlink()
+    assert {row["same"] for row in compare.rows(a, b)} == {1.0}
+
+
+def test_folders_that_cannot_be_compared_are_refused(book, tmp_path):
+    book.fill()
+    with pytest.raises(RecordError, match="there is no folder"):
+        compare.rows(book.records, tmp_path / "none")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RecordError, match="no condition in common"):
+        compare.rows(book.records, tmp_path / "empty")
+
+
+# ------------------------------------------------------------------------------------ show
+
+PASSAGES = (Passage("a", "First", "text of a"), Passage("b", "Second", "text of b"))
+QUESTION = Question("q7", "Who?", ("Her", "She"), kind="bridge", gold=(Gold("b", "dynamic", 2),))
+
+
+@pytest.fixture
+def shown(book, monkeypatch):
+    """One question recorded in two cells of one data set and one of another."""
+    sets = {
+        "hotpotqa": Dataset("hotpotqa", (QUESTION,), Corpus("h", PASSAGES)),
+        "musique": Dataset("musique", (), Corpus("m", ())),
+    }
+    monkeypatch.setattr(data, "load", lambda name, *, data_dir, split: sets[name])
+    line = {"id": "q7", "kind": "bridge", "cluster": "q7", "hits": ["a", "b"]}
+    line |= {"scores": {"recall": 1.0, "map": 0.5}}
+    cells = book.exhibit.cells("public")
+    lines = {
+        0: line,
+        2: line | {"hits": ["a"], "error": "E: no"},
+        4: line | {"hits": ["elsewhere"]},
+        3: line | {"id": "q8", "text": "It is she.", "prediction": "she"},
+    }
+    for place, held in lines.items():
+        with open_record(book.records, cells[place].condition, {}) as writer:
+            writer.append(held)
+    return book
+
+
+def test_a_record_is_joined_with_the_data(shown):
+    text = show.question("mini.table1", "q7", shown.records)
+    lines = text.splitlines()
+    assert lines[0] == "q7 (hotpotqa, bridge)"
+    assert "  question  Who?" in lines
+    assert "  answers   Her | She" in lines
+    assert "  gold      [dynamic] Second: text of b" in lines
+    sm = lines.index("method sm, k 3")
+    assert lines[sm + 1 : sm + 4] == [
+        "   1.      First",
+        "   2. gold Second",
+        "  scores    recall 1, map 0.5",
+    ]
+    qdc = lines.index("method qdc, k 3")
+    assert "  failed    E: no" in lines[qdc:]
+    # Another data set has a question of the same id: it is not mixed in.
+    assert text.count("method ") == 2
+
+
+def test_the_readers_words_are_shown(shown, monkeypatch):
+    asked = dataclasses.replace(QUESTION, id="q8")
+    dataset = Dataset("hotpotqa", (asked,), Corpus("h", PASSAGES))
+    monkeypatch.setattr(data, "load", lambda name, *, data_dir, split: dataset)
+    text = show.question("mini.table1", "q8", shown.records)
+    assert "  says      'It is she.', taken as 'she'" in text
+
+
+def test_a_question_without_a_record_is_refused(shown):
+    with pytest.raises(StudyError, match=r"no record of mini.table1 holds the question 'q9'"):
+        show.question("mini.table1", "q9", shown.records)
+    with pytest.raises(StudyError, match="holds the question 'q7'"):
+        show.question("mini.table1", "q7", shown.records, tier="testbed")
+
+
+def test_records_of_other_data_than_at_hand_are_refused(shown, monkeypatch):
+    less = Dataset("hotpotqa", (QUESTION,), Corpus("h", PASSAGES[:1]))
+    monkeypatch.setattr(data, "load", lambda name, *, data_dir, split: less)
+    with pytest.raises(StudyError, match=r"made from other data than .* lacks 'b'"):
+        show.question("mini.table1", "q7", shown.records)
+
+
+def test_the_committed_papers_are_seen_again_after_these_tests():
+    assert "mini" not in papers.names()

@@ -1,0 +1,139 @@
+"""Which conditions are run, in which order, and what is left of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from rag_repro.study import campaign, papers, records
+from rag_repro.study.campaign import duration, least, once, select
+from rag_repro.study.papers import Cell, StudyError
+
+from .scripted import Shop, condition, use_methods
+
+
+def cell(method="walk", role="primary", n=None, exhibit="mini.table1"):
+    keys = {"dataset": "little", "method": method}
+    return Cell(exhibit, "public", role, keys, condition(method), n)
+
+
+@pytest.fixture
+def methods(monkeypatch):
+    use_methods(monkeypatch)
+
+
+def test_primary_conditions_come_first():
+    cells = select(["drrag.split", "drrag.table5"], tier="public")
+    roles = [c.role for c in cells]
+    assert roles == sorted(roles)
+    assert set(roles) == {"primary", "secondary"}
+
+
+def test_each_condition_is_taken_once():
+    alone = select(["drrag.table5"])
+    together = select(["drrag.table5", "drrag.roles", "drrag.kinds"])
+    assert [c.condition.hash for c in together] == [c.condition.hash for c in alone]
+    assert len({c.condition.hash for c in alone}) == len(alone)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"), [(50, 200, 200), (200, 50, 200), (50, None, None)]
+)
+@pytest.mark.usefixtures("methods")
+def test_a_condition_of_two_exhibits_gets_the_larger_n(first, second, kept):
+    [merged] = once([cell(role="secondary", n=second), cell(n=first)])
+    assert (merged.role, merged.n) == ("primary", kept)
+
+
+def test_tier_role_data_set_and_method_narrow_the_choice():
+    cells = select(
+        ["drrag.table5"],
+        tier="public",
+        role="secondary",
+        datasets=["musique"],
+        methods=["sm", "qdc"],
+    )
+    assert len(cells) == 2 * 3
+    assert {(c.tier, c.role, c.keys["dataset"]) for c in cells} == {
+        ("public", "secondary", "musique")
+    }
+    assert {c.keys["method"] for c in cells} == {"sm", "qdc"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"datasets": ["musiqe"]}, r"dataset 'musiqe', did you mean 'musique'\?; there are: 2wiki"),
+        ({"methods": ["qcd"]}, r"method 'qcd', did you mean 'qdc'"),
+        ({"methods": ["cfs"]}, r"no condition has the method 'cfs'"),
+        ({"tier": "paper"}, "these exhibits have none at this tier"),
+    ],
+)
+def test_what_no_condition_has_is_refused(wish, message):
+    with pytest.raises(StudyError, match=message):
+        select(["drrag.table5"], **wish)
+
+
+def test_unknown_exhibits_are_refused():
+    with pytest.raises(StudyError, match=r"did you mean 'drrag.table5'"):
+        select(["drrag.table55"])
+
+
+@pytest.mark.usefixtures("methods")
+def test_missing_counts_questions_up_to_both_limits(tmp_path):
+    shop = Shop()
+    assert campaign.missing(cell(), shop, tmp_path, None) == 6
+    assert campaign.missing(cell(n=4), shop, tmp_path, 5) == 4
+    assert campaign.run([cell()], shop, tmp_path, n=3) == 3
+    assert campaign.missing(cell(), shop, tmp_path, None) == 3
+    assert campaign.missing(cell(n=2), shop, tmp_path, None) == 0
+
+
+@pytest.mark.usefixtures("methods")
+def test_run_goes_through_all_cells_up_to_their_n(tmp_path):
+    cells = [cell(n=2), cell("stumble", n=5)]
+    assert campaign.run(cells, Shop(), tmp_path, n=4) == 2 + 4
+    assert campaign.run(cells, Shop(), tmp_path, n=4) == 0
+    assert len(records.load(tmp_path, cells[1].condition)) == 4
+
+
+@pytest.mark.usefixtures("methods")
+def test_shards_reach_every_cell(tmp_path):
+    assert campaign.run([cell(), cell("stumble")], Shop(), tmp_path, shard=(1, 2)) == 6
+
+
+@pytest.mark.usefixtures("methods")
+def test_an_estimate_has_a_line_a_condition_and_their_sum(tmp_path, monkeypatch):
+    told = SimpleNamespace(seconds=100.0, trial=4, cost_a_question={"retrievals": 2.25})
+    asked = []
+    monkeypatch.setattr(
+        campaign.runner, "estimate", lambda c, w, missing: asked.append(missing) or told
+    )
+    campaign.run([cell("stumble")], Shop(), tmp_path)
+    text = campaign.estimate([cell(), cell("stumble"), cell("fall", n=3)], Shop(), tmp_path, n=5)
+    one, two, three, total = text.splitlines()
+    assert asked == [5, 3]
+    assert "5 questions, about 1.7 min (4 tried; a question: 2.2 retrievals)" in one
+    assert two.endswith("complete")
+    assert three.startswith(cell("fall").condition.path)
+    assert total.startswith("3 conditions, about 3.3 min on this machine")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0 s"), (89, "89 s"), (90, "1.5 min"), (5399, "90.0 min"), (5400, "1.5 h")],
+)
+def test_durations_in_words(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_least_ignores_what_is_not_set():
+    assert (least(None, None), least(None, 3), least(5, 3)) == (None, 3, 3)
+
+
+def test_a_paper_asked_for_in_part_leaves_the_loaded_one_alone():
+    before = papers.load("drrag")
+    select(["drrag.table5"], datasets=["musique"])
+    assert dataclasses.replace(before) == papers.load("drrag")

@@ -1,0 +1,249 @@
+"""A paper's files: read whole, and refused with the place where something is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from rag_repro.study import papers
+from rag_repro.study.papers import Contrast, StudyError
+from rag_repro.study.retarget import retarget
+
+from . import mini
+
+GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
+
+
+def changed(tmp_path, monkeypatch, old, new, contrasts=GAIN):
+    assert old in mini.PAPER
+    monkeypatch.setattr(mini, "PAPER", mini.PAPER.replace(old, new, 1))
+    return mini.paper(tmp_path, contrasts)
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_every_committed_paper_loads_and_all_its_conditions_configure(name):
+    paper = papers.load(name)
+    assert len({claim.id for claim in paper.claims}) == len(paper.claims)
+    for exhibit in paper.exhibits.values():
+        for cell in exhibit.cells():
+            assert cell.condition.configured.k == cell.keys["k"]
+            assert cell.condition.method == exhibit.methods[cell.keys["method"]].run
+            assert cell.exhibit == exhibit.name
+
+
+def test_table5_of_drrag_has_a_cell_for_each_data_set_method_and_k():
+    _, exhibit = papers.exhibit("drrag.table5")
+    primary = exhibit.cells("public", "primary")
+    assert len(primary) == 3 * 4 * 3
+    assert {c.keys["dataset"] for c in primary} == {"musique", "hotpotqa", "2wikimultihopqa"}
+    assert {c.keys["k"] for c in primary} == {3, 4, 6}
+    assert not any(c.condition.configured.own_candidates for c in primary)
+    assert all(c.condition.configured.own_candidates for c in exhibit.cells("public", "secondary"))
+    assert {c.condition.dataset[:5] for c in exhibit.cells("testbed")} == {"world"}
+    # What waits has no cell.
+    assert {"cis", "cfs"}.isdisjoint({c.keys["method"] for c in exhibit.cells()})
+
+
+def test_cells_expand_data_sets_then_methods_then_settings(tmp_path):
+    cells = mini.paper(tmp_path, GAIN).exhibits["table1"].cells("public")
+    keys = [tuple(cell.keys.values()) for cell in cells]
+    assert keys[:4] == [
+        ("hotpotqa", "sm", 3),
+        ("hotpotqa", "sm", 4),
+        ("hotpotqa", "qdc", 3),
+        ("hotpotqa", "qdc", 4),
+    ]
+    assert len(keys) == 8
+    qdc = cells[3].condition
+    assert (qdc.method, qdc.retriever, qdc.configured.k, qdc.configured.k1) == (
+        "qdc",
+        "minilm",
+        4,
+        2,
+    )
+
+
+def test_a_cell_matches_values_and_lists_of_them(tmp_path):
+    cell = mini.paper(tmp_path, GAIN).exhibits["table1"].cells("public")[0]
+    assert cell.matches({})
+    assert cell.matches({"dataset": "hotpotqa", "k": [3, 4]})
+    assert not cell.matches({"k": [4, 6]})
+    assert not cell.matches({"reader": "x"})
+
+
+def test_printed_values_are_text_as_the_paper_has_them(tmp_path):
+    paper = mini.paper(tmp_path, GAIN)
+    assert [entry["value"] for entry in paper.printed("table1")] == [
+        "80.33",
+        "86.12",
+        "88.89",
+        "3.00",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "title: Recall",
+            "titel: Recall",
+            r"exhibit table1: unknown key 'titel', did you mean 'title'",
+        ),
+        ("    place: table 1\n", "", "exhibit table1: the key 'place' is missing"),
+        ("run: qdc", "runs: qdc", r"method qdc: unknown key 'runs', did you mean 'run'"),
+        ("run: qdc", "run: qcd", r"exhibit table1: there is no method 'qcd', did you mean 'qdc'"),
+        (
+            "run: qdc, retr",
+            "run: qdc, waits: x, retr",
+            "method qdc: it has either `run`, or `waits`",
+        ),
+        (", waits: needs a classifier", "", "method cfs: it has either `run`, or `waits`"),
+        ("baseline: sm", "baseline: smm", r"baseline 'smm' is unknown, did you mean 'sm'"),
+        ("[sm, qdc, cfs]", "[sm, qdd]", r"exhibit table1: no method 'qdd', did you mean 'qdc'"),
+        ("tier: public", "tier: publik", r"grid 1: tier 'publik', did you mean 'public'"),
+        ("tier: testbed", "tier: testbed\n        role: first", "grid 2: role 'first'"),
+        (
+            "tier: testbed",
+            "tier: testbed\n        sed: 1",
+            r"grid 2: unknown key 'sed', did you mean 'seed'",
+        ),
+        ("settings: {k: [3, 4]}", "settings: {kk: [3, 4]}", "has no setting 'kk'"),
+        ("settings: {k: [3, 4]}", "settings: {k: [0]}", "k is 0; it must be at least 1"),
+        (
+            "metrics: [recall,",
+            "metrics: [recal,",
+            r"metric 'recal' is unknown, did you mean 'recall'",
+        ),
+        ("values: table1.csv", "values: table9.csv", "there is no file 'table9.csv'"),
+        ("cite: mini2026", "quote: mini2026", ": unknown key 'quote'"),
+    ],
+)
+def test_what_is_wrong_in_a_paper_is_refused_with_its_place(
+    tmp_path, monkeypatch, old, new, message
+):
+    with pytest.raises(StudyError, match=rf"^mini/paper.yaml.*{message}"):
+        changed(tmp_path, monkeypatch, old, new)
+
+
+@pytest.mark.parametrize(
+    ("contrast", "message"),
+    [
+        ("more: {method: qcd}, less: {method: sm}", r"method 'qcd' is unknown, did you mean 'qdc'"),
+        (
+            "more: {method: qdc}, less: {metod: sm}",
+            r"key 'metod' is unknown, did you mean 'method'",
+        ),
+        (
+            "more: {method: qdc}, less: {method: sm}, where: {k: 5}",
+            "no condition of mini.table1 has",
+        ),
+        ("more: {method: qdc, metric: rekall}, less: {method: sm}", r"metric 'rekall' is unknown"),
+    ],
+)
+def test_a_contrast_of_cells_that_are_not_there_is_refused(tmp_path, contrast, message):
+    with pytest.raises(StudyError, match=rf"^mini/claims.yaml, claim mini.c01: {message}"):
+        mini.paper(tmp_path, f"- {{metric: recall, {contrast}, delta: 1}}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "exhibit: mini.table1",
+            "exhibit: mini.tabel1",
+            "exhibit 'mini.tabel1' is unknown, did you",
+        ),
+        ("exhibit: mini.table1", "exhibit: null", "needs the exhibit"),
+        ("support_note", "supportnote", "unknown key 'supportnote', did you mean 'support_note'"),
+    ],
+)
+def test_what_is_wrong_in_a_claim_is_refused(tmp_path, monkeypatch, old, new, message):
+    monkeypatch.setattr(mini, "CLAIM", mini.CLAIM.replace(old, new))
+    with pytest.raises(StudyError, match=rf"^mini/claims.yaml, claim mini.c01: .*{message}"):
+        mini.paper(tmp_path, GAIN)
+
+
+def test_a_claim_id_may_stand_only_once(tmp_path):
+    mini.paper(tmp_path, GAIN)
+    claims = tmp_path / "mini" / "claims.yaml"
+    claims.write_text(claims.read_text() * 2)
+    with pytest.raises(StudyError, match=r"claim mini.c01: its id occurs twice"):
+        papers.read(tmp_path / "mini")
+
+
+def test_a_file_that_is_no_yaml_is_named(tmp_path):
+    mini.paper(tmp_path, GAIN)
+    (tmp_path / "mini" / "claims.yaml").write_text("- {id: [")
+    with pytest.raises(StudyError, match=r"claims.yaml: not valid YAML"):
+        papers.read(tmp_path / "mini")
+
+
+def test_unknown_papers_and_exhibits_are_refused_with_the_nearest():
+    with pytest.raises(StudyError, match=r"no paper 'drag', did you mean 'drrag'"):
+        papers.load("drag")
+    with pytest.raises(StudyError, match=r"no exhibit 'drrag.tabel5', did you mean 'drrag.table5'"):
+        papers.exhibit("drrag.tabel5")
+
+
+def test_a_margin_alone_allows_no_target_and_no_loss():
+    with pytest.raises(StudyError, match="needs a margin"):
+        Contrast("recall", {}, {}, delta=1.0, no_loss=True)
+
+
+# -------------------------------------------------------------------------------- other ground
+
+
+def conditions(paper, tier=None):
+    return [cell.condition for cell in paper.exhibits["table1"].cells(tier)]
+
+
+def test_retarget_without_wishes_changes_nothing(tmp_path):
+    paper = mini.paper(tmp_path, GAIN)
+    assert [c.hash for c in conditions(retarget(paper))] == [c.hash for c in conditions(paper)]
+
+
+def test_retarget_to_a_world_makes_one_testbed_grid(tmp_path):
+    moved = retarget(mini.paper(tmp_path, GAIN), datasets=["world-C@2000"])
+    cells = moved.exhibits["table1"].cells()
+    assert {(c.tier, c.keys["dataset"]) for c in cells} == {("testbed", "world-C@2000")}
+    # sm and qdc at k = 3 and 4, each once in the two grids that differ in their methods
+    assert len({c.condition.hash for c in cells}) == 4
+
+
+def test_retarget_to_real_data_is_public_and_keeps_the_roles():
+    moved = retarget(papers.load("drrag"), datasets=["nq"])
+    cells = moved.exhibits["table5"].cells()
+    assert {c.tier for c in cells} == {"public"}
+    assert [len(moved.exhibits["table5"].cells(role=r)) for r in ("primary", "secondary")] == [
+        12,
+        12,
+    ]
+
+
+def test_on_a_world_no_question_has_own_candidates():
+    moved = retarget(papers.load("drrag"), datasets=["world-C"])
+    cells = moved.exhibits["table5"].cells()
+    assert len(cells) == 12
+    assert {(c.role, c.keys["own_candidates"]) for c in cells} == {("primary", False)}
+
+
+def test_retarget_moves_retriever_n_seed_and_settings(tmp_path):
+    paper = mini.paper(tmp_path, GAIN)
+    moved = retarget(paper, retriever="bm25", reader="tiny", n=7, seed=3, settings={"k": [5]})
+    cells = moved.exhibits["table1"].cells()
+    assert {(c.condition.retriever, c.condition.reader, c.n, c.condition.seed) for c in cells} == {
+        ("bm25", "tiny", 7, 3)
+    }
+    assert {c.keys["k"] for c in cells} == {5}
+    assert {c.tier for c in cells} == {"public", "testbed"}
+    assert {c.condition.retriever for c in paper.exhibits["table1"].cells()} == {"minilm"}
+
+
+def test_a_row_without_a_retriever_gets_none(tmp_path):
+    paper = mini.paper(tmp_path, GAIN)
+    exhibit = paper.exhibits["table1"]
+    bare = {n: dataclasses.replace(row, retriever=None) for n, row in exhibit.methods.items()}
+    exhibit = dataclasses.replace(exhibit, methods=bare)
+    moved = retarget(dataclasses.replace(paper, exhibits={"table1": exhibit}), retriever="bm25")
+    assert {c.retriever for c in conditions(moved)} == {None}

@@ -1,0 +1,236 @@
+"""Runs that stop and go on, in parts or at once, leave the same bytes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rag_repro.study import manifests, records, runner
+from rag_repro.study.records import RecordError
+from rag_repro.study.runner import ALL_FAILED, RunError, run
+
+from .scripted import DATASET, Shop, condition, use_methods
+
+
+@pytest.fixture(autouse=True)
+def _methods(monkeypatch):
+    use_methods(monkeypatch)
+
+
+def content(root, method="walk"):
+    return records.find(root, condition(method)).read_bytes()
+
+
+def ids(root, method="walk"):
+    return [line["id"] for line in records.load(root, condition(method)).lines]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What an undisturbed run leaves, one question at a time."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        use_methods(monkeypatch)
+        root = tmp_path_factory.mktemp("whole")
+        assert run(condition(), Shop(), root, batch_size=1) == 6
+        return content(root)
+
+
+def test_a_line_holds_ids_scores_and_costs_and_no_text_of_the_data(tmp_path):
+    run(condition(), Shop(), tmp_path)
+    line = records.load(tmp_path, condition()).lines[3]
+    scores = line.pop("scores")
+    # Question 3: three searches, one reading of 5 prompt tokens that gave 2.
+    assert line == {
+        "id": "q3",
+        "kind": "bridge",
+        "hops": None,
+        "cluster": "q3",
+        "hits": ["p3", "p4"],
+        "gold": [["static", None, 1]],
+        "cost": {
+            "reader_calls": 1,
+            "prompt_tokens": 5,
+            "prefilled_tokens": 5,
+            "new_tokens": 2,
+            "retrievals": 3,
+        },
+        "text": "says 3",
+        "prediction": "says 3",
+    }
+    assert (scores["em"], scores["recall"], scores["recall_static"]) == (1.0, 1.0, 1.0)
+    assert (scores["gold_precision"], scores["passages"]) == (0.5, 2.0)
+    assert b"secret" not in json.dumps(dict(line)).encode()
+
+
+@pytest.mark.parametrize("batch_size", [2, 16])
+def test_batches_leave_the_same_bytes_although_quick_questions_end_first(
+    tmp_path, whole, batch_size
+):
+    seen = []
+    run(condition(), Shop(), tmp_path, batch_size=batch_size, report=seen.append)
+    assert content(tmp_path) == whole
+    assert [(p.done, p.total) for p in seen] == [(i, 6) for i in range(1, 7)]
+
+
+def test_the_first_n_come_first_and_more_go_on_from_them(tmp_path, whole):
+    assert run(condition(), Shop(), tmp_path, n=4) == 4
+    assert ids(tmp_path) == ["q0", "q1", "q2", "q3"]
+    shop = Shop()
+    seen = []
+    assert run(condition(), shop, tmp_path, report=seen.append) == 2
+    assert [(p.done, p.total) for p in seen] == [(5, 6), (6, 6)]
+    assert {q.split()[1] for q in shop.retriever.asked} == {"4", "5"}
+    assert content(tmp_path) == whole
+
+
+def test_a_finished_run_asks_nothing_and_changes_nothing(tmp_path, whole):
+    run(condition(), Shop(), tmp_path)
+    shop = Shop()
+    assert run(condition(), shop, tmp_path) == 0
+    assert shop.retriever.asked == []
+    assert content(tmp_path) == whole
+    assert len(manifests.read(tmp_path, condition())) == 1
+
+
+def test_shards_joined_equal_the_undisturbed_run(tmp_path, whole):
+    for i in (3, 1, 2):
+        assert run(condition(), Shop(), tmp_path, shard=(i, 3)) == 2
+    assert records.find(tmp_path, condition()) is None
+    assert run(condition(), Shop(), tmp_path) == 0
+    assert content(tmp_path) == whole
+    entries = manifests.read(tmp_path, condition())
+    assert sorted(e["shard"] for e in entries) == ["1-of-3", "2-of-3", "3-of-3"]
+    assert not [p for p in tmp_path.rglob("*shard*") if p.is_file()]
+
+
+def test_a_shard_asks_only_what_the_record_lacks(tmp_path, whole):
+    run(condition(), Shop(), tmp_path, n=3)
+    shop = Shop()
+    assert run(condition(), shop, tmp_path, shard=(1, 2)) == 1  # q0, q2 are there: q4
+    assert {q.split()[1] for q in shop.retriever.asked} == {"4"}
+    run(condition(), Shop(), tmp_path)
+    assert content(tmp_path) == whole
+
+
+@pytest.mark.parametrize("stop", [1, 5, 8, 12])
+@pytest.mark.parametrize("batch_size", [1, 16])
+def test_an_interrupted_run_goes_on_to_the_same_bytes(tmp_path, whole, stop, batch_size):
+    with pytest.raises(KeyboardInterrupt):
+        run(condition(), Shop(stop=stop), tmp_path, batch_size=batch_size)
+    kept = len(ids(tmp_path))
+    assert kept < 6
+    assert run(condition(), Shop(), tmp_path, batch_size=batch_size) == 6 - kept
+    runs = [entry["questions"] for entry in manifests.read(tmp_path, condition())]
+    assert runs == [n for n in (kept, 6 - kept) if n]
+    assert content(tmp_path) == whole
+
+
+def test_other_data_under_the_same_name_is_refused(tmp_path):
+    run(condition(), Shop(), tmp_path, n=2)
+    with pytest.raises(RecordError, match="corpus: stored 'c1', now 'c2'"):
+        run(condition(), Shop(corpus="c2"), tmp_path)
+
+
+def test_a_failed_question_is_recorded_and_wrong(tmp_path):
+    run(condition("stumble"), Shop(), tmp_path)
+    lines = records.load(tmp_path, condition("stumble")).by_question
+    failed = lines["q2"]
+    assert failed["error"] == "MethodError: no way on"
+    assert failed["hits"] == []
+    # It never reached its reader, and counts in answer quality all the same.
+    assert (failed["scores"]["em"], failed["scores"]["acc"]) == (0.0, 0.0)
+    assert failed["scores"]["recall"] == 0.0
+    assert failed["scores"]["unparsed"] == 1.0
+    assert [name for name, line in lines.items() if "error" in line] == ["q2"]
+
+
+def test_without_a_reader_a_failure_has_no_score_of_an_answer(tmp_path):
+    bare = condition("stumble", reader=None)
+    run(bare, Shop(), tmp_path, n=3)
+    scores = records.load(tmp_path, bare).by_question["q2"]["scores"]
+    assert scores["recall"] == 0.0
+    assert "em" not in scores
+
+
+def test_where_the_first_ones_all_fail_the_run_stops_and_records_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "ALL_FAILED", 4)
+    with pytest.raises(RunError, match=r"the first 4 questions .* all failed.*nobody gets here"):
+        run(condition("fall"), Shop(), tmp_path)
+    assert len(records.load(tmp_path, condition("fall"))) == 0
+    assert manifests.read(tmp_path, condition("fall")) == []
+    assert ALL_FAILED >= 4
+
+
+def test_first_failures_before_an_answer_are_recorded_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "ALL_FAILED", 2)  # one failure, then an answer
+    only = DATASET.only(["q2", "q3"])
+    shop = Shop()
+    shop.dataset = lambda name, split: only
+    run(condition("stumble"), shop, tmp_path, batch_size=1)
+    assert ids(tmp_path, "stumble") == ["q2", "q3"]
+
+
+def test_fewer_failures_than_the_limit_are_recorded(tmp_path):
+    run(condition("fall"), Shop(), tmp_path, n=3)
+    assert len(records.load(tmp_path, condition("fall"))) == 3
+
+
+# ------------------------------------------------------------- state from question to question
+
+
+def test_a_reservoir_is_rebuilt_from_the_record(tmp_path):
+    plain = condition("gather", reader=None)
+    run(plain, Shop(reservoir=True), tmp_path / "whole")
+    last = records.load(tmp_path / "whole", plain).by_question["q5"]
+    assert last["hits"] == ["p0", "p1", "p2", "p3", "p4", "p5"]
+    assert last["remembered"] == ["p5"]
+
+    with pytest.raises(KeyboardInterrupt):
+        run(plain, Shop(reservoir=True, stop=4), tmp_path / "parts")
+    assert run(plain, Shop(reservoir=True), tmp_path / "parts") == 3
+    a, b = (records.find(tmp_path / name, plain).read_bytes() for name in ("whole", "parts"))
+    assert a == b
+
+
+def test_shards_of_a_reservoir_are_refused(tmp_path):
+    with pytest.raises(RunError, match="without --shard"):
+        run(condition("gather"), Shop(reservoir=True), tmp_path, shard=(1, 2))
+
+
+# ---------------------------------------------------------------------- trials, checks, spread
+
+
+def test_an_estimate_reckons_from_a_trial_and_records_nothing(tmp_path, monkeypatch):
+    clock = iter([10.0, 16.0])
+    monkeypatch.setattr(runner.time, "perf_counter", lambda: next(clock))
+    cost = runner.estimate(condition(), Shop(), missing=50, trial=4)
+    assert (cost.trial, cost.seconds_a_question, cost.seconds) == (4, 1.5, 75.0)
+    # 3 + 1 + 2 + 3 searches and 4 readings over four questions
+    assert cost.cost_a_question["retrievals"] == 2.25
+    assert cost.cost_a_question["reader_calls"] == 1.0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_live_check_finds_the_changed_answer(tmp_path):
+    run(condition(), Shop(), tmp_path)
+    stored = {k: dict(v) for k, v in records.load(tmp_path, condition()).by_question.items()}
+    wanted = ["q1", "q2", "q3", "q4"]
+
+    def same():
+        rows = runner.live_check(condition(), Shop(), stored, wanted)
+        assert sorted(row["question"] for row in rows) == wanted
+        return {row["question"] for row in rows if row["same"]}
+
+    assert same() == set(wanted)
+    stored["q2"]["hits"] = ["p3", "p2"]
+    stored["q3"]["prediction"] = "says 4"
+    stored["q4"]["error"] = "MethodError: no way on"
+    assert same() == {"q1"}
+
+
+def test_spread_takes_in_turn_up_to_the_budget():
+    assert runner.spread([[1, 2, 3], [4], [5, 6]], 4) == [1, 4, 5, 2]
+    assert runner.spread([[1, 2, 3], [4], [5, 6]], 99) == [1, 4, 5, 2, 6, 3]
+    assert runner.spread([], 3) == []
+    assert runner.spread([[1]], 0) == []
