@@ -151,10 +151,13 @@ class Desk:
         """Recorded questions asked again now: how many answers are the same.
 
         Up to `run.live_calls` questions, drawn in turn from the exhibit's
-        primary conditions whose data is at hand.
+        primary conditions whose data is at hand, and whose index is, since
+        encoding a corpus anew would take minutes: `rag-repro run` does that.
         """
         cells = [c for c in self._cells(self.paper.exhibits[key]) if c.role == "primary"]
         cells = [c for c in cells if _at_hand(c) and self.results.lines(c)]
+        unready = [c for c in cells if self.run.live_calls and not self.workshop.ready(c.condition)]
+        cells = [c for c in cells if c not in unready]
         rng = np.random.default_rng(self.run.seed)
         chosen: dict[int, list[str]] = defaultdict(list)
         for place, question in runner.spread(
@@ -173,6 +176,8 @@ class Desk:
             return Note("No recorded question was asked again here.")
         asked, same = (sum(row[i] for row in body) for i in (-2, -1))
         caption = f"{same} of {asked} recorded answers came out the same on this machine, just now"
+        if unready:
+            caption += f"; {len(unready)} conditions left out, whose index is not built here"
         return Table([*cells[0].keys, "asked again", "the same"], body, caption)
 
     def _ids(self, cell: Cell) -> list[str]:

@@ -11,7 +11,7 @@ from .tables import DATASETS
 WIDTH = 9.0
 
 
-def _plots():
+def plots():
     """pyplot and the palette, styled once here: colour-blind safe, light grid."""
     import matplotlib.pyplot as plt
     import seaborn as sns
@@ -37,7 +37,7 @@ def against_k(
 
     metrics, methods: name -> words for the legend. Bars are 95 % intervals.
     """
-    plt, colours = _plots()
+    plt, colours = plots()
     datasets = list(dict.fromkeys(row.keys["dataset"] for row in rows))
     if not datasets:
         return Note("No record of this is shown here.")
@@ -119,7 +119,7 @@ def gains(
     printed: the paper's own difference by (data set, k), shown as a diamond.
     delta: smallest effect of interest, shown as a dashed line.
     """
-    plt, colours = _plots()
+    plt, colours = plots()
     held = [
         r for r in rows if r.diff is not None and r.metric == metric and r.keys["method"] == method
     ]
@@ -159,7 +159,7 @@ def verdict_counts(tally: Mapping[str, Mapping[str, int]], caption: str = "") ->
     """How often each verdict was given: one stacked bar for each paper and tier."""
     from ..evaluation.verdicts import WORDS
 
-    plt, _ = _plots()
+    plt, _ = plots()
     words = [w for w in WORDS if any(counts.get(w) for counts in tally.values())]
     shade = dict(zip(WORDS, _shades(), strict=True))
     figure, axis = plt.subplots(figsize=(WIDTH, 0.5 * len(tally) + 1.3), layout="constrained")

@@ -54,6 +54,13 @@ class Workshop:
         `dense:NAME` searches with any encoder that `lm.hub` resolves: a local
         folder, or a hub id with its revision.
         """
+        settings = self._settings(name)
+        return self._once(
+            ("retriever", name, corpus.sha256), lambda: self._build(corpus, **settings)
+        )
+
+    def _settings(self, name: str) -> dict[str, Any]:
+        """Kind and settings of a retriever by name."""
         known = {**yaml.safe_load(RETRIEVERS.read_text(encoding="utf-8")), **self.retrievers}
         if name.startswith("dense:"):
             known[name] = {"kind": "dense", "encoder": name.removeprefix("dense:")}
@@ -62,21 +69,31 @@ class Workshop:
                 f"there is no retriever {name!r}{nearest(name, known)}; "
                 f"there are: {', '.join(sorted(known))}"
             )
-        return self._once(
-            ("retriever", name, corpus.sha256), lambda: self._build(corpus, **known[name])
-        )
+        return dict(known[name])
 
     def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:
         from .. import retrieval
 
         if "encoder" not in settings:
             return retrieval.build(kind, corpus, **settings)
-        # Encoding a corpus takes long, so its index is kept on disk.
+        folder = self._folder(corpus, kind, **settings)
         encoder = self.encoder(settings.pop("encoder"))
-        key = [kind, settings, encoder.fingerprint, corpus.sha256, metadata.version("faiss-cpu")]
-        name = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
-        folder = cache_folder() / "indexes" / f"{corpus.name}-{kind}-{name}"
         return retrieval.Dense.at(folder, corpus, encoder=encoder, **settings)
+
+    def _folder(self, corpus: Corpus, kind: str, encoder: str, **settings: Any) -> Path:
+        """Where an index is kept on disk, since encoding a corpus takes minutes."""
+        made = [self.encoder(encoder).fingerprint, metadata.version("faiss-cpu")]
+        key = json.dumps([kind, settings, made, corpus.sha256], sort_keys=True)
+        name = hashlib.sha256(key.encode()).hexdigest()[:16]
+        return cache_folder() / "indexes" / f"{corpus.name}-{kind}-{name}"
+
+    def ready(self, condition: Condition) -> bool:
+        """Whether the condition can be asked at once, without encoding a corpus first."""
+        if condition.retriever is None:
+            return True
+        settings = self._settings(condition.retriever)
+        corpus = self.dataset(condition.dataset, condition.split).corpus
+        return "encoder" not in settings or self._folder(corpus, **settings).is_dir()
 
     def encoder(self, name: str) -> Any:
         """A sentence encoder by the name that `lm.hub` knows."""

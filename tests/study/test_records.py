@@ -224,3 +224,37 @@ def test_a_shard_made_with_other_data_is_not_joined(tmp_path):
     with pytest.raises(RecordError, match="has changed"):
         records.absorb(tmp_path, CONDITION)
     assert list(records.load(tmp_path, CONDITION).by_question) == ["a"]
+
+
+def test_what_a_shard_and_the_record_both_hold_is_joined_once(tmp_path):
+    with open_record(tmp_path, CONDITION, PRINT, "1-of-2") as record:
+        record.append(line("a", recall=0.0))
+        record.append(line("b"))
+    write(tmp_path, "a")
+    assert records.absorb(tmp_path, CONDITION) == 1
+    joined = records.load(tmp_path, CONDITION).by_question
+    assert [(name, entry["scores"]["recall"]) for name, entry in joined.items()] == [
+        ("a", 1.0),
+        ("b", 1.0),
+    ]
+
+
+def test_a_shard_of_another_condition_is_not_joined(tmp_path):
+    other = Condition("world-B", "qdc", {"k": 3}, retriever="minilm")
+    with open_record(tmp_path, other, PRINT, "1-of-2") as record:
+        record.append(line("b"))
+    [shard] = [p for p in tmp_path.rglob("*") if p.is_file()]
+    shard.rename(shard.with_name(shard.name.replace(other.path[8:], CONDITION.path[8:])))
+    with pytest.raises(RecordError, match=r"made under another condition.*settings"):
+        records.absorb(tmp_path, CONDITION)
+
+
+def test_lines_are_left_in_the_order_of_the_questions(tmp_path):
+    order = ["a", "b", "c", "d"]
+    with open_record(tmp_path, CONDITION, PRINT, order=order) as record:
+        for name in ("c", "stranger", "a"):
+            record.append(line(name))
+    assert list(records.load(tmp_path, CONDITION).by_question) == ["a", "c", "stranger"]
+    with open_record(tmp_path, CONDITION, PRINT, order=order) as record:
+        record.append(line("b"))
+    assert list(records.load(tmp_path, CONDITION).by_question) == ["a", "b", "c", "stranger"]

@@ -60,6 +60,7 @@ def test_a_line_holds_ids_scores_and_costs_and_no_text_of_the_data(tmp_path):
     }
     assert (scores["em"], scores["recall"], scores["recall_static"]) == (1.0, 1.0, 1.0)
     assert (scores["gold_precision"], scores["passages"]) == (0.5, 2.0)
+    assert scores["answer_recall"] == 0.0  # looks into the passages: "says 3" is in none
     assert b"secret" not in json.dumps(dict(line)).encode()
 
 
@@ -154,12 +155,12 @@ def test_without_a_reader_a_failure_has_no_score_of_an_answer(tmp_path):
 
 
 def test_where_the_first_ones_all_fail_the_run_stops_and_records_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "ALL_FAILED", 4)
-    with pytest.raises(RunError, match=r"the first 4 questions .* all failed.*nobody gets here"):
+    monkeypatch.setattr(runner, "ALL_FAILED", 6)
+    with pytest.raises(RunError, match=r"the first 6 questions .* all failed.*nobody gets here"):
         run(condition("fall"), Shop(), tmp_path)
     assert len(records.load(tmp_path, condition("fall"))) == 0
     assert manifests.read(tmp_path, condition("fall")) == []
-    assert ALL_FAILED >= 4
+    assert ALL_FAILED > 1
 
 
 def test_first_failures_before_an_answer_are_recorded_with_it(tmp_path, monkeypatch):

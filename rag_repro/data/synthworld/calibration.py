@@ -131,8 +131,10 @@ def calibration(
     """Lexical recall at the preset in each world, then dial by dial in world A's tune split.
 
     Rows of the sweep have `dial` and `value`, the other dials stay at the
-    preset. The preset was chosen on world A's tune split alone; the test
-    worlds only check it. About half a second a row.
+    preset. The last choice of dial values was made on world A's tune split; but
+    templates and block make-up were shaped with these figures of world B (and A)
+    in view, and those of C and D were seen, so no world is a blind check of the
+    calibration. About a second a row.
     """
     rows = [
         lexical_recall(_multi_hop(world, DEFAULT, n_passages, n_questions), k) for world in worlds

@@ -1,0 +1,170 @@
+"""Tables and figures of the testbed's chapter."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from ..data.dataset import Dataset
+from ..data.synthworld import World
+from ..data.synthworld.calibration import BAND, CalibrationRow
+from ..data.synthworld.wordings import relations, wording_set, wordings
+from . import figures
+from .picture import Picture
+from .tables import Table
+from .traces import short
+
+
+def inventory(world: World) -> Table:
+    """How many entities of each kind, how many share their name, how many facts they have."""
+    by_kind = defaultdict(list)
+    for entity in world.entities:
+        by_kind[entity.kind].append(entity)
+    names = Counter(entity.name for entity in world.entities)
+    facts = Counter(world.entity[fact.subject].kind for fact in world.facts)
+    body = [
+        [kind, len(held), sum(names[e.name] > 1 for e in held), f"{facts[kind] / len(held):.1f}"]
+        for kind, held in sorted(by_kind.items(), key=lambda item: -len(item[1]))
+    ]
+    return Table(["kind", "entities", "share their name", "facts each"], body)
+
+
+def relation_table(world: World) -> Table:
+    """Every relation with the number of its wordings in passages and questions, and an example."""
+    said = wordings(wording_set(world.name))
+    body = []
+    for name, relation in sorted(relations().items()):
+        wording = said[name]
+        asked = [*wording.near, *wording.far]
+        before, after = wording.says[0]
+        body.append(
+            [name, relation.answer, len(wording.says), len(asked), f"{before} … {after}", asked[-1]]
+        )
+    head = ["relation", "answer", "wordings in passages", "in questions", "as said", "as asked"]
+    return Table(head, body)
+
+
+def kind_table(dataset: Dataset) -> Table:
+    """One question of each kind with its answer and what it needs."""
+    first = {}
+    for question in dataset.questions:
+        first.setdefault(question.meta["maker"], question)
+    counts = Counter(q.meta["maker"] for q in dataset.questions)
+    body = []
+    for kind, question in sorted(first.items()):
+        roles = Counter(gold.role for gold in question.gold)
+        needs = ", ".join(f"{n} {role}" for role, n in sorted(roles.items(), reverse=True))
+        answer = question.answers[0]
+        body.append([kind, counts[kind], question.text, answer, needs])
+    return Table(["kind", "questions", "one of them", "an answer", "gold passages"], body)
+
+
+def chain_table(dataset: Dataset, kind: str) -> Table:
+    """The first question of a kind, step by step, with its gold passages."""
+    question = next(q for q in dataset.questions if q.meta["maker"] == kind)
+    passages = dataset.corpus.by_id
+    body: list[list[Any]] = [["question", question.text, " | ".join(question.answers)]]
+    body += [[f"step {i}", s.question, s.answer] for i, s in enumerate(question.steps, start=1)]
+    for gold in question.gold:
+        passage = passages[gold.passage_id]
+        body.append([f"{gold.role}, hop {gold.hop}", passage.title, passage.text])
+    return Table(["", "", ""], body)
+
+
+def calibration_table(rows: Sequence[CalibrationRow]) -> Table:
+    """Recall of BM25 at the preset, by world: over all, by role."""
+    body = [
+        [
+            row.world,
+            row.questions,
+            *(f"{100 * value:.1f}" for value in (row.recall, row.static, row.dynamic)),
+        ]
+        for row in rows
+        if row.dial is None
+    ]
+    head = ["world", "questions", "recall at 3, %", "static-relevant", "dynamic-relevant"]
+    return Table(head, body, "BM25 on multi-hop questions, the dials at their preset")
+
+
+def calibration_figure(rows: Sequence[CalibrationRow]) -> Picture:
+    """BM25's recall as each dial is turned alone; the band is what was aimed at."""
+    plt, colours = figures.plots()
+    by_dial = defaultdict(list)
+    for row in rows:
+        if row.dial is not None:
+            by_dial[row.dial].append(row)
+    figure, axes = plt.subplots(
+        1,
+        len(by_dial),
+        figsize=(figures.WIDTH, 3),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    for axis, (dial, held) in zip(axes[0], by_dial.items(), strict=True):
+        x = [row.value for row in held]
+        axis.axhspan(100 * BAND[0], 100 * BAND[1], color="0.9", zorder=0)
+        for colour, name in zip(colours, ("recall", "static", "dynamic"), strict=False):
+            axis.plot(
+                x, [100 * getattr(row, name) for row in held], marker="o", ms=3, color=colour,
+                label={"recall": "all gold"}.get(name, f"{name}-relevant"),
+            )  # fmt: skip
+        axis.set_xlabel(dial.replace("_", " "))
+        axis.set_ylim(0, 100)
+    axes[0][0].set_ylabel("BM25's recall at 3, %")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    alt = "BM25's recall at 3 by dial. " + "; ".join(
+        f"{dial}: " + ", ".join(f"{r.value:g} gives {100 * r.recall:.0f} %" for r in held)
+        for dial, held in by_dial.items()
+    )
+    return Picture(figure, alt, "Each dial turned alone; the grey band is 40 to 65 %.")
+
+
+def rank_figure(dataset: Dataset, retriever: Any, depth: int = 50) -> Picture:
+    """Where a retriever ranks the gold passages for the bare question, by role."""
+    plt, colours = figures.plots()
+    questions = [q for q in dataset.questions if "dynamic" in {g.role for g in q.gold}]
+    found = retriever.search([q.text for q in questions], depth)
+    ranks: dict[str, list[int]] = {"static": [], "dynamic": []}
+    for question, hits in zip(questions, found, strict=True):
+        rank = {hit.passage.id: hit.rank for hit in hits}
+        for gold in question.gold:
+            ranks[gold.role].append(rank.get(gold.passage_id, depth + 1))
+    figure, axis = plt.subplots(figsize=(figures.WIDTH, 3), layout="constrained")
+    spoken = []
+    for colour, (role, values) in zip(colours, ranks.items(), strict=False):
+        share = [100 * sum(v <= k for v in values) / len(values) for k in range(1, depth + 1)]
+        axis.step(
+            range(1, depth + 1), share, where="post", color=colour,
+            label=f"{role}-relevant ({len(values)} passages)",
+        )  # fmt: skip
+        spoken.append(f"{role}: {share[2]:.0f} % within 3, {share[-1]:.0f} % within {depth}")
+    axis.set_xlabel("rank for the question alone")
+    axis.set_ylabel("share of gold at that rank or above, %")
+    axis.set_ylim(0, 100)
+    axis.legend(loc="lower right")
+    alt = "Share of gold passages by rank. " + "; ".join(spoken)
+    return Picture(figure, alt, f"{dataset.name}: questions with a dynamic-relevant passage.")
+
+
+def passage_table(dataset: Dataset, n: int) -> Table:
+    """The first passages of a world."""
+    return Table(
+        ["id", "title", "text"], [[p.id, p.title, p.text] for p in dataset.corpus.passages[:n]]
+    )
+
+
+def group_table(dataset: Dataset, n: int) -> Table:
+    """Near-paraphrases of the same question, by group."""
+    groups = defaultdict(list)
+    for question in dataset.questions:
+        if "group" in question.meta:
+            groups[question.meta["group"]].append(question)
+    body = [
+        [group, short(question.text), question.answers[0]]
+        for group, held in list(groups.items())[:n]
+        for question in held
+    ]
+    return Table(["group", "question", "answer"], body)

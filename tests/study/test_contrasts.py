@@ -1,0 +1,104 @@
+"""Which contrasts decide a claim, and which are corrected together."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from rag_repro.study import papers
+from rag_repro.study.judge import judge, tally
+from rag_repro.study.scores import Results
+
+from . import mini
+
+GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
+LOSS = "- {metric: recall, more: {method: sm}, less: {method: qdc}, delta: 2.0}"
+
+
+def judged(tmp_path, contrasts, recall, tier="public"):
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    paper = mini.paper(folder, contrasts)
+    mini.fill(folder / "records", paper, recall, tier=tier)
+    return judge(paper, tier, Results(folder / "records"))
+
+
+def shares(sm, qdc):
+    return lambda method, dataset, k, rng: mini.coin({"sm": sm, "qdc": qdc}[method], 100, rng)
+
+
+def test_where_there_are_primary_contrasts_they_alone_decide(tmp_path):
+    aside = LOSS.replace("delta: 2.0", "delta: 2.0, role: secondary")
+    [claim] = judged(tmp_path, f"{aside}\n{GAIN}", shares(0.5, 0.7))
+    assert claim.verdict.word == "reproduced"
+    assert [part.verdict.word for part in claim.parts] == ["not reproduced", "reproduced"]
+    assert claim.headline.contrast.role == "primary"
+
+
+def test_several_primary_contrasts_must_all_hold(tmp_path):
+    contrasts = f"{GAIN}\n{LOSS.replace('delta: 2.0', 'delta: 2.0, label: the other way')}"
+    [claim] = judged(tmp_path, contrasts, shares(0.5, 0.7))
+    assert claim.verdict.word == "not reproduced"
+    assert claim.verdict.reason == "fails in the other way (of 2 parts)"
+    assert claim.headline.interval.estimate == pytest.approx(20)
+
+
+def test_no_loss_holds_for_any_gain_where_a_margin_does_not(tmp_path):
+    same = GAIN.replace("delta: 2.0", "margin: 5.0")
+    [claim] = judged(tmp_path, same, shares(0.5, 0.8))
+    assert claim.verdict.word == "not reproduced"
+    no_loss = GAIN.replace("delta: 2.0", "margin: 5.0, no_loss: true")
+    [claim] = judged(tmp_path, no_loss, shares(0.5, 0.8))
+    assert claim.verdict.word == "reproduced"
+
+
+def test_no_loss_fails_where_the_loss_is_beyond_the_margin(tmp_path):
+    no_loss = GAIN.replace("delta: 2.0", "margin: 5.0, no_loss: true")
+    [claim] = judged(tmp_path, no_loss, shares(0.8, 0.5))
+    assert claim.verdict.word == "not reproduced"
+
+
+def test_secondary_contrasts_of_all_claims_of_an_exhibit_are_corrected_together(tmp_path):
+    secondary = GAIN.replace("delta: 2.0", "delta: 2.0, role: secondary")
+    paper = mini.paper(tmp_path, secondary)
+    mini.fill(tmp_path / "records", paper, shares(0.5, 0.6))
+    [alone] = judge(paper, "public", Results(tmp_path / "records"))
+    claims = tmp_path / "mini" / "claims.yaml"
+    text = claims.read_text()
+    claims.write_text(text + text.replace("mini.c01", "mini.c02"))
+    both = judge(papers.read(tmp_path / "mini"), "public", Results(tmp_path / "records"))
+    assert len(both) == 2
+    # Holm: the smaller p is tested at 5 % / 2, the larger at 5 %.
+    assert alone.parts[0].interval.level == 0.95
+    assert sorted(claim.parts[0].interval.level for claim in both) == [0.95, 0.975]
+    assert max(c.parts[0].interval.width for c in both) > alone.parts[0].interval.width
+
+
+def test_what_is_missing_is_named_whichever_side_it_is(tmp_path):
+    paper = mini.paper(tmp_path, GAIN)
+    mini.fill(tmp_path / "records", paper, shares(0.5, 0.6))
+    for cell in paper.exhibits["table1"].cells("public"):
+        if cell.keys["method"] == "sm" and cell.keys["dataset"] == "musique":
+            next(tmp_path.glob(f"records/{cell.condition.path}.jsonl.gz")).unlink()
+    [claim] = judge(paper, "public", Results(tmp_path / "records"))
+    assert claim.verdict.reason == "no records of musique, method sm, k 3"
+
+
+def test_a_kind_that_no_question_has_is_told_from_a_missing_record(tmp_path):
+    only = GAIN.replace("delta: 2.0", "delta: 2.0, kinds: [inference]")
+    [claim] = judged(tmp_path, only, shares(0.5, 0.7))
+    assert claim.verdict.reason == (
+        "hotpotqa, method qdc, k 3: no question of kind inference has the metric"
+    )
+
+
+def test_a_verdict_is_of_its_own_tier(tmp_path):
+    paper = mini.paper(tmp_path, GAIN)
+    mini.fill(tmp_path / "records", paper, shares(0.5, 0.7), tier="testbed")
+    words = [judge(paper, t, Results(tmp_path / "records"))[0].verdict.word for t in papers.TIERS]
+    assert words == ["mechanism holds", "not run", "not run"]
+
+
+def test_the_tally_counts_words(tmp_path):
+    assert tally(judged(tmp_path, GAIN, shares(0.5, 0.7))) == {"reproduced": 1}

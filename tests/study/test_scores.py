@@ -1,0 +1,105 @@
+"""Numbers out of records: which lines count, in which unit, drawn and paired how."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from rag_repro.study.records import open_record
+from rag_repro.study.scores import Results, Scores, paired, resampled, span
+
+from . import mini
+
+
+@pytest.fixture
+def cell(tmp_path):
+    """A cell with ten recorded questions: recall 1 for the first four, two questions a cluster."""
+    paper = mini.paper(tmp_path, "")
+    first = paper.exhibits["table1"].cells("public")[0]
+    with open_record(tmp_path, first.condition, {}) as record:
+        for i in range(10):
+            scores = {"recall": float(i < 4), "passages": 3.0}
+            if i == 9:
+                del scores["recall"]
+            kind = "comparison" if i % 2 else "bridge"
+            line = {"id": f"q{i}", "kind": kind, "cluster": f"c{i // 2}", "hits": []}
+            record.append(line | {"scores": scores})
+    return first
+
+
+def test_percentages_are_in_points_and_other_units_as_they_are(cell, tmp_path):
+    results = Results(tmp_path)
+    recall = results.scores(cell, "recall")
+    assert recall.ids == tuple(f"q{i}" for i in range(9))  # q9 has no recall
+    assert list(recall.values) == [100.0] * 4 + [0.0] * 5
+    assert recall.clusters[:4] == ("c0", "c0", "c1", "c1")
+    assert list(results.scores(cell, "passages").values) == [3.0] * 10
+    assert len(results.scores(cell, "recall", lambda line: line["kind"] == "comparison")) == 4
+    assert results.scores(cell, "em") is None
+    assert (span("recall"), span("passages")) == (100.0, None)
+
+
+def test_a_cell_reads_no_more_than_its_n(cell, tmp_path):
+    few = dataclasses.replace(cell, n=5)
+    results = Results(tmp_path)
+    assert len(results.lines(few)) == 5
+    assert resampled(results.scores(few, "recall"), "recall").interval().estimate == 80.0
+    assert len(results.lines(cell)) == 10
+
+
+def test_without_a_record_there_is_nothing(cell, tmp_path):
+    other = dataclasses.replace(cell.condition, seed=1)
+    idle = dataclasses.replace(cell, condition=other)
+    assert Results(tmp_path).lines(idle) is None
+    assert Results(tmp_path).scores(idle, "recall") is None
+
+
+def scores(values, prefix="q", clusters=None):
+    ids = tuple(f"{prefix}{i}" for i in range(len(values)))
+    return Scores(ids, tuple(clusters or ids), np.array(values, dtype=float))
+
+
+def test_the_interval_widens_where_questions_hang_together():
+    values = [100.0, 0.0] * 4
+    values = [v for v in values for _ in range(10)]  # eight groups of ten equal ones
+    groups = [f"g{i // 10}" for i in range(80)]
+    free, bound = (
+        resampled(scores(values, clusters=c), "recall").interval() for c in (None, groups)
+    )
+    assert bound.width > 2.5 * free.width  # sqrt(10), times Student's t
+    zero = scores([0.0] * 80, clusters=groups)
+    pairs = [
+        paired([(scores(values, clusters=c), zero)], "recall").interval() for c in (None, groups)
+    ]
+    assert pairs[1].width > 2.5 * pairs[0].width
+
+
+def test_pairs_are_taken_over_the_questions_that_every_side_has():
+    more, less = scores([100.0, 0.0, 100.0, 100.0]), scores([0.0, 0.0])
+    assert paired([(more, less)], "recall").estimate == 50.0  # q0 and q1
+    assert paired([(less, more)], "recall").estimate == -50.0
+    assert paired([(more, less)], "recall").n == 2
+    assert paired([(more, scores([1.0], prefix="other"))], "recall") is None
+
+
+def test_questions_are_paired_by_name_not_by_place():
+    more = scores([100.0, 0.0])
+    less = Scores(("q1", "q0"), ("q1", "q0"), np.array([0.0, 100.0]))
+    drawn = paired([(more, less)], "recall")
+    assert (drawn.estimate, drawn.interval().lo) == (0.0, pytest.approx(-drawn.interval().hi))
+    assert np.ptp(drawn.draws) == 0.0  # each question's difference is zero
+
+
+def test_settings_that_share_their_questions_are_averaged_a_question_first():
+    k3 = (scores([100.0, 0.0]), scores([0.0, 0.0]))
+    k4 = (scores([0.0, 100.0]), scores([0.0, 0.0]))
+    drawn = paired([k3, k4], "recall")
+    # Each question gains 50 at one of the two k: their mean never varies.
+    assert (drawn.estimate, drawn.n) == (50.0, 2)
+    assert np.ptp(drawn.draws) == 0.0
+
+
+def test_a_level_is_the_mean_itself():
+    assert paired([(scores([100.0, 0.0, 0.0, 0.0]),)], "recall").estimate == 25.0
