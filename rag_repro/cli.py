@@ -257,16 +257,16 @@ def cmd_book(arguments: argparse.Namespace) -> None:
 
 def cmd_data(arguments: argparse.Namespace) -> None:
     """Cards say source, licence, split, counts and caveats."""
-    from . import data
+    from .data import cards
 
     if arguments.action == "list":
-        print(data.listing(arguments.data))
+        print(cards.listing(arguments.data))
     elif arguments.name is None:
         raise ValueError(
             "name a data set: rag-repro data card NAME; `rag-repro data list` has them"
         )
     else:
-        print(data.describe(arguments.name, arguments.data))
+        print(cards.describe(arguments.name, arguments.data))
 
 
 if __name__ == "__main__":

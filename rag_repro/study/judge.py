@@ -82,12 +82,17 @@ def _draw(
             for cell, wanted in compared
         )
         if None in sides:
-            return _missing(compared[sides.index(None)][0], contrast, results)
+            cell = compared[sides.index(None)][0]
+            if contrast.kinds and results.lines(cell):
+                continue  # a data set without such questions has no say
+            return _missing(cell, contrast, results)
         drawn = paired([sides], contrast.metric)
         if drawn is None:
             return f"{_name(more.keys)}: the two sides share no question"
         each[_name(more.keys)] = drawn
         by_dataset[more.keys["dataset"]].append(sides)
+    if not by_dataset:
+        return f"no question is of the kinds {', '.join(contrast.kinds)}"
     means = [paired(sides, contrast.metric) for sides in by_dataset.values()]
     if None in means:
         return "its cells share no question"

@@ -344,3 +344,17 @@ def test_a_name_that_one_entity_bears_is_not_ambiguous():
     namesakes = [e for e in block["person"] if len(world.by_name[e.name]) == 2]
     assert ambiguous(desk, alone) is None
     assert any(ambiguous(desk, e) is not None for e in namesakes)
+
+
+def test_a_world_by_name_may_have_dials_turned():
+    from rag_repro import data
+
+    plain, turned = data.load("world-B@1000"), data.load("world-B@1000~hooks=0,ties=0")
+    assert turned.corpus.sha256 != plain.corpus.sha256
+    assert len(turned.corpus) == 1000
+    with pytest.raises(ValueError, match=r"no dial 'hook', did you mean 'hooks'\?"):
+        data.load("world-B~hook=1")
+    with pytest.raises(ValueError, match="'hooks=x' is no dial"):
+        data.load("world-B~hooks=x")
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        data.load("world-B~hooks=3")

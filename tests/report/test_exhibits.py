@@ -52,6 +52,26 @@ def test_the_difference_is_to_the_rows_own_baseline_on_the_same_questions(book):
     assert (row.baseline, row.diff) == (None, None)
 
 
+def test_the_baseline_has_the_rows_own_settings(book):
+    mini.fill(
+        book.records,
+        book.paper,
+        lambda method, d, k, rng: mini.coin(0.1 * k + (0.2 if method == "qdc" else 0), 100, rng),
+    )
+    gains = {r.keys["k"]: r.diff.estimate for r in rows(book) if r.diff and r.metric == "recall"}
+    assert gains == {3: pytest.approx(20), 4: pytest.approx(20)}
+
+
+def test_the_baseline_is_of_the_same_tier(book):
+    """The same data set at two tiers: each row is compared at its own."""
+    grid = dataclasses.replace(book.exhibit.grids[0], datasets=("hotpotqa",))
+    paper_tier = dataclasses.replace(grid, tier="paper", seed=1)
+    exhibit = dataclasses.replace(book.exhibit, grids=(paper_tier, grid))
+    book.fill()
+    row = one(rows(book, "public", exhibit), dataset="hotpotqa", method="qdc", k=3, metric="recall")
+    assert row.diff.estimate == pytest.approx(16)
+
+
 def test_every_printed_value_has_a_row_with_the_reason_where_nothing_is_run(book):
     made = rows(book)
     assert sorted(r.paper for r in made if r.paper) == sorted(
@@ -67,11 +87,9 @@ def test_every_printed_value_has_a_row_with_the_reason_where_nothing_is_run(book
 
 
 def test_a_printed_cell_that_no_grid_has_is_not_passed_over(book):
-    paper = (
-        mini.paper(book.root / "other", "", mini.TABLE + "hotpotqa,9,sm,recall,99.10,\n")
-        if (book.root / "other").mkdir() is None
-        else None
-    )
+    other = book.root / "other"
+    other.mkdir()
+    paper = mini.paper(other, "", mini.TABLE + "hotpotqa,9,sm,recall,99.10,\n")
     made = exhibits.rows(paper, paper.exhibits["table1"], book.results())
     [row] = [r for r in made if r.paper == "99.10"]
     assert (row.keys["k"], row.note) == ("9", "not run")

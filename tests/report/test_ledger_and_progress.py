@@ -17,6 +17,9 @@ from rag_repro.schema import Gold, Passage, Question
 from rag_repro.study import papers, records
 from rag_repro.study.papers import StudyError
 from rag_repro.study.records import RecordError, open_record
+from tests.study import mini
+
+from .conftest import GAIN
 
 
 def rewrite(root, condition, change):
@@ -46,6 +49,17 @@ def test_a_claim_has_a_row_a_tier_with_its_first_primary_contrast(book):
     assert (row["support"], row["place"]) == ("yes", "abstract")
     assert (idle["verdict"], idle["effect"], idle["n"]) == ("not run", "", "")
     assert "no records of world-B, method qdc, k 3" in idle["reason"]
+
+
+def test_a_claim_of_several_parts_shows_the_numbers_of_its_first(book):
+    first, _ = GAIN.split("\n")
+    back = "- {metric: recall, more: {method: sm}, less: {method: qdc}, delta: 3.0, label: back}"
+    mini.paper(book.root, f"{first}\n{back}")
+    papers.load.cache_clear()
+    book.fill()
+    [row] = ledger.rows(book.results(), tiers=["public"])
+    assert (row["verdict"], row["reason"]) == ("not reproduced", "fails in back (of 2 parts)")
+    assert (row["effect"], row["delta"], row["n"]) == ("16.00", "2.00", 200)
 
 
 def test_papers_and_tiers_can_be_chosen_and_unknown_ones_are_refused(book):
@@ -136,6 +150,31 @@ def test_a_changed_record_is_found_with_its_difference(two):
     text = compare.text(a, b)
     assert f"recall: 78.00 -> {78 - lost:.2f}, difference -{lost:.2f} [" in text
     assert "passages:" not in text
+
+
+@pytest.mark.parametrize("change", [{"prediction": "x"}, {"error": "E"}, {"hits": ["x"]}])
+def test_an_answer_is_the_same_only_with_equal_hits_prediction_and_error(two, change):
+    a, b, condition = two
+    rewrite(b, condition, lambda line: line | (change if line["id"] == "q5" else {}))
+    assert {r["same"] for r in compare.rows(a, b) if r["condition"] == condition.path} == {0.99}
+    # The scores are what they were: only the share tells.
+    assert "99.0% of the answers are the same" in compare.text(a, b)
+
+
+def test_questions_that_hang_together_widen_the_difference(two):
+    a, b, condition = two
+
+    def worse(line):
+        lost = int(line["id"][1:]) < 40
+        return line | {"scores": line["scores"] | ({"recall": 0.0} if lost else {})}
+
+    rewrite(b, condition, worse)
+    [free] = [r for r in compare.rows(a, b) if r["diff"]]
+    for folder in (a, b):
+        rewrite(folder, condition, lambda line: line | {"cluster": f"c{int(line['id'][1:]) // 20}"})
+    [bound] = [r for r in compare.rows(a, b) if r["diff"]]
+    assert bound["diff"] == free["diff"]
+    assert bound["hi"] - bound["lo"] > 1.5 * (free["hi"] - free["lo"])
 
 
 def test_only_common_questions_are_compared(two):

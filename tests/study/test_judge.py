@@ -141,6 +141,24 @@ def test_kinds_limit_the_questions(tmp_path):
     assert judged.headline.interval.n == 100
 
 
+def test_a_data_set_without_questions_of_the_kind_has_no_say(tmp_path):
+    only = GAIN.replace("delta: 2.0", "delta: 2.0, kinds: [comparison]")
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    made = paper(folder, only)
+    fill(folder / "records", made, shares(sm=0.5, qdc=0.7), kinds=("comparison",))
+    for cell in made.exhibits["table1"].cells("public"):
+        if cell.keys["dataset"] == "musique":
+            records.find(folder / "records", cell.condition).unlink()
+            with records.open_record(folder / "records", cell.condition, {}) as writer:
+                line = {"id": "m", "kind": "2hop", "cluster": "m", "hits": [], "gold": []}
+                writer.append({**line, "scores": {"recall": 1.0}})
+    [judged] = judge(made, "public", Results(folder / "records"))
+    assert judged.headline.interval.n == 100  # hotpotqa alone
+    nobody = paper(folder, only.replace("comparison", "riddle"))
+    [judged] = judge(nobody, "public", Results(folder / "records"))
+    assert judged.verdict.reason == "no question is of the kinds riddle"
+
+
 def test_sides_may_read_different_metrics(tmp_path):
     contrast = (
         "- {metric: recall, more: {method: sm, metric: passages}, "
