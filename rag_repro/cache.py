@@ -1,10 +1,10 @@
 """The call cache: what readers and encoders answered, stored by content.
 
 Many conditions end in the same prompt, and a resumed run should pay nothing
-twice. The key is a hash of the service's fingerprint (weights, dtype, backend)
-and of everything in the call that can change its result. Costs count as if
-the call had been made. Attention is too large to keep: traced calls pass
-through, as do calls with soft tokens.
+twice. A call's key is a hash of weights, dtype, backend and of everything in
+the call that can change its result: a reader names its own (`reader.key`).
+Costs count as if the call had been made. Attention is too large to keep:
+traced calls pass through, as do those that watch tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .schema import Generate, Generation, Kept, Prompt, Read, Soft, Trace, Until
+from .schema import Generate, Generation, Read, Trace
 
 
 class Store:
@@ -103,7 +103,7 @@ class CachedEncoder:
             return self.encoder.encode(texts)
         rows = _through(
             self.store,
-            [_key(self.fingerprint, "encode", text) for text in texts],
+            [hashlib.sha256(f"{self.fingerprint}\n{text}".encode()).digest() for text in texts],
             lambda places: list(self.encoder.encode([texts[i] for i in places])),
             lambda row: np.asarray(row, dtype="<f4").tobytes(),
             lambda data: np.frombuffer(data, dtype="<f4").astype(np.float32),
@@ -132,48 +132,20 @@ class CachedReader:
     def _asked(self, ask: Callable, calls: Sequence[Generate | Read]) -> list[Any]:
         return _through(
             self.store,
-            [key_of(self.fingerprint, call) for call in calls],
+            [self._key(call) for call in calls],
             lambda places: ask([calls[i] for i in places]),
             _pack,
             _unpack,
         )
 
-
-def key_of(fingerprint: str, call: Generate | Read) -> bytes | None:
-    """What names a call's result; None where it is not to be kept."""
-    prompt = _plain(call.prompt)
-    if prompt is None:
-        return None
-    if isinstance(call, Read):
-        return None if call.layers else _key(fingerprint, "read", prompt, call.text, call.adapter)
-    if call.trace or call.watch:
-        return None
-    stop = [["rule", s.name] if isinstance(s, Until) else ["text", s] for s in call.stop]
-    drawn = call.sampling and [
-        call.sampling.seed,
-        call.sampling.temperature,
-        call.sampling.top_p,
-    ]
-    return _key(fingerprint, "generate", prompt, call.max_new_tokens, stop, drawn, call.adapter)
-
-
-def _plain(prompt: Prompt) -> list | None:
-    """A prompt as plain data; kept tokens stand for themselves. None with soft tokens."""
-    parts: list = [prompt.chat]
-    for segment in prompt.segments:
-        if isinstance(segment, Soft):
+    def _key(self, call: Generate | Read) -> bytes | None:
+        """None where the result is not to be kept."""
+        if call.layers if isinstance(call, Read) else call.trace or call.watch:
             return None
-        if isinstance(segment, Kept):
-            parts.append(["kept", list(segment.generation.tokens[: segment.n_tokens])])
-        elif isinstance(segment, str):
-            parts.append(["text", segment])
-        else:
-            parts.append([type(segment).__name__, segment.text])
-    return parts
-
-
-def _key(*parts: Any) -> bytes:
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).digest()
+        try:
+            return bytes.fromhex(self.reader.key(call))
+        except ValueError:  # the reader refuses the call, and will say why in its place
+            return None
 
 
 def _pack(result: Any) -> bytes | None:

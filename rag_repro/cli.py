@@ -31,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Every room's own errors are ValueErrors whose message says what to do.
         print(f"rag-repro: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read our output, as `head`, has had enough
+        sys.stdout = None
+        return 0
     except KeyboardInterrupt:
         print("rag-repro: interrupted; what was finished is recorded", file=sys.stderr)
         return 130

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..data import ENVIRONMENT
-from ..study import campaign, judge, papers, runner
+from ..study import campaign, judge, papers, records, runner
 from ..study.conditions import Condition
 from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import retarget
@@ -30,7 +30,8 @@ from .picture import Note
 from .tables import Table
 
 # Parameters that move the conditions themselves; the others say how and what to show.
-MOVING = ("dataset", "retriever", "reader", "n_questions", "seed")
+# n_questions is not among them: of fewer questions the committed records tell as well.
+MOVING = ("dataset", "retriever", "reader")
 
 
 class Desk:
@@ -38,7 +39,8 @@ class Desk:
 
     run: the chapter's parameters (`publish.chapter`). exhibits: the keys of
     those that it shows. settings: parameters that stand for settings which the
-    grids vary, as {"k": run.ks}, with their names in `moving`.
+    grids vary, as {"k": run.ks}, with their names in `moving`; where something
+    is drawn at random `moving` names "seed" as well.
     """
 
     def __init__(
@@ -56,9 +58,10 @@ class Desk:
         self.paper = papers.load(paper)
         self.workshop = Workshop(device=run.device, batch_size=run.batch_size)
         self.folder = root / "results" / "records"
+        if self.moved or run.n_questions:
+            self.paper = self._moved(settings or {})
         if self.moved:
             self.folder = root / "results" / "local" / "records"
-            self.paper = self._moved(settings or {})
             self._run_missing()
         self.results = Results(self.folder)
 
@@ -75,10 +78,20 @@ class Desk:
         )
 
     def _run_missing(self) -> None:
-        """What was asked for and is not at hand; data that is missing stops it with its reason."""
+        """What was asked for and is not recorded yet.
+
+        Data that was asked for by name and is missing stops it with its reason;
+        data sets of the exhibit itself that are missing are left out.
+        """
         cells = [c for key in self.shown for c in self._cells(self.paper.exhibits[key])]
+        if "dataset" not in self.moved:
+            cells = [cell for cell in cells if _at_hand(cell)]
+        cells = campaign.once(cells)
+        for cell in cells:
+            fingerprint = self.workshop.fingerprint(cell.condition)
+            records.set_aside(self.folder, cell.condition, fingerprint)
         campaign.run(
-            campaign.once(cells),
+            cells,
             self.workshop,
             self.folder,
             n=self.run.n_questions,
@@ -195,7 +208,10 @@ class Desk:
                 [c for k in self.shown for c in self._cells(self.paper.exhibits[k])]
             )
         )
-        return Note(f"Shown are committed records: {answers:,} answers.")
+        first = (
+            f", the first {self.run.n_questions} of each data set" if self.run.n_questions else ""
+        )
+        return Note(f"Shown are committed records: {answers:,} answers{first}.")
 
 
 def _of(row: Row, key: str) -> Any:

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ..data.public.registry import SOURCES
 from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN, WORDS
 from ..study import campaign, papers
-from ..study.conditions import TIERS
-from ..study.papers import Cell
 from ..study.scores import Results
 from . import ledger
-from .tables import DATASETS, escaped
+from .caveats import Recorded, asked, count, how_sure, table, with_verdict
+from .tables import escaped
 
 # The papers of this book: name in `study/papers`, short name, key of the bibliography.
 BOOK = (
@@ -51,20 +48,12 @@ words are *mechanism holds* and *mechanism fails*. {ref}`All words with their ru
 """
 
 
-@dataclass(frozen=True)
-class _Recorded:
-    """One condition with its recorded answers (at most its n), None where nobody ran it."""
-
-    cell: Cell
-    lines: Sequence[Mapping[str, Any]] | None
-
-
 def text(results_folder: Path, root: Path) -> str:
     """The page, from the records in `results_folder` and the chapters under `root`."""
     results = Results(results_folder)
     claims = ledger.rows(results)
     recorded = [
-        _Recorded(cell, results.lines(cell))
+        Recorded(cell, results.lines(cell))
         for name in papers.names()
         for cell in campaign.once(
             cell for exhibit in papers.load(name).exhibits.values() for cell in exhibit.cells()
@@ -80,8 +69,8 @@ def text(results_folder: Path, root: Path) -> str:
         _counts(claims),
         _judged(claims),
         "## How sure are we",
-        _sure(claims, recorded),
-        _asked(recorded),
+        how_sure(claims, recorded),
+        asked(recorded),
         _unjudged(claims),
         "## What comes next",
         _next(recorded),
@@ -98,47 +87,17 @@ def _papers() -> str:
     return f"{', '.join(named[:-1])} and {named[-1]}"
 
 
-def _tested(recorded: Sequence[_Recorded]) -> str:
+def _tested(recorded: Sequence[Recorded]) -> str:
     ran = [r for r in recorded if r.lines is not None]
     if not ran:
         return "Nothing is recorded yet."
     answers = sum(len(r.lines) for r in ran)
     exhibits = sorted({r.cell.exhibit for r in ran})
     return (
-        f"Recorded so far: {_count(answers, 'answer')} under {_count(len(ran), 'condition')}, for "
+        f"Recorded so far: {count(answers, 'answer')} under {count(len(ran), 'condition')}, for "
         + ", ".join(f"`{name}`" for name in exhibits)
         + "."
     )
-
-
-def _asked(recorded: Sequence[_Recorded]) -> str:
-    """A line a data set: how many questions were asked, and how many the whole set has."""
-    body = [
-        [tier, DATASETS.get(name, name), f"{n:,}", _whole(name)]
-        for (tier, name), n in _sizes(recorded).items()
-    ]
-    if not body:
-        return ""
-    return _table(["tier", "data set", "questions asked", "questions of the whole set"], body)
-
-
-def _sizes(recorded: Sequence[_Recorded]) -> dict[tuple[str, str], int]:
-    """(tier, data set) -> different questions that have a record."""
-    asked: dict[tuple[str, str], set[str]] = {}
-    for r in recorded:
-        if r.lines:
-            ids = asked.setdefault((r.cell.tier, r.cell.condition.dataset), set())
-            ids.update(line["id"] for line in r.lines)
-    return {place: len(ids) for place, ids in asked.items()}
-
-
-def _whole(dataset: str) -> str:
-    if dataset.startswith("world-"):
-        return "invented; any number can be made"
-    source = SOURCES.get(dataset)
-    if source is None or source.full_size is None:
-        return "not known"
-    return f"{source.full_size:,} ({source.split})"
 
 
 # ---------------------------------------------------------------------- verdicts
@@ -149,15 +108,11 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
     tally: dict[tuple[str, str], Counter] = {}
     for row in claims:
         tally.setdefault((row["paper"], row["tier"]), Counter())[row["verdict"]] += 1
-    if not _with_verdict(claims):
+    if not with_verdict(claims):
         return "No claim has records yet."
     words = [w for w in WORDS if w != NOT_RUN and any(c[w] for c in tally.values())] + [NOT_RUN]
     body = [[*place, *(str(count[w] or "") for w in words)] for place, count in tally.items()]
-    return _table(["paper", "tier", *words], body) + "\n\nThe numbers count claims."
-
-
-def _with_verdict(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [row for row in claims if row["verdict"] != NOT_RUN]
+    return table(["paper", "tier", *words], body) + "\n\nThe numbers count claims."
 
 
 def _judged(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -165,12 +120,12 @@ def _judged(claims: Sequence[Mapping[str, Any]]) -> str:
     head = ["claim", "statement", "tier", "verdict", "effect [95 %]", "δ", "n"]
     body = [
         [row["id"], row["claim"], row["tier"], _word(row), _effect(row), _delta(row), row["n"]]
-        for row in _with_verdict(claims)
+        for row in with_verdict(claims)
     ]
     if not body:
         return ""
     return (
-        _table(head, body)
+        table(head, body)
         + "\n\nEffects are in points where the metric is a percentage, in the direction that the "
         "paper claims, and belong to the claim's first contrast; δ is the smallest effect of "
         "interest, or the margin of a claim of no difference. A claim of several parts holds "
@@ -199,104 +154,25 @@ def _delta(row: Mapping[str, Any]) -> str:
 
 def _unjudged(claims: Sequence[Mapping[str, Any]]) -> str:
     """The claims without a verdict at any tier, folded away, each with its reason."""
-    judged = {row["id"] for row in _with_verdict(claims)}
+    judged = {row["id"] for row in with_verdict(claims)}
     first = {row["id"]: row for row in reversed(claims) if row["tier"] == "public"}
     rows = [row for row in reversed(first.values()) if row["id"] not in judged]
     if not rows:
         return ""
     body = [[row["id"], row["claim"], row["reason"]] for row in rows]
-    title = f"{len(rows)} of {_count(len(first), 'claim')} without a verdict at any tier"
-    table = _table(["claim", "statement", "why"], body)
-    return f"````{{dropdown}} {title}\n{table}\n````"
-
-
-# --------------------------------------------------------------------- how sure
-
-
-def _sure(claims: Sequence[Mapping[str, Any]], recorded: Sequence[_Recorded]) -> str:
-    judged = _with_verdict(claims)
-    points = [
-        *(_of_sizes(judged) if judged else ["There is no verdict to be sure of."]),
-        *_of_subsets(_sizes(recorded)),
-        *_of_models([r.cell for r in recorded if r.lines]),
-        *(_of_tiers({row["tier"] for row in judged}) if judged else []),
-        *_of_failures([line for r in recorded for line in r.lines or ()]),
-    ]
-    return "\n".join(f"- {point}" for point in points)
-
-
-def _of_sizes(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    sizes = sorted(row["n"] for row in judged if row["n"] != "")
-    if sizes:
-        yield (
-            f"{_count(len(sizes), 'verdict')} with an interval, each from {sizes[0]:,} to "
-            f"{sizes[-1]:,} answered questions. Of so many 95 % intervals about "
-            f"{len(sizes) / 20:.1f} miss the truth by chance alone."
-        )
-    unclear = [row for row in judged if row["verdict"] == INCONCLUSIVE]
-    if unclear:
-        yield (
-            f"{len(unclear)} of {_count(len(judged), 'verdict')} inconclusive: what is claimed "
-            "may be true and too small to be seen with this many questions. What could have been "
-            "seen stands beside δ."
-        )
-
-
-def _of_subsets(sizes: Mapping[tuple[str, str], int]) -> Iterable[str]:
-    parts = [
-        DATASETS.get(name, name)
-        for (tier, name), n in sizes.items()
-        if tier != "testbed" and name in SOURCES and n < (SOURCES[name].full_size or 0)
-    ]
-    if parts:
-        yield (
-            f"Asked on parts of the whole sets ({', '.join(map(escaped, parts))}), over smaller "
-            "corpora: our values are not comparable with published ones."
-        )
-
-
-def _of_models(cells: Sequence[Cell]) -> Iterable[str]:
-    readers = sorted({c.condition.reader for c in cells if c.condition.reader})
-    retrievers = sorted({c.condition.retriever for c in cells if c.condition.retriever})
-    if retrievers:
-        yield (
-            f"Searched with {_code(retrievers)}, which need not be what the papers searched with."
-        )
-    if readers:
-        yield f"Read by {_code(readers)}: open models, most of them far smaller than the papers'."
-    elif cells:
-        yield (
-            "No language model has answered yet: what is recorded is about retrieval, nothing "
-            "about answers."
-        )
-
-
-def _of_tiers(judged: set[str]) -> Iterable[str]:
-    if "testbed" in judged:
-        yield (
-            "Testbed verdicts say whether a mechanism works where its conditions are known to "
-            "hold, not how often they hold in real text."
-        )
-    unseen = [tier for tier in TIERS if tier not in judged]
-    if unseen:
-        yield f"No claim has a verdict at tier {' or '.join(f'`{t}`' for t in unseen)}."
-
-
-def _of_failures(lines: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    failed = sum("error" in line for line in lines)
-    if failed:
-        yield f"{failed:,} of {_count(len(lines), 'answer')} failed and count as wrong."
+    title = f"{len(rows)} of {count(len(first), 'claim')} without a verdict at any tier"
+    return f"````{{dropdown}} {title}\n{table(['claim', 'statement', 'why'], body)}\n````"
 
 
 # -------------------------------------------------------------------- what is next
 
 
-def _next(recorded: Sequence[_Recorded]) -> str:
+def _next(recorded: Sequence[Recorded]) -> str:
     places: dict[tuple[str, str], list[bool]] = {}
     for r in recorded:
         places.setdefault((r.cell.exhibit, r.cell.tier), []).append(r.lines is None)
     points = [
-        f"Not run: {sum(missing)} of {_count(len(missing), 'condition')} of `{exhibit}` at tier "
+        f"Not run: {sum(missing)} of {count(len(missing), 'condition')} of `{exhibit}` at tier "
         f"`{tier}`; `rag-repro run {exhibit} --tier {tier}` runs them."
         for (exhibit, tier), missing in places.items()
         if any(missing)
@@ -342,20 +218,3 @@ def _files(entry: Any) -> list[str]:
         return []
     own = [entry["file"]] if "file" in entry else []
     return own + [name for value in entry.values() for name in _files(value)]
-
-
-# ------------------------------------------------------------------------- forms
-
-
-def _table(head: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
-    lines = [list(map(escaped, head)), ["---"] * len(head)]
-    lines += [list(map(escaped, row)) for row in body]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
-
-
-def _code(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -216,6 +216,17 @@ def open_record(
                 pack(plain, order)
 
 
+def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> Path | None:
+    """Rename a record that was made with other data or weights -> its new name, or None.
+
+    For records that nobody publishes, where starting anew is what is wanted.
+    """
+    path = find(root, condition)
+    if path is None or read(path).header["fingerprint"] == json.loads(json.dumps(fingerprint)):
+        return None
+    return path.rename(path.with_name(path.name + ".stale"))
+
+
 def absorb(root: Path, condition: Condition) -> int:
     """Join the condition's finished shards into its record, and remove them -> lines added.
 

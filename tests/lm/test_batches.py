@@ -103,6 +103,16 @@ def test_a_kept_continuation_reuses_prompt_and_kept_tokens():
     assert further.tokens == first.tokens[5:]
 
 
+def test_what_was_written_last_is_not_yet_kept():
+    """The last token was drawn but never an input: a continuation computes it."""
+    reader, fresh = tiny.reader(), tiny.reader(reuse=False)
+    first = reader.generate([Generate(Prompt.of(OTHER), 8)])[0]
+    further = Generate(Prompt.of(OTHER, Kept(first, 8), " of the film"), 4, trace=True)
+    made = reader.generate([further])[0]
+    same(fresh.generate([further])[0], made)
+    assert made.prefilled == 1 + len(reader.codec.ids(" of the film"))
+
+
 def test_reading_and_writing_share_what_is_kept():
     reader = tiny.reader()
     made = reader.generate([Generate(Prompt.of(OTHER), 4)])[0]

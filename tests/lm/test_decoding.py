@@ -63,6 +63,11 @@ def test_the_earliest_of_two_stop_strings_cuts():
     assert made.text == "on"
 
 
+def test_two_stop_strings_in_one_token():
+    made = forced(spell(" the")).generate([Generate(Prompt.of("a"), 9, stop=("he", "t"))])[0]
+    assert made.text == " "
+
+
 def test_a_stop_string_at_the_start_leaves_nothing():
     made = forced(spell("Paris")).generate([Generate(Prompt.of("a"), 9, stop=("P",), trace=True)])[
         0

@@ -202,6 +202,13 @@ def test_adapters_by_name(adapter):
         )
     assert not np.allclose(a.trace.entropy[0], b.trace.entropy[0])
     read = reader.read([Read(bare.prompt, "born"), Read(bare.prompt, "born", adapter="qa")])
+    reader.forget()
+    after = reader.generate([adapted])[0], reader.generate([bare])[0]
+    np.testing.assert_allclose(after[1].trace.entropy, alone.trace.entropy, atol=1e-5)
+    want.forget()
+    plain = [r.read([Read(bare.prompt, "born")])[0] for r in (tiny.reader(), want)]
+    for made, other in zip(read, plain, strict=True):
+        np.testing.assert_allclose(made.trace.entropy, other.trace.entropy, atol=1e-4)
     assert not np.allclose(read[0].trace.entropy, read[1].trace.entropy)
 
 

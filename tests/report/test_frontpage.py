@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import rag_repro
-from rag_repro.report import exhibits, frontpage, ledger
+from rag_repro.report import caveats, exhibits, frontpage, ledger
 from rag_repro.study import papers, records
-
-from .test_ledger_and_progress import rewrite
+from tests.study.mini import rewrite
 
 BIBLIOGRAPHY = Path(rag_repro.__file__).parents[1] / "book" / "references.bib"
 
@@ -81,6 +80,23 @@ def test_how_sure_we_are_is_said_from_the_records(book):
     assert "Testbed verdicts" not in sure
 
 
+def test_a_set_asked_as_a_whole_is_no_part(book, monkeypatch):
+    book.fill()
+    whole = {
+        name: dataclasses.replace(source, full_size=100) if name == "hotpotqa" else source
+        for name, source in caveats.SOURCES.items()
+    }
+    monkeypatch.setattr(caveats, "SOURCES", whole)
+    assert "Asked on parts of the whole sets (MuSiQue)" in page(book)
+
+
+def test_one_interval_in_twenty_is_expected_to_miss():
+    row = {"n": 50, "verdict": "reproduced", "reason": ""}
+    [told] = caveats._of_sizes([row] * 30)
+    assert "30 verdicts with an interval, each from 50 to 50" in told
+    assert "about 1.5 miss the truth by chance" in told
+
+
 def test_the_testbed_failures_and_readers_change_what_is_said(book, monkeypatch):
     book.fill(tier="testbed")
     [cell, *_] = book.exhibit.cells("testbed")
@@ -97,7 +113,7 @@ def test_the_testbed_failures_and_readers_change_what_is_said(book, monkeypatch)
 
     cells = [dataclasses.replace(cell.condition, reader="smollm2-135m")]
     read = dataclasses.replace(cell, condition=cells[0])
-    told = " ".join(frontpage._of_models([cell, read]))
+    told = " ".join(caveats._of_models([cell, read]))
     assert "Read by `smollm2-135m`: open models" in told
     assert "No language model" not in told
 

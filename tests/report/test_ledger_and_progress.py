@@ -18,19 +18,9 @@ from rag_repro.study import papers, records
 from rag_repro.study.papers import StudyError
 from rag_repro.study.records import RecordError, open_record
 from tests.study import mini
+from tests.study.mini import rewrite
 
 from .conftest import GAIN
-
-
-def rewrite(root, condition, change):
-    """The condition's record with each line changed (None: left out)."""
-    record = records.load(root, condition)
-    records.find(root, condition).unlink()
-    with open_record(root, condition, record.header["fingerprint"]) as writer:
-        for line in map(change, map(dict, record.lines)):
-            if line is not None:
-                writer.append(line)
-
 
 # -------------------------------------------------------------------------------- the ledger
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag_repro.study import papers
+from rag_repro.study import papers, records
 from rag_repro.study.records import open_record
 
 PAPER = """
@@ -89,3 +89,13 @@ def coin(share, n, rng):
     ones = np.zeros(n)
     ones[: round(share * n)] = 1
     return rng.permutation(ones)
+
+
+def rewrite(root, condition, change):
+    """The condition's record with each line changed (None: left out)."""
+    record = records.load(root, condition)
+    records.find(root, condition).unlink()
+    with open_record(root, condition, record.header["fingerprint"]) as writer:
+        for line in map(change, map(dict, record.lines)):
+            if line is not None:
+                writer.append(line)

@@ -12,6 +12,7 @@ from rag_repro.study.judge import judge, tally
 from rag_repro.study.scores import Results
 
 from . import mini
+from .mini import rewrite
 
 GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
 LOSS = "- {metric: recall, more: {method: sm}, less: {method: qdc}, delta: 2.0}"
@@ -85,12 +86,32 @@ def test_what_is_missing_is_named_whichever_side_it_is(tmp_path):
     assert claim.verdict.reason == "no records of musique, method sm, k 3"
 
 
-def test_a_kind_that_no_question_has_is_told_from_a_missing_record(tmp_path):
+def test_kinds_that_no_question_has_are_told_from_a_missing_record(tmp_path):
     only = GAIN.replace("delta: 2.0", "delta: 2.0, kinds: [inference]")
     [claim] = judged(tmp_path, only, shares(0.5, 0.7))
-    assert claim.verdict.reason == (
-        "hotpotqa, method qdc, k 3: no question of kind inference has the metric"
-    )
+    assert claim.verdict.word == "not run"
+    assert claim.verdict.reason == "no question is of the kinds inference"
+
+
+def test_a_data_set_without_questions_of_the_kinds_has_no_say(tmp_path):
+    only = GAIN.replace("delta: 2.0", "delta: 2.0, kinds: [inference]")
+    paper = mini.paper(tmp_path, only)
+    mini.fill(tmp_path / "records", paper, shares(0.5, 0.7))
+    for cell in paper.exhibits["table1"].cells("public"):
+        if cell.keys["dataset"] == "musique":
+            rewrite(tmp_path / "records", cell.condition, lambda line: line | {"kind": "inference"})
+    [claim] = judge(paper, "public", Results(tmp_path / "records"))
+    assert claim.verdict.word == "reproduced"
+    assert claim.headline.interval.n == 100
+
+
+def test_a_target_with_a_delta_claims_to_fall_short_of_it(tmp_path):
+    short = "- {metric: recall, more: {method: sm}, target: 90.0, delta: 10.0}"
+    [claim] = judged(tmp_path, short, shares(0.5, 0.7))
+    assert claim.verdict.word == "reproduced"
+    assert claim.headline.interval.estimate == pytest.approx(90 - 50)
+    [claim] = judged(tmp_path, short.replace("90.0", "20.0"), shares(0.5, 0.7))
+    assert claim.verdict.word == "not reproduced"
 
 
 def test_a_verdict_is_of_its_own_tier(tmp_path):

@@ -258,3 +258,13 @@ def test_lines_are_left_in_the_order_of_the_questions(tmp_path):
     with open_record(tmp_path, CONDITION, PRINT, order=order) as record:
         record.append(line("b"))
     assert list(records.load(tmp_path, CONDITION).by_question) == ["a", "b", "c", "stranger"]
+
+
+def test_a_record_of_other_data_can_be_set_aside(tmp_path):
+    write(tmp_path, "a")
+    assert records.set_aside(tmp_path, CONDITION, PRINT) is None
+    moved = records.set_aside(tmp_path, CONDITION, {**PRINT, "corpus": "beef"})
+    assert moved.name.endswith(".stale")
+    assert records.find(tmp_path, CONDITION) is None
+    write(tmp_path, "b", fingerprint={**PRINT, "corpus": "beef"})
+    assert list(records.load(tmp_path, CONDITION).by_question) == ["b"]

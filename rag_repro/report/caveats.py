@@ -1,0 +1,147 @@
+"""How sure we are, in plain words: sizes, models, tiers and failures, read from the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..data.public.registry import SOURCES
+from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN
+from ..study.conditions import TIERS
+from ..study.papers import Cell
+from .tables import DATASETS, escaped
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One condition with its recorded answers (at most its n), None where nobody ran it."""
+
+    cell: Cell
+    lines: Sequence[Mapping[str, Any]] | None
+
+
+def with_verdict(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [row for row in claims if row["verdict"] != NOT_RUN]
+
+
+def how_sure(claims: Sequence[Mapping[str, Any]], recorded: Sequence[Recorded]) -> str:
+    judged = with_verdict(claims)
+    points = [
+        *(_of_sizes(judged) if judged else ["There is no verdict to be sure of."]),
+        *_of_subsets(_sizes(recorded)),
+        *_of_models([r.cell for r in recorded if r.lines]),
+        *(_of_tiers({row["tier"] for row in judged}) if judged else []),
+        *_of_failures([line for r in recorded for line in r.lines or ()]),
+    ]
+    return "\n".join(f"- {point}" for point in points)
+
+
+def _of_sizes(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    sizes = sorted(row["n"] for row in judged if row["n"] != "")
+    if sizes:
+        yield (
+            f"{count(len(sizes), 'verdict')} with an interval, each from {sizes[0]:,} to "
+            f"{sizes[-1]:,} answered questions. Of so many 95 % intervals about "
+            f"{len(sizes) / 20:.1f} miss the truth by chance alone."
+        )
+    unclear = [row for row in judged if row["verdict"] == INCONCLUSIVE]
+    if unclear:
+        yield (
+            f"{len(unclear)} of {count(len(judged), 'verdict')} inconclusive: the interval "
+            "holds both what is claimed and what would refute it; more questions would tell. "
+            "The smallest difference that these could show stands beside δ."
+        )
+
+
+def _of_subsets(sizes: Mapping[tuple[str, str], int]) -> Iterable[str]:
+    parts = [
+        DATASETS.get(name, name)
+        for (tier, name), n in sizes.items()
+        if tier != "testbed" and name in SOURCES and n < (SOURCES[name].full_size or 0)
+    ]
+    if parts:
+        yield (
+            f"Asked on parts of the whole sets ({', '.join(map(escaped, parts))}), over smaller "
+            "corpora: our values are not comparable with published ones."
+        )
+
+
+def _of_models(cells: Sequence[Cell]) -> Iterable[str]:
+    readers = sorted({c.condition.reader for c in cells if c.condition.reader})
+    retrievers = sorted({c.condition.retriever for c in cells if c.condition.retriever})
+    if retrievers:
+        yield (
+            f"Searched with {_code(retrievers)}, which need not be what the papers searched with."
+        )
+    if readers:
+        yield f"Read by {_code(readers)}: open models, most of them far smaller than the papers'."
+    elif cells:
+        yield (
+            "No language model has answered yet: what is recorded is about retrieval, nothing "
+            "about answers."
+        )
+
+
+def _of_tiers(judged: set[str]) -> Iterable[str]:
+    if "testbed" in judged:
+        yield (
+            "Testbed verdicts say whether a mechanism works where its conditions are known to "
+            "hold, not how often they hold in real text."
+        )
+    unseen = [tier for tier in TIERS if tier not in judged]
+    if unseen:
+        yield f"No claim has a verdict at tier {' or '.join(f'`{t}`' for t in unseen)}."
+
+
+def _of_failures(lines: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    failed = sum("error" in line for line in lines)
+    if failed:
+        yield f"{failed:,} of {count(len(lines), 'answer')} failed and count as wrong."
+
+
+def asked(recorded: Sequence[Recorded]) -> str:
+    """A line a data set: how many questions were asked, and how many the whole set has."""
+    body = [
+        [tier, DATASETS.get(name, name), f"{n:,}", _whole(name)]
+        for (tier, name), n in _sizes(recorded).items()
+    ]
+    if not body:
+        return ""
+    return table(["tier", "data set", "questions asked", "questions of the whole set"], body)
+
+
+def _sizes(recorded: Sequence[Recorded]) -> dict[tuple[str, str], int]:
+    """(tier, data set) -> different questions that have a record."""
+    asked: dict[tuple[str, str], set[str]] = {}
+    for r in recorded:
+        if r.lines:
+            ids = asked.setdefault((r.cell.tier, r.cell.condition.dataset), set())
+            ids.update(line["id"] for line in r.lines)
+    return {place: len(ids) for place, ids in asked.items()}
+
+
+def _whole(dataset: str) -> str:
+    if dataset.startswith("world-"):
+        return "invented; any number can be made"
+    source = SOURCES.get(dataset)
+    if source is None or source.full_size is None:
+        return "not known"
+    return f"{source.full_size:,} ({source.split})"
+
+
+# ------------------------------------------------------------------------- forms
+
+
+def table(head: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
+    lines = [list(map(escaped, head)), ["---"] * len(head)]
+    lines += [list(map(escaped, row)) for row in body]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
