@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -60,6 +61,27 @@ class Dataset:
     @cached_property
     def by_id(self) -> Mapping[str, Question]:
         return {q.id: q for q in self.questions}
+
+    @cached_property
+    def questions_sha256(self) -> str:
+        """Of all that answering or scoring a question can look at, in order."""
+        digest = hashlib.sha256()
+        for q in self.questions:
+            gold = [[g.passage_id, g.role, g.hop] for g in q.gold]
+            readings = [[i.question, i.answers] for i in q.interpretations]
+            seen = [
+                q.id,
+                q.text,
+                q.answers,
+                q.kind,
+                q.hops,
+                gold,
+                q.candidates,
+                readings,
+                q.cluster,
+            ]
+            digest.update(json.dumps(seen, ensure_ascii=True).encode() + b"\x1e")
+        return digest.hexdigest()
 
     def only(self, ids: Iterable[str]) -> Dataset:
         """The same corpus with only the named questions, in the given order."""

@@ -13,7 +13,6 @@ test makes it again where the data are at hand. Its promises:
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections import defaultdict
@@ -24,6 +23,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ..words import nearest
 from .dataset import Dataset
 
 SPLITS = ("train", "tune", "test")
@@ -58,9 +58,9 @@ class SplitError(ValueError):
 
 def check_split(split: str) -> None:
     if split not in SPLITS:
-        near = difflib.get_close_matches(split, SPLITS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(SPLITS)}"
-        raise SplitError(f"no split {split!r}; {hint}")
+        raise SplitError(
+            f"no split {split!r}{nearest(split, SPLITS)}; there are: {', '.join(SPLITS)}"
+        )
 
 
 def ids(name: str, split: str) -> tuple[str, ...]:
@@ -72,9 +72,8 @@ def ids(name: str, split: str) -> tuple[str, ...]:
     sets = frozen()["sets"]
     known = ALIASES.get(name, name)
     if known not in sets:
-        near = difflib.get_close_matches(name, [*sets, *ALIASES], 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sets)}"
-        raise SplitError(f"no splits for the data set {name!r}; {hint}")
+        hint = nearest(name, [*sets, *ALIASES])
+        raise SplitError(f"no splits for the data set {name!r}{hint}; there are: {', '.join(sets)}")
     return tuple(sets[known][split])
 
 

@@ -8,10 +8,10 @@ computed again from records at any time.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..schema import Passage, Question
+from ..words import nearest
 from .answer_metrics import (
     accuracy,
     answer_length,
@@ -67,9 +67,9 @@ def get(name: str) -> Metric:
     """The metric of that name. Errors: UnknownMetricError, with the nearest name."""
     if name in METRICS:
         return METRICS[name]
-    near = difflib.get_close_matches(name, METRICS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(METRICS)}"
-    raise UnknownMetricError(f"no metric {name!r}{hint}")
+    raise UnknownMetricError(
+        f"there is no metric {name!r}{nearest(name, METRICS)}; there are: {', '.join(METRICS)}"
+    )
 
 
 def score(

@@ -7,7 +7,6 @@ trained on one file is refused on another, however alike their names.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import Any
 from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.lm.hub import Weights, sha256
 from rag_repro.lm.load import quiet
+from rag_repro.words import nearest
 
 CARD = "card.json"
 
@@ -81,9 +81,8 @@ class Adapters:
         if name is None:
             return None
         if name not in self._digests:
-            near = difflib.get_close_matches(name, self._digests, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "add it with reader.add_adapter"
-            raise CallError(f"no adapter named {name!r}: {hint}")
+            hint = nearest(name, self._digests)
+            raise CallError(f"no adapter {name!r}{hint}; add it with reader.add_adapter")
         return self._digests[name]
 
     def digests(self) -> dict[str, str]:

@@ -7,7 +7,6 @@ weights is safetensors or GGUF; pickles are never read, code never run.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_repro.lm.errors import WeightsError
+from rag_repro.words import nearest
 
 CACHE_VARIABLE = "RAG_REPRO_CACHE"
 
@@ -164,11 +164,9 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
     folder = Path(name).expanduser()
     if folder.is_dir():
         return local_folder(name, folder)
-    near = difflib.get_close_matches(name, SHORT, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
     raise WeightsError(
-        f"no weights named {name!r}: {hint}known are {', '.join(SHORT)}, an existing folder, "
-        "and hub:owner/name@revision"
+        f"no weights named {name!r}{nearest(name, SHORT)}; known are {', '.join(SHORT)}, "
+        "an existing folder, and hub:owner/name@revision"
     )
 
 

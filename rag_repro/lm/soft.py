@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Sequence
 
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.schema import Soft
+from rag_repro.words import nearest
 
 
 class SoftModules:
@@ -61,9 +61,8 @@ class SoftModules:
 
     def _apply(self, segment: Soft) -> Tensor:
         if segment.name not in self._modules:
-            near = difflib.get_close_matches(segment.name, self._modules, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "add it with reader.add_soft"
-            raise CallError(f"no soft module named {segment.name!r}: {hint}")
+            hint = nearest(segment.name, self._modules)
+            raise CallError(f"no soft module {segment.name!r}{hint}; add it with reader.add_soft")
         features = torch.as_tensor(segment.features, dtype=torch.float32, device=self.device)
         out = self._modules[segment.name](features)
         if out.shape != (len(features), self.width):

@@ -36,11 +36,13 @@ def against_k(
     """One panel a data set: each metric (line style) of each method (colour) along a setting.
 
     metrics, methods: name -> words for the legend. Bars are 95 % intervals.
+    Rows of other metrics and methods, and those that nobody has run, are left out.
     """
+    rows = [r for r in rows if r.ours and r.metric in metrics and r.keys["method"] in methods]
+    if not rows:
+        return Note("No record of this is shown here.")
     plt, colours = plots()
     datasets = list(dict.fromkeys(row.keys["dataset"] for row in rows))
-    if not datasets:
-        return Note("No record of this is shown here.")
     figure, axes = plt.subplots(
         1, len(datasets), figsize=(WIDTH, 3.4), sharey=True, squeeze=False, layout="constrained"
     )
@@ -64,8 +66,7 @@ def _line(axis, rows, dataset, method, metric, along, colour, style) -> None:
         (
             row
             for row in rows
-            if row.ours is not None
-            and (row.keys["dataset"], row.keys["method"], row.metric) == (dataset, method, metric)
+            if (row.keys["dataset"], row.keys["method"], row.metric) == (dataset, method, metric)
         ),
         key=lambda row: row.keys[along],
     )
@@ -100,7 +101,6 @@ def _spoken(rows, metrics, methods, along) -> str:
         f"{label(r.keys['dataset'])}, {methods[r.keys['method']]}, {along} {r.keys[along]}: "
         f"{metrics[r.metric]} {r.ours.estimate:.0f}"
         for r in rows
-        if r.ours is not None and r.keys["method"] in methods and r.metric in metrics
     ]
     return "Line chart. " + "; ".join(parts) + "."
 
@@ -155,12 +155,14 @@ def gains(
     return Picture(figure, alt, caption)
 
 
-def verdict_counts(tally: Mapping[str, Mapping[str, int]], caption: str = "") -> Picture:
+def verdict_counts(tally: Mapping[str, Mapping[str, int]], caption: str = "") -> Picture | Note:
     """How often each verdict was given: one stacked bar for each paper and tier."""
     from ..evaluation.verdicts import WORDS
 
-    plt, _ = plots()
     words = [w for w in WORDS if any(counts.get(w) for counts in tally.values())]
+    if not words:
+        return Note("No claim is judged here.")
+    plt, _ = plots()
     shade = dict(zip(WORDS, _shades(), strict=True))
     figure, axis = plt.subplots(figsize=(WIDTH, 0.5 * len(tally) + 1.3), layout="constrained")
     for place, counts in enumerate(tally.values()):

@@ -28,6 +28,9 @@ class Spy:
         self.searches += zip(queries, found, strict=True)
         return found
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.retriever, name)
+
 
 @dataclass(frozen=True)
 class Example:

@@ -140,11 +140,16 @@ class Workshop:
 
     def fingerprint(self, condition: Condition) -> dict[str, Any]:
         """What can change the condition's results besides its own words."""
-        corpus = self.dataset(condition.dataset, condition.split).corpus
+        dataset = self.dataset(condition.dataset, condition.split)
         made = {
             name: service.fingerprint for name, service in sorted(self.services(condition).items())
         }
-        return {"corpus": corpus.sha256, "passages": len(corpus), **made}
+        return {
+            "corpus": dataset.corpus.sha256,
+            "passages": len(dataset.corpus),
+            "questions": dataset.questions_sha256,
+            **made,
+        }
 
     def _once(self, key: tuple, make: Callable[[], Any]) -> Any:
         if key not in self._made:

@@ -7,22 +7,6 @@ import json
 from rag_repro.publish import pages, status
 
 
-def test_the_tally_counts_claims_by_paper_tier_and_verdict():
-    row = {"paper": "P", "tier": "testbed", "verdict": "mechanism holds"}
-    rows = [row, row, row | {"verdict": "not run"}, row | {"verdict": "inconclusive"}]
-    rows += [row | {"tier": "paper", "verdict": "not run"}]
-    text = pages.verdict_table(rows)
-    assert "| paper | tier | inconclusive | mechanism holds | not run |" in text
-    assert "| P | testbed | 1 | 2 | 1 |" in text
-    assert "Not run at all: P, paper." in text
-
-
-def test_without_records_the_page_says_so():
-    text = pages.verdict_table([{"paper": "P", "tier": "paper", "verdict": "not run"}])
-    assert "No claim has records yet." in text
-    assert "|" not in text
-
-
 def test_a_page_is_written_only_when_its_text_changes(places, monkeypatch):
     index = places.book / "index.md"
     monkeypatch.setattr(pages, "front_page", lambda places: "# One\n")

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -273,3 +275,12 @@ def test_vectors_on_disk_are_plain_numbers(tmp_path):
     vectors = np.load(folder / "vectors.npy", allow_pickle=False)
     assert vectors.dtype == np.float32
     assert vectors.tolist() == [[1, 0, 0], [0, 1, 0]]
+
+
+def test_importing_the_room_imports_no_heavy_library():
+    code = (
+        "import sys, rag_repro.retrieval;"
+        "print(*{'bm25s', 'rank_bm25', 'faiss', 'Stemmer', 'torch', 'scipy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

@@ -129,3 +129,17 @@ def test_every_retriever_that_a_paper_names_is_known():
 def test_listed_retrievers_can_be_built(name):
     [hits] = Workshop().retriever(name, DATASET.corpus).search(["secret 3"], 1)
     assert len(hits) == 1
+
+
+def test_other_gold_or_answers_over_the_same_corpus_change_the_fingerprint():
+    from dataclasses import replace
+
+    from rag_repro import data
+
+    plain = data.load("world-B@1000", split="test").first(3)
+    first, *rest = plain.questions
+    for change in ({"answers": ("x",)}, {"gold": first.gold[:1]}, {"cluster": "y"}, {"kind": "z"}):
+        other = replace(plain, questions=(replace(first, **change), *rest))
+        if other.questions != plain.questions:
+            assert other.questions_sha256 != plain.questions_sha256, change
+    assert replace(plain).questions_sha256 == plain.questions_sha256

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...words import nearest
 from ..dataset import Dataset
 from . import files
 from .build import build
@@ -74,9 +74,9 @@ def load(
     """
     entry = source(name)
     if format is not None and format not in FORMATS:
-        near = difflib.get_close_matches(format, FORMATS, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FORMATS)}"
-        raise UnknownName(f"no format {format!r}; {hint}")
+        raise UnknownName(
+            f"no format {format!r}{nearest(format, FORMATS)}; there are: {', '.join(FORMATS)}"
+        )
     folder = Path(data_dir) if data_dir is not None else None
     if path is not None:
         found, chosen = Path(path), format or _format_of(entry, Path(path))

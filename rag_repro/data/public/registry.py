@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...words import nearest
 from .errors import UnknownName
 
 
@@ -316,6 +316,6 @@ def source(name: str) -> Source:
     """The entry of a data set; an unknown name is refused with the nearest one."""
     if name in SOURCES:
         return SOURCES[name]
-    near = difflib.get_close_matches(name, SOURCES, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(SOURCES)}"
-    raise UnknownName(f"no public data set {name!r}; {hint}")
+    raise UnknownName(
+        f"no public data set {name!r}{nearest(name, SOURCES)}; there are: {', '.join(SOURCES)}"
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from random import Random
 from typing import Any
 
 from ...schema import Question
+from ...words import nearest
 from ..dataset import Corpus, Dataset
 from .asking import Asker, pick
 from .desk import Desk, Draft
@@ -106,9 +106,11 @@ def _chosen(kinds: Sequence[str] | None) -> tuple[str, ...]:
         elif kind in KINDS:
             chosen.append(kind)
         else:
-            near = difflib.get_close_matches(kind, [*KINDS, "compositional"], 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise WorldError(f"there is no kind of question {kind!r}{hint}")
+            known = [*KINDS, "compositional"]
+            raise WorldError(
+                f"there is no kind of question {kind!r}{nearest(kind, known)}; "
+                f"there are: {', '.join(known)}"
+            )
     return tuple(dict.fromkeys(chosen))
 
 
