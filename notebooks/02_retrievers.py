@@ -37,7 +37,8 @@ from IPython.display import display
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import depth, figures, tables
-from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.desk import Desk
+from rag_repro.report.picture import Note
 from rag_repro.retrieval import bm25
 
 run = chapter(
@@ -66,10 +67,10 @@ desk.says
 # {\mathrm{tf}_t + k_1 (1 - b + b\, \ell / \bar\ell)}
 # $$ (eq-bm25)
 #
-# That is Lucene's form. There are others; the class names each and where it differs:
+# That is Lucene's form. There are others; the module names each and where it differs:
 
-# %% tags=["hide-input"]
-Listing(bm25.BM25)
+# %% tags=["remove-input"]
+Note(f"```text\n{bm25.__doc__}```")
 
 # %% [markdown]
 # **Similarity matching** encodes query and passages into vectors of length 1 and takes the nearest

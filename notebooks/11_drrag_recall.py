@@ -252,7 +252,14 @@ desk.live("table5")
 #
 # A claim about public data is *reproduced* where the whole interval is above zero and reaches the
 # smallest effect of interest, half of what the paper prints; on the testbed a mechanism *holds* or
-# *fails*. Claims about each cell need every cell.
+# *fails*. A claim that a gain is there on *each* data set at *each* k needs every cell to be clear,
+# while the effect beside it is the mean over the cells: a mean that is clearly above zero may stand
+# beside a verdict of *inconclusive*, since a single cell has too few questions to tell.
+#
+# In reading them it helps to keep in mind what two stages do at equal $k$: each place that the second
+# search fills is taken from the first. QDC buys dynamic-relevant passages with static-relevant ones,
+# and whether that pays depends on how many questions have something to buy. That is why the testbed,
+# whose comparisons have none, and the data sets of the paper can disagree.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

@@ -109,14 +109,18 @@ class Desk:
     # ------------------------------------------------------------------- tables
 
     def rows(self, key: str, tier: str | None = None, **wanted: Any) -> list[Row]:
-        """Rows of an exhibit; `wanted` picks by key (k=3, own_candidates=False) or role, metric."""
+        """Rows of an exhibit; `wanted` picks by key (k=3, own_candidates=False) or role, metric.
+
+        A printed value that waits for its method has no setting of ours, and is
+        kept whatever settings are wanted.
+        """
         made = exhibits.rows(self.paper, self.paper.exhibits[key], self.results, tier)
         shown = self.tiers()
         return [
             row
             for row in made
             if row.tier in shown
-            and all(_of(row, k) in (v if isinstance(v, list) else [v]) for k, v in wanted.items())
+            and all(_fits(row, k, v if isinstance(v, list) else [v]) for k, v in wanted.items())
         ]
 
     def table(self, key: str, rows: Sequence[Row]) -> Table:
@@ -125,7 +129,7 @@ class Desk:
 
     def claims(self, ids: Sequence[str]) -> Table:
         """What the records say of these claims, one line a claim and tier."""
-        head = ["claim", "tier", "verdict", "effect [95 %]", "n", "smallest effect", "why"]
+        head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]
         body = []
         for tier in self.tiers():
             judged = {j.claim.id: j for j in judge.judge(self.paper, tier, self.results)}
@@ -135,17 +139,13 @@ class Desk:
     def statements(self, ids: Sequence[str]) -> Table:
         """What the paper claims, and whether its own printed numbers bear it out."""
         by = {claim.id: claim for claim in self.paper.claims}
-        head = ["id", "place", "claim", "the paper's numbers", "do they support it?"]
-        body = [
-            [
-                by[name].id,
-                by[name].place,
-                by[name].claim,
-                by[name].paper_numbers,
-                f"{by[name].support}: {by[name].support_note}".rstrip(": "),
-            ]
-            for name in ids
-        ]
+        head = ["claim", "the paper's numbers", "do they support it?"]
+        body = []
+        for name in ids:
+            claim = by[name]
+            support = f"{claim.support}: {claim.support_note}".rstrip(": ")
+            said = f"{claim.id} ({claim.place}): {claim.claim}"
+            body.append([said, claim.paper_numbers, support])
         return Table(head, body)
 
     def condition(self, key: str, **wanted: Any) -> Condition:
@@ -214,8 +214,11 @@ class Desk:
         return Note(f"Shown are committed records: {answers:,} answers{first}.")
 
 
-def _of(row: Row, key: str) -> Any:
-    return getattr(row, key) if key in ("role", "metric") else row.keys.get(key)
+def _fits(row: Row, key: str, wanted: Sequence[Any]) -> bool:
+    if key in ("role", "metric"):
+        return getattr(row, key) in wanted
+    waits = row.ours is None and row.paper is not None and key not in row.keys
+    return waits or row.keys.get(key) in wanted
 
 
 def _at_hand(cell: Cell) -> bool:
@@ -226,24 +229,15 @@ def _at_hand(cell: Cell) -> bool:
 def _verdict_line(judged: judge.Judged) -> list[str]:
     part = judged.headline
     interval, verdict = (part.interval, part.verdict) if part else (None, judged.verdict)
-    effect = (
-        ""
-        if interval is None
-        else f"{interval.estimate:+.2f} [{interval.lo:+.2f}, {interval.hi:+.2f}]"
-    )
+    effect = ""
+    if interval is not None:
+        i = interval
+        effect = f"{i.estimate:+.2f} [{i.lo:+.2f}, {i.hi:+.2f}], n {i.n}"
     small = "" if verdict.delta is None else f"{verdict.delta:g}"
     if judged.verdict.word == "inconclusive" and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"
-    n = "" if interval is None else str(interval.n)
-    return [
-        judged.claim.id,
-        judged.tier,
-        judged.verdict.word,
-        effect,
-        n,
-        small,
-        judged.verdict.reason,
-    ]
+    word, reason = judged.verdict.word, judged.verdict.reason
+    return [judged.claim.id, judged.tier, word, effect, small, reason]
 
 
 class Listing:

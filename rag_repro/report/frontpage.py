@@ -115,11 +115,15 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
     return table(["paper", "tier", *words], body) + "\n\nThe numbers count claims."
 
 
+def _said(row: Mapping[str, Any]) -> str:
+    return f"{row['id']}: {row['claim']}"
+
+
 def _judged(claims: Sequence[Mapping[str, Any]]) -> str:
     """Every claim that has a verdict, with what it rests on."""
-    head = ["claim", "statement", "tier", "verdict", "effect [95 %]", "δ", "n"]
+    head = ["claim", "tier", "verdict", "effect [95 %]", "δ", "n"]
     body = [
-        [row["id"], row["claim"], row["tier"], _word(row), _effect(row), _delta(row), row["n"]]
+        [_said(row), row["tier"], _word(row), _effect(row), _delta(row), row["n"]]
         for row in with_verdict(claims)
     ]
     if not body:
@@ -159,9 +163,9 @@ def _unjudged(claims: Sequence[Mapping[str, Any]]) -> str:
     rows = [row for row in reversed(first.values()) if row["id"] not in judged]
     if not rows:
         return ""
-    body = [[row["id"], row["claim"], row["reason"]] for row in rows]
+    body = [[_said(row), row["reason"]] for row in rows]
     title = f"{len(rows)} of {count(len(first), 'claim')} without a verdict at any tier"
-    return f"````{{dropdown}} {title}\n{table(['claim', 'statement', 'why'], body)}\n````"
+    return f"````{{dropdown}} {title}\n{table(['claim', 'why'], body)}\n````"
 
 
 # -------------------------------------------------------------------- what is next

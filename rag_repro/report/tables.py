@@ -67,7 +67,8 @@ def grid(
     head = [*(NAMES.get(name, name) for name in shown), "method"]
     for name in names:
         symbol = metrics.get(name).symbol if name in metrics.METRICS else name
-        head += [f"{symbol}: gain over baseline", f"{symbol}: ours [95 %], n", f"{symbol}: paper"]
+        of = f"{symbol}: " if len(names) > 1 else ""
+        head += [f"{of}gain over baseline", f"{of}ours [95 %], n", f"{of}paper"]
     body = []
     for line in exhibits.lines_of(rows).values():
         by = {row.metric: row for row in line}

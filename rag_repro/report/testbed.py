@@ -31,18 +31,17 @@ def inventory(world: World) -> Table:
 
 
 def relation_table(world: World) -> Table:
-    """Every relation with the number of its wordings in passages and questions, and an example."""
-    said = wordings(wording_set(world.name))
+    """Every relation with the number of its wordings, in all worlds together, and an example."""
+    sets = [wordings(which) for which in ("A", "held")]
+    here = wordings(wording_set(world.name))
     body = []
     for name, relation in sorted(relations().items()):
-        wording = said[name]
-        asked = [*wording.near, *wording.far]
-        before, after = wording.says[0]
-        body.append(
-            [name, relation.answer, len(wording.says), len(asked), f"{before} … {after}", asked[-1]]
-        )
-    head = ["relation", "answer", "wordings in passages", "in questions", "as said", "as asked"]
-    return Table(head, body)
+        said = sum(len(of[name].says) for of in sets)
+        asked = sum(len(of[name].near) + len(of[name].far) for of in sets)
+        before, after = here[name].says[0]
+        example = f"{before} … {after}".strip()
+        body.append([name, relation.answer, said, asked, example])
+    return Table(["relation", "answer", "wordings in passages", "in questions", "one"], body)
 
 
 def kind_table(dataset: Dataset) -> Table:

@@ -33,7 +33,7 @@ def test_without_records_the_page_is_whole(book):
     sure = section(text, "How sure are we")
     assert "There is no verdict to be sure of." in sure
     assert "{dropdown} 1 of 1 claim without a verdict" in sure
-    assert "| mini.c01 | Concatenation finds more. | no records of hotpotqa" in sure
+    assert "| mini.c01\\: Concatenation finds more. | no records of hotpotqa" in sure
     next_ = section(text, "What comes next")
     assert "Not run: 8 of 8 conditions of `mini.table1` at tier `public`" in next_
     assert "`rag-repro run mini.table1 --tier public`" in next_
@@ -57,7 +57,7 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
     assert "| Mini | testbed |  | 1 |" in verdicts
     [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
     assert (
-        f"| mini.c01 | Concatenation finds more. | public | reproduced | "
+        f"| mini.c01\\: Concatenation finds more. | public | reproduced | "
         f"16.00 \\[{row['lo']}, {row['hi']}\\] | 2.00 | 200 |" in verdicts
     )
     assert "Recorded so far: 800 answers under 8 conditions, for `mini.table1`." in text
@@ -138,7 +138,7 @@ def test_hostile_text_of_a_claim_stays_text(book):
     papers.load.cache_clear()
     text = page(book)
     assert (
-        "| a \\| b \\<script\\>x\\</script\\> \\`\\`\\`\\{note\\} \\{\\{ y \\}\\} \\$z\\$ |" in text
+        "a \\| b \\<script\\>x\\</script\\> \\`\\`\\`\\{note\\} \\{\\{ y \\}\\} \\$z\\$ |" in text
     )
     assert "<script" not in text.replace("\\<script", "")
 
@@ -161,7 +161,7 @@ def test_the_committed_papers_make_a_page(tmp_path, name):
     text = frontpage.text(tmp_path, tmp_path)
     assert papers.load(name).exhibits
     for claim in papers.load(name).claims:
-        assert f"| {claim.id} | " in text
+        assert f"| {claim.id}\\: " in text
 
 
 # -------------------------------------------------------------------- nothing is written by hand
