@@ -53,7 +53,7 @@ def against_k(
                 _line(axis, rows, dataset, method, metric, along, colour, style)
         axis.set_title(label(dataset))
         axis.set_xlabel(along)
-        axis.set_ylim(0, 100)
+        axis.set_ylim(0, 102)
         axis.set_xticks(sorted({r.keys[along] for r in rows}))
     axes[0][0].set_ylabel(ylabel)
     _legend(figure, colours, styles, methods, metrics)

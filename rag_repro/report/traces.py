@@ -119,19 +119,14 @@ def question_table(question: Question, dataset: Dataset) -> Table:
 
 
 def search_table(searches: Sequence[tuple[str, Sequence[Hit]]], question: Question) -> Table:
-    """One line a hit: which search found it, and whether it is gold."""
+    """One line a hit, the query at its first: what each search found, and what of it is gold."""
     roles = {gold.passage_id: gold.role or "yes" for gold in question.gold}
-    body = [
-        [
-            short(query),
-            hit.rank,
-            f"{hit.score:.2f}",
-            hit.passage.title,
-            roles.get(hit.passage.id, ""),
-        ]
-        for query, hits in searches
-        for hit in hits
-    ]
+    body = []
+    for query, hits in searches:
+        for hit in hits:
+            said = short(query) if hit.rank == 1 else ""
+            gold = roles.get(hit.passage.id, "")
+            body.append([said, hit.rank, f"{hit.score:.2f}", hit.passage.title, gold])
     return Table(["query", "rank", "score", "passage", "gold"], body)
 
 

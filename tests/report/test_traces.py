@@ -142,7 +142,7 @@ def test_the_tables_of_a_question(conditions):
     assert traces.search_table(made.searches, made.question).body == [
         ["gained", 1, "1.00", "Title 0", "static"],
         ["gained again", 1, "1.00", "Title 5", ""],
-        ["gained again", 2, "0.50", "Title 2", "dynamic"],
+        ["", 2, "0.50", "Title 2", "dynamic"],
     ]
     (first, second) = traces.context_table(made.after, made.question).body
     assert (first[0], first[1], first[3]) == (1, "Title 5", "")
