@@ -146,7 +146,9 @@ example.counts
 # ## Table 5, without the classifier
 #
 # SM is similarity matching with a sentence encoder, QDC the two stages over the same encoder.
-# First what matters: each method against its own baseline, on the same questions.
+# First what matters: each method against its own baseline, on the same questions. Of the testbed
+# all kinds of question are in here, single-hop ones among them; the verdicts below are on the kinds
+# that the paper's data sets have.
 
 # %% tags=["remove-input"]
 main = desk.rows("table5", own_candidates=False)
