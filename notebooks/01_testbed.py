@@ -130,8 +130,9 @@ testbed.calibration_figure(rows) if run.calibrate else "Not asked for: calibrate
 #   the point for questions about retrieval, and a limit for questions about knowledge.
 # * Links between passages are as dense as we made them. In a first version hardly a passage could be
 #   reached from the one before it, and no second search could have paid; the dials `hooks` and `ties`
-#   were added for that, and set so that it lies within what public data show. Findings about two-stage
-#   retrieval are therefore run on public data as well, and with these dials turned.
+#   were added for that. The column *linked* above is what came of it: the share of second-hop passages
+#   that question and first passage together find. Findings about two-stage retrieval are therefore
+#   run on public data as well, and with these dials turned.
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

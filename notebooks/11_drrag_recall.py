@@ -258,6 +258,12 @@ desk.live("table5")
 # while the effect beside it is the mean over the cells: a mean that is clearly above zero may stand
 # beside a verdict of *inconclusive*, since a single cell has too few questions to tell.
 #
+# Two choices were made after a first look at the numbers, and are to be read with that in mind. The
+# claims c05, c06 and s08 are judged on the kinds of question that the paper's data sets have, since
+# these hold no single-hop questions; on the testbed that matters, as the tables over all kinds above
+# show. And c03 was first tested as *the same level as in the paper*, which is not what it says; now it
+# is tested as *well below complete*.
+#
 # In reading them it helps to keep in mind what two stages do at equal $k$: each place that the second
 # search fills is taken from the first. QDC buys dynamic-relevant passages with static-relevant ones,
 # and whether that pays depends on how many questions have something to buy. That is why the testbed,

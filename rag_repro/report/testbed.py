@@ -77,12 +77,12 @@ def calibration_table(rows: Sequence[CalibrationRow]) -> Table:
         [
             row.world,
             row.questions,
-            *(f"{100 * value:.1f}" for value in (row.recall, row.static, row.dynamic)),
+            *(f"{100 * v:.1f}" for v in (row.recall, row.static, row.dynamic, row.linked)),
         ]
         for row in rows
         if row.dial is None
     ]
-    head = ["world", "questions", "recall at 3, %", "static-relevant", "dynamic-relevant"]
+    head = ["world", "questions", "recall at 3, %", "static-relevant", "dynamic-relevant", "linked"]
     return Table(head, body, "BM25 on multi-hop questions, the dials at their preset")
 
 

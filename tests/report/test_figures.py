@@ -138,23 +138,3 @@ def test_the_papers_own_gain_and_the_smallest_effect_are_drawn():
 @pytest.mark.parametrize("rows", [[], [row(ours=60)], [row("sm", diff=1)]])
 def test_without_a_difference_gains_is_a_sentence(rows):
     assert isinstance(figures.gains(rows, metric="recall", method="qdc"), Note)
-
-
-def test_verdicts_are_counted_by_paper():
-    tally = {
-        "Mini, public": {"reproduced": 3, "not run": 12},
-        "Mini, testbed": {"mechanism holds": 1},
-    }
-    picture = figures.verdict_counts(tally)
-    assert picture.alt == (
-        "Verdicts. Mini, public: 3 reproduced, 12 not run; Mini, testbed: 1 mechanism holds"
-    )
-    seen = words_in(picture)
-    assert {"3", "12", "1", "reproduced", "not run", "mechanism holds", *tally} <= set(seen)
-    assert "inconclusive" not in seen  # the legend names what occurs
-
-
-@pytest.mark.parametrize("tally", [{}, {"Mini, public": {}}])
-def test_without_a_verdict_there_is_a_sentence(tally):
-    note = figures.verdict_counts(tally)
-    assert repr(note) == "No claim is judged here."

@@ -93,7 +93,9 @@ ROWS = [
 
 
 def test_the_calibration_in_numbers():
-    assert testbed.calibration_table(ROWS).body == [["world-B", 200, "50.0", "87.5", "12.5"]]
+    assert testbed.calibration_table(ROWS).body == [
+        ["world-B", 200, "50.0", "87.5", "12.5", "50.0"]
+    ]
     picture = testbed.calibration_figure(ROWS)
     assert picture.alt == (
         "BM25's recall at 3 by dial. hooks: 0 gives 40 %, 1 gives 60 %; ties: 0.5 gives 55 %"
