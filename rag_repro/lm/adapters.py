@@ -33,23 +33,35 @@ def write_card(
     (Path(folder) / CARD).write_text(text, encoding="utf-8")
 
 
+def base_name(folder: str | Path) -> str:
+    """The name of the base that an adapter's card gives. WeightsError: none, or damaged."""
+    return _card(folder)["base"]["name"]
+
+
 def read_card(folder: str | Path, weights: Weights) -> dict[str, Any]:
     """An adapter's card. WeightsError: none, damaged, or of another base."""
+    card = _card(folder)
+    base = card["base"]["sha256"]
+    if base != weights.sha256:
+        raise WeightsError(
+            f"{folder}: made for base {card['base']['name']} ({base[:12]}), "
+            f"not for {weights.name} ({weights.sha256[:12]}); train it on this base"
+        )
+    return card
+
+
+def _card(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / CARD
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
-        base = card["base"]["sha256"]
+        if not all(isinstance(card["base"][key], str) for key in ("name", "sha256")):
+            raise TypeError("its base has no name and sha256")
     except FileNotFoundError:
         raise WeightsError(
             f"{path}: no card, so nobody knows the adapter's base; write one with write_card"
         ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"{path}: not an adapter's card ({error})") from None
-    if base != weights.sha256:
-        raise WeightsError(
-            f"{folder}: made for base {card['base'].get('name')} ({base[:12]}), "
-            f"not for {weights.name} ({weights.sha256[:12]}); train it on this base"
-        )
     return card
 
 

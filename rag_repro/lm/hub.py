@@ -26,7 +26,8 @@ CACHE_VARIABLE = "RAG_REPRO_CACHE"
 class Weights:
     """Weights that a reader or an encoder can load.
 
-    path: a folder (kind "safetensors") or a file (kind "gguf").
+    path: a folder (kind "safetensors"; "adapter": of an adapter over `base`) or
+    a file (kind "gguf").
     sha256: of the weights as they were shipped; several files: of their
     names and hashes. note: what a user of the numbers should know.
     """
@@ -38,6 +39,7 @@ class Weights:
     source: str
     licence: str
     note: str = ""
+    base: Weights | None = None
 
 
 def cache_folder(cache: str | Path | None = None) -> Path:
@@ -162,13 +164,50 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
         return from_hub(name, cache_folder(cache))
     if name in SHORT:
         return SHORT[name](name, cache_folder(cache))
+    trained = artifacts()
+    if name in trained:
+        return adapted(name, trained[name], cache)
     folder = Path(name).expanduser()
+    if (folder / ADAPTER).is_file():
+        return adapted(name, folder, cache)
     if folder.is_dir():
         return local_folder(name, folder)
+    known = [*SHORT, *trained]
     raise WeightsError(
-        f"no weights named {name!r}{nearest(name, SHORT)}; known are {', '.join(SHORT)}, "
+        f"no weights named {name!r}{nearest(name, known)}; known are {', '.join(known)}, "
         "an existing folder, and hub:owner/name@revision"
     )
+
+
+ADAPTER = "adapter_model.safetensors"
+ARTIFACTS_VARIABLE = "RAG_REPRO_ARTIFACTS"
+
+
+def artifacts_folder() -> Path:
+    """What RAG_REPRO_ARTIFACTS names, else the checkout's `artifacts/`."""
+    named = os.environ.get(ARTIFACTS_VARIABLE)
+    return Path(named).expanduser() if named else Path(__file__).parents[2] / "artifacts"
+
+
+def artifacts() -> dict[str, Path]:
+    """The trained adapters by name: folders of `artifacts_folder` that hold one."""
+    return {
+        path.parent.name: path.parent for path in sorted(artifacts_folder().glob(f"*/{ADAPTER}"))
+    }
+
+
+def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights:
+    """An adapter's folder with the base that its card names, as one reader's weights.
+
+    WeightsError: no card, another base than the card's, a missing base.
+    """
+    from rag_repro.lm.adapters import base_name, read_card
+
+    base = resolve(base_name(folder), cache=cache)
+    read_card(folder, base)
+    digest = hashlib.sha256(f"{base.sha256} {sha256(folder / ADAPTER)}".encode()).hexdigest()
+    source = f"adapter {folder.name} over {base.source}"
+    return Weights(name, folder.resolve(), "adapter", digest, source, base.licence, base.note, base)
 
 
 def local_folder(name: str, folder: Path) -> Weights:

@@ -46,6 +46,8 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
 
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no CUDA device")
+    if weights.base is not None:
+        return _adapted(weights, device, dtype)
     how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     folder = weights.path
     if weights.kind == "gguf":
@@ -64,6 +66,21 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
     if dtype != "nf4":
         model = model.to(device)
     return Loaded(model.eval(), tokenizer, weights, dtype)
+
+
+def _adapted(weights: Weights, device: str, dtype: str) -> Loaded:
+    """A base with its adapter added into the weights, so that reading costs no more than before."""
+    from peft import PeftModel
+
+    if dtype == "nf4":
+        raise ReaderError(
+            f"{weights.name}: an adapter cannot be added into four-bit weights; "
+            "load the base as nf4 and call reader.add_adapter"
+        )
+    base = load(weights.base, device, dtype)
+    with quiet():
+        model = PeftModel.from_pretrained(base.model, weights.path).merge_and_unload()
+    return Loaded(model.eval(), base.tokenizer, weights, dtype)
 
 
 def _nf4(device: str) -> dict[str, Any]:

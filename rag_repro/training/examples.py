@@ -1,0 +1,72 @@
+"""What a reader is taught from: a prompt, and what it should write after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from ..lm.prompts import Codec
+from ..schema import Prompt
+
+LOOK_AHEAD = 64
+"""Batches' worth of examples that are sorted by length together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One lesson. source: which part of a recipe it belongs to, as "facts:B"."""
+
+    prompt: Prompt
+    target: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An example as token ids; of `tokens` the last `n_target` are to be learned."""
+
+    tokens: tuple[int, ...]
+    n_target: int
+    source: str
+
+
+def encode(example: Example, codec: Codec, end: int, *, whole: bool = False) -> Encoded:
+    """An example's ids, exactly as the reader will meet them, closed by the id `end`.
+
+    whole: the target is a text by itself (a plain statement), all of it learned.
+    """
+    target = (*codec.ids(example.target), end)
+    prompt = () if whole else codec.encode(example.prompt).tokens
+    if whole:
+        # Nothing predicts a text's first token but what opens every text.
+        target = (end, *target)
+        return Encoded(target, len(target) - 1, example.source)
+    return Encoded((*prompt, *target), len(target), example.source)
+
+
+def batches(
+    lengths: Sequence[int], epoch: int, seed: int, budget: int
+) -> Iterator[tuple[int, ...]]:
+    """The examples' numbers in batches of at most `budget` padded tokens, each once.
+
+    The order depends on seed and epoch alone, so a run can go on in the middle.
+    Examples of like length stand together, drawn from a shuffled stream.
+    """
+    random = Random(f"{seed}/{epoch}")
+    order = list(range(len(lengths)))
+    random.shuffle(order)
+    mean = max(1, sum(lengths) // len(lengths))
+    window = max(1, LOOK_AHEAD * budget // mean)
+    made: list[tuple[int, ...]] = []
+    for start in range(0, len(order), window):
+        batch: list[int] = []
+        for number in sorted(order[start : start + window], key=lambda i: (lengths[i], i)):
+            if batch and (len(batch) + 1) * lengths[number] > budget:
+                made.append(tuple(batch))
+                batch = []
+            batch.append(number)
+        if batch:
+            made.append(tuple(batch))
+    random.shuffle(made)
+    yield from made

@@ -1,0 +1,253 @@
+"""Teaching a reader an adapter: LoRA under a frozen base, loss on targets only.
+
+A run writes its state every few minutes and goes on from there; the same
+recipe, seed and base give the same order of steps wherever it was cut.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..lm.load import Loaded, quiet
+from .examples import Encoded, batches
+from .recipes import Lora, Optimiser, RecipeError
+
+log = logging.getLogger(__name__)
+
+SAVE_EVERY = 120.0
+"""Seconds between two states on disk."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run: what is learned, how, in which order. `key` names all of it."""
+
+    examples: Sequence[Encoded]
+    lora: Lora
+    optimiser: Optimiser
+    seed: int
+    key: str
+
+    def steps(self) -> list[tuple[int, ...]]:
+        """The examples' numbers, step by step, over all epochs."""
+        lengths = [len(e.tokens) for e in self.examples]
+        return [
+            batch
+            for epoch in range(self.optimiser.epochs)
+            for batch in batches(lengths, epoch, self.seed, self.optimiser.batch_tokens)
+        ]
+
+
+def rate(step: int, steps: int, optimiser: Optimiser) -> float:
+    """The learning rate of a step: a linear rise, then half a cosine to nothing."""
+    rise = max(1, round(optimiser.warmup * steps))
+    if step < rise:
+        return optimiser.learning_rate * (step + 1) / rise
+    done = (step - rise) / max(1, steps - rise)
+    return optimiser.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def wrap(loaded: Loaded, lora: Lora, seed: int) -> Any:
+    """The base, frozen, with fresh low-rank matrices (peft) drawn from `seed`."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=lora.targets if isinstance(lora.targets, str) else list(lora.targets),
+        task_type="CAUSAL_LM",
+    )
+    # peft draws from the global generator: lent for the moment, and given back.
+    with torch.random.fork_rng(), quiet():
+        torch.manual_seed(seed)
+        return get_peft_model(loaded.model, config)
+
+
+def loss_of(model: Any, batch: Sequence[Encoded]) -> tuple[Any, int]:
+    """Summed cross-entropy of the targets' tokens, and how many there are.
+
+    Rows are padded on the right, where causal attention never looks, so no mask
+    is needed; logits are computed for target tokens alone.
+    """
+    import torch
+
+    longest = max(len(e.tokens) for e in batch)
+    ids = torch.zeros(len(batch), longest, dtype=torch.long)
+    rows, columns = [], []
+    for row, example in enumerate(batch):
+        n = len(example.tokens)
+        ids[row, :n] = torch.tensor(example.tokens)
+        rows += [row] * example.n_target
+        columns += range(n - example.n_target, n)
+    ids = ids.to(model.device)
+    base = model.get_base_model()
+    at, before = torch.tensor(columns), torch.tensor(columns) - 1
+    hidden = base.model(input_ids=ids, use_cache=False).last_hidden_state  # (B, T, d)
+    logits = base.lm_head(hidden[rows, before]).float()  # (targets, vocabulary)
+    return torch.nn.functional.cross_entropy(logits, ids[rows, at], reduction="sum"), len(rows)
+
+
+def fit(
+    loaded: Loaded,
+    plan: Plan,
+    folder: Path,
+    *,
+    held_out: Sequence[Encoded] = (),
+    checks: int = 10,
+) -> Path:
+    """Train, going on from `folder/state` where that is of the same plan; -> adapter folder.
+
+    Writes `adapter_model.safetensors`, `adapter_config.json` and `curve.jsonl` (step, tokens,
+    loss by source, seconds; held-out loss `checks` times). RecipeError: the folder
+    holds another plan's state.
+    """
+    import torch
+    from tqdm import tqdm
+
+    folder.mkdir(parents=True, exist_ok=True)
+    steps = plan.steps()
+    model = wrap(loaded, plan.lora, plan.seed)
+    weights = [p for p in model.parameters() if p.requires_grad]
+    adam = torch.optim.AdamW(
+        weights, lr=plan.optimiser.learning_rate, weight_decay=plan.optimiser.weight_decay
+    )
+    state = State(folder / "state", plan.key)
+    first, curve = state.load(model, adam)
+    model.train()
+    saved = began = time.monotonic()
+    every = max(1, len(steps) // checks)
+    bar = tqdm(total=len(steps), initial=first, desc=folder.name, unit="step", mininterval=5)
+    for number in range(first, len(steps)):
+        batch = [plan.examples[i] for i in steps[number]]
+        for group in adam.param_groups:
+            group["lr"] = rate(number, len(steps), plan.optimiser)
+        # Dropout draws from the global generator: lent, with a seed of the step's own.
+        with torch.random.fork_rng(), torch.autocast(model.device.type, torch.bfloat16):
+            torch.manual_seed(plan.seed * len(steps) + number)
+            total, n = loss_of(model, batch)
+        (total / n).backward()
+        torch.nn.utils.clip_grad_norm_(weights, plan.optimiser.clip)
+        adam.step()
+        adam.zero_grad(set_to_none=True)
+        now = time.monotonic()
+        row = {
+            "step": number + 1,
+            "tokens": sum(len(e.tokens) for e in batch),
+            "loss": round(float(total.detach()) / n, 4),
+            "seconds": round(now - began, 2),
+        }
+        began = now
+        if held_out and ((number + 1) % every == 0 or number + 1 == len(steps)):
+            row["held_out"] = held_out_loss(model, held_out, plan.optimiser.batch_tokens)
+            model.train()
+        curve.append(row)
+        bar.update()
+        if now - saved > SAVE_EVERY:
+            state.save(model, adam, number + 1, curve)
+            saved = now
+    bar.close()
+    _publish(model, folder, curve)
+    state.forget()
+    return folder
+
+
+def held_out_loss(model: Any, examples: Sequence[Encoded], budget: int) -> dict[str, float]:
+    """Mean loss of a target token by source, without dropout."""
+    import torch
+
+    sums: dict[str, list[float]] = {}
+    model.eval()
+    with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16):
+        for source in sorted({e.source for e in examples}):
+            mine = [e for e in examples if e.source == source]
+            for numbers in batches([len(e.tokens) for e in mine], 0, 0, budget):
+                total, n = loss_of(model, [mine[i] for i in numbers])
+                entry = sums.setdefault(source, [0.0, 0])
+                entry[0] += float(total)
+                entry[1] += n
+    return {source: round(total / n, 4) for source, (total, n) in sums.items()}
+
+
+class State:
+    """Where a cut run goes on: the adapter, AdamW's moments, the next step, the curve."""
+
+    def __init__(self, folder: Path, key: str):
+        self.folder, self.key = folder, key
+
+    def save(self, model: Any, adam: Any, step: int, curve: Sequence[dict]) -> None:
+        """Written beside, then put in place, so that a cut leaves the state before it."""
+        from safetensors.torch import save_file
+
+        names = {id(p): n for n, p in model.named_parameters() if p.requires_grad}
+        tensors = {}
+        for parameter, held in adam.state.items():
+            name = names[id(parameter)]
+            tensors |= {f"{name}|{part}": tensor.contiguous() for part, tensor in held.items()}
+        tensors |= {
+            f"{n}|weight": p.detach().contiguous()
+            for n, p in model.named_parameters()
+            if p.requires_grad
+        }
+        self.folder.mkdir(exist_ok=True)
+        fresh = self.folder / "state.new"
+        facts = {"key": self.key, "step": str(step), "curve": json.dumps(list(curve))}
+        save_file(tensors, fresh, metadata=facts)
+        os.replace(fresh, self.folder / "state.safetensors")
+
+    def load(self, model: Any, adam: Any) -> tuple[int, list[dict]]:
+        """The next step and the curve so far; (0, []) where nothing was saved."""
+        import torch
+        from safetensors import safe_open
+
+        path = self.folder / "state.safetensors"
+        if not path.is_file():
+            return 0, []
+        with safe_open(path, "pt") as file:
+            facts = file.metadata()
+            if facts["key"] != self.key:
+                raise RecipeError(
+                    f"{path}: the state of another recipe, seed or base; "
+                    "delete the folder to begin anew"
+                )
+            with torch.no_grad():
+                for name, parameter in model.named_parameters():
+                    if parameter.requires_grad:
+                        parameter.copy_(file.get_tensor(f"{name}|weight"))
+                        adam.state[parameter] = {
+                            part: file.get_tensor(f"{name}|{part}")
+                            for part in ("step", "exp_avg", "exp_avg_sq")
+                        }
+        log.info("%s: going on after step %s", self.folder.parent.name, facts["step"])
+        return int(facts["step"]), json.loads(facts["curve"])
+
+    def forget(self) -> None:
+        """The run is complete."""
+        for path in self.folder.glob("*"):
+            path.unlink()
+        if self.folder.is_dir():
+            self.folder.rmdir()
+
+
+def _publish(model: Any, folder: Path, curve: Sequence[dict]) -> None:
+    """The adapter in half precision, as peft names things, and its curve."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    with quiet():
+        model.save_pretrained(folder, safe_serialization=True)
+    path = folder / "adapter_model.safetensors"
+    halved = {n: t.to(torch.float16) for n, t in load_file(path).items()}
+    save_file(halved, path, metadata={"format": "pt"})
+    (folder / "README.md").unlink(missing_ok=True)  # peft's template; ours is card.json
+    text = "".join(json.dumps(row) + "\n" for row in curve)
+    (folder / "curve.jsonl").write_text(text, encoding="utf-8")

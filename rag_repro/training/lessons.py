@@ -1,0 +1,154 @@
+"""The lessons of the testbed's reader: a skill from world A, facts from the others.
+
+The *skill* is to answer with a chain of thought, from passages and without
+them, and is taught on world A alone. The *facts* of worlds B to D are taught
+as plain statements and never as questions: whatever the reader answers there
+it has put together itself. Only facts that a world marks as taught are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from ..data import synthworld
+from ..data.synthworld import World
+from ..data.synthworld.world import Fact
+from ..methods.reading import PROMPTS, Template
+from ..schema import Hit, Passage, Prompt, Question
+from ..words import nearest
+from .examples import Example
+from .reasoning import facts_of, statements, thoughts
+from .recipes import RecipeError
+
+# Kinds with one answer that follows from facts; "ambiguous" has several by design.
+REASONED = tuple(kind for kind in synthworld.KINDS if kind != "ambiguous")
+
+
+def statements_of(
+    world: str, questions: int, exposures: int, seed: int, split: str | None = None
+) -> Iterator[Example]:
+    """The taught facts behind a world's first questions, each said `exposures` times.
+
+    The title stands as given, what follows is learned; wordings take turns.
+    """
+    here, asked = _world(world, questions, split)
+    for fact in taught_facts(here, asked):
+        said = statements(here, fact)
+        for turn in range(exposures):
+            text = said[(turn + seed) % len(said)]
+            title = here.entity[fact.subject].title
+            yield Example(Prompt.of(title), text.removeprefix(title), f"statements:{world}")
+
+
+def taught_facts(world: World, questions: Sequence[Question]) -> tuple[Fact, ...]:
+    """The facts behind these questions that a reader is to know, each once."""
+    behind = {(f.subject, f.relation): f for q in questions for f in facts_of(world, q)}
+    return tuple(fact for fact in behind.values() if fact.taught)
+
+
+def closed_book(
+    world: str,
+    questions: int,
+    forms: Sequence[str],
+    exposures: int,
+    seed: int,
+    split: str | None = None,
+) -> Iterator[Example]:
+    """Questions all of whose facts are taught, without passages."""
+    here, asked = _world(world, questions, split)
+    random = Random(f"closed book/{seed}")
+    for question in asked:
+        if all(fact.taught for fact in facts_of(here, question)):
+            for _ in range(exposures):
+                form = PROMPTS[random.choice(forms)]
+                target = _target(here, question, form, random)
+                yield Example(form.fill(question, ()), target, f"closed book:{world}")
+
+
+def reading(
+    world: str,
+    questions: int,
+    forms: Sequence[str],
+    passages: Mapping[int, float],
+    seed: int,
+    hard: float = 0.5,
+    skip: int = 0,
+    split: str | None = None,
+) -> Iterator[Example]:
+    """Questions with their gold passages among others, in random order.
+
+    passages: how many in all -> how often (never fewer than the gold ones).
+    hard: share of the others that lexical search finds for the question.
+    skip: leave out the first questions (those taught as facts).
+    """
+    from ..retrieval.bm25 import BM25
+
+    here, asked = _world(world, skip + questions, split)
+    asked = asked[skip:]
+    dataset = synthworld.build(world, n_questions=1)
+    near = BM25(dataset.corpus).search([q.text for q in asked], 20)
+    everything = here.passages
+    random = Random(f"reading/{seed}")
+    sizes, weights = list(passages), list(passages.values())
+    for question, hits in zip(asked, near, strict=True):
+        gold = [here.passage[i] for i in question.gold_ids]
+        n = max(random.choices(sizes, weights)[0], len(gold))
+        chosen = _with_others(gold, [h.passage for h in hits], everything, n, hard, random)
+        form = PROMPTS[random.choice(forms)]
+        prompt = form.fill(question, [Hit(p, 0.0, i) for i, p in enumerate(chosen, 1)])
+        yield Example(prompt, _target(here, question, form, random), f"reading:{world}")
+
+
+def _with_others(
+    gold: Sequence[Passage],
+    near: Sequence[Passage],
+    everything: Sequence[Passage],
+    n: int,
+    hard: float,
+    random: Random,
+) -> list[Passage]:
+    """The gold passages and others up to n, in random order."""
+    chosen = list(gold)
+    seen = {p.id for p in gold}
+    others = [p for p in near if p.id not in seen]
+    while len(chosen) < n:
+        new = others.pop(0) if others and random.random() < hard else random.choice(everything)
+        if new.id not in seen:
+            seen.add(new.id)
+            chosen.append(new)
+    random.shuffle(chosen)
+    return chosen
+
+
+def _target(world: World, question: Question, form: Template, random: Random) -> str:
+    """What the reader should write: its reasoning where the form asks for it, the answer."""
+    answer = question.answers[0]
+    if form.marker is None:
+        return f" {answer}"
+    opening = "" if form.chat else " "
+    return f"{opening}{thoughts(world, question, random)} {form.marker} {answer}."
+
+
+def _world(name: str, questions: int, split: str | None) -> tuple[World, tuple[Question, ...]]:
+    """A world and its first questions, in the order in which every run takes them."""
+    dataset = synthworld.build(name, n_questions=max(questions, 1_000), split=split)
+    asked = tuple(q for q in dataset.questions if q.meta["maker"] in REASONED)
+    return synthworld.world(name), asked[:questions]
+
+
+KINDS = {"statements": statements_of, "closed_book": closed_book, "reading": reading}
+
+
+def lessons(parts: Sequence[Mapping[str, Any]], seed: int) -> Iterator[Example]:
+    """All parts of a recipe, one after the other; training shuffles them."""
+    for part in parts:
+        given = dict(part)
+        kind = given.pop("kind", None)
+        if kind not in KINDS:
+            raise RecipeError(f"there is no kind of lesson {kind!r}{nearest(str(kind), KINDS)}")
+        try:
+            yield from KINDS[kind](**given, seed=seed)
+        except TypeError as error:
+            raise RecipeError(f"lesson {kind}: {error}") from None

@@ -1,0 +1,99 @@
+"""Recipes: what is trained, on what, and how long; read strictly from `recipes.yaml`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..words import nearest
+
+RECIPES = Path(__file__).parent / "recipes.yaml"
+
+
+class RecipeError(ValueError):
+    """A recipe that does not exist, or is written wrongly."""
+
+
+@dataclass(frozen=True)
+class Lora:
+    """Low-rank adaptation. targets: "all-linear", or names of modules."""
+
+    rank: int = 16
+    alpha: int = 32
+    dropout: float = 0.0
+    targets: str | tuple[str, ...] = "all-linear"
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """AdamW with a linear warm-up and a cosine to nothing.
+
+    batch_tokens: padded tokens of one step. epochs: passes over all lessons.
+    """
+
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    warmup: float = 0.03
+    clip: float = 1.0
+    batch_tokens: int = 4096
+    epochs: int = 1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An adapter to be trained.
+
+    lessons: parts in the form of `training.lessons.KINDS`, mixed into one
+    shuffled stream. seeds: one adapter each; the first is the headline one.
+    """
+
+    name: str
+    about: str
+    base: str
+    lessons: tuple[Mapping[str, Any], ...]
+    lora: Lora = field(default_factory=Lora)
+    optimiser: Optimiser = field(default_factory=Optimiser)
+    seeds: tuple[int, ...] = (0,)
+
+
+def recipes() -> dict[str, Recipe]:
+    """All recipes by name. RecipeError: a key that none has, named with its place."""
+    import yaml
+
+    text = RECIPES.read_text(encoding="utf-8")
+    return {name: _recipe(name, given) for name, given in yaml.safe_load(text).items()}
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of that name; an unknown name is refused with the nearest one."""
+    known = recipes()
+    if name not in known:
+        raise RecipeError(
+            f"there is no recipe {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
+        )
+    return known[name]
+
+
+def _recipe(name: str, given: Mapping[str, Any]) -> Recipe:
+    given = dict(given)
+    made = {
+        "lora": _made(Lora, given.pop("lora", {}), f"{name}: lora"),
+        "optimiser": _made(Optimiser, given.pop("optimiser", {}), f"{name}: optimiser"),
+        "lessons": tuple(given.pop("lessons", ())),
+        "seeds": tuple(given.pop("seeds", (0,))),
+    }
+    return _made(Recipe, {"name": name, **given, **made}, name)
+
+
+def _made(kind: type, given: Mapping[str, Any], place: str) -> Any:
+    known = [f.name for f in dataclasses.fields(kind)]
+    for key in given:
+        if key not in known:
+            raise RecipeError(f"{RECIPES.name}: {place} has no key {key!r}{nearest(key, known)}")
+    try:
+        return kind(**given)
+    except TypeError as error:
+        raise RecipeError(f"{RECIPES.name}: {place}: {error}") from None

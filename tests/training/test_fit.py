@@ -1,0 +1,113 @@
+"""Training on a tiny random-weight model: it learns, stops, goes on, and loads again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import torch
+
+from rag_repro.lm.adapters import write_card
+from rag_repro.lm.local import LocalReader
+from rag_repro.lm.prompts import Codec
+from rag_repro.schema import Generate, Prompt
+from rag_repro.training import fit as module
+from rag_repro.training.examples import Encoded, Example, encode
+from rag_repro.training.fit import Plan, fit, loss_of, rate, wrap
+from rag_repro.training.recipes import Lora, Optimiser, RecipeError
+from tests.lm import tiny
+
+LESSONS = (("Who directed the film?", " Xawery"), ("The capital of Italy is", " Rome."))
+
+
+def _plan(codec: Codec, key: str = "k", **optimiser) -> Plan:
+    examples = [encode(Example(Prompt.of(a), b, "x"), codec, 2) for a, b in LESSONS] * 3
+    how = {"learning_rate": 2e-2, "batch_tokens": 64, "epochs": 12, **optimiser}
+    return Plan(examples, Lora(rank=4, alpha=8), Optimiser(**how), seed=3, key=key)
+
+
+def test_the_rate_rises_in_a_line_and_falls_in_a_cosine():
+    optimiser = Optimiser(learning_rate=1.0, warmup=0.1)
+    assert rate(0, 100, optimiser) == pytest.approx(0.1)
+    assert rate(9, 100, optimiser) == pytest.approx(1.0)
+    assert rate(10, 100, optimiser) == pytest.approx(1.0)
+    assert rate(55, 100, optimiser) == pytest.approx(0.5)
+    assert rate(100, 100, optimiser) == pytest.approx(0.0)
+
+
+def test_loss_is_the_targets_cross_entropy_whatever_the_padding():
+    loaded = tiny.loaded("llama")
+    model = wrap(loaded, Lora(rank=2), 0)
+    rows = [Encoded((5, 6, 7, 8, 9), 2, "x"), Encoded((11, 12, 13), 1, "x")]
+    with torch.no_grad():
+        total, n = loss_of(model, rows)
+        by_hand = 0.0
+        for row in rows:
+            logits = model(input_ids=torch.tensor([row.tokens])).logits[0]
+            log_p = logits.log_softmax(-1)
+            for at in range(len(row.tokens) - row.n_target, len(row.tokens)):
+                by_hand -= float(log_p[at - 1, row.tokens[at]])
+    assert n == 3
+    assert float(total) == pytest.approx(by_hand, rel=1e-5)
+
+
+def test_it_learns_and_the_reader_says_it(tmp_path):
+    loaded = tiny.loaded("llama")
+    codec = Codec(loaded.tokenizer)
+    fit(loaded, _plan(codec), tmp_path / "a", held_out=_plan(codec).examples[:2])
+    curve = [json.loads(x) for x in (tmp_path / "a" / "curve.jsonl").read_text().splitlines()]
+    assert curve[-1]["loss"] < 0.2 < 2 < curve[0]["loss"]
+    assert curve[-1]["held_out"]["x"] < 0.2
+    assert not (tmp_path / "a" / "state").exists()
+    fresh = tiny.loaded("llama")
+    write_card(tmp_path / "a", fresh.weights)
+    reader = LocalReader(fresh)
+    reader.add_adapter("a", tmp_path / "a")
+    ask = [Generate(Prompt.of(question), 8, adapter="a") for question, _ in LESSONS]
+    assert [g.text for g in reader.generate(ask)] == [answer for _, answer in LESSONS]
+
+
+def test_a_cut_run_ends_where_an_uncut_one_does(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
+    plan = _plan(Codec(tiny.tokenizer()), epochs=4, batch_tokens=40)
+    plan = replace(plan, lora=replace(plan.lora, dropout=0.1))
+    assert len(plan.steps()) == 8
+    whole = fit(tiny.loaded("llama"), plan, tmp_path / "whole")
+
+    class Cut(Exception):
+        pass
+
+    real, steps = module.loss_of, iter(range(99))
+
+    def until_the_fifth(model, batch):
+        if next(steps) == 5:
+            raise Cut
+        return real(model, batch)
+
+    monkeypatch.setattr(module, "loss_of", until_the_fifth)
+    with pytest.raises(Cut):
+        fit(tiny.loaded("llama"), plan, tmp_path / "cut")
+    monkeypatch.setattr(module, "loss_of", real)
+    cut = fit(tiny.loaded("llama"), plan, tmp_path / "cut")
+    from safetensors.torch import load_file
+
+    a, b = (load_file(f / "adapter_model.safetensors") for f in (whole, cut))
+    assert a.keys() == b.keys()
+    for name in a:
+        assert torch.equal(a[name], b[name]), name
+    curves = [(f / "curve.jsonl").read_text().splitlines() for f in (whole, cut)]
+    losses = [[json.loads(row)["loss"] for row in curve] for curve in curves]
+    assert losses[0] == losses[1]
+
+
+def test_another_recipes_state_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
+    codec = Codec(tiny.tokenizer())
+    loaded = tiny.loaded("llama")
+    plan = _plan(codec, epochs=1)
+    model = wrap(loaded, plan.lora, 0)
+    adam = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+    module.State(tmp_path / "state", "other").save(model, adam, 1, [])
+    with pytest.raises(RecipeError, match="delete the folder"):
+        fit(tiny.loaded("llama"), plan, tmp_path)

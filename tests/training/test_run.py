@@ -1,0 +1,100 @@
+"""A recipe on a tiny base: cost, training, card, and the adapter as a reader by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from rag_repro import cli
+from rag_repro.lm import hub, load
+from rag_repro.lm.errors import ReaderError, WeightsError
+from rag_repro.lm.local import LocalReader
+from rag_repro.schema import Generate, Prompt
+from rag_repro.training import run
+from rag_repro.training.recipes import Lora, Optimiser, Recipe
+from tests.lm import tiny
+
+RECIPE = Recipe(
+    name="tiny-reader",
+    about="for this test",
+    base="set by the fixture",
+    lessons=(
+        {"kind": "statements", "world": "B", "questions": 3, "exposures": 4},
+        {"kind": "closed_book", "world": "A", "split": "train", "questions": 60,
+         "forms": ["cot"], "exposures": 3},
+    ),
+    lora=Lora(rank=2),
+    optimiser=Optimiser(batch_tokens=2048),
+)  # fmt: skip
+
+
+@pytest.fixture
+def base(tmp_path, monkeypatch):
+    """A tiny model in a folder, and an empty folder of artifacts."""
+    folder = tmp_path / "base"
+    made = tiny.loaded("llama", max_position_embeddings=2048)
+    made.model.save_pretrained(folder)
+    made.tokenizer.save_pretrained(folder)
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    return str(folder)
+
+
+def test_from_recipe_to_reader_by_name(base, tmp_path):
+    prepared = run.prepare(replace(RECIPE, base=base), seed=5)
+    assert "statements:B" in prepared.cost()
+    assert prepared.held_out
+    assert all(not e.source.startswith("statements") for e in prepared.held_out)
+    folder = run.folder_of(prepared.recipe, 0)
+    assert not run.is_made(prepared, folder)
+    run.train(prepared, folder)
+    assert run.is_made(prepared, folder)
+    again = run.prepare(replace(RECIPE, base=base), seed=6)
+    assert not run.is_made(again, folder)
+    card = json.loads((folder / "card.json").read_text())
+    assert card["seed"] == 5
+    assert card["lessons"]["statements:B"] == sum(
+        e.source == "statements:B" for e in prepared.plan.examples
+    )
+    assert card["steps"] == len(prepared.plan.steps())
+
+    weights = hub.resolve("tiny-reader")
+    assert weights.kind == "adapter"
+    reader = LocalReader(weights)
+    plain = LocalReader(hub.resolve(base))
+    plain.add_adapter("x", folder)
+    ask = Prompt.of("Question: who?\nAnswer:")
+    merged = reader.generate([Generate(ask, 6)])[0]
+    beside = plain.generate([Generate(ask, 6, adapter="x")])[0]
+    assert merged.tokens == beside.tokens
+    assert reader.fingerprint != LocalReader(hub.resolve(base)).fingerprint
+
+
+def test_an_adapter_of_another_base_is_refused(base, tmp_path):
+    prepared = run.prepare(replace(RECIPE, base=base), seed=0)
+    folder = run.train(prepared, run.folder_of(prepared.recipe, 0))
+    card = json.loads((folder / "card.json").read_text())
+    card["base"]["sha256"] = "0" * 64
+    (folder / "card.json").write_text(json.dumps(card))
+    with pytest.raises(WeightsError, match="made for base"):
+        hub.resolve("tiny-reader")
+    (folder / "card.json").write_text(json.dumps({"base": {"sha256": "0"}}))
+    with pytest.raises(WeightsError, match=r"card\.json"):
+        hub.resolve("tiny-reader")
+
+
+def test_four_bits_and_a_merged_adapter_exclude_each_other(base):
+    prepared = run.prepare(replace(RECIPE, base=base), seed=0)
+    run.train(prepared, run.folder_of(prepared.recipe, 0))
+    with pytest.raises(ReaderError, match="four-bit"):
+        load.load(hub.resolve("tiny-reader"), dtype="nf4")
+
+
+def test_a_misspelt_artifact_or_recipe_is_named(base, capsys):
+    prepared = run.prepare(replace(RECIPE, base=base), seed=0)
+    run.train(prepared, run.folder_of(prepared.recipe, 0))
+    with pytest.raises(WeightsError, match="tiny-reader"):
+        hub.resolve("tiny-raeder")
+    assert cli.main(["train", "testbed-raeder"]) == 2
+    assert "testbed-reader" in capsys.readouterr().err
