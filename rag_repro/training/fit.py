@@ -1,4 +1,4 @@
-"""Teaching a reader an adapter: LoRA under a frozen base, loss on targets only.
+"""Training low-rank adapters over a frozen base; for readers, loss on targets only.
 
 A run writes its state every few minutes and goes on from there; the same
 recipe, seed and base give the same order of steps wherever it was cut.
@@ -11,12 +11,12 @@ import logging
 import math
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..lm.load import Loaded, quiet
+from ..lm.load import quiet
 from .examples import Encoded, batches
 from .recipes import Lora, Optimiser, RecipeError
 
@@ -26,11 +26,18 @@ SAVE_EVERY = 120.0
 """Seconds between two states on disk."""
 
 
+Objective = Callable[[Any, Sequence[Any]], tuple[Any, int]]
+"""(model, examples) -> summed loss, and over how many things it was summed."""
+
+
 @dataclass(frozen=True)
 class Plan:
-    """One run: what is learned, how, in which order. `key` names all of it."""
+    """One run: what is learned, how, in which order. `key` names all of it.
 
-    examples: Sequence[Encoded]
+    examples: things with `tokens` and a `source`, as the objective wants them.
+    """
+
+    examples: Sequence[Any]
     lora: Lora
     optimiser: Optimiser
     seed: int
@@ -55,8 +62,11 @@ def rate(step: int, steps: int, optimiser: Optimiser) -> float:
     return optimiser.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def wrap(loaded: Loaded, lora: Lora, seed: int) -> Any:
-    """The base, frozen, with fresh low-rank matrices (peft) drawn from `seed`."""
+def wrap(model: Any, lora: Lora, seed: int, task: str = "CAUSAL_LM") -> Any:
+    """A base, frozen, with fresh low-rank matrices (peft) drawn from `seed`.
+
+    task: peft's name; with "SEQ_CLS" the classifying head is learned as well.
+    """
     import torch
     from peft import LoraConfig, get_peft_model
 
@@ -65,12 +75,12 @@ def wrap(loaded: Loaded, lora: Lora, seed: int) -> Any:
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
         target_modules=lora.targets if isinstance(lora.targets, str) else list(lora.targets),
-        task_type="CAUSAL_LM",
+        task_type=task,
     )
     # peft draws from the global generator: lent for the moment, and given back.
     with torch.random.fork_rng(), quiet():
         torch.manual_seed(seed)
-        return get_peft_model(loaded.model, config)
+        return get_peft_model(model, config)
 
 
 def loss_of(model: Any, batch: Sequence[Encoded]) -> tuple[Any, int]:
@@ -98,14 +108,17 @@ def loss_of(model: Any, batch: Sequence[Encoded]) -> tuple[Any, int]:
 
 
 def fit(
-    loaded: Loaded,
+    model: Any,
     plan: Plan,
     folder: Path,
     *,
-    held_out: Sequence[Encoded] = (),
+    objective: Objective | None = None,
+    held_out: Sequence[Any] = (),
     checks: int = 10,
 ) -> Path:
-    """Train, going on from `folder/state` where that is of the same plan; -> adapter folder.
+    """Train a wrapped model, going on from `folder/state` where that is of the same plan.
+
+    objective: None: cross-entropy of the targets. -> the adapter's folder.
 
     Writes `adapter_model.safetensors`, `adapter_config.json` and `curve.jsonl` (step, tokens,
     loss by source, seconds; held-out loss `checks` times). RecipeError: the folder
@@ -116,7 +129,7 @@ def fit(
 
     folder.mkdir(parents=True, exist_ok=True)
     steps = plan.steps()
-    model = wrap(loaded, plan.lora, plan.seed)
+    objective = objective or loss_of
     weights = [p for p in model.parameters() if p.requires_grad]
     adam = torch.optim.AdamW(
         weights, lr=plan.optimiser.learning_rate, weight_decay=plan.optimiser.weight_decay
@@ -134,7 +147,7 @@ def fit(
         # Dropout draws from the global generator: lent, with a seed of the step's own.
         with torch.random.fork_rng(), torch.autocast(model.device.type, torch.bfloat16):
             torch.manual_seed(plan.seed * len(steps) + number)
-            total, n = loss_of(model, batch)
+            total, n = objective(model, batch)
         (total / n).backward()
         torch.nn.utils.clip_grad_norm_(weights, plan.optimiser.clip)
         adam.step()
@@ -148,7 +161,7 @@ def fit(
         }
         began = now
         if held_out and ((number + 1) % every == 0 or number + 1 == len(steps)):
-            row["held_out"] = held_out_loss(model, held_out, plan.optimiser.batch_tokens)
+            row["held_out"] = held_out_loss(model, held_out, plan.optimiser.batch_tokens, objective)
             model.train()
         curve.append(row)
         bar.update()
@@ -161,8 +174,10 @@ def fit(
     return folder
 
 
-def held_out_loss(model: Any, examples: Sequence[Encoded], budget: int) -> dict[str, float]:
-    """Mean loss of a target token by source, without dropout."""
+def held_out_loss(
+    model: Any, examples: Sequence[Any], budget: int, objective: Objective
+) -> dict[str, float]:
+    """Mean loss by source, without dropout."""
     import torch
 
     sums: dict[str, list[float]] = {}
@@ -171,7 +186,7 @@ def held_out_loss(model: Any, examples: Sequence[Encoded], budget: int) -> dict[
         for source in sorted({e.source for e in examples}):
             mine = [e for e in examples if e.source == source]
             for numbers in batches([len(e.tokens) for e in mine], 0, 0, budget):
-                total, n = loss_of(model, [mine[i] for i in numbers])
+                total, n = objective(model, [mine[i] for i in numbers])
                 entry = sums.setdefault(source, [0.0, 0])
                 entry[0] += float(total)
                 entry[1] += n

@@ -11,6 +11,7 @@ from typing import Any
 from ..words import nearest
 
 RECIPES = Path(__file__).parent / "recipes.yaml"
+TASKS = ("reader", "pairs")
 
 
 class RecipeError(ValueError):
@@ -46,12 +47,14 @@ class Optimiser:
 class Recipe:
     """An adapter to be trained.
 
-    lessons: parts in the form of `training.lessons.KINDS`, mixed into one
-    shuffled stream. seeds: one adapter each; the first is the headline one.
+    task: "reader" or "pairs" (`training.run.TASKS`). lessons: for a reader parts in the form of
+    `training.lessons.KINDS`, for pairs what `training.pairs.pairs` is told; mixed
+    into one shuffled stream. seeds: one adapter each; the first is the headline one.
     """
 
     name: str
     about: str
+    task: str
     base: str
     lessons: tuple[Mapping[str, Any], ...]
     lora: Lora = field(default_factory=Lora)
@@ -85,7 +88,13 @@ def _recipe(name: str, given: Mapping[str, Any]) -> Recipe:
         "lessons": tuple(given.pop("lessons", ())),
         "seeds": tuple(given.pop("seeds", (0,))),
     }
-    return _made(Recipe, {"name": name, **given, **made}, name)
+    recipe = _made(Recipe, {"name": name, **given, **made}, name)
+    if recipe.task not in TASKS:
+        raise RecipeError(
+            f"{RECIPES.name}: {name}: no task {recipe.task!r}{nearest(recipe.task, TASKS)}; "
+            f"there are: {', '.join(TASKS)}"
+        )
+    return recipe
 
 
 def _made(kind: type, given: Mapping[str, Any], place: str) -> Any:

@@ -1,4 +1,8 @@
-"""From a recipe to an adapter with its card: what `rag-repro train NAME` does."""
+"""From a recipe to an adapter with its card: what `rag-repro train NAME` does.
+
+A recipe's `task` says what is trained: a "reader" (a causal model that learns
+to write), or a classifier of "pairs".
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import dataclasses
 import hashlib
 import json
 import logging
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +18,14 @@ from typing import Any
 
 from ..lm import hub
 from ..lm.adapters import CARD, write_card
-from ..lm.hub import sha256
-from ..lm.load import Loaded, load
+from ..lm.hub import Weights, sha256
+from ..lm.load import load
+from ..lm.pairs import Cutter, room_of, sequence_classifier
 from ..lm.prompts import Codec
 from ..study.manifests import environment
-from .examples import Encoded, encode
-from .fit import Plan, fit
+from . import pairs
+from .examples import encode
+from .fit import Objective, Plan, fit, loss_of, wrap
 from .lessons import lessons
 from .recipes import Recipe
 
@@ -30,16 +35,22 @@ HELD_OUT = 50
 """Of how many lessons one is kept out to watch the loss (never a fact: those must be learned)."""
 
 
+SPEED = {"reader": 450, "pairs": 2500}
+"""Tokens a second on two cores that do nothing else, with SmolLM2-135M and MiniLM."""
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """A recipe's lessons as tokens, and the run over them."""
+    """A recipe's lessons as tokens, and the run over them. model: the base, unchanged so far."""
 
     recipe: Recipe
     seed: int
-    loaded: Loaded
+    weights: Weights
+    model: Any
     plan: Plan
-    held_out: tuple[Encoded, ...]
+    held_out: tuple[Any, ...]
     digest: str
+    objective: Objective
 
     def cost(self) -> str:
         """What the run will take, in tokens, by source of lessons."""
@@ -51,42 +62,63 @@ class Prepared:
         total = sum(tokens.values()) * self.recipe.optimiser.epochs
         steps = len(self.plan.steps())
         head = f"{self.recipe.name}, seed {self.seed}: {steps:,} steps, {total:,} tokens"
-        # Measured with SmolLM2-135M: 450 a second on two cores that do nothing else.
-        return "\n".join([f"{head}, about {total / 450 / 60:.0f} minutes on two cores", *lines])
+        minutes = total / SPEED[self.recipe.task] / 60
+        return "\n".join([f"{head}, about {minutes:.0f} minutes on two cores", *lines])
 
 
-def prepare(recipe: Recipe, seed: int, base: Loaded | None = None) -> Prepared:
-    """Write a recipe's lessons and put them into tokens (seconds to a minute).
+def prepare(recipe: Recipe, seed: int, data_dir: Path | None = None) -> Prepared:
+    """Load the base, write the recipe's lessons and put them into tokens (up to a minute).
 
-    base: the loaded base where it is at hand; None: load the recipe's.
+    data_dir: the folder of real data, for recipes that need it; None: RAG_REPRO_DATA's.
     """
-    loaded = base or load(hub.resolve(recipe.base))
+    weights = hub.resolve(recipe.base)
+    model, encoded, held_out, objective = TASKS[recipe.task](recipe, seed, weights, data_dir)
+    digest = _digest(encoded)
+    facts = [dataclasses.asdict(recipe), seed, weights.sha256, digest]
+    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    plan = Plan(encoded, recipe.lora, recipe.optimiser, seed, key)
+    return Prepared(recipe, seed, weights, model, plan, tuple(held_out), digest, objective)
+
+
+def _reader(recipe: Recipe, seed: int, weights: Weights, data_dir: Path | None):
+    loaded = load(weights)
     codec = Codec(loaded.tokenizer)
     end = loaded.tokenizer.eos_token_id
     encoded = [encode(e, codec, end) for e in lessons(recipe.lessons, seed)]
     # Every lesson that is no fact takes part in the count, so each kind is watched.
     skills = [i for i, e in enumerate(encoded) if not e.source.startswith("statements")]
     kept = set(skills[::HELD_OUT])
-    held_out = tuple(encoded[i] for i in sorted(kept))
     learned = [e for i, e in enumerate(encoded) if i not in kept]
-    digest = _digest(learned)
-    facts = [dataclasses.asdict(recipe), seed, loaded.weights.sha256, digest]
-    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    plan = Plan(learned, recipe.lora, recipe.optimiser, seed, key)
-    return Prepared(recipe, seed, loaded, plan, held_out, digest)
+    return loaded.model, learned, [encoded[i] for i in sorted(kept)], loss_of
+
+
+def _pairs(recipe: Recipe, seed: int, weights: Weights, data_dir: Path | None):
+    model, tokenizer = sequence_classifier(weights)
+    cutter = Cutter(tokenizer, room_of(model))
+    made: dict[str, list] = {"train": [], "tune": []}
+    for part in recipe.lessons:
+        for split, found in made.items():
+            asked = pairs.pairs(**part, split=split, seed=seed, data_dir=data_dir)
+            found += pairs.encode(list(asked), cutter)
+    objective = pairs.objective(tokenizer.pad_token_id)
+    return model, made["train"], made["tune"], objective
+
+
+TASKS = {"reader": _reader, "pairs": _pairs}
 
 
 def train(prepared: Prepared, folder: Path) -> Path:
     """Train, or go on with, an adapter; -> its folder, with card and curve."""
-    began = time.time()
     log.info(prepared.cost())
-    fit(prepared.loaded, prepared.plan, folder, held_out=prepared.held_out)
-    write_card(folder, prepared.loaded.weights, card(prepared, folder, time.time() - began))
+    plan, kind = prepared.plan, {"reader": "CAUSAL_LM", "pairs": "SEQ_CLS"}[prepared.recipe.task]
+    model = wrap(prepared.model, plan.lora, plan.seed, kind)
+    fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
+    write_card(folder, prepared.weights, card(prepared, folder))
     return folder
 
 
-def card(prepared: Prepared, folder: Path, seconds: float) -> dict[str, Any]:
-    """How an adapter came to be, as plain data. seconds: of the last sitting."""
+def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
+    """How an adapter came to be, as plain data."""
     recipe, curve = prepared.recipe, read_curve(folder)
     checked = [row["held_out"] for row in curve if "held_out" in row]
     return {
@@ -99,7 +131,6 @@ def card(prepared: Prepared, folder: Path, seconds: float) -> dict[str, Any]:
         "steps": len(curve),
         "tokens": sum(row["tokens"] for row in curve),
         "seconds": round(sum(row["seconds"] for row in curve)),
-        "last_sitting_seconds": round(seconds),
         "held_out_loss": checked[-1] if checked else {},
         "weights_sha256": sha256(folder / "adapter_model.safetensors"),
         "made_on": environment(),
@@ -128,14 +159,14 @@ def is_made(prepared: Prepared, folder: Path) -> bool:
         return False
     have = json.loads(path.read_text(encoding="utf-8"))
     recipe = json.loads(json.dumps(dataclasses.asdict(prepared.recipe)))
-    wanted = (recipe, prepared.seed, prepared.digest, prepared.loaded.weights.sha256)
+    wanted = (recipe, prepared.seed, prepared.digest, prepared.weights.sha256)
     found = (have.get("recipe"), have.get("seed"), have.get("lessons_sha256"))
     return (*found, have["base"]["sha256"]) == wanted
 
 
-def _digest(encoded: Sequence[Encoded]) -> str:
+def _digest(encoded: Sequence[Any]) -> str:
     """One hash of all lessons, in order."""
     digest = hashlib.sha256()
-    for e in encoded:
-        digest.update(repr((e.tokens, e.n_target)).encode())
+    for example in encoded:
+        digest.update(repr(dataclasses.astuple(example)).encode())
     return digest.hexdigest()

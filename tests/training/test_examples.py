@@ -113,9 +113,14 @@ def test_recipes_are_read_strictly(monkeypatch, tmp_path):
         recipe("testbed-raeder")
     file = tmp_path / "recipes.yaml"
     monkeypatch.setattr(module, "RECIPES", file)
-    file.write_text("x: {about: a, base: b, lora: {ranke: 3}}", encoding="utf-8")
+    file.write_text("x: {about: a, task: reader, base: b, lora: {ranke: 3}}", encoding="utf-8")
     with pytest.raises(RecipeError, match="rank"):
         recipe("x")
-    file.write_text("x: {about: a, base: b, lessons: [{kind: redaing}]}", encoding="utf-8")
+    file.write_text("x: {about: a, task: paris, base: b}", encoding="utf-8")
+    with pytest.raises(RecipeError, match="pairs"):
+        recipe("x")
+    file.write_text(
+        "x: {about: a, task: reader, base: b, lessons: [{kind: redaing}]}", encoding="utf-8"
+    )
     with pytest.raises(RecipeError, match="reading"):
         list(lessons(recipe("x").lessons, 0))

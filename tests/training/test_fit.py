@@ -27,6 +27,10 @@ def _plan(codec: Codec, key: str = "k", **optimiser) -> Plan:
     return Plan(examples, Lora(rank=4, alpha=8), Optimiser(**how), seed=3, key=key)
 
 
+def _fit(loaded, plan: Plan, folder, **how):
+    return fit(wrap(loaded.model, plan.lora, plan.seed), plan, folder, **how)
+
+
 def test_the_rate_rises_in_a_line_and_falls_in_a_cosine():
     optimiser = Optimiser(learning_rate=1.0, warmup=0.1)
     assert rate(0, 100, optimiser) == pytest.approx(0.1)
@@ -38,7 +42,7 @@ def test_the_rate_rises_in_a_line_and_falls_in_a_cosine():
 
 def test_loss_is_the_targets_cross_entropy_whatever_the_padding():
     loaded = tiny.loaded("llama")
-    model = wrap(loaded, Lora(rank=2), 0)
+    model = wrap(loaded.model, Lora(rank=2), 0)
     rows = [Encoded((5, 6, 7, 8, 9), 2, "x"), Encoded((11, 12, 13), 1, "x")]
     with torch.no_grad():
         total, n = loss_of(model, rows)
@@ -55,7 +59,7 @@ def test_loss_is_the_targets_cross_entropy_whatever_the_padding():
 def test_it_learns_and_the_reader_says_it(tmp_path):
     loaded = tiny.loaded("llama")
     codec = Codec(loaded.tokenizer)
-    fit(loaded, _plan(codec), tmp_path / "a", held_out=_plan(codec).examples[:2])
+    _fit(loaded, _plan(codec), tmp_path / "a", held_out=_plan(codec).examples[:2])
     curve = [json.loads(x) for x in (tmp_path / "a" / "curve.jsonl").read_text().splitlines()]
     assert curve[-1]["loss"] < 0.2 < 2 < curve[0]["loss"]
     assert curve[-1]["held_out"]["x"] < 0.2
@@ -73,7 +77,7 @@ def test_a_cut_run_ends_where_an_uncut_one_does(tmp_path, monkeypatch):
     plan = _plan(Codec(tiny.tokenizer()), epochs=4, batch_tokens=40)
     plan = replace(plan, lora=replace(plan.lora, dropout=0.1))
     assert len(plan.steps()) == 8
-    whole = fit(tiny.loaded("llama"), plan, tmp_path / "whole")
+    whole = _fit(tiny.loaded("llama"), plan, tmp_path / "whole")
 
     class Cut(Exception):
         pass
@@ -87,9 +91,9 @@ def test_a_cut_run_ends_where_an_uncut_one_does(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "loss_of", until_the_fifth)
     with pytest.raises(Cut):
-        fit(tiny.loaded("llama"), plan, tmp_path / "cut")
+        _fit(tiny.loaded("llama"), plan, tmp_path / "cut")
     monkeypatch.setattr(module, "loss_of", real)
-    cut = fit(tiny.loaded("llama"), plan, tmp_path / "cut")
+    cut = _fit(tiny.loaded("llama"), plan, tmp_path / "cut")
     from safetensors.torch import load_file
 
     a, b = (load_file(f / "adapter_model.safetensors") for f in (whole, cut))
@@ -106,8 +110,8 @@ def test_another_recipes_state_is_refused(tmp_path, monkeypatch):
     codec = Codec(tiny.tokenizer())
     loaded = tiny.loaded("llama")
     plan = _plan(codec, epochs=1)
-    model = wrap(loaded, plan.lora, 0)
+    model = wrap(loaded.model, plan.lora, 0)
     adam = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
     module.State(tmp_path / "state", "other").save(model, adam, 1, [])
     with pytest.raises(RecipeError, match="delete the folder"):
-        fit(tiny.loaded("llama"), plan, tmp_path)
+        _fit(tiny.loaded("llama"), plan, tmp_path)

@@ -19,6 +19,7 @@ from tests.lm import tiny
 RECIPE = Recipe(
     name="tiny-reader",
     about="for this test",
+    task="reader",
     base="set by the fixture",
     lessons=(
         {"kind": "statements", "world": "B", "questions": 3, "exposures": 4},

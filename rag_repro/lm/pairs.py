@@ -1,0 +1,158 @@
+"""A cross-encoder that judges two passages for a question: DR-RAG's classifier C.
+
+    C(q, a, b) = sigmoid(head(encoder([CLS] q [SEP] a [SEP] b [SEP])))
+
+Any encoder that transformers can classify with will do (BERT's kind, BigBird,
+Longformer). Source: DR-RAG, section 2.2.2, equation 2, appendix A.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rag_repro.lm.errors import ReaderError
+from rag_repro.lm.hub import ADAPTER, Weights, sha256
+from rag_repro.lm.load import quiet
+
+MAX_TOKENS = 512
+"""A pair's room where the encoder has more (BigBird, Longformer): few pairs need it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutter:
+    """Question and two passages as one row of ids, cut to `room` tokens.
+
+    The passages give way, the longer one first; the question stays whole up to
+    half of the room.
+    """
+
+    tokenizer: Any
+    room: int
+
+    def __call__(self, question: str, a: str, b: str) -> tuple[tuple[int, ...], bool]:
+        """-> ids, and whether anything was cut."""
+        q, x, y = (
+            self.tokenizer(t, add_special_tokens=False, verbose=False).input_ids
+            for t in (question, a, b)
+        )
+        whole = len(q) + len(x) + len(y)
+        q = q[: self.room // 2]
+        left = self.room - 4 - len(q)
+        n = min(len(x), max(left - len(y), left // 2))
+        x, y = x[:n], y[: left - n]
+        first, sep = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
+        ids = (first, *q, sep, *x, sep, *y, sep)
+        return ids, len(ids) - 4 < whole
+
+
+def sequence_classifier(weights: Weights, device: str = "cpu") -> tuple[Any, Any]:
+    """An encoder with a fresh head for one logit, and its tokenizer.
+
+    ReaderError: weights that are no encoder's.
+    """
+    if weights.kind != "safetensors":
+        raise ReaderError(f"{weights.name}: an encoder needs safetensors, not {weights.kind}")
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers.utils import logging
+
+    shown = logging.get_verbosity()
+    logging.set_verbosity_error()  # it would report that the head is new, as it should be
+    try:
+        with quiet(), torch.random.fork_rng():
+            torch.manual_seed(0)  # the head, which training replaces
+            tokenizer = AutoTokenizer.from_pretrained(weights.path, local_files_only=True)
+            model = AutoModelForSequenceClassification.from_pretrained(
+                weights.path, num_labels=1, local_files_only=True, use_safetensors=True
+            )
+    finally:
+        logging.set_verbosity(shown)
+    if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
+        raise ReaderError(f"{weights.name}: its tokenizer has no [CLS] and [SEP]")
+    return model.to(device).eval(), tokenizer
+
+
+def room_of(model: Any) -> int:
+    """Tokens that a pair may have."""
+    # RoBERTa's kind (Longformer) counts positions from two.
+    return min(MAX_TOKENS, model.config.max_position_embeddings - 2)
+
+
+def logits_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
+    """Logits (rows,) of pairs as ids of unequal length."""
+    import torch
+
+    longest = max(map(len, rows))
+    ids = torch.full((len(rows), longest), pad)
+    seen = torch.zeros((len(rows), longest), dtype=torch.long)
+    for row, tokens in enumerate(rows):
+        ids[row, : len(tokens)] = torch.tensor(tokens)
+        seen[row, : len(tokens)] = 1
+    out = model(input_ids=ids.to(model.device), attention_mask=seen.to(model.device))
+    return out.logits[:, 0].float()
+
+
+class PairClassifier:
+    """A trained C as the engine's scorer: items (question, passage, passage).
+
+    weights: an adapter's folder with its head (kind "adapter") over an encoder.
+    Both orders of a pair are judged and their probabilities averaged: the pair
+    has no order, and what is asked first must not decide. `cut` counts pairs that did
+    not fit, of `judged` in all.
+    """
+
+    def __init__(self, weights: Weights, *, device: str = "cpu", batch_tokens: int = 16384):
+        if weights.base is None:
+            raise ReaderError(
+                f"{weights.name}: not a trained classifier; "
+                "`rag-repro train drrag-classifier` makes one"
+            )
+        from peft import PeftModel
+
+        base, self._tokenizer = sequence_classifier(weights.base, device)
+        with quiet():
+            model = PeftModel.from_pretrained(base, weights.path)
+            self._model = model.merge_and_unload().eval()
+        self.weights = weights
+        self.name = weights.name
+        self.batch_tokens = batch_tokens
+        self._cutter = Cutter(self._tokenizer, room_of(self._model))
+        facts = f"pairs:{weights.base.sha256}:{sha256(weights.path / ADAPTER)}:{device}"
+        self.fingerprint = hashlib.sha256(facts.encode()).hexdigest()
+        self.judged = self.cut = 0
+
+    def score(self, items: Sequence[tuple[str, str, str]]) -> np.ndarray:
+        """float32 (items,): the probability that both passages are critical to the question."""
+        import torch
+
+        rows = []
+        for question, a, b in items:
+            made, cut = self._cutter(question, a, b)
+            rows += [made, self._cutter(question, b, a)[0]]
+            self.judged += 1
+            self.cut += cut
+        out = np.empty(len(rows), dtype=np.float32)
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+        start = 0
+        while start < len(order):
+            end = start + 1
+            while end < len(order) and (end - start + 1) * len(rows[order[end]]) <= (
+                self.batch_tokens
+            ):
+                end += 1
+            now = order[start:end]
+            with torch.no_grad():
+                logits = logits_of(
+                    self._model, [rows[i] for i in now], self._tokenizer.pad_token_id
+                )
+            out[now] = torch.sigmoid(logits).cpu().numpy()
+            start = end
+        return out.reshape(-1, 2).mean(axis=1)
+
+    def __repr__(self) -> str:
+        return f"PairClassifier({self.name})"

@@ -1,0 +1,127 @@
+"""Training pairs of DR-RAG's classifier, by its equation 2.
+
+    C(q, d*, d*) = positive    C(q, d*, dΔ) = negative    C(q, dΔ, dΔ) = negative
+
+d* are a question's gold passages, dΔ others. As many negatives as positives
+(appendix A.1); half of them are hard (a gold passage and one that came close to
+it), half random (two passages that are not gold, of which one may have come close).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from .. import data
+from ..lm.pairs import Cutter, logits_of
+from ..schema import Passage, Question
+
+NEAR = 10
+"""How many of the passages that lexical search finds count as close, where none came along."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question and two passages; label: 1 where the question needs both."""
+
+    question: str
+    a: str
+    b: str
+    label: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPair:
+    """A pair as ids, in one of its two orders."""
+
+    tokens: tuple[int, ...]
+    label: int
+    source: str
+
+
+def pairs(
+    dataset: str,
+    split: str,
+    seed: int,
+    questions: int | None = None,
+    data_dir: Path | None = None,
+    hard: float = 0.5,
+) -> Iterator[Pair]:
+    """Positives and as many negatives of a split's questions, question by question.
+
+    hard: share of negatives that are hard. Questions with one gold passage have no
+    positive and are left out.
+    """
+    asked = data.load(dataset, data_dir=data_dir, split=split)
+    random = Random(f"pairs/{dataset}/{seed}")
+    chosen = asked.questions[:questions]
+    near = _near(asked, chosen)
+    passage = asked.corpus.by_id
+    everything = asked.corpus.passages
+    for question in chosen:
+        gold = [passage[i] for i in question.gold_ids]
+        close = [passage[i] for i in near(question)]
+        for one, other in combinations(gold, 2):
+            yield Pair(question.text, one.text, other.text, 1, f"positive:{dataset}")
+            yield _negative(question, gold, close, everything, hard, random, dataset)
+
+
+def _negative(
+    question: Question,
+    gold: Sequence[Passage],
+    close: Sequence[Passage],
+    everything: Sequence[Passage],
+    hard: float,
+    random: Random,
+    dataset: str,
+) -> Pair:
+    if close and random.random() < hard:
+        one, other, kind = random.choice(gold), random.choice(close), "hard"
+    else:
+        one = random.choice(close or everything)
+        other, kind = one, "random"
+        while other.id == one.id or other.id in question.gold_ids or one.id in question.gold_ids:
+            one = random.choice(close or everything)
+            other = random.choice(everything)
+    return Pair(question.text, one.text, other.text, 0, f"{kind}:{dataset}")
+
+
+def _near(dataset: Any, questions: Sequence[Question]):
+    """A function from a question to passages that are close to it and not gold."""
+    if all(q.candidates for q in questions):
+        return lambda q: [i for i in q.candidates if i not in q.gold_ids]
+    from ..retrieval.bm25 import BM25
+
+    found = BM25(dataset.corpus).search([q.text for q in questions], NEAR)
+    by_id = {q.id: [h.passage.id for h in hits] for q, hits in zip(questions, found, strict=True)}
+    return lambda q: [i for i in by_id[q.id] if i not in q.gold_ids]
+
+
+def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedPair]:
+    """Each pair in both orders, since C is asked of a set of two."""
+    return [
+        EncodedPair(cutter(p.question, *order)[0], p.label, p.source)
+        for p in pairs
+        for order in ((p.a, p.b), (p.b, p.a))
+    ]
+
+
+def objective(pad: int):
+    """Binary cross-entropy of encoded pairs, summed; to be minimised by `training.fit`."""
+
+    def loss(model: Any, batch: Sequence[EncodedPair]) -> tuple[Any, int]:
+        import torch
+
+        logits = logits_of(model, [e.tokens for e in batch], pad)
+        labels = torch.tensor([float(e.label) for e in batch], device=logits.device)
+        total = torch.nn.functional.binary_cross_entropy_with_logits(
+            logits, labels, reduction="sum"
+        )
+        return total, len(batch)
+
+    return loss
