@@ -18,6 +18,7 @@ import numpy as np
 from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.hub import ADAPTER, Weights, sha256
 from rag_repro.lm.load import quiet
+from rag_repro.lm.plain import Plain
 
 MAX_TOKENS = 512
 """A pair's room where the encoder has more (BigBird, Longformer): few pairs need it."""
@@ -28,24 +29,27 @@ class Cutter:
     """Question and two passages as one row of ids, cut to `room` tokens.
 
     The passages give way, the longer one first; the question stays whole up to
-    half of the room.
+    half of the room. What a text says never becomes a mark between texts.
     """
 
-    tokenizer: Any
+    plain: Plain
     room: int
+
+    @classmethod
+    def of(cls, tokenizer: Any, model: Any) -> Cutter:
+        """For a model's tokenizer and its room (`MAX_TOKENS`, or what its positions allow)."""
+        # RoBERTa's kind (Longformer) counts positions from two.
+        return cls(Plain(tokenizer), min(MAX_TOKENS, model.config.max_position_embeddings - 2))
 
     def __call__(self, question: str, a: str, b: str) -> tuple[tuple[int, ...], bool]:
         """-> ids, and whether anything was cut."""
-        q, x, y = (
-            self.tokenizer(t, add_special_tokens=False, verbose=False).input_ids
-            for t in (question, a, b)
-        )
+        q, x, y = (self.plain.tokens(text)[0] for text in (question, a, b))
         whole = len(q) + len(x) + len(y)
         q = q[: self.room // 2]
         left = self.room - 4 - len(q)
         n = min(len(x), max(left - len(y), left // 2))
         x, y = x[:n], y[: left - n]
-        first, sep = self.tokenizer.cls_token_id, self.tokenizer.sep_token_id
+        first, sep = self.plain.tokenizer.cls_token_id, self.plain.tokenizer.sep_token_id
         ids = (first, *q, sep, *x, sep, *y, sep)
         return ids, len(ids) - 4 < whole
 
@@ -75,12 +79,6 @@ def sequence_classifier(weights: Weights, device: str = "cpu") -> tuple[Any, Any
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise ReaderError(f"{weights.name}: its tokenizer has no [CLS] and [SEP]")
     return model.to(device).eval(), tokenizer
-
-
-def room_of(model: Any) -> int:
-    """Tokens that a pair may have."""
-    # RoBERTa's kind (Longformer) counts positions from two.
-    return min(MAX_TOKENS, model.config.max_position_embeddings - 2)
 
 
 def logits_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
@@ -121,7 +119,7 @@ class PairClassifier:
         self.weights = weights
         self.name = weights.name
         self.batch_tokens = batch_tokens
-        self._cutter = Cutter(self._tokenizer, room_of(self._model))
+        self._cutter = Cutter.of(self._tokenizer, self._model)
         facts = f"pairs:{weights.base.sha256}:{sha256(weights.path / ADAPTER)}:{device}"
         self.fingerprint = hashlib.sha256(facts.encode()).hexdigest()
         self.judged = self.cut = 0
@@ -136,7 +134,14 @@ class PairClassifier:
             rows += [made, self._cutter(question, b, a)[0]]
             self.judged += 1
             self.cut += cut
-        out = np.empty(len(rows), dtype=np.float32)
+        probabilities = torch.sigmoid(self.logits(rows)).numpy()
+        return probabilities.reshape(-1, 2).mean(axis=1)
+
+    def logits(self, rows: Sequence[Sequence[int]]) -> Any:
+        """Logits (rows,) of rows of ids, like lengths together."""
+        import torch
+
+        out = torch.empty(len(rows))
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
         start = 0
         while start < len(order):
@@ -147,12 +152,11 @@ class PairClassifier:
                 end += 1
             now = order[start:end]
             with torch.no_grad():
-                logits = logits_of(
+                out[now] = logits_of(
                     self._model, [rows[i] for i in now], self._tokenizer.pad_token_id
-                )
-            out[now] = torch.sigmoid(logits).cpu().numpy()
+                ).cpu()
             start = end
-        return out.reshape(-1, 2).mean(axis=1)
+        return out
 
     def __repr__(self) -> str:
         return f"PairClassifier({self.name})"

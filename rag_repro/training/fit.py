@@ -145,7 +145,7 @@ def fit(
         for group in adam.param_groups:
             group["lr"] = rate(number, len(steps), plan.optimiser)
         # Dropout draws from the global generator: lent, with a seed of the step's own.
-        with torch.random.fork_rng(), torch.autocast(model.device.type, torch.bfloat16):
+        with torch.random.fork_rng(), cast(model, plan.optimiser):
             torch.manual_seed(plan.seed * len(steps) + number)
             total, n = objective(model, batch)
         (total / n).backward()
@@ -161,7 +161,7 @@ def fit(
         }
         began = now
         if held_out and ((number + 1) % every == 0 or number + 1 == len(steps)):
-            row["held_out"] = held_out_loss(model, held_out, plan.optimiser.batch_tokens, objective)
+            row["held_out"] = held_out_loss(model, held_out, plan.optimiser, objective)
             model.train()
         curve.append(row)
         bar.update()
@@ -174,15 +174,23 @@ def fit(
     return folder
 
 
+def cast(model: Any, optimiser: Optimiser) -> Any:
+    """The precision of a step, as a context."""
+    import torch
+
+    return torch.autocast(model.device.type, torch.bfloat16, enabled=optimiser.autocast)
+
+
 def held_out_loss(
-    model: Any, examples: Sequence[Any], budget: int, objective: Objective
+    model: Any, examples: Sequence[Any], optimiser: Optimiser, objective: Objective
 ) -> dict[str, float]:
     """Mean loss by source, without dropout."""
     import torch
 
     sums: dict[str, list[float]] = {}
     model.eval()
-    with torch.no_grad(), torch.autocast(model.device.type, torch.bfloat16):
+    budget = optimiser.batch_tokens
+    with torch.no_grad(), cast(model, optimiser):
         for source in sorted({e.source for e in examples}):
             mine = [e for e in examples if e.source == source]
             for numbers in batches([len(e.tokens) for e in mine], 0, 0, budget):

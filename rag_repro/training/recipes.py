@@ -33,6 +33,7 @@ class Optimiser:
     """AdamW with a linear warm-up and a cosine to nothing.
 
     batch_tokens: padded tokens of one step. epochs: passes over all lessons.
+    autocast: compute in bfloat16 (BigBird's sparse attention cannot).
     """
 
     learning_rate: float = 1e-3
@@ -41,6 +42,7 @@ class Optimiser:
     clip: float = 1.0
     batch_tokens: int = 4096
     epochs: int = 1
+    autocast: bool = True
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..lm import hub
 from ..lm.adapters import CARD, write_card
 from ..lm.hub import Weights, sha256
 from ..lm.load import load
-from ..lm.pairs import Cutter, room_of, sequence_classifier
+from ..lm.pairs import Cutter, sequence_classifier
 from ..lm.prompts import Codec
 from ..study.manifests import environment
 from . import pairs
@@ -94,7 +94,7 @@ def _reader(recipe: Recipe, seed: int, weights: Weights, data_dir: Path | None):
 
 def _pairs(recipe: Recipe, seed: int, weights: Weights, data_dir: Path | None):
     model, tokenizer = sequence_classifier(weights)
-    cutter = Cutter(tokenizer, room_of(model))
+    cutter = Cutter.of(tokenizer, model)
     made: dict[str, list] = {"train": [], "tune": []}
     for part in recipe.lessons:
         for split, found in made.items():

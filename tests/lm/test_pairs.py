@@ -1,0 +1,103 @@
+"""The pair classifier on tiny encoders of the papers' kinds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rag_repro.lm import hub
+from rag_repro.lm.adapters import write_card
+from rag_repro.lm.errors import ReaderError
+from rag_repro.lm.pairs import Cutter, PairClassifier, sequence_classifier
+from rag_repro.lm.plain import Plain
+from rag_repro.training.fit import wrap
+from rag_repro.training.recipes import Lora
+from tests.lm import encoders
+
+ITEMS = [
+    ("who directed the film", "the film was made by Ada", "Ada was born in Rome"),
+    ("who directed the film", "a lake", "the film was made by Ada, in a long year of rain"),
+    ("who?", "the film was made by Ada", "Ada was born in Rome"),
+]
+
+
+def trained(kind: str, tmp_path) -> PairClassifier:
+    """A classifier whose low-rank matrices and head are random, not nothing."""
+    base = hub.resolve(encoders.save(kind, tmp_path / "base"))
+    model, _ = sequence_classifier(base)
+    model = wrap(model, Lora(rank=2), 0, "SEQ_CLS")
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3)
+    model.save_pretrained(tmp_path / "c")
+    write_card(tmp_path / "c", base)
+    return PairClassifier(hub.adapted("c", tmp_path / "c"))
+
+
+@pytest.mark.parametrize("kind", ["bert", "big_bird", "longformer"])
+def test_scores_do_not_depend_on_order_or_neighbours(kind, tmp_path):
+    classifier = trained(kind, tmp_path)
+    scores = classifier.score(ITEMS)
+    assert scores.dtype == np.float32
+    assert scores.shape == (3,)
+    assert ((scores > 0) & (scores < 1)).all()
+    assert len(set(scores.round(4))) == 3
+    swapped = classifier.score([(q, b, a) for q, a, b in ITEMS])
+    np.testing.assert_allclose(swapped, scores, atol=1e-6)
+    alone = np.concatenate([classifier.score([item]) for item in ITEMS])
+    np.testing.assert_allclose(alone, scores, atol=1e-5)
+    tight = PairClassifier(classifier.weights, batch_tokens=1)
+    np.testing.assert_allclose(tight.score(ITEMS), scores, atol=1e-5)
+    assert classifier.score([]).shape == (0,)
+
+
+def test_a_row_is_question_passage_passage_between_marks():
+    tokenizer = encoders.tokenizer()
+    ids, cut = Cutter(Plain(tokenizer), 60)("who", "a </s> b", "film")
+    plain = [tokenizer(t, add_special_tokens=False).input_ids for t in ("who", "film")]
+    assert not cut
+    assert ids[0] == tokenizer.cls_token_id
+    assert ids[1 : 1 + len(plain[0])] == tuple(plain[0])
+    assert ids[-1 - len(plain[1]) : -1] == tuple(plain[1])
+    # A passage that imitates the mark is words: three marks, whatever it says.
+    assert ids.count(tokenizer.sep_token_id) == 3
+
+
+def test_the_longer_passage_gives_way_first():
+    tokenizer = encoders.tokenizer()
+
+    def room(a: str, b: str) -> tuple[int, int]:
+        ids, cut = Cutter(Plain(tokenizer), 24)("who", a, b)
+        assert cut
+        assert len(ids) == 24
+        _, first, second, _ = np.flatnonzero(
+            np.isin(ids, [tokenizer.cls_token_id, tokenizer.sep_token_id])
+        )
+        return second - first - 1, len(ids) - second - 2
+
+    short = "zq"
+    n = len(tokenizer(short, add_special_tokens=False).input_ids)
+    left, right = room("zq " * 40, short)
+    assert right == n
+    assert room(short, "zq " * 40) == (n, left)
+    assert abs(np.subtract(*room("zq " * 40, "zq " * 40))) <= 1
+
+
+def test_room_stays_below_the_encoders_positions(tmp_path):
+    model, tokenizer = sequence_classifier(hub.resolve(encoders.save("longformer", tmp_path)))
+    assert Cutter.of(tokenizer, model).room == 128
+
+
+def test_long_pairs_are_cut_and_counted(tmp_path):
+    classifier = trained("bert", tmp_path)
+    classifier.score([("who?", "film " * 200, "Ada"), ITEMS[0]])
+    assert (classifier.cut, classifier.judged) == (1, 2)
+
+
+def test_only_a_trained_classifier_judges(tmp_path):
+    base = hub.resolve(encoders.save("bert", tmp_path / "base"))
+    with pytest.raises(ReaderError, match="rag-repro train"):
+        PairClassifier(base)

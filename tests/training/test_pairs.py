@@ -1,0 +1,87 @@
+"""Training pairs by equation 2, and that a classifier learns from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from rag_repro import data
+from rag_repro.lm import hub
+from rag_repro.lm.adapters import write_card
+from rag_repro.lm.pairs import PairClassifier, sequence_classifier
+from rag_repro.training import run
+from rag_repro.training.fit import Plan, fit, wrap
+from rag_repro.training.pairs import EncodedPair, objective, pairs
+from rag_repro.training.recipes import Lora, Optimiser, Recipe
+from tests.lm import encoders
+
+
+def test_labels_follow_equation_2():
+    dataset = data.load("world-A", split="train")
+    asked = dataset.questions[:60]
+    text = {p.text: p.id for p in dataset.corpus.passages}
+    gold = {q.text: set(q.gold_ids) for q in asked}
+    made = list(pairs("world-A", "train", seed=0, questions=60))
+    counts = Counter(p.source for p in made)
+    assert counts["positive:world-A"] == sum(
+        len(q.gold_ids) * (len(q.gold_ids) - 1) // 2 for q in asked
+    )
+    assert counts["positive:world-A"] * 2 == len(made)
+    assert 0.35 < counts["hard:world-A"] / counts["positive:world-A"] < 0.65
+    for pair in made:
+        held = {text[pair.a], text[pair.b]}
+        assert len(held) == 2
+        wanted = {"positive": 2, "hard": 1, "random": 0}[pair.source.split(":")[0]]
+        assert len(held & gold[pair.question]) == wanted
+        assert pair.label == (wanted == 2)
+
+
+def test_pairs_depend_on_the_seed_alone():
+    made = [list(pairs("world-A", "tune", seed=s, questions=20)) for s in (0, 0, 1)]
+    assert made[0] == made[1] != made[2]
+
+
+def test_public_pairs_come_from_the_questions_own_passages(data_dir):
+    dataset = data.load("hotpotqa_train", data_dir=data_dir, split="tune")
+    own = {q.text: set(q.candidates) for q in dataset.questions}
+    text = {p.text: p.id for p in dataset.corpus.passages}
+    made = list(pairs("hotpotqa_train", "tune", seed=0, data_dir=data_dir))
+    hard = [p for p in made if p.source.startswith("hard")]
+    assert len(hard) > 10
+    assert all({text[p.a], text[p.b]} <= own[p.question] for p in hard)
+
+
+def test_a_classifier_learns_what_tells_pairs_apart(tmp_path):
+    base = hub.resolve(encoders.save("bert", tmp_path / "base"))
+    model, tokenizer = sequence_classifier(base)
+    # Token 50 in the second passage makes a pair positive.
+    rows = [(1, 9, 2, 20 + i, 2, 50 if i % 2 else 60 + i, 2) for i in range(16)]
+    examples = [EncodedPair(row, i % 2, "x") for i, row in enumerate(rows)]
+    plan = Plan(examples, Lora(rank=8), Optimiser(learning_rate=1e-2, epochs=40), 0, "k")
+    wrapped = wrap(model, plan.lora, 0, "SEQ_CLS")
+    goal = objective(tokenizer.pad_token_id)
+    folder = fit(wrapped, plan, tmp_path / "c", objective=goal, held_out=examples)
+    curve = run.read_curve(folder)
+    assert curve[-1]["held_out"]["x"] < 0.1 < 0.5 < curve[0]["loss"]
+    write_card(folder, base)
+    judge = PairClassifier(hub.adapted("c", folder))
+    said = judge.logits(rows).numpy() > 0
+    assert said.tolist() == [bool(e.label) for e in examples]
+
+
+@pytest.mark.parametrize("kind", ["big_bird", "longformer"])
+def test_the_papers_encoders_train_by_the_same_code(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    recipe = Recipe(
+        name="tiny-classifier",
+        about="for this test",
+        task="pairs",
+        base=encoders.save(kind, tmp_path / "base"),
+        lessons=({"dataset": "world-A", "questions": 3},),
+        lora=Lora(rank=2),
+        optimiser=Optimiser(autocast=kind != "big_bird"),
+    )
+    run.train(run.prepare(recipe, 0), run.folder_of(recipe, 0))
+    scores = PairClassifier(hub.resolve("tiny-classifier")).score([("who", "a film", "a lake")])
+    assert 0 < scores[0] < 1
