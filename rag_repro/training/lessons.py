@@ -1,17 +1,20 @@
-"""The lessons of the testbed's reader: a skill from world A, facts from the others.
+"""The lessons of the readers: the testbed's from its worlds, the public one from train splits.
 
 The *skill* is to answer with a chain of thought, from passages and without
 them, and is taught on world A alone. The *facts* of worlds B to D are taught
 as plain statements and never as questions: whatever the reader answers there
 it has put together itself. Only facts that a world marks as taught are.
+The public reader learns from questions of train splits alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from .. import data
 from ..data import synthworld
 from ..data.synthworld import World
 from ..data.synthworld.world import Fact
@@ -19,7 +22,7 @@ from ..methods.reading import PROMPTS, Template
 from ..schema import Hit, Passage, Prompt, Question
 from ..words import nearest
 from .examples import Example
-from .reasoning import facts_of, statements, thoughts
+from .reasoning import facts_of, public_thoughts, statements, thoughts
 from .recipes import RecipeError
 
 # Kinds with one answer that follows from facts; "ambiguous" has several by design.
@@ -62,9 +65,9 @@ def closed_book(
     for question in asked:
         if all(fact.taught for fact in facts_of(here, question)):
             for _ in range(exposures):
+                said = thoughts(here, question, random)
                 form = PROMPTS[random.choice(forms)]
-                target = _target(here, question, form, random)
-                yield Example(form.fill(question, ()), target, f"closed book:{world}")
+                yield lesson(form, question, (), said, f"closed book:{world}")
 
 
 def reading(
@@ -95,13 +98,60 @@ def reading(
     for question, hits in zip(asked, near, strict=True):
         gold = [here.passage[i] for i in question.gold_ids]
         n = max(random.choices(sizes, weights)[0], len(gold))
-        chosen = _with_others(gold, [h.passage for h in hits], everything, n, hard, random)
-        form = PROMPTS[random.choice(forms)]
-        prompt = form.fill(question, [Hit(p, 0.0, i) for i, p in enumerate(chosen, 1)])
-        yield Example(prompt, _target(here, question, form, random), f"reading:{world}")
+        chosen = with_others(gold, [h.passage for h in hits], everything, n, hard, random)
+        said = thoughts(here, question, random)
+        yield lesson(PROMPTS[random.choice(forms)], question, chosen, said, f"reading:{world}")
 
 
-def _with_others(
+def lesson(
+    form: Template, question: Question, passages: Sequence[Passage], said: str, source: str
+) -> Example:
+    """A question in a reading prompt, and what to write: the reasoning, the form's marker, the answer.
+
+    The first accepted answer is taught; a form without a marker gets the answer alone.
+    """
+    hits = [Hit(p, 0.0, i) for i, p in enumerate(passages, 1)]
+    reasoned = (
+        f"{said} {form.marker} {question.answers[0]}." if form.marker else question.answers[0]
+    )
+    # In a chat the answer opens a turn; elsewhere it follows "Answer:".
+    target = reasoned if form.chat else f" {reasoned}"
+    return Example(form.fill(question, hits), target, source)
+
+
+def public_reading(
+    dataset: str,
+    forms: Sequence[str],
+    passages: Mapping[int, float],
+    seed: int,
+    exposures: int = 1,
+    questions: int | None = None,
+    split: str = "train",
+    data_dir: Path | None = None,
+) -> Iterator[Example]:
+    """Real questions of a train split with their gold passages among their own candidates.
+
+    passages: how many in all -> how often; 0: none (what the base knows by itself).
+    Each exposure draws form, number, others and order anew.
+    """
+    asked = data.load(dataset, data_dir=data_dir, split=split)
+    passage, everything = asked.corpus.by_id, asked.corpus.passages
+    random = Random(f"public/{dataset}/{seed}")
+    sizes, weights = list(passages), list(passages.values())
+    for question in asked.questions[:questions]:
+        gold = [passage[i] for i in question.gold_ids]
+        near = [passage[i] for i in question.candidates if i not in question.gold_ids]
+        said = public_thoughts(question, gold)
+        for _ in range(exposures if said else 0):
+            n = random.choices(sizes, weights)[0]
+            chosen = (
+                with_others(gold, near, everything, max(n, len(gold)), 1.0, random) if n else []
+            )
+            form = PROMPTS[random.choice(forms)]
+            yield lesson(form, question, chosen, said, f"public:{dataset}")
+
+
+def with_others(
     gold: Sequence[Passage],
     near: Sequence[Passage],
     everything: Sequence[Passage],
@@ -122,15 +172,6 @@ def _with_others(
     return chosen
 
 
-def _target(world: World, question: Question, form: Template, random: Random) -> str:
-    """What the reader should write: its reasoning where the form asks for it, the answer."""
-    answer = question.answers[0]
-    if form.marker is None:
-        return f" {answer}"
-    opening = "" if form.chat else " "
-    return f"{opening}{thoughts(world, question, random)} {form.marker} {answer}."
-
-
 def _world(name: str, questions: int, split: str | None) -> tuple[World, tuple[Question, ...]]:
     """A world and its first questions, in the order in which every run takes them."""
     dataset = synthworld.build(name, n_questions=max(questions, 1_000), split=split)
@@ -138,16 +179,28 @@ def _world(name: str, questions: int, split: str | None) -> tuple[World, tuple[Q
     return synthworld.world(name), asked[:questions]
 
 
-KINDS = {"statements": statements_of, "closed_book": closed_book, "reading": reading}
+KINDS = {
+    "statements": statements_of,
+    "closed_book": closed_book,
+    "reading": reading,
+    "public": public_reading,
+}
 
 
-def lessons(parts: Sequence[Mapping[str, Any]], seed: int) -> Iterator[Example]:
-    """All parts of a recipe, one after the other; training shuffles them."""
+def lessons(
+    parts: Sequence[Mapping[str, Any]], seed: int, data_dir: Path | None = None
+) -> Iterator[Example]:
+    """All parts of a recipe, one after the other; training shuffles them.
+
+    data_dir: the folder of real data, for parts that are made of it.
+    """
     for part in parts:
         given = dict(part)
         kind = given.pop("kind", None)
         if kind not in KINDS:
             raise RecipeError(f"there is no kind of lesson {kind!r}{nearest(str(kind), KINDS)}")
+        if kind == "public":
+            given["data_dir"] = data_dir
         try:
             yield from KINDS[kind](**given, seed=seed)
         except TypeError as error:

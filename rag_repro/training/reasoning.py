@@ -1,20 +1,21 @@
-"""Chains of thought for the testbed's questions, written from the world's facts.
+"""Chains of thought to be taught: from a world's facts, or from what comes with a real question.
 
-Each step says one fact in the words that passages use; sums are spelt out. So
-a target holds nothing that the passages (or, without passages, the taught
-statements) do not say.
+On the testbed each step says one fact in the words that passages use; sums are
+spelt out. So a target holds nothing that the passages (or, without passages,
+the taught statements) do not say.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 from ..data.synthworld import World
 from ..data.synthworld.wordings import wording_set, wordings
 from ..data.synthworld.world import Fact
-from ..schema import Question
-
-CLOSING = "So the answer is "
+from ..data.splitter import english
+from ..evaluation.normalise import holds
+from ..schema import Passage, Question
 
 
 def statement(world: World, fact: Fact, random: Random) -> str:
@@ -52,3 +53,31 @@ def thoughts(world: World, question: Question, random: Random) -> str:
 def _number(fact: Fact) -> int:
     """The number to subtract: a date counts by its year."""
     return fact.key // 10_000 if fact.relation.endswith("_date") else fact.key
+
+
+def public_thoughts(question: Question, gold: Sequence[Passage]) -> str:
+    """The reasoning for a real question; "" where nothing that came with it leads to the answer.
+
+    By what there is: a chain written by hand (IRCoT's demonstrations), evidence
+    triples (2WikiMultihopQA), the sentences that annotators marked (HotpotQA), or
+    the gold passage's first sentence that holds the answer (NQ).
+    """
+    meta = question.meta
+    if "cot" in meta:
+        return meta["cot"].partition("So the answer is")[0].strip()
+    if meta.get("evidences"):
+        return " ".join(f"The {relation} of {a} is {b}." for a, relation, b in meta["evidences"])
+    if meta.get("supporting_facts"):
+        return " ".join(_marked(meta["supporting_facts"], gold))
+    for passage in gold:
+        for sentence in english()(passage.text):
+            if any(holds(sentence, answer) for answer in question.answers):
+                return sentence.strip()
+    return ""
+
+
+def _marked(marks: Sequence[tuple[str, int]], gold: Sequence[Passage]) -> list[str]:
+    """Sentences by title and number; borders are ours, so a number may lie beyond the last."""
+    by_title = {p.title: [s.strip() for s in english()(p.text)] for p in gold}
+    found = [(by_title[title], n) for title, n in marks if by_title.get(title)]
+    return [sentences[min(n, len(sentences) - 1)] for sentences, n in found]

@@ -84,7 +84,7 @@ def _reader(recipe: Recipe, seed: int, weights: Weights, data_dir: Path | None):
     loaded = load(weights)
     codec = Codec(loaded.tokenizer)
     end = loaded.tokenizer.eos_token_id
-    encoded = [encode(e, codec, end) for e in lessons(recipe.lessons, seed)]
+    encoded = [encode(e, codec, end) for e in lessons(recipe.lessons, seed, data_dir)]
     # Every lesson that is no fact takes part in the count, so each kind is watched.
     skills = [i for i, e in enumerate(encoded) if not e.source.startswith("statements")]
     kept = set(skills[::HELD_OUT])

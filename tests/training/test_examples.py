@@ -8,10 +8,18 @@ import pytest
 
 from rag_repro.data import synthworld
 from rag_repro.lm.prompts import Codec
-from rag_repro.schema import Prompt
+from rag_repro.methods.reading import PROMPTS, extract
+from rag_repro.schema import Passage, Prompt, Question
 from rag_repro.training.examples import Example, batches, encode
-from rag_repro.training.lessons import closed_book, lessons, reading, statements_of, taught_facts
-from rag_repro.training.reasoning import facts_of, statements, thoughts
+from rag_repro.training.lessons import (
+    closed_book,
+    lesson,
+    lessons,
+    reading,
+    statements_of,
+    taught_facts,
+)
+from rag_repro.training.reasoning import facts_of, public_thoughts, statements, thoughts
 from rag_repro.training.recipes import RecipeError, recipe, recipes
 from tests.lm import tiny
 
@@ -77,10 +85,9 @@ def test_statements_teach_the_taught_facts_of_the_asked_questions_only():
 
 
 def test_test_worlds_give_statements_and_never_a_question_or_a_passage():
-    for name in ("testbed-reader",):
-        for part in recipe(name).lessons:
-            assert part["world"] == "A" or part["kind"] == "statements"
-            assert part["world"] != "A" or part["split"] == "train"
+    for part in recipe("testbed-reader").lessons:
+        assert part["world"] == "A" or part["kind"] == "statements"
+        assert part["world"] != "A" or part["split"] == "train"
 
 
 def test_closed_book_lessons_rest_on_taught_facts_alone():
@@ -124,3 +131,55 @@ def test_recipes_are_read_strictly(monkeypatch, tmp_path):
     )
     with pytest.raises(RecipeError, match="reading"):
         list(lessons(recipe("x").lessons, 0))
+
+
+def test_real_questions_are_reasoned_by_what_came_with_them():
+    triples = (("Devotion", "director", "Guido Brignone"), ("Guido Brignone", "child", "Lilla"))
+    gold = (
+        Passage("a", "A", "Ada was a clerk. She was born in Rome. She died."),
+        Passage("b", "B", "Rome is a city in Italy."),
+    )
+
+    def question(**meta) -> Question:
+        return Question("q", "where?", ("Italy",), meta=meta)
+
+    said = public_thoughts(question(evidences=triples), gold)
+    assert (
+        said == "The director of Devotion is Guido Brignone. The child of Guido Brignone is Lilla."
+    )
+    marks = [("A", 1), ("B", 7), ("C", 0)]
+    assert public_thoughts(question(supporting_facts=marks), gold) == (
+        "She was born in Rome. Rome is a city in Italy."
+    )
+    hand = "A is b. So the answer is: Italy."
+    assert public_thoughts(question(cot=hand), gold) == "A is b."
+    assert public_thoughts(question(), gold) == "Rome is a city in Italy."
+    assert public_thoughts(question(), gold[:1]) == ""
+
+
+def test_a_lesson_ends_in_the_forms_marker_and_the_answer():
+    question = Question("q", "where?", ("Italy", "the Republic"))
+    chat = lesson(PROMPTS["drrag"], question, [Passage("a", "A", "in Italy")], "It is.", "x")
+    assert chat.target == "It is. Answer: Italy."
+    assert chat.prompt.chat
+    plain = lesson(PROMPTS["cot"], question, [], "It is.", "x")
+    assert plain.target == " It is. So the answer is Italy."
+    assert "references" not in plain.prompt.segments[0]
+    # What is taught is what extraction finds.
+    for form, made in (("drrag", chat), ("cot", plain)):
+        assert extract(made.target, PROMPTS[form]) == "Italy"
+
+
+def test_public_lessons_come_from_train_questions(data_dir):
+    from rag_repro import data
+
+    for part in recipe("public-reader").lessons:
+        name = part["dataset"]
+        train = {q.text for q in data.load(name, data_dir=data_dir, split="train").questions}
+        made = list(lessons([{**part, "questions": 12, "exposures": 1}], 0, data_dir))
+        assert 5 < len(made) <= 12
+        for example in made:
+            text = "".join(example.prompt.segments)
+            assert any(q in text for q in train)
+    evaluated = {"hotpotqa", "2wikimultihopqa", "musique", "strategyqa", "popqa", "nq20"}
+    assert not evaluated & {part["dataset"] for part in recipe("public-reader").lessons}
