@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from ..data.splitter import english
 from ..data.synthworld import World
 from ..data.synthworld.wordings import wording_set, wordings
 from ..data.synthworld.world import Fact
-from ..data.splitter import english
 from ..evaluation.normalise import holds
 from ..schema import Passage, Question
 
