@@ -28,7 +28,7 @@ help:
 	@echo "make pair   write notebooks/*.ipynb from notebooks/*.py"
 	@echo "make setup  only the set-up: a virtual environment in $(VENV)"
 	@echo
-	@echo "PYTHON=...  the Python to begin with (3.11 or newer; now: $(PYTHON))"
+	@echo "PYTHON=...  the Python to begin with (3.11.4 or newer; now: $(PYTHON))"
 	@echo "TORCH=...   the build of torch, as TORCH='torch==2.13.0 --index-url URL'"
 
 setup: $(STAMP)
@@ -36,8 +36,8 @@ setup: $(STAMP)
 # A set-up that was cut off leaves $(UNFINISHED), and the next one starts anew:
 # half-written packages would pass for installed ones.
 $(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" \
-		|| { echo "$(PYTHON) is not Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11, 4))" \
+		|| { echo "$(PYTHON) is not Python 3.11.4 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	@if [ -e $(UNFINISHED) ]; then rm -rf $(VENV); fi
 	@if [ ! -x $(BIN)/python ]; then echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); fi
 	@touch $(UNFINISHED)

@@ -21,9 +21,9 @@
 # not name its subject. On real data nobody can count such cases, since nobody labelled them, and
 # nobody can turn the difficulty up and down. The testbed can: `synthworld` generates encyclopedias
 # of invented people, films, songs, companies and places, and questions about them, of which every
-# fact, every step and every needed passage is known.
+# fact, every step and every needed {term}`passage` is known.
 #
-# It is a place for **mechanisms**. A verdict from it says *mechanism holds* or *mechanism fails*,
+# It is a place for **mechanisms**. A {term}`verdict` from it says *mechanism holds* or *mechanism fails*,
 # never *reproduced*, and what was built into it can be no surprise when it comes out: how easily
 # passages are found is calibrated below to what is seen on real data, and which knobs did that is
 # said.
@@ -77,8 +77,9 @@ testbed.relation_table(here)
 # %% [markdown]
 # ## Kinds of question
 #
-# A needed passage is **static-relevant** where the question names its subject, and
-# **dynamic-relevant** where it can only be reached through another passage.
+# A needed passage is {term}`static-relevant` where the question names its subject, and
+# {term}`dynamic-relevant` where it can only be reached through another passage.
+# {numref}`tab-kinds-1` shows how many of each the questions need.
 
 # %% tags=["remove-input"]
 testbed.kind_table(asked)
@@ -98,7 +99,7 @@ testbed.group_table(asked, 2)
 # %% [markdown]
 # ## How hard it is
 #
-# A testbed that word matching solves would be worthless. The dials were set so that BM25 finds
+# A testbed that word matching solves would be worthless. The dials were set so that {term}`BM25` finds
 # between 40 and 65 % of the gold passages among its first three, as on the pooled public corpora.
 # They were set on the tuning part of world A; but the sentence templates were shaped while world B
 # was looked at too, so the other worlds are a check that is not blind.
@@ -130,7 +131,7 @@ testbed.calibration_figure(rows) if run.calibrate else "Not asked for: calibrate
 #   the point for questions about retrieval, and a limit for questions about knowledge.
 # * Links between passages are as dense as we made them. In a first version hardly a passage could be
 #   reached from the one before it, and no second search could have paid; the dials `hooks` and `ties`
-#   were added for that. The column *linked* above is what came of it: the share of second-hop passages
+#   were added for that. The column *linked* of {numref}`tab-calibration-1` is what came of it: the share of second-hop passages
 #   that question and first passage together find. Findings about two-stage retrieval are therefore
 #   run on public data as well, and with these dials turned.
 

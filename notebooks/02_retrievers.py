@@ -17,8 +17,10 @@
 # %% [markdown]
 # # Retrievers and metrics
 #
-# Every result in this book stands on a search. This chapter shows what the two retrievers find, how
-# that is counted, and how far a choice that papers seldom report, *which* BM25, moves the numbers
+# Every result in this book stands on a search. This chapter shows what the two
+# {term}`retrievers <retriever>` find, on the {term}`testbed` and on the questions of HotpotQA
+# {cite}`yang2018hotpotqa`, 2WikiMultihopQA {cite}`ho2020wikimultihop` and MuSiQue
+# {cite}`trivedi2022musique`, how that is counted, and how far a choice that papers seldom report, *which* BM25, moves the numbers
 # by itself. A published gain that is no larger than that is worth a second look.
 
 # %% tags=["parameters"]
@@ -57,7 +59,7 @@ desk.says
 # %% [markdown]
 # ## Two retrievers
 #
-# **BM25** scores a passage by the words that it shares with the query, rare words more, repeated
+# **BM25** {cite}`robertson2009bm25` scores a passage by the words that it shares with the query, rare words more, repeated
 # words ever less, long passages less. With $N$ passages, $\mathrm{df}_t$ of them holding the term
 # $t$, and $\mathrm{tf}_t$ its count in a passage of length $\ell$:
 #
@@ -67,26 +69,29 @@ desk.says
 # {\mathrm{tf}_t + k_1 (1 - b + b\, \ell / \bar\ell)}
 # $$ (eq-bm25)
 #
-# That is Lucene's form. There are others; the module names each and where it differs:
+# That is Lucene's form, computed with bm25s {cite}`lu2024bm25s`. There are others
+# {cite}`kamphuis2020bm25`; the module names each and where it differs:
 
 # %% tags=["remove-input"]
 Note(f"```text\n{bm25.__doc__}```")
 
 # %% [markdown]
 # **Similarity matching** encodes query and passages into vectors of length 1 and takes the nearest
-# by inner product, exactly. The encoder is MiniLM, which ships with the book: 23 million parameters,
-# 256 tokens. Passages of equal score stand in the order of their ids, in both, so that a result does
+# by inner product, exactly, with FAISS {cite}`douze2024faiss`. The encoder is MiniLM
+# {cite}`wang2020minilm`, trained as a sentence encoder {cite}`reimers2019sbert`, which ships with the
+# book: 23 million parameters, 256 tokens. Passages of equal score stand in the order of their ids, in both, so that a result does
 # not depend on the order of a file.
 #
 # ## What is counted
 #
 # | metric | one question | used by |
 # | --- | --- | --- |
-# | recall | share of its gold passages among the first $k$ | DR-RAG, table 5 |
+# | recall | share of its {term}`gold passages <gold passage>` among the first $k$ | DR-RAG, table 5 |
 # | all gold | 1 where all of them are | a stricter reading of the same |
 # | answer recall | share of its answers that occur in the passages | ERM4, figure 2 |
 #
-# Each is averaged over questions; intervals are 95 % bootstrap intervals, resampled by question and
+# Each is averaged over questions; intervals are 95 % bootstrap intervals
+# {cite}`efron1979bootstrap`, resampled by question and
 # on the testbed by chain of facts.
 #
 # ## Recall against k
@@ -102,7 +107,8 @@ for shown in desk.tiers():
             metrics={"recall": "recall", "all_gold": "all gold"},
             methods=METHODS,
             ylabel="%",
-            caption=f"Share of gold passages found, and of questions with all of them, {shown}.",
+            caption=f"Share of gold passages found, and of questions with all of them, {shown}",
+            name=f"fig-recall-{shown}",
         )
     )
     display(
@@ -111,13 +117,15 @@ for shown in desk.tiers():
             metrics={f"recall_{role}": f"{role}-relevant" for role in ROLES},
             methods=METHODS,
             ylabel="recall, %",
-            caption=f"Passages whose subject the question names, and the others, {shown}.",
+            caption=f"Passages whose subject the question names, and the others, {shown}",
+            name=f"fig-roles-{shown}",
         )
     )
 
 # %% [markdown]
-# Reading more passages finds more, but slowly: what is missing at the left is mostly dynamic-relevant
-# (the lower lines of the second figure), and a longer list is a poor way to it. That gap is what the
+# Reading more passages finds more, but slowly: what is missing at the left is mostly
+# {term}`dynamic-relevant` (the lower lines of {numref}`fig-roles-public-2` and
+# {numref}`fig-roles-testbed-2`), and a longer list is a poor way to it. That gap is what the
 # methods of the following chapters are for.
 #
 # ## Which BM25?
@@ -129,13 +137,14 @@ for shown in desk.tiers():
 # %% tags=["remove-input"]
 which = desk.rows("bm25", metric="recall")
 for shown in dict.fromkeys(row.keys["dataset"] for row in which):
-    display(desk.table("bm25", [row for row in which if row.keys["dataset"] == shown]))
+    of_one = [row for row in which if row.keys["dataset"] == shown]
+    display(desk.table("bm25", of_one, name=f"tab-bm25-{shown}"))
 
 # %% [markdown]
 # How far apart the best and the worst of these choices lie, for one and the same "BM25":
 
 # %% tags=["remove-input"]
-tables.spread(which, "recall")
+tables.spread(which, "recall", "The choices of BM25 that find least and most", "tab-spread")
 
 # %% [markdown]
 # ## Asked again, just now

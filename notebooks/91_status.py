@@ -32,25 +32,17 @@ run
 # %% [markdown]
 # ## Chapters
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 runs = status.runs()
-status.show(runs)
+status.show(runs, "Chapters and their last run", "tab-runs")
 
 # %% [markdown]
 # *Seconds* is the time from a chapter's first cell to its last, with stored records at hand and a
 # sample run live. *Memory* is the most that its process held at once. *Real data at hand* says
 # whether `RAG_REPRO_DATA` named a folder while it ran.
 
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-
-slowest = runs.set_index("chapter")["seconds"].nlargest(run.largest).iloc[::-1]
-figure, axes = plt.subplots(figsize=(7, 0.6 + 0.35 * len(slowest)))
-axes.barh(slowest.index, slowest, color="#0072B2")
-axes.set_xlabel("seconds")
-axes.set_title(f"The slowest chapters ({len(slowest)} of {len(runs)})")
-axes.spines[["top", "right"]].set_visible(False)
-plt.show()
+# %% tags=["remove-input"]
+status.slowest(runs, run.largest)
 
 # %% [markdown]
 # ## Stored records
@@ -58,26 +50,26 @@ plt.show()
 # The chapters' tables come from records that were made beforehand by `rag-repro run`: one answer
 # to one question under one condition. *Hours* add up the runs that made them.
 
-# %% tags=["hide-input"]
-status.show(status.recorded())
+# %% tags=["remove-input"]
+status.show(status.recorded(), "Stored records by data set and machine", "tab-recorded")
 
 # %% [markdown]
 # ## Machines of the chapters
 
-# %% tags=["hide-input"]
-status.show(status.machines())
+# %% tags=["remove-input"]
+status.show(status.machines(), "Machines", "tab-machines")
 
 # %% [markdown]
 # ## Versions under which the chapters ran
 
-# %% tags=["hide-input"]
-status.show(status.versions())
+# %% tags=["remove-input"]
+status.show(status.versions(), "Packages and their versions", "tab-versions")
 
 # %% [markdown]
 # ## Sizes in this checkout
 
-# %% tags=["hide-input"]
-status.show(status.sizes())
+# %% tags=["remove-input"]
+status.show(status.sizes(), "Folders and their sizes", "tab-sizes")
 
 # %% [markdown] tags=["rerun"]
 # ## Troubleshooting
@@ -111,7 +103,7 @@ status.show(status.sizes())
 #
 # ## How to cite
 
-# %% tags=["hide-input"]
+# %% tags=["remove-input"]
 print(status.citation())
 
 # %% [markdown]

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,45 +21,90 @@ import numpy as np
 
 from .schema import Generate, Generation, Read, Trace
 
+log = logging.getLogger(__name__)
+
 
 class Store:
     """Values by key in one SQLite file, which several processes may share.
 
-    A file that is no cache is refused by name; deleting it loses only time.
+    It is only a cache, and no run is lost over it: a damaged file, and one that
+    is no cache, is set aside under another name; where the disk takes no more,
+    or the folder cannot be written, calls go on without it. Both are told.
     """
 
     def __init__(self, path: Path):
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with self._open() as db:
-            db.execute("CREATE TABLE IF NOT EXISTS calls (key BLOB PRIMARY KEY, value BLOB)")
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        db = sqlite3.connect(self.path, timeout=60)
+        self._told = False
         try:
-            with db:
-                yield db
-        except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"the call cache {self.path} cannot be used ({error}); delete it"
-            ) from error
-        finally:
-            db.close()
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self._tell(error)
+        self._use(lambda db: None)
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """The values of these keys, None where there is none."""
         found: dict[bytes, bytes] = {}
-        with self._open() as db:
+
+        def look(db: sqlite3.Connection) -> None:
             for start in range(0, len(keys), 500):
                 part = keys[start : start + 500]
                 marks = ",".join("?" * len(part))
-                found |= dict(db.execute(f"SELECT * FROM calls WHERE key IN ({marks})", part))
+                query = f"SELECT key, value FROM calls WHERE key IN ({marks})"
+                found.update(db.execute(query, part))
+
+        self._use(look)
         return [found.get(key) for key in keys]
 
     def put(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
-        with self._open() as db:
-            db.executemany("INSERT OR REPLACE INTO calls VALUES (?, ?)", pairs)
+        """Keep these values, all or none of them."""
+        if pairs:
+            query = "INSERT OR REPLACE INTO calls (key, value) VALUES (?, ?)"
+            self._use(lambda db: db.executemany(query, pairs))
+
+    def _use(self, work: Callable[[sqlite3.Connection], Any]) -> None:
+        """Have work(db) done, or say once that it cannot be."""
+        try:
+            self._do(work)
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                self._tell(error)
+                return
+            try:
+                self._set_aside(error)
+                self._do(work)
+            except (sqlite3.DatabaseError, OSError) as still:
+                self._tell(still)
+
+    def _do(self, work: Callable[[sqlite3.Connection], Any]) -> None:
+        db = sqlite3.connect(self.path, timeout=60)
+        try:
+            with db:
+                db.execute("CREATE TABLE IF NOT EXISTS calls (key BLOB PRIMARY KEY, value BLOB)")
+                work(db)
+        finally:
+            db.close()
+
+    def _set_aside(self, error: Exception) -> None:
+        aside = self.path.with_name(self.path.name + ".damaged")
+        log.warning(
+            "the call cache %s cannot be used (%s); it is now %s, and a new one is begun",
+            *(self.path, error, aside.name),
+        )
+        self.path.replace(aside)
+        # Its journal would be played into the new file.
+        for ending in ("-journal", "-wal", "-shm"):
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+
+    def _tell(self, error: Exception) -> None:
+        if not self._told:
+            self._told = True
+            log.warning(
+                "the call cache %s cannot be used (%s); going on without it: calls are made anew",
+                *(self.path, error),
+            )
+
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def _through(
@@ -74,7 +119,7 @@ def _through(
     A key of None is never looked up; equal keys are asked once.
     """
     known = iter(store.get([key for key in keys if key is not None]))
-    held = [None if key is None else next(known) for key in keys]
+    held = [None if key is None else _held(next(known), unpack) for key in keys]
     first: dict[bytes, int] = {}
     wanted = [
         i
@@ -85,9 +130,17 @@ def _through(
     packed = [(keys[i], pack(result)) for i, result in fresh.items() if keys[i] is not None]
     store.put([(key, value) for key, value in packed if value is not None])
     return [
-        unpack(held[i]) if held[i] is not None else fresh[i if key is None else first[key]]
+        held[i] if held[i] is not None else fresh[i if key is None else first[key]]
         for i, key in enumerate(keys)
     ]
+
+
+def _held(value: bytes | None, unpack: Callable[[bytes], Any]) -> Any:
+    """What was stored; None for what nobody can read any more, which is asked anew."""
+    try:
+        return None if value is None else unpack(value)
+    except (ValueError, TypeError):
+        return None
 
 
 class CachedEncoder:
@@ -109,6 +162,25 @@ class CachedEncoder:
             lambda data: np.frombuffer(data, dtype="<f4").astype(np.float32),
         )
         return np.stack(rows)
+
+
+class CachedScorer:
+    """A scorer whose probabilities are kept, each by its item's texts."""
+
+    def __init__(self, scorer: Any, store: Store):
+        self.scorer, self.store = scorer, store
+        self.fingerprint: str = scorer.fingerprint
+
+    def score(self, items: Sequence[tuple[str, ...]]) -> np.ndarray:
+        """float32 (items,)."""
+        values = _through(
+            self.store,
+            [hashlib.sha256(json.dumps([self.fingerprint, *i]).encode()).digest() for i in items],
+            lambda places: list(self.scorer.score([items[i] for i in places])),
+            lambda value: np.asarray(value, dtype="<f4").tobytes(),
+            lambda data: np.frombuffer(data, dtype="<f4")[0],
+        )
+        return np.array(values, dtype=np.float32)
 
 
 class CachedReader:
@@ -154,12 +226,22 @@ def _pack(result: Any) -> bytes | None:
         return None
     trace = result.trace and [result.trace.probability.tolist(), result.trace.entropy.tolist()]
     fields = [result.text, result.tokens, result.offsets, result.finish]
-    return json.dumps([*fields, result.prompt_tokens, result.prefilled, trace]).encode()
+    counts = [result.prompt_tokens, result.prefilled]
+    return json.dumps([*fields, *counts, trace, result.written]).encode()
 
 
 def _unpack(data: bytes) -> Generation:
-    text, tokens, offsets, finish, prompt_tokens, prefilled, trace = json.loads(data)
-    kept = trace and Trace(*(np.array(values, dtype=np.float32) for values in trace))
+    # Earlier caches end with the trace.
+    text, tokens, offsets, finish, prompt_tokens, prefilled, trace, *more = json.loads(data)
+    kept = Trace(*(np.array(values, dtype=np.float32) for values in trace)) if trace else None
+    written = more[0] if more else None
     return Generation(
-        text, tuple(tokens), tuple(offsets), finish, prompt_tokens, prefilled, kept or None
+        text,
+        tuple(tokens),
+        tuple(offsets),
+        finish,
+        prompt_tokens,
+        prefilled,
+        kept,
+        written=written,
     )

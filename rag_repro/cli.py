@@ -15,6 +15,7 @@ from pathlib import Path
 
 from . import __version__
 from .study.conditions import ROLES, TIERS
+from .study.files import trouble
 
 FORMATS = ("csv", "md", "json")
 
@@ -34,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output, as `head`, has had enough
         sys.stdout = None
         return 0
+    except OSError as error:  # a full disk, a folder that may not be written
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"rag-repro: {place}{trouble(error)}; what was finished is saved", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("rag-repro: interrupted; what was finished is recorded", file=sys.stderr)
         return 130
@@ -95,6 +100,12 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("a", type=Path, help="a folder of records, as results/records")
     compare.add_argument("b", type=Path, help="another, made by you or on another machine")
 
+    train = _command(commands, "train", cmd_train, "train what a recipe names, or go on with it")
+    train.add_argument("name", help="as testbed-reader; recipes.yaml has them all")
+    train.add_argument("--seed", type=int, help="this seed only (default: the headline one)")
+    train.add_argument("--estimate", action="store_true", help="print the cost, train nothing")
+    train.add_argument("--out", type=Path, help="where the adapter goes (default: artifacts/)")
+
     chapter = _command(commands, "chapter", cmd_chapter, "execute one chapter of the book")
     chapter.add_argument("name", help="as 11_drrag_recall")
     chapter.add_argument(
@@ -113,10 +124,23 @@ def parser() -> argparse.ArgumentParser:
     book.add_argument("--force", action="store_true", help="execute every chapter anew")
     book.add_argument("--only", action="append", default=[], help="only this chapter (repeatable)")
 
-    data = _command(commands, "data", cmd_data, "list the data sets, or print a data set's card")
-    data.add_argument("action", choices=("list", "card"), help="all names, or one set's card")
-    data.add_argument("name", nargs="?", help="the data set, for `card`")
+    data = _command(
+        commands, "data", cmd_data, "list the data sets, print a set's card, or fetch its release"
+    )
+    data.add_argument(
+        "action",
+        choices=("list", "card", "fetch"),
+        help="all names; one set's card; its official release into the folder",
+    )
+    data.add_argument("name", nargs="?", help="the data set, for `card` and `fetch`")
     data.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+    data.add_argument("--json", action="store_true", help="`list` and `card` as JSON")
+    data.add_argument(
+        "--url", help="`fetch` from this address (of the file; of the folder, if it ends in /)"
+    )
+    data.add_argument(
+        "--sha256", help="what the `fetch`ed file must have, instead of what is known"
+    )
     return top
 
 
@@ -242,6 +266,24 @@ def cmd_compare(arguments: argparse.Namespace) -> None:
     print(compare.text(arguments.a, arguments.b))
 
 
+def cmd_train(arguments: argparse.Namespace) -> None:
+    """The headline seed goes to artifacts/NAME, others to results/local/artifacts/NAME-SEED."""
+    from .training import run
+    from .training.recipes import recipe
+
+    chosen = recipe(arguments.name)
+    seed = chosen.seeds[0] if arguments.seed is None else arguments.seed
+    prepared = run.prepare(chosen, seed)
+    if arguments.estimate:
+        print(prepared.cost())
+        return
+    folder = arguments.out or run.folder_of(chosen, seed)
+    if run.is_made(prepared, folder):
+        print(f"{folder} is of this very recipe, seed and base already")
+    else:
+        print(run.train(prepared, folder))
+
+
 def cmd_chapter(arguments: argparse.Namespace) -> None:
     """A default run is kept in book/chapters/, any other in results/local/chapters/."""
     from .publish import execute, parameters
@@ -259,17 +301,34 @@ def cmd_book(arguments: argparse.Namespace) -> None:
 
 
 def cmd_data(arguments: argparse.Namespace) -> None:
-    """Cards say source, licence, split, counts and caveats."""
-    from .data import cards
+    """Cards say source, licence, splits, counts, hashes, caveats and how to get the data. Only
+    `fetch` downloads anything: it prints the paths of the files, goes on where it was
+    interrupted, and refuses wrong bytes."""
+    import json
 
-    if arguments.action == "list":
-        print(cards.listing(arguments.data))
-    elif arguments.name is None:
+    from .data import cards, fetch
+
+    action, name = arguments.action, arguments.name
+    if action != "fetch" and (arguments.url or arguments.sha256):
+        raise ValueError("--url and --sha256 go with: rag-repro data fetch NAME")
+    if action == "fetch" and arguments.json:
+        raise ValueError("--json goes with: rag-repro data list, rag-repro data card NAME")
+    if action == "list" and name is not None:
+        raise ValueError(f"`list` takes no name; for one data set: rag-repro data card {name}")
+    if action != "list" and name is None:
         raise ValueError(
-            "name a data set: rag-repro data card NAME; `rag-repro data list` has them"
+            f"name a data set: rag-repro data {action} NAME; `rag-repro data list` has them"
         )
+    if action == "fetch":
+        found = fetch.fetch(name, arguments.data, url=arguments.url, sha256=arguments.sha256)
+        print("\n".join(map(str, found)))
+    elif arguments.json:
+        facts = cards.rows(arguments.data) if name is None else cards.card(name, arguments.data)
+        print(json.dumps(facts, indent=1, ensure_ascii=False))
+    elif action == "list":
+        print(cards.listing(arguments.data))
     else:
-        print(cards.describe(arguments.name, arguments.data))
+        print(cards.describe(name, arguments.data))
 
 
 if __name__ == "__main__":

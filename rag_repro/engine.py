@@ -263,12 +263,13 @@ def _split(serve_all: Callable[[list], Any], parts: Sequence[Sequence]) -> list[
 def cost_of(call: Call, result: Any) -> Cost:
     """What one answered call adds to its question's cost."""
     if isinstance(call, READER_CALLS):
+        new = len(result.tokens) if result.written is None else result.written
         return Cost(
             reader_calls=int(isinstance(call, Generate)),
             reads=int(isinstance(call, Read)),
             prompt_tokens=result.prompt_tokens,
             prefilled_tokens=result.prefilled,
-            new_tokens=len(result.tokens) if isinstance(call, Generate) else 0,
+            new_tokens=new if isinstance(call, Generate) else 0,
         )
     if isinstance(call, Retrieve | Recall):
         return Cost(retrievals=1)

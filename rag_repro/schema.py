@@ -129,7 +129,17 @@ class Kept:
     n_tokens: int
 
 
-Segment = str | Prefix | Reply | Soft | Kept
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A token that a vocabulary was given apart, as Self-RAG's "[Retrieval]", by its text.
+
+    Nothing else in a prompt can write one: all other text is plain words.
+    """
+
+    text: str
+
+
+Segment = str | Prefix | Reply | Soft | Kept | Marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +186,7 @@ class Generation:
     finish: "stop", "eos", "length" or "given".
     prefilled: prompt tokens really computed, the reused prefix left out.
     watched: (n, watched tokens) probabilities, None where none was asked.
+    written: how many new tokens, where an endpoint counts them and names none.
     """
 
     text: str
@@ -186,6 +197,7 @@ class Generation:
     prefilled: int
     trace: Trace | None = None
     watched: np.ndarray | None = None
+    written: int | None = None
 
 
 # ------------------------------------------------------------------ the calls
@@ -265,7 +277,14 @@ class Encode:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Ask a scorer (a classifier). -> float32 array (items,) of probabilities"""
+    """Ask a scorer (a classifier). -> float32 array (items,) of probabilities
+
+    items: the texts of each, as many as the scorer takes. DR-RAG's classifier
+    takes (question, passage, other passage), texts without titles, the passage
+    that was found first before the other, and tells the probability, from 0 to
+    1, that both are needed for the question (its equation 2). An item's value
+    must not depend on the items beside it, or answers would differ by batch.
+    """
 
     items: tuple[tuple[str, ...], ...]
     service: str = "scorer"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import sqlite3
 
 import numpy as np
 import pytest
 
-from rag_repro.cache import CachedEncoder, CachedReader, Store
+from rag_repro.cache import CachedEncoder, CachedReader, CachedScorer, Store
 from rag_repro.schema import Generate, Generation, Prompt, Read, Trace
 
 DONE = Generation(
@@ -122,8 +124,102 @@ def test_refused_calls_are_not_remembered(store):
     assert len(inner.asked) == 2
 
 
-def test_a_file_that_is_no_cache_is_named(tmp_path):
-    path = tmp_path / "calls.sqlite"
-    path.write_bytes(b"something else entirely, of some length" * 100)
-    with pytest.raises(ValueError, match=r"calls\.sqlite cannot be used"):
-        Store(path)
+def put_and_get(store):
+    store.put([(b"k", b"v")])
+    return store.get([b"k", b"other"])
+
+
+def test_a_file_that_is_no_cache_is_set_aside_and_a_new_one_begun(tmp_path, caplog):
+    path, foreign = tmp_path / "calls.sqlite", b"something else entirely, of some length" * 100
+    path.write_bytes(foreign)
+    assert put_and_get(Store(path)) == [b"v", None]
+    assert (tmp_path / "calls.sqlite.damaged").read_bytes() == foreign
+    [told] = caplog.messages
+    assert str(path) in told
+    assert "calls.sqlite.damaged" in told
+
+
+def test_a_cache_that_is_damaged_in_the_midst_of_a_run_is_set_aside(tmp_path, caplog):
+    store = Store(tmp_path / "calls.sqlite")
+    store.put([(bytes([i, j]), b"value" * 50) for i in range(30) for j in range(30)])
+    content = store.path.read_bytes()
+    # The first page, with the schema, stays; the table's own pages do not.
+    store.path.write_bytes(content[:4096] + b"\xa5" * (len(content) - 4096))
+    store.path.with_name("calls.sqlite-journal").write_bytes(b"of the damaged one")
+    assert store.get([bytes([1, 1])]) == [None]
+    assert put_and_get(store) == [b"v", None]
+    assert "calls.sqlite.damaged" in caplog.text
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["calls.sqlite", "calls.sqlite.damaged"]
+
+
+@pytest.mark.parametrize("where", ["a file", "a folder", "another table"])
+def test_where_no_cache_can_be_calls_go_on_without_and_it_is_said_once(tmp_path, caplog, where):
+    path = tmp_path / "cache" / "calls.sqlite"
+    if where == "a file":
+        path.parent.write_text("no folder")
+    elif where == "a folder":
+        path.mkdir(parents=True)
+    else:
+        path.parent.mkdir()
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute("CREATE TABLE calls (who TEXT)")
+    store = Store(path)
+    assert put_and_get(store) == [None, None]
+    assert put_and_get(store) == [None, None]
+    [told] = caplog.messages
+    assert f"the call cache {path} cannot be used" in told
+    assert "going on without it" in told
+
+
+def test_a_full_disk_costs_only_what_would_have_been_kept(tmp_path, caplog):
+    store = Store(tmp_path / "calls.sqlite")
+    store.put([(b"old", b"value")])
+    limited = sqlite3.connect
+
+    def connect(*given, **options):
+        db = limited(*given, **options)
+        db.execute("PRAGMA max_page_count = 3")  # SQLite's own word for a full disk
+        return db
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect)
+        store.put([(b"new", b"much" * 10000)])
+        assert store.get([b"old", b"new"]) == [b"value", None]
+    assert "full" in caplog.text
+    assert put_and_get(store) == [b"v", None]
+
+
+def test_a_value_that_cannot_be_read_any_more_is_asked_anew(store):
+    inner = Reader()
+    reader = CachedReader(inner, store)
+    [first] = reader.generate([ask("a")])
+    for spoilt in (b"", b"\xff", b"[1]", b"[1,2,3,4,5,6,7]", b"null"):
+        store.put([(bytes.fromhex(inner.key(ask("a"))), spoilt)])
+        [again] = reader.generate([ask("a")])
+        assert again.text == first.text
+    assert len(inner.asked) == 6
+
+
+def test_a_scorers_items_are_kept_one_by_one(store):
+    class Scorer:
+        fingerprint = "c"
+
+        def __init__(self):
+            self.asked = []
+
+        def score(self, items):
+            self.asked.append(list(items))
+            return np.array([len(b) / 3 for _, _, b in items], dtype=np.float32)
+
+    scorer = Scorer()
+    cached = CachedScorer(scorer, store)
+    first = cached.score([("q", "a", "b"), ("q", "a", "bbb")])
+    again = cached.score([("q", "a", "bbb"), ("q", "ab", ""), ("q", "a", "b")])
+    assert scorer.asked == [[("q", "a", "b"), ("q", "a", "bbb")], [("q", "ab", "")]]
+    assert first.dtype == again.dtype == np.float32
+    assert again.tolist() == [first[1], 0.0, first[0]]
+    assert cached.score([]).shape == (0,)
+    other = CachedScorer(scorer, store)
+    other.fingerprint = "d"
+    other.score([("q", "a", "b")])
+    assert scorer.asked[-1] == [("q", "a", "b")]

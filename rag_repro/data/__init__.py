@@ -1,4 +1,4 @@
-"""Data: the front door. `load("hotpotqa")`, `load("world-B@20000")`."""
+"""Data: the front door. `load("hotpotqa")`, `load("world-B@20000")`, `load("folder:my_texts")`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .synthworld import Dials
 
 ENVIRONMENT = "RAG_REPRO_DATA"
+WORLD, FOLDER = "world", "folder:"
 
 _WORLD = re.compile(r"world-([A-Z])(?:@(\d+))?(?:~([\w.=,]+))?")
 
@@ -26,7 +27,7 @@ def load(
     path: Path | str | None = None,
     format: str | None = None,
 ) -> Dataset:
-    """A data set by name: a world of the testbed, or a public one.
+    """A data set by name: a world of the testbed, a folder of one's own, or a public one.
 
     `world-B` has the default size, `world-B@20000` so many passages, and
     `world-B~hooks=0,ties=0` those dials turned away from the preset. Public
@@ -34,13 +35,20 @@ def load(
     variable RAG_REPRO_DATA names; `path` and `format` name one file instead.
     `split` ("train", "tune" or "test") keeps the questions that the frozen
     split file lists, in file order (world A trains and tunes, the others test);
-    the corpus stays whole.
+    the corpus stays whole. `folder:PATH` has the form that `own` tells of.
 
     Raises ValueError (UnknownName, DataError) with what to do next.
     """
-    if name.startswith("world"):
+    if name.startswith(WORLD):
         return _world(name, split)
+    if name.startswith(FOLDER):
+        from . import own
+
+        return own.load(name.removeprefix(FOLDER), split)
     from . import public
+
+    if name not in public.SOURCES and path is None and Path(name).is_dir():
+        raise ValueError(f"no data set {name!r}; for the folder of that name write 'folder:{name}'")
 
     folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
     made = public.load(name, folder, path=path, format=format)
@@ -49,6 +57,20 @@ def load(
     from . import splits
 
     return splits.only(made, split)
+
+
+def label(name: str) -> str:
+    """The name that records and pages carry: a folder's without its path (`own.label`)."""
+    if not name.startswith(FOLDER):
+        return name
+    from . import own
+
+    return own.label(name.removeprefix(FOLDER))
+
+
+def is_made_here(name: str) -> bool:
+    """Whether the data set needs no file of public data: a world, or a folder of one's own."""
+    return name.startswith((WORLD, FOLDER))
 
 
 def _world(name: str, split: str | None) -> Dataset:

@@ -1,4 +1,4 @@
-"""Articles to passages: 100 words (as DPR) or 100 tokens of a given tokenizer.
+"""Articles to passages: 100 words (as DPR), 100 tokens of a given tokenizer, or whole sentences.
 
 A stream in, a stream out: one article is in memory at a time. Blocks are
 disjoint and keep the article's title (Karpukhin et al. 2020, section 4.1). The
@@ -11,8 +11,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,28 @@ def by_tokens(
     _check(size)
     for title, text in articles:
         yield from _passages(title, text, _token_blocks(text, spans(text), size))
+
+
+def by_sentences(
+    text: str, size: int = SIZE, sentences: Callable[[str], Iterable[str]] | None = None
+) -> Iterator[str]:
+    """Blocks of at most `size` words that end where a sentence or a paragraph does.
+
+    sentences: paragraph -> its sentences; None: spaCy's rules for English. Only
+    a paragraph that is too long for a block is cut into its sentences, only a
+    sentence that is too long into words. A heading (# Title) stays with what
+    it heads, as a sentence. Blanks within a block become single ones; no text gives no block.
+    """
+    _check(size)
+    block: list[str] = []
+    for piece in _units(text, size, sentences):
+        words = piece.split()
+        if block and len(block) + len(words) > size:
+            yield " ".join(block)
+            block = []
+        block += words
+    if block:
+        yield " ".join(block)
 
 
 def spans_of(tokenizer: Any) -> Callable[[str], Sequence[Span]]:
@@ -105,6 +129,33 @@ def _object(path: Path, number: int, line: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise BadLine(path, f"line {number}", "not a JSON object", "give one article a line")
     return row
+
+
+# A line of "# Heading" and the blank lines behind it: no border of a paragraph.
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[.:]?[ \t]*#*[ \t]*$\s*", re.MULTILINE)
+
+
+def _units(text: str, size: int, sentences: Callable | None) -> Iterator[str]:
+    """Pieces of at most `size` words: paragraphs, else sentences, else words."""
+    for paragraph in re.split(r"\n\s*\n", _HEADING.sub(r"\1. ", text)):
+        if len(paragraph.split()) <= size:
+            yield paragraph
+            continue
+        for sentence in (sentences or english())(paragraph):
+            words = sentence.split()
+            for start in range(0, len(words), size):
+                yield " ".join(words[start : start + size])
+
+
+@lru_cache(maxsize=1)
+def english() -> Callable[[str], Iterable[str]]:
+    """Text -> its sentences by spaCy's rules: no model, the same borders in every run."""
+    import spacy
+
+    language = spacy.blank("en")
+    language.add_pipe("sentencizer")
+    language.max_length = 10**9  # its limit is for models, which need memory by length
+    return lambda text: [sentence.text for sentence in language(text).sents]
 
 
 def _passages(title: str, text: str, blocks: Iterable[str]) -> Iterator[Passage]:

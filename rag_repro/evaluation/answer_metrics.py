@@ -160,9 +160,12 @@ class _Units:
 @lru_cache(maxsize=2)
 def _rouge(chinese: bool):
     from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import DefaultTokenizer
 
-    # The library's own tokenizer keeps a-z and 0-9 only: Chinese would vanish.
-    return RougeScorer(["rougeL"], use_stemmer=False, tokenizer=_Units() if chinese else None)
+    # The library's own tokenizer keeps a-z and 0-9 only: Chinese would vanish. It is
+    # handed in, since choosing it by itself the library sets up logging to stderr.
+    tokenizer = _Units() if chinese else DefaultTokenizer(use_stemmer=False)
+    return RougeScorer(["rougeL"], tokenizer=tokenizer)
 
 
 def rouge_l(prediction: str | None, answers: Sequence[str]) -> float:

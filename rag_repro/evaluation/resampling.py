@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -121,12 +122,14 @@ class Resampled:
         return interval.lo <= 0 <= interval.hi
 
 
+@lru_cache(maxsize=1024)  # the same few levels and sizes again and again
 def _normal(alpha: float) -> float:
     from scipy.stats import norm
 
     return float(norm.isf(alpha / 2))
 
 
+@lru_cache(maxsize=1024)
 def _student(alpha: float, df: float) -> float:
     from scipy.stats import t
 

@@ -6,35 +6,36 @@ The key is taken from the environment when a request is sent, and kept nowhere.
 from __future__ import annotations
 
 import hashlib
-import http.client
 import json
 import logging
-import os
 import random
 import re
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
+import reprlib
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from rag_repro.lm.endpoint import KEY_VARIABLE, PREFIX, checked
 from rag_repro.lm.errors import CallError, ReaderError
-from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Reply, Soft
+from rag_repro.lm.plain import whole
+from rag_repro.lm.post import Key, post
+from rag_repro.schema import Generate, Generation, Kept, Marker, Prompt, Read, Reply, Soft
 
 log = logging.getLogger(__name__)
 
-_TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504}
-_REFUSED = {401, 403, 404}
+_TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_REFUSED = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410}
 _PIECE = re.compile(r"\s*\S+|\s+")
+# What chat templates and tokenizers write around turns; most servers take it for that anywhere.
+_IMITATION = re.compile(
+    r"<[|\uff5c][^\s<>]{1,40}[|\uff5c]>|<(?:start|end)_of_turn>|</?(?:s|bos|eos|pad|unk)>"
+    r"|\[/?INST\]|<</?SYS>>"
+)
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to another host."""
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
-        return None
+class _Down(Exception):
+    """A call was tried as often as it may be."""
 
 
 class ApiReader:
@@ -43,12 +44,17 @@ class ApiReader:
     key: the NAME of the environment variable that holds the key; None: no key.
     Failures that may pass (429, 5xx, timeouts, cut replies) are tried again up
     to `retries` times, waiting `backoff` seconds, then twice that, and so on
-    (or what the server asks for, up to `patience` seconds). A call that still
-    fails has a CallError in its place. prefill: the server continues a last
-    message of the assistant, so prompts with a Reply can be sent as chat.
+    (or what the server asks for, up to `patience` seconds). Then a one-word
+    question is asked: if that is answered the call is at fault, and has a CallError
+    in its place; else the endpoint is, and the run must stop, which can go on
+    from its records later. timeout: seconds for one request with its reply.
+    prefill: the server continues a last message of the assistant, so prompts
+    with a Reply can be sent as chat.
 
     Results hold no tokens and offsets, which an endpoint does not tell in a way that
-    could be continued; prompt tokens are what the endpoint counts.
+    could be continued; `prompt_tokens` and `written` are what the endpoint counts.
+    How it tokenises is out of our hands: in what imitates a control token
+    ("<|im_end|>") a zero-width space is put, which keeps it text.
     """
 
     def __init__(
@@ -64,26 +70,19 @@ class ApiReader:
         patience: float = 60.0,
         prefill: bool = False,
     ):
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ReaderError("the endpoint's address must begin with http:// or https://")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ReaderError(
-                "the endpoint's address must hold no credentials and no query: "
-                "put the key into an environment variable and name that"
-            )
-        self.url = url.rstrip("/")
+        self.url = checked(url)
         self.model = model
-        self.name = f"api:{model}"
-        self.fingerprint = f"api:{self.url}:{model}"
-        self._key_name = key
+        self.name = f"{PREFIX}{model}"
+        self.fingerprint = f"{PREFIX}{self.url}:{model}"
+        self._key = Key(key)
         self._batch_size = batch_size
         self._retries = retries
         self._timeout = timeout
         self._backoff = backoff
         self._patience = patience
         self._prefill = prefill
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._jitter = random.Random()  # of waiting times, which change no result
+        self._stop = threading.Event()
 
     def __repr__(self) -> str:
         return f"ApiReader({self.url}, {self.model})"
@@ -91,10 +90,16 @@ class ApiReader:
     def generate(self, calls: Sequence[Generate]) -> list[Generation | CallError]:
         """One result a call, in order; requests run `batch_size` at a time.
 
-        ReaderError: no key, or the endpoint refuses us or does not know the model.
+        ReaderError: no key, or the endpoint is gone, refuses us, redirects us or
+        does not know the model.
         """
+        self._key.check()
+        self._stop = threading.Event()
         with ThreadPoolExecutor(max(1, self._batch_size)) as pool:
-            return list(pool.map(self._one, calls))
+            try:
+                return list(pool.map(self._one, calls))
+            finally:  # where one call ends the run, the others need not wait and try on
+                self._stop.set()
 
     def read(self, calls: Sequence[Read]) -> list[CallError]:
         """An endpoint cannot read a given text: a CallError a call."""
@@ -110,10 +115,32 @@ class ApiReader:
     def _one(self, call: Generate) -> Generation | CallError:
         try:
             path, body = self._request(call)
-            reply = self._post(path, body)
-            return self._generation(call, reply)
+            try:
+                reply = self._asked(path, body, self._retries)
+            except _Down as gave_up:
+                why = str(gave_up)
+            else:
+                return self._generation(call, reply)
+            if not self._stop.is_set():
+                self._probe(path, body, why)
+            raise CallError(f"{self.name}: gave up after {self._retries + 1} tries: {why}")
         except CallError as error:
             return error
+
+    def _probe(self, path: str, body: dict[str, Any], why: str) -> None:
+        """ReaderError: the endpoint does not answer a word, so no later call would fare better."""
+        small = {"messages": [{"role": "user", "content": "Hello"}]}
+        small = small if "messages" in body else {"prompt": "Hello"}
+        try:
+            self._asked(path, {"model": self.model, "max_tokens": 1, "temperature": 0, **small}, 0)
+        except _Down:
+            pass
+        else:
+            return
+        raise ReaderError(
+            f"{self.name}: {self.url} does not answer (after {self._retries + 1} tries: {why}); "
+            "what was finished is kept: run again once it does"
+        )
 
     # --------------------------------------------------------------- request
 
@@ -126,11 +153,14 @@ class ApiReader:
                 "adapters": call.adapter,
                 "soft tokens": any(isinstance(s, Soft) for s in call.prompt.segments),
                 "kept tokens": any(isinstance(s, Kept) for s in call.prompt.segments),
+                "markers": any(isinstance(s, Marker) for s in call.prompt.segments),
             }.items()
             if asked
         ]
         if lacking:
             raise CallError(f"{self.name} has no {', '.join(lacking)}; use a local reader")
+        if "" in call.stop:
+            raise CallError("an empty stop string would end every answer at once")
         strings = [s for s in call.stop if isinstance(s, str)]
         body: dict[str, Any] = {"model": self.model, "max_tokens": call.max_new_tokens}
         # Endpoints take four at most; the rest is cut here.
@@ -158,46 +188,46 @@ class ApiReader:
             messages.append({"role": "assistant", "content": _text(prompt.segments[cut:])})
         return messages
 
-    def _key(self) -> str | None:
-        if self._key_name is None:
-            return None
-        key = os.environ.get(self._key_name, "").strip()
-        if not key:
-            raise ReaderError(f"the environment variable {self._key_name} holds no key")
-        if not re.fullmatch(r"[\x21-\x7e]+", key):
-            # http.client would print the key in its complaint.
-            raise ReaderError(f"the key in {self._key_name} holds white space or odd characters")
-        return key
-
-    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The endpoint's reply. CallError: it refused the call, or kept failing."""
-        key = self._key()
-        headers = {"Content-Type": "application/json"}
-        headers |= {"Authorization": f"Bearer {key}"} if key else {}
+    def _asked(self, path: str, body: dict[str, Any], retries: int) -> dict[str, Any]:
+        """The endpoint's reply. CallError: it refused the call; _Down: it kept failing."""
         data = json.dumps(body).encode()
         why = ""
-        for attempt in range(self._retries + 1):
-            request = urllib.request.Request(self.url + path, data, headers, method="POST")
+        for attempt in range(retries + 1):
             wait = None
             try:
-                with self._opener.open(request, timeout=self._timeout) as answer:
-                    return json.loads(answer.read())
-            except urllib.error.HTTPError as error:
-                why = f"status {error.code}: {_shorten(error.read(2000), key)}"
-                if error.code in _REFUSED:
-                    raise ReaderError(f"{self.name}: {why}") from None
-                if error.code not in _TEMPORARY:
-                    raise CallError(f"{self.name}: {why}") from None
-                wait = _seconds(error.headers.get("Retry-After"))
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                # Timeouts, dropped connections, replies cut short (so no JSON).
-                why = _shorten(f"{type(error).__name__}: {error}".encode(), key)
-            if attempt < self._retries:
+                status, headers, text = post(self.url + path, data, self._key, self._timeout)
+            except ConnectionError as error:
+                why = _shown(str(error))
+            else:
+                if status == 200:
+                    try:
+                        return json.loads(text)
+                    except (ValueError, RecursionError):
+                        why = f"a reply that is no JSON: {_shown(text)}"
+                else:
+                    why = f"status {status}: {_shown(text)}"
+                    self._judged(status, headers, why)
+                    wait = _seconds(headers.get("retry-after"))
+            if attempt < retries and not self._stop.is_set():
                 if wait is None:
-                    wait = self._backoff * 2**attempt * random.uniform(0.75, 1.25)
+                    wait = self._backoff * 2**attempt * self._jitter.uniform(0.75, 1.25)
                 log.info("%s: %s; trying again", self.name, why)
-                time.sleep(min(wait, self._patience))
-        raise CallError(f"{self.name}: gave up after {self._retries + 1} tries: {why}")
+                self._stop.wait(min(wait, self._patience))
+            if self._stop.is_set():
+                break
+        raise _Down(why)
+
+    def _judged(self, status: int, headers: dict[str, str], why: str) -> None:
+        """ReaderError, CallError: a status that no second try will change."""
+        if 300 <= status < 400:
+            why = f"status {status}: redirects are not followed; name the address it points to, "
+            why += _shown(headers.get("location", "none"))
+        if status == 401 and not self._key.name:
+            why += f" ({KEY_VARIABLE} holds no key)"
+        if status in _REFUSED:
+            raise ReaderError(f"{self.name}: {why}")
+        if status not in _TEMPORARY:
+            raise CallError(f"{self.name}: {why}")
 
     # ----------------------------------------------------------------- reply
 
@@ -206,14 +236,17 @@ class ApiReader:
             choice = reply["choices"][0]
             text = choice["message"]["content"] if call.prompt.chat else choice["text"]
             usage = reply.get("usage") or {}
-            counted = int(usage.get("prompt_tokens") or 0)
-            details = usage.get("prompt_tokens_details") or {}
-            cached = int(details.get("cached_tokens") or 0)
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-            raise CallError(f"{self.name}: a reply without {error}") from None
-        text = text or ""
+            counted, written = (
+                _count(usage, name) for name in ("prompt_tokens", "completion_tokens")
+            )
+            cached = _count(usage.get("prompt_tokens_details") or {}, "cached_tokens")
+        except (KeyError, IndexError, TypeError, AttributeError):
+            told = _shown(reprlib.repr(reply))
+            raise CallError(f"{self.name}: a reply of another form: {told}") from None
+        text = "" if text is None else text
         if not isinstance(text, str):
             raise CallError(f"{self.name}: a reply whose text is a {type(text).__name__}")
+        text = whole(text)
         finish = "length" if choice.get("finish_reason") == "length" else "eos"
         strings = [s for s in call.stop if isinstance(s, str)]
         cuts = [text.find(s) for s in strings if s in text]
@@ -222,11 +255,18 @@ class ApiReader:
         ruled = _until(text, [s for s in call.stop if not isinstance(s, str)])
         if ruled is not None:
             text, finish = ruled, "stop"
-        return Generation(text, (), (), finish, counted, counted - cached)
+        return Generation(text, (), (), finish, counted, max(0, counted - cached), written=written)
 
 
 def _text(segments: Sequence) -> str:
-    return "".join(s if isinstance(s, str) else s.text for s in segments)
+    said = whole("".join(s if isinstance(s, str) else s.text for s in segments))
+    return _IMITATION.sub(lambda found: f"{found[0][0]}\u200b{found[0][1:]}", said)
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    """A count as the endpoint tells it; 0 where it tells none that could be one."""
+    told = usage.get(name)
+    return told if type(told) is int and told > 0 else 0
 
 
 def _until(text: str, rules: Sequence) -> str | None:
@@ -242,7 +282,7 @@ def _seconds(header: str | None) -> float | None:
     return float(header) if header and re.fullmatch(r"\d+(\.\d+)?", header) else None
 
 
-def _shorten(message: bytes, key: str | None) -> str:
-    """One line of a message, without the key should a server echo it."""
-    text = " ".join(message.decode(errors="replace").split())
-    return (text.replace(key, "[key]") if key else text)[:300]
+def _shown(message: str) -> str:
+    """The beginning of a message, in one line."""
+    line = " ".join(message[:10_000].split())[:300]
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)

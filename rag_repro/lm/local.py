@@ -36,6 +36,8 @@ class LocalReader:
     batch_size: rows decoded at once; any number of calls may be handed in.
     reuse: share and keep the beginnings of prompts (off: each is computed whole);
     keep_bytes: memory for those kept. pack: tokens in one prefill pass.
+    packed_bytes: memory for a second copy of the linear layers' weights, laid out for
+        the processor (float32 on a CPU only; what does not fit stays as it is).
     template: settings for the chat template, beside the user's turn.
 
     Rows do not influence one another: in float32 the tokens are the same at any
@@ -53,6 +55,7 @@ class LocalReader:
         reuse: bool = True,
         keep_bytes: int = 1 << 30,
         pack: int | None = None,
+        packed_bytes: int = 4 << 30,
         template: Mapping[str, Any] | None = None,
         tie_margin: float = 1e-4,
     ):
@@ -70,9 +73,8 @@ class LocalReader:
         width = self.model.get_input_embeddings().embedding_dim
         self._soft = SoftModules(width, self.model.device)
         self._store = Store(keep_bytes)
-        self._passes = Passes(
-            self.model, pack or (1024 if self.model.device.type == "cpu" else 8192)
-        )
+        pack = pack or (1024 if self.model.device.type == "cpu" else 8192)
+        self._passes = Passes(self.model, pack, packed_bytes)
         ends = self.codec.ends() | _ids(self.model.config) | _ids(self.model.generation_config)
         self._decoder = Decoder(
             self._passes, self.codec, self._store, ends, batch_size, reuse, tie_margin

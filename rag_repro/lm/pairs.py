@@ -99,9 +99,8 @@ class PairClassifier:
     """A trained C as the engine's scorer: items (question, passage, passage).
 
     weights: an adapter's folder with its head (kind "adapter") over an encoder.
-    Both orders of a pair are judged and their probabilities averaged: the pair
-    has no order, and what is asked first must not decide. `cut` counts pairs that did
-    not fit, of `judged` in all.
+    A pair is judged in the order in which it is given; C is trained on both.
+    `cut` counts pairs that did not fit, of `judged` in all.
     """
 
     def __init__(self, weights: Weights, *, device: str = "cpu", batch_tokens: int = 16384):
@@ -128,14 +127,10 @@ class PairClassifier:
         """float32 (items,): the probability that both passages are critical to the question."""
         import torch
 
-        rows = []
-        for question, a, b in items:
-            made, cut = self._cutter(question, a, b)
-            rows += [made, self._cutter(question, b, a)[0]]
-            self.judged += 1
-            self.cut += cut
-        probabilities = torch.sigmoid(self.logits(rows)).numpy()
-        return probabilities.reshape(-1, 2).mean(axis=1)
+        made = [self._cutter(*item) for item in items]
+        self.judged += len(made)
+        self.cut += sum(cut for _, cut in made)
+        return torch.sigmoid(self.logits([ids for ids, _ in made])).numpy()
 
     def logits(self, rows: Sequence[Sequence[int]]) -> Any:
         """Logits (rows,) of rows of ids, like lengths together."""

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from rag_repro.lm.attention import Group, Piece, Ragged, Slots, Span, Step, register
+from rag_repro.lm.packed import PackedLinears
 
 
 @dataclass(slots=True, eq=False)
@@ -48,11 +49,13 @@ class Passes:
 
     limit: tokens in one packed pass; more only costs memory (on a processor
     also cache misses), less leaves matrix products small.
+    packed_bytes: memory that packed weights may take beside the plain ones.
     """
 
-    def __init__(self, model, limit: int):
+    def __init__(self, model, limit: int, packed_bytes: int = 0):
         self.model = model
         self.limit = limit
+        self._linears = PackedLinears(model, packed_bytes)
         self.device = model.device
         self.layers = model.config.num_hidden_layers
         self.heads = model.config.num_attention_heads
@@ -61,12 +64,13 @@ class Passes:
 
     @contextmanager
     def _ours(self):
-        """Our attention for this pass only: outside, the model is transformers' own."""
+        """Our attention and linear layers for this pass only: outside, all is transformers' own."""
         config = self.model.config
         before = config._attn_implementation
         config._attn_implementation = self._name
         try:
-            yield
+            with self._linears.used():
+                yield
         finally:
             config._attn_implementation = before
 

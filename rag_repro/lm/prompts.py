@@ -1,21 +1,22 @@
 """From a prompt's segments to token ids, and from token ids back to text.
 
-This is the one way by which text reaches a reader. Only the chat template may
-write the reader's special tokens: what a segment says is plain text, also
-where it imitates one ("<|im_end|>" in a passage is ten characters). Tokens that
-a vocabulary gained without being called special are words like any other.
+This is the one way by which text reaches a reader. Only the chat template and a
+`Marker` may write the tokens that a vocabulary was given apart: what any other
+segment says is plain text, also where it imitates one ("<|im_end|>" in a passage
+is ten characters).
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag_repro.lm.errors import CallError
-from rag_repro.schema import Kept, Prefix, Prompt, Reply, Soft
+from rag_repro.lm.plain import Plain
+from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Soft
+from rag_repro.words import nearest
 
 log = logging.getLogger(__name__)
 
@@ -71,9 +72,7 @@ class Codec:
     def __init__(self, tokenizer: Any, template: Mapping[str, Any] | None = None):
         self.tokenizer = tokenizer
         self.template = {**_FIXED, **(template or {})}
-        added = {str(t) for t in tokenizer.added_tokens_decoder.values() if t.special}
-        special = sorted(added | set(tokenizer.all_special_tokens), key=len, reverse=True)
-        self._special = re.compile("|".join(map(re.escape, special)) or r"(?!)")
+        self._words = Plain(tokenizer)
         bare = tokenizer("a", add_special_tokens=False).input_ids
         full = tokenizer("a", add_special_tokens=True).input_ids
         at = next((i for i in range(len(full)) if full[i : i + len(bare)] == bare), 0)
@@ -84,12 +83,12 @@ class Codec:
 
     def ids(self, text: str) -> tuple[int, ...]:
         """Token ids of plain text: no opening token, nothing in it is special."""
-        return tuple(self._tokenise(text).input_ids)
+        return tuple(self._words.tokens(text)[0])
 
     def given(self, text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Ids of plain text, and the character at which each begins."""
-        out = self._tokenise(text, offsets=True)
-        return tuple(out.input_ids), tuple(first for first, _ in out.offset_mapping)
+        ids, spans = self._words.tokens(text)
+        return tuple(ids), tuple(first for first, _ in spans)
 
     def watched(self, text: str) -> int:
         """The id of a token given as text. CallError: it is not one token."""
@@ -116,24 +115,14 @@ class Codec:
                 tokens.append(0)
             elif isinstance(item, int):
                 tokens.append(item)
-            elif item.prefix is None:
-                tokens.extend(self.ids(item.text))
             else:
-                out = self._tokenise(item.text, offsets=True)
-                prefix = len(tokens) + sum(last <= item.prefix for _, last in out.offset_mapping)
-                tokens.extend(out.input_ids)
+                ids, spans = self._words.tokens(item.text)
+                if item.prefix is not None:
+                    prefix = len(tokens) + sum(last <= item.prefix for _, last in spans)
+                tokens.extend(ids)
         if not tokens:
             raise CallError("the prompt is empty: a reader needs at least one token to start from")
         return Encoded(tuple(tokens), tuple(soft), prefix)
-
-    def _tokenise(self, text: str, offsets: bool = False):
-        return self.tokenizer(
-            text,
-            add_special_tokens=False,
-            split_special_tokens=True,
-            return_offsets_mapping=offsets,
-            verbose=False,
-        )
 
     def _segment(self, line: _Line, segment) -> None:
         if isinstance(segment, str):
@@ -144,6 +133,8 @@ class Codec:
             line.say(segment.text)
         elif isinstance(segment, Soft):
             line.items.append(segment)
+        elif isinstance(segment, Marker):
+            line.items.append(self._marker(segment.text))
         elif isinstance(segment, Kept):
             have = len(segment.generation.tokens)
             if not 0 <= segment.n_tokens <= have:
@@ -177,13 +168,21 @@ class Codec:
             self._segment(line, segment)
         return line
 
+    def _marker(self, text: str) -> int:
+        if text not in self._words.added:
+            raise CallError(
+                f"the reader's vocabulary has no added token {text!r}"
+                f"{nearest(text, self._words.added)}; say other text in a plain segment"
+            )
+        return self._words.added[text]
+
     def _template(self, line: _Line, text: str) -> None:
-        """Add a stretch of the chat template, whose special tokens count."""
+        """Add a stretch of the chat template, whose added tokens count."""
         at = 0
-        for found in self._special.finditer(text):
+        for found in self._words.pattern.finditer(text):
             if found.start() > at:
                 line.say(text[at : found.start()])
-            line.items.append(self.tokenizer.convert_tokens_to_ids(found.group()))
+            line.items.append(self._words.added[found[found.lastindex]])
             at = found.end()
         if at < len(text):
             line.say(text[at:])
@@ -225,9 +224,9 @@ class Codec:
         if self.tokenizer.chat_template:
             turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": _MARK}]
             text = self.tokenizer.apply_chat_template(turns, tokenize=False, **self.template)
-            found = self._special.search(text.rpartition(_MARK)[2])
+            found = self._words.pattern.search(text.rpartition(_MARK)[2])
             if found:
-                ids.add(self.tokenizer.convert_tokens_to_ids(found.group()))
+                ids.add(self._words.added[found[found.lastindex]])
         return frozenset(ids - {None})
 
     # --------------------------------------------------------------- to text

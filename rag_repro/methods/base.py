@@ -1,19 +1,24 @@
 """What every method shares: its settings, its name, its version.
 
-A method is listed in `METHODS` by the name that conditions use. Its version
-is part of every record's identity: raise it when its answers can change, and
-only then (a golden-trace test fails when they change without it).
+A method is listed in `METHODS` by the name that conditions use, or registered
+from outside the package with the decorator `method`. Its version is part of
+every record's identity: raise it when its answers can change, and only then
+(a golden-trace test fails when they change without it).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import importlib
-from collections.abc import Mapping
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..engine import Method
+from ..plain import fits, hints, shortened
 from ..words import nearest
 
 
@@ -40,16 +45,26 @@ class Settings:
         if self.max_new_tokens < 1:
             raise ValueError(f"max_new_tokens is {self.max_new_tokens}; it must be at least 1")
 
+    @property
+    def needs(self) -> Mapping[str, str]:
+        """Services beside "reader" and "retriever", by name: "retriever" or "scorer"."""
+        return {}
+
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A method as conditions know it."""
+    """A method as conditions know it.
+
+    code: of a method from outside the package, a hash of its source, which
+    stands in its records' identity beside the version.
+    """
 
     name: str
     version: int
     run: Method
     settings: type[Settings]
     source: str
+    code: str = ""
 
     def configure(self, given: Mapping[str, Any]) -> Settings:
         """Settings from plain data; an unknown name is refused."""
@@ -60,7 +75,22 @@ class MethodSpec:
                     f"method {self.name!r} has no setting {name!r}"
                     f"{nearest(name, known)}; it has: {', '.join(sorted(known))}"
                 )
+        for name, value in given.items():
+            wanted = hints(self.settings)[name]
+            if not fits(value, wanted):
+                raise ValueError(
+                    f"method {self.name!r}: {name} cannot be {shortened(repr(value), 60)}; "
+                    f"it is {getattr(wanted, '__name__', wanted)}"
+                )
         return self.settings(**given)
+
+
+def one_of(setting: str, given: object, known: Iterable[str]) -> None:
+    """Refuse a value that the setting does not know, with the nearest one."""
+    if given not in known:
+        raise ValueError(
+            f"{setting} is {given!r}{nearest(given, known)}; it is one of: {', '.join(known)}"
+        )
 
 
 # name -> where the module is that defines a MethodSpec called SPEC
@@ -69,15 +99,79 @@ METHODS = {
     "single_step": "baselines.single_step:SINGLE_STEP",
     "gold_passages": "baselines.single_step:GOLD_PASSAGES",
     "qdc": "drrag.concatenation:QDC",
+    "two_stage": "drrag.second_stage:TWO_STAGE",
+    "cis": "drrag.inverse:CIS",
+    "cfs": "drrag.forward:CFS",
+    "adaptive_retrieval": "baselines.adaptive_retrieval:ADAPTIVE_RETRIEVAL",
+    "self_rag": "baselines.self_rag:SELF_RAG",
+    "ircot": "baselines.ircot:IRCOT",
+    "adaptive_rag": "baselines.adaptive_rag:ADAPTIVE_RAG",
 }
+
+
+# name -> what `method` registered in this process
+_OWN: dict[str, MethodSpec] = {}
+
+
+def method(
+    name: str, *, version: int = 1, settings: type[Settings] = Settings, source: str = "one's own"
+) -> Callable[[Method], Method]:
+    """Register a method of one's own, from a notebook or a module: `@method("ask_twice")`.
+
+    The function is a generator of calls, as any method is, and is returned as
+    it was. Records know it by name, version and a hash of its source, so that
+    an edited function has records of its own; raise the version when something
+    that it *calls* changes. Running a notebook's cell again replaces what the
+    cell registered; a name that another function has is refused.
+
+    Raises ValueError for a name, version or settings that cannot be, and for a
+    function that yields nothing or whose source cannot be read.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ValueError(f"{name!r} cannot name a method; write it like ask_twice")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"method {name!r}: version {version!r} is not a whole number from 1 on")
+    if not (
+        isinstance(settings, type)
+        and issubclass(settings, Settings)
+        and settings.__dataclass_params__.frozen
+    ):
+        raise ValueError(f"method {name!r}: its settings must be a frozen dataclass over Settings")
+
+    def register(run: Method) -> Method:
+        if not inspect.isgeneratorfunction(run):
+            raise ValueError(
+                f"method {name!r}: the function must yield its calls, as in "
+                "`hits = yield Retrieve(question.text, k=settings.k)`"
+            )
+        held = _OWN.get(name)
+        if name in METHODS or (held and _place(held.run) != _place(run)):
+            raise ValueError(f"there is a method {name!r} already; give yours another name")
+        try:
+            text = inspect.getsource(run)
+        except OSError as error:
+            raise ValueError(
+                f"method {name!r}: its source cannot be read; define it in a file or a notebook"
+            ) from error
+        code = hashlib.sha256(text.encode()).hexdigest()[:12]
+        _OWN[name] = MethodSpec(name, version, run, settings, source, code)
+        return run
+
+    return register
+
+
+def _place(run: Method) -> tuple[str, str]:
+    return run.__module__, run.__qualname__
 
 
 def get(name: str) -> MethodSpec:
     """The method of that name; an unknown name is refused with the nearest one."""
+    if name in _OWN:
+        return _OWN[name]
     if name not in METHODS:
+        known = sorted({*METHODS, *_OWN})
         raise ValueError(
-            f"there is no method {name!r}{nearest(name, METHODS)}; there are: "
-            + ", ".join(sorted(METHODS))
+            f"there is no method {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
         )
     module, attribute = METHODS[name].split(":")
     return getattr(importlib.import_module(f".{module}", __package__), attribute)

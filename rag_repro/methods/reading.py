@@ -19,7 +19,8 @@ class Template:
     """A reading prompt.
 
     passage: one line of `str.format` with number, title, text.
-    body: the user's words, with {passages} and {question}.
+    body: the user's words, with {passages} and {question}. bare: the same for a
+        question without passages; None: the body, with nothing in its place.
     exemplars: shared text before the body (`Prefix`: computed once a batch).
     marker: what stands before the answer in the reader's text; None: the whole
         text is the answer.
@@ -29,20 +30,35 @@ class Template:
     source: str
     passage: str
     body: str
+    bare: str | None = None
     exemplars: str = ""
     marker: str | None = None
     chat: bool = False
     stop: tuple[str | Until, ...] = ()
 
     def fill(self, question: Question, hits: Sequence[Hit]) -> Prompt:
-        """The prompt for one question; the hits stand in their given order."""
+        """The prompt for one question; the hits stand in their given order.
+
+        The one place where text of the data enters a prompt. Each text takes one
+        line, so that none can open a line that looks like the prompt's own
+        ("Question:", "Answer:"), and is put in once: braces in it mean nothing.
+        """
         passages = "".join(
-            self.passage.format(number=i, title=h.passage.title, text=h.passage.text)
+            self.passage.format(
+                number=i, title=one_line(h.passage.title), text=one_line(h.passage.text)
+            )
             for i, h in enumerate(hits, start=1)
         )
-        body = self.body.format(passages=passages, question=question.text)
+        wording = self.body if hits or self.bare is None else self.bare
+        body = wording.format(passages=passages, question=one_line(question.text))
         segments = (Prefix(self.exemplars), body) if self.exemplars else (body,)
         return Prompt.of(*segments, chat=self.chat)
+
+
+def one_line(text: str) -> str:
+    """The text without its line breaks, of any kind that a reader may take for one."""
+    lines = text.splitlines()
+    return text if lines == [text] else " ".join(line.strip() for line in lines if line.strip())
 
 
 def extract(text: str, template: Template) -> str | None:
@@ -71,6 +87,16 @@ After reading the documents above, answering the following question. Reasoning s
 At last, you should output the final result via the following format:
 
 Answer: <your answer based on the documents>; Please answer the question directly.
+
+Question:
+{question}
+Give your analysis process first, and then output your answer in a specified format."""
+
+# Ours: the same words where a method answers without passages, which table 9 has no form for.
+_DRRAG_BARE = """You are a reading comprehension expert, and you need to answer a question. \
+Reasoning step by step. At last, you should output the final result via the following format:
+
+Answer: <your answer>; Please answer the question directly.
 
 Question:
 {question}
@@ -117,8 +143,36 @@ PROMPTS = MappingProxyType(
             source="DR-RAG, table 9",
             passage="Document {number}:\n{text}\n",
             body=_DRRAG_BODY,
+            bare=_DRRAG_BARE,
             marker="Answer:",
             chat=True,
+        ),
+        "cot": Template(
+            name="cot",
+            source="DRAGIN, section 3.3, without its exemplars",
+            passage="[{number}] {text}\n",
+            body="Below are the external knowledge references:\n{passages}"
+            "Please answer the question based on the external knowledge:\n"
+            "Question: {question}\nAnswer:",
+            bare="Question: {question}\nAnswer:",
+            marker="So the answer is",
+            stop=("\n",),
+        ),
+        "chat": Template(
+            name="chat",
+            source="this book: plain words, for a reader that was taught to follow them",
+            passage="{text}\n",
+            body="{passages}\nAnswer with a few words: {question}",
+            bare="Answer with a few words: {question}",
+            chat=True,
+            stop=("\n",),
+        ),
+        "selfrag": Template(
+            name="selfrag",
+            source="Self-RAG, the released checkpoints' prompts",
+            passage="{title}\n{text}\n",
+            body="### Instruction:\n{question}\n\n### Input:\n{passages}\n### Response:\n",
+            bare="### Instruction:\n{question}\n\n### Response:\n",
         ),
         "short": Template(
             name="short",

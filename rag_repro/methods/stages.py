@@ -6,7 +6,7 @@ four papers can be combined without copying any.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..engine import Flow
 from ..schema import Answer, Generate, Hit, Question, Retrieve
@@ -42,3 +42,18 @@ def read(question: Question, hits: Sequence[Hit], settings: Settings) -> Flow:
         template.fill(question, hits), max_new_tokens=settings.max_new_tokens, stop=template.stop
     )
     return Answer(text=out.text, prediction=extract(out.text, template), hits=tuple(hits))
+
+
+def probabilities_of(
+    scores: Iterable[float], items: Sequence, name: str, what: str = "items"
+) -> list[float]:
+    """A classifier's answer to a `Score` call; ValueError: not one probability for each item."""
+    probabilities = [float(p) for p in scores]
+    if len(probabilities) != len(items):
+        raise ValueError(
+            f"the classifier {name!r} gave {len(probabilities)} scores for {len(items)} {what}"
+        )
+    wrong = next((p for p in probabilities if not 0 <= p <= 1), None)
+    if wrong is not None:
+        raise ValueError(f"the classifier {name!r} gave {wrong}, which is no probability")
+    return probabilities

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from rag_repro.publish import reference
 from rag_repro.publish.places import Places
 
 
 def write(places: Places) -> None:
     """Write every generated page; one whose text is the same is not touched."""
-    for name, text in {"index.md": front_page(places)}.items():
+    for name, text in {"index.md": front_page(places), **reference.pages(places)}.items():
         target = places.book / name
+        target.parent.mkdir(parents=True, exist_ok=True)
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
             target.write_text(text, encoding="utf-8")
 

@@ -9,7 +9,6 @@ which only warns of it and runs on.
 from __future__ import annotations
 
 import ast
-import html
 import io
 import re
 import tokenize
@@ -249,15 +248,19 @@ def _freeze(values: dict[str, Any], declared: Mapping[str, Declared]) -> Any:
 
 def _table(run: Any, declared: Mapping[str, Declared]) -> str:
     """Name, value and meaning of each parameter; changed ones in bold."""
+    from rag_repro.report.escape import NO_FORMULAS, as_html
+
     rows = []
     for one in declared.values():
-        value = html.escape(repr(getattr(run, one.name)))
+        value = as_html(repr(getattr(run, one.name)))
         value = f"<b>{value}</b>" if one.name in run.changed else value
-        meaning = f'<td class="prose">{html.escape(one.comment)}</td>'
+        meaning = f'<td class="prose">{as_html(one.comment)}</td>'
         rows.append(f"<tr><td><code>{one.name}</code></td><td>{value}</td>{meaning}</tr>")
-    head = "<tr><th>parameter</th><th>value</th><th>meaning</th></tr>"
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("parameter", "value", "meaning"))
     return (
-        f'<table class="run-parameters"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+        f'<div class="rr-table"><table class="run-parameters {NO_FORMULAS}">'
+        f"<thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 

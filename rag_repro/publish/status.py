@@ -25,14 +25,15 @@ def executed(places: Places | None = None) -> dict[str, dict[str, Any]]:
     return told
 
 
-def show(table: Any) -> Any:
+def show(table: Any, caption: str = "", name: str = "") -> Any:
     """A pandas table as the book shows tables, fractions with one decimal."""
     from rag_repro.report.tables import Table
 
     def text(value: Any) -> str:
         return f"{value:.1f}" if isinstance(value, float) else str(value)
 
-    return Table(list(table.columns), [[text(v) for v in row] for row in table.to_numpy()])
+    body = [[text(v) for v in row] for row in table.to_numpy()]
+    return Table(list(table.columns), body, caption, name)
 
 
 def runs(places: Places | None = None) -> Any:
@@ -55,6 +56,23 @@ def runs(places: Places | None = None) -> Any:
     columns = ["chapter", "run on", "seconds", "memory, MB", "page, kB"]
     columns += ["parameters", "real data at hand"]
     return pd.DataFrame(rows, columns=columns).astype({"seconds": float})
+
+
+def slowest(table: Any, most: int) -> Any:
+    """A figure of the chapters that took longest, from `runs`; a note before any has run."""
+    from rag_repro.report.figures import WIDTH, plots
+    from rag_repro.report.picture import Note, Picture
+
+    held = table.set_index("chapter")["seconds"].nlargest(most).iloc[::-1]
+    if held.empty:
+        return Note("No chapter has run yet.")
+    plt, colours = plots()
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.8 + 0.35 * len(held)), layout="constrained")
+    axis.barh(held.index, held, color=colours[0])
+    axis.set_xlabel("seconds")
+    spoken = ", ".join(f"{name} {seconds:.0f}" for name, seconds in held.iloc[::-1].items())
+    caption = f"The slowest chapters, {len(held)} of {len(table)}"
+    return Picture(figure, f"Seconds a chapter: {spoken}.", caption, "fig-slowest")
 
 
 def machines(places: Places | None = None) -> Any:

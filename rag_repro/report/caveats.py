@@ -10,7 +10,8 @@ from ..data.public.registry import SOURCES
 from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN
 from ..study.conditions import TIERS
 from ..study.papers import Cell
-from .tables import DATASETS, escaped
+from .escape import as_code, as_myst
+from .tables import DATASETS, is_numeric
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def _of_subsets(sizes: Mapping[tuple[str, str], int]) -> Iterable[str]:
     ]
     if parts:
         yield (
-            f"Asked on parts of the whole sets ({', '.join(map(escaped, parts))}), over smaller "
+            f"Asked on parts of the whole sets ({', '.join(map(as_myst, parts))}), over smaller "
             "corpora: our values are not comparable with published ones."
         )
 
@@ -108,7 +109,8 @@ def asked(recorded: Sequence[Recorded]) -> str:
     ]
     if not body:
         return ""
-    return table(["tier", "data set", "questions asked", "questions of the whole set"], body)
+    head = ["tier", "data set", "questions asked", "questions of the whole set"]
+    return table(head, body, "Questions that were asked", "tab-asked")
 
 
 def _sizes(recorded: Sequence[Recorded]) -> dict[tuple[str, str], int]:
@@ -133,10 +135,26 @@ def _whole(dataset: str) -> str:
 # ------------------------------------------------------------------------- forms
 
 
-def table(head: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
-    lines = [list(map(escaped, head)), ["---"] * len(head)]
-    lines += [list(map(escaped, row)) for row in body]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+def table(
+    head: Sequence[str],
+    body: Sequence[Sequence[Any]],
+    caption: str = "",
+    name: str = "",
+    form: str = "rr-short",
+) -> str:
+    """A MyST table; with a caption it has a number, and `{numref}` finds it by its name.
+
+    form: the class that says how it is laid out, "rr-short" (no cell wraps) or
+    "rr-claims" (the first column holds sentences).
+    """
+    columns = zip(*body, strict=True)
+    sides = ["---:" if is_numeric(column) else "---" for column in columns] or ["---"] * len(head)
+    lines = [list(map(as_myst, head)), sides]
+    lines += [list(map(as_myst, row)) for row in body]
+    made = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    if not caption:
+        return made
+    return f"```{{table}} {caption}\n:name: {name}\n:class: {form}\n\n{made}\n```"
 
 
 def count(number: int, thing: str) -> str:
@@ -144,4 +162,4 @@ def count(number: int, thing: str) -> str:
 
 
 def _code(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return ", ".join(map(as_code, names))

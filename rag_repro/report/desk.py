@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import ENVIRONMENT
+from ..data import ENVIRONMENT, is_made_here
 from ..study import campaign, judge, papers, records, runner
 from ..study.conditions import Condition
 from ..study.papers import Cell, Exhibit, Paper, StudyError
@@ -25,6 +25,7 @@ from ..study.retarget import retarget
 from ..study.scores import Results
 from ..study.services import Workshop
 from . import exhibits, tables
+from .escape import as_code, listing
 from .exhibits import Row
 from .picture import Note
 from .tables import Table
@@ -64,6 +65,7 @@ class Desk:
             self.folder = root / "results" / "local" / "records"
             self._run_missing()
         self.results = Results(self.folder)
+        self._rows: dict[tuple[str, str | None], list[Row]] = {}
 
     def _moved(self, settings: dict[str, Sequence[Any]]) -> Paper:
         run = self.run
@@ -114,18 +116,20 @@ class Desk:
         A printed value that waits for its method has no setting of ours, and is
         kept whatever settings are wanted.
         """
-        made = exhibits.rows(self.paper, self.paper.exhibits[key], self.results, tier)
+        if (key, tier) not in self._rows:  # parts of an exhibit share its intervals
+            exhibit = self.paper.exhibits[key]
+            self._rows[key, tier] = exhibits.rows(self.paper, exhibit, self.results, tier)
         shown = self.tiers()
         return [
             row
-            for row in made
+            for row in self._rows[key, tier]
             if row.tier in shown
             and all(_fits(row, k, v if isinstance(v, list) else [v]) for k, v in wanted.items())
         ]
 
-    def table(self, key: str, rows: Sequence[Row]) -> Table:
-        """The reader's table of these rows."""
-        return tables.exhibit_table(self.paper.exhibits[key], rows)
+    def table(self, key: str, rows: Sequence[Row], name: str = "") -> Table:
+        """The reader's table of these rows; name: by which `{numref}` finds it."""
+        return tables.exhibit_table(self.paper.exhibits[key], rows, name)
 
     def claims(self, ids: Sequence[str]) -> Table:
         """What the records say of these claims, one line a claim and tier."""
@@ -134,7 +138,8 @@ class Desk:
         for tier in self.tiers():
             judged = {j.claim.id: j for j in judge.judge(self.paper, tier, self.results)}
             body += [_verdict_line(judged[name]) for name in ids]
-        return Table(head, body, "Effects in points, in the direction that the paper claims")
+        caption = f"Verdicts on claims of {self.paper.short}; effects in points, as claimed"
+        return Table(head, body, caption, "tab-verdicts")
 
     def statements(self, ids: Sequence[str]) -> Table:
         """What the paper claims, and whether its own printed numbers bear it out."""
@@ -146,7 +151,7 @@ class Desk:
             support = f"{claim.support}: {claim.support_note}".rstrip(": ")
             said = f"{claim.id} ({claim.place}): {claim.claim}"
             body.append([said, claim.paper_numbers, support])
-        return Table(head, body)
+        return Table(head, body, f"Claims of {self.paper.short}, and its own numbers", "tab-claims")
 
     def condition(self, key: str, **wanted: Any) -> Condition:
         """The condition of the one cell picked by key; on the testbed where there is one.
@@ -200,7 +205,9 @@ class Desk:
     def says(self) -> Note:
         """One sentence on where the numbers of this page come from."""
         if self.moved:
-            changed = ", ".join(f"`{name} = {getattr(self.run, name)!r}`" for name in self.moved)
+            changed = ", ".join(
+                as_code(f"{name} = {getattr(self.run, name)!r}") for name in self.moved
+            )
             return Note(f"Run for this page, with {changed}; nothing here is a committed record.")
         answers = sum(
             len(self.results.lines(c) or ())
@@ -222,8 +229,8 @@ def _fits(row: Row, key: str, wanted: Sequence[Any]) -> bool:
 
 
 def _at_hand(cell: Cell) -> bool:
-    """Worlds are made anywhere; real data must be named."""
-    return cell.condition.dataset.startswith("world-") or bool(os.environ.get(ENVIRONMENT))
+    """Worlds are made anywhere, folders are where they are; real data must be named."""
+    return is_made_here(cell.condition.dataset) or bool(os.environ.get(ENVIRONMENT))
 
 
 def _verdict_line(judged: judge.Judged) -> list[str]:
@@ -241,13 +248,17 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
 
 
 class Listing:
-    """A function's source as the book shows it: taken from the package, never copied."""
+    """A function's source as the book shows it: taken from the package, never copied.
+
+    The names below it lead, in the book, to the reference.
+    """
 
     def __init__(self, *functions: Callable | type):
         self.code = "\n\n".join(inspect.getsource(function) for function in functions)
+        self.names = [f"{function.__module__}.{function.__qualname__}" for function in functions]
 
     def _repr_markdown_(self) -> str:
-        return f"```python\n{self.code}\n```"
+        return f"{listing(self.code, 'python')}\n\n{', '.join(map(as_code, self.names))}"
 
     def __repr__(self) -> str:
         return self.code

@@ -18,7 +18,7 @@ from ..study import campaign, papers
 from ..study.scores import Results
 from . import ledger
 from .caveats import Recorded, asked, count, how_sure, table, with_verdict
-from .tables import escaped
+from .escape import as_code, as_myst
 
 # The papers of this book: name in `study/papers`, short name, key of the bibliography.
 BOOK = (
@@ -35,8 +35,11 @@ a question, and every number and verdict in these pages is computed from them.
 
 Where a mechanism can be isolated, it is tested on invented encyclopedias of which every fact is
 known (the *testbed*); where real questions are at hand, on these, with small open models
-(*public*). The papers' own models and full data (*paper*) need a GPU and downloads.
+(*public*). The papers' own models and full data (*paper*) need a GPU and downloads. These are the
+{term}`tiers <tier>`.
 """
+
+_ON = {"testbed": "on the testbed", "public": "on public data", "paper": "with the paper's own"}
 
 READING = """\
 Verdicts rest on differences between methods on the same questions, with a 95 % interval. They do
@@ -61,7 +64,8 @@ def text(results_folder: Path, root: Path) -> str:
     ]
     parts = [
         "# Four RAG papers, re-tested",
-        OPENING.format(papers=_papers()),
+        OPENING.replace("{papers}", _papers()),
+        _found(claims),
         _tested(recorded),
         "## How to read a verdict",
         READING,
@@ -95,12 +99,36 @@ def _tested(recorded: Sequence[Recorded]) -> str:
     exhibits = sorted({r.cell.exhibit for r in ran})
     return (
         f"Recorded so far: {count(answers, 'answer')} under {count(len(ran), 'condition')}, for "
-        + ", ".join(f"`{name}`" for name in exhibits)
+        + ", ".join(map(as_code, exhibits))
         + "."
     )
 
 
 # ---------------------------------------------------------------------- verdicts
+
+
+def _found(claims: Sequence[Mapping[str, Any]]) -> str:
+    """The verdicts in one sentence a paper, for the first screen."""
+    said = []
+    for short in dict.fromkeys(row["paper"] for row in claims):
+        rows = [row for row in claims if row["paper"] == short]
+        judged = with_verdict(rows)
+        if not judged:
+            continue
+        ids, seen = ({row["id"] for row in some} for some in (rows, judged))
+        by: dict[str, Counter] = {}
+        for row in judged:
+            by.setdefault(row["tier"], Counter())[row["verdict"]] += 1
+        places = "; ".join(
+            f"{_ON[tier]} " + ", ".join(f"{words[w]} *{w}*" for w in WORDS if words[w])
+            for tier, words in by.items()
+        )
+        said.append(
+            f"{len(seen)} of {count(len(ids), 'claim')} of {short} have a verdict: {places}."
+        )
+    if not said:
+        return ""
+    return f"**Found so far.** {' '.join(said)} {{numref}}`tab-verdicts` lists them."
 
 
 def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -112,7 +140,7 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
         return "No claim has records yet."
     words = [w for w in WORDS if w != NOT_RUN and any(c[w] for c in tally.values())] + [NOT_RUN]
     body = [[*place, *(str(count[w] or "") for w in words)] for place, count in tally.items()]
-    return table(["paper", "tier", *words], body) + "\n\nThe numbers count claims."
+    return table(["paper", "tier", *words], body, "Claims by verdict", "tab-counts")
 
 
 def _said(row: Mapping[str, Any]) -> str:
@@ -129,7 +157,7 @@ def _judged(claims: Sequence[Mapping[str, Any]]) -> str:
     if not body:
         return ""
     return (
-        table(head, body)
+        table(head, body, "Every claim that has a verdict", "tab-verdicts", "rr-claims")
         + "\n\nEffects are in points where the metric is a percentage, in the direction that the "
         "paper claims, and belong to the claim's first contrast; δ is the smallest effect of "
         "interest, or the margin of a claim of no difference. A claim of several parts holds "
@@ -176,13 +204,13 @@ def _next(recorded: Sequence[Recorded]) -> str:
     for r in recorded:
         places.setdefault((r.cell.exhibit, r.cell.tier), []).append(r.lines is None)
     points = [
-        f"Not run: {sum(missing)} of {count(len(missing), 'condition')} of `{exhibit}` at tier "
-        f"`{tier}`; `rag-repro run {exhibit} --tier {tier}` runs them."
+        f"Not run: {sum(missing)} of {count(len(missing), 'condition')} of {as_code(exhibit)} at "
+        f"tier `{tier}`; {as_code(f'rag-repro run {exhibit} --tier {tier}')} runs them."
         for (exhibit, tier), missing in places.items()
         if any(missing)
     ]
     waiting = [
-        f"`{exhibit.name}` ({'; '.join(escaped(reason) for reason in _reasons(exhibit))})"
+        f"{as_code(exhibit.name)} ({'; '.join(as_myst(reason) for reason in _reasons(exhibit))})"
         for name in papers.names()
         for exhibit in papers.load(name).exhibits.values()
         if not exhibit.grids

@@ -13,6 +13,7 @@ from ..study.conditions import TIERS
 from ..study.judge import Judged, judge
 from ..study.papers import Paper
 from ..study.scores import Results
+from .escape import as_cell
 
 COLUMNS = (
     "id",
@@ -83,5 +84,5 @@ def text(made: Sequence[dict[str, Any]], form: str) -> str:
         return out.getvalue()
     shown = [c for c in COLUMNS if c not in ("place", "paper")]
     lines = [shown, ["---"] * len(shown)]
-    lines += [[str(row[c]).replace("|", "\\|") for c in shown] for row in made]
+    lines += [[as_cell(row[c]) for c in shown] for row in made]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"

@@ -8,6 +8,7 @@ from ..study import papers
 from ..study.papers import StudyError
 from ..study.scores import Results
 from ..study.services import Workshop
+from .escape import one_line
 
 
 def question(
@@ -50,23 +51,25 @@ def question(
     asked = dataset.by_id[question_id]
     gold = set(asked.gold_ids)
     lines = [
-        f"{asked.id} ({dataset.name}, {asked.kind})",
-        f"  question  {asked.text}",
-        f"  answers   {' | '.join(asked.answers)}",
+        f"{one_line(asked.id)} ({dataset.name}, {one_line(asked.kind)})",
+        f"  question  {one_line(asked.text)}",
+        f"  answers   {one_line(' | '.join(asked.answers))}",
     ]
     for g in asked.gold:
         passage = passages[g.passage_id]
-        lines.append(f"  gold      [{g.role or '?'}] {passage.title}: {passage.text}")
+        lines.append(
+            f"  gold      [{g.role or '?'}] {one_line(f'{passage.title}: {passage.text}')}"
+        )
     for cell, line in held:
         settings = ", ".join(f"{k} {v}" for k, v in cell.keys.items() if k != "dataset")
         lines.append(f"\n{settings}")
         for rank, name in enumerate(line["hits"], start=1):
             mark = "gold" if name in gold else "    "
-            lines.append(f"  {rank:2d}. {mark} {passages[name].title}")
+            lines.append(f"  {rank:2d}. {mark} {one_line(passages[name].title)}")
         if "text" in line:
             lines.append(f"  says      {line['text']!r}, taken as {line['prediction']!r}")
         scores = ", ".join(f"{k} {v:g}" for k, v in line["scores"].items())
         lines.append(f"  scores    {scores}")
         if "error" in line:
-            lines.append(f"  failed    {line['error']}")
+            lines.append(f"  failed    {one_line(line['error'])}")
     return "\n".join(lines)

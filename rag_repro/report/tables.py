@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,14 +10,16 @@ from typing import Any
 from ..evaluation import metrics
 from ..study.papers import Exhibit
 from . import exhibits
+from .escape import NO_FORMULAS, as_cell, as_html
 from .exhibits import Row
+from .picture import Download, id_of
 
 DATASETS = {
     "musique": "MuSiQue",
     "hotpotqa": "HotpotQA",
     "2wikimultihopqa": "2WikiMultihopQA",
 }
-PROSE = 40  # characters from which a cell is text that wraps
+PROSE = 26  # characters from which a cell is text that wraps
 NAMES = {"dataset": "data set", "own_candidates": "own candidates"}
 
 
@@ -36,21 +37,7 @@ def markdown(rows: Sequence[Row]) -> str:
     """A GitHub table: each metric's difference to the baseline first, then ours, paper."""
     head, body = grid(rows)
     lines = [head, ["---"] * len(head), *body]
-    return "".join("| " + " | ".join(map(plain, cells)) + " |\n" for cells in lines)
-
-
-def plain(text: Any) -> str:
-    """Text for a cell of a Markdown table that is read as it is: on a terminal."""
-    return " ".join(str(text).split()).replace("|", "\\|")
-
-
-# What Markdown, MyST and their extensions give a meaning to inside a line.
-_MARKS = re.compile(r"([\\`*_{}\[\]<>()#|~$^&!@:])")
-
-
-def escaped(text: Any) -> str:
-    """Text that a MyST page shows as it is, in a cell or a sentence: no mark keeps its meaning."""
-    return _MARKS.sub(r"\\\1", " ".join(str(text).split()))
+    return "".join("| " + " | ".join(map(as_cell, cells)) + " |\n" for cells in lines)
 
 
 def grid(
@@ -118,15 +105,25 @@ def ours(row: Row) -> str:
 class Table:
     """A table that a notebook shows: HTML in the book, Markdown as plain text.
 
-    Every cell is escaped: texts of data sets and models stay text.
+    Every cell is escaped: texts of data sets and models stay text. One with a
+    caption has a number in the book; name: by which `{numref}` finds it. data:
+    its rows as a file.
     """
 
-    def __init__(self, head: Sequence[str], body: Sequence[Sequence[Any]], caption: str = ""):
+    def __init__(
+        self,
+        head: Sequence[str],
+        body: Sequence[Sequence[Any]],
+        caption: str = "",
+        name: str = "",
+        data: Download | None = None,
+    ):
         self.head, self.body, self.caption = list(head), [list(r) for r in body], caption
+        self.name, self.data = name, data
 
     def __repr__(self) -> str:
         def line(cells: Sequence[Any]) -> str:
-            return "| " + " | ".join(map(plain, cells)) + " |"
+            return "| " + " | ".join(map(as_cell, cells)) + " |"
 
         rule = "| " + " | ".join(["---"] * len(self.head)) + " |"
         return "\n".join([line(self.head), rule, *map(line, self.body)])
@@ -135,28 +132,74 @@ class Table:
         if not self.body:
             return "<p>No condition of this kind is shown here.</p>"
 
-        def cell(value: Any) -> str:
-            text = str(value)
-            kind = ' class="prose"' if len(text) > PROSE else ""
-            return f"<td{kind}>{html.escape(text)}</td>"
+        numeric = [is_numeric(column) for column in zip(*self.body, strict=True)]
 
-        head = "".join(f"<th>{html.escape(str(v))}</th>" for v in self.head)
-        body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in self.body)
-        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
+        def kind(column: int, text: str) -> str:
+            if column < len(numeric) and numeric[column]:
+                return ' class="number"'
+            return ' class="prose"' if len(text) > PROSE else ""
+
+        def row(tag: str, cells: Sequence[Any]) -> str:
+            made = "".join(
+                f"<{tag}{kind(i, str(v))}>{as_html(v)}</{tag.split()[0]}>"
+                for i, v in enumerate(cells)
+            )
+            return f"<tr>{made}</tr>"
+
+        head = row('th scope="col"', self.head)
+        body = "".join(row("td", cells) for cells in self.body)
+        caption = f"<caption>{as_html(self.caption)}</caption>" if self.caption else ""
         return (
-            f'<div class="rr-table"><table>{caption}<thead><tr>{head}</tr>'
-            f"</thead><tbody>{body}</tbody></table></div>"
-        )
+            f'<div class="rr-table"{id_of(self.name)}><table>{caption}'
+            f'<thead class="{NO_FORMULAS}">{head}</thead>'
+            f'<tbody class="{NO_FORMULAS}">{body}</tbody></table></div>'
+        ) + (self.data._repr_html_() if self.data else "")
 
 
-def exhibit_table(exhibit: Exhibit, rows: Sequence[Row]) -> Table:
-    """The reader's table of an exhibit for a page."""
+_NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+( \[.*\])?(, n [\d,]+)?")
+
+
+def is_numeric(column: Sequence[Any]) -> bool:
+    """Whether a column's cells are numbers, some of them with an interval and n."""
+    cells = [str(value) for value in column if str(value)]
+    return bool(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
+
+
+def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Table:
+    """The reader's table of an exhibit for a page; a column that says nothing is left out."""
     head, body = grid(rows, {name: row.label for name, row in exhibit.methods.items()})
-    shared = ", ".join(f"{NAMES.get(k, k)} {v}" for k, v in common(rows).items())
-    return Table(head, body, f"{exhibit.title} ({exhibit.place}); {shared}")
+    kept = [i for i in range(len(head)) if any(cells[i] for cells in body)] if body else []
+    head, body = [head[i] for i in kept], [[cells[i] for i in kept] for cells in body]
+    caption = "; ".join([f"{exhibit.title} ({exhibit.place})", *shared(rows)])
+    return Table(head, body, caption, name, data_of(rows))
 
 
-def spread(rows: Sequence[Row], metric: str) -> Table:
+def shared(rows: Sequence[Row]) -> list[str]:
+    """What all rows have in common, in words for a caption: "MuSiQue", "pooled corpus", "k = 3"."""
+    said = []
+    for key, value in common(rows).items():
+        if key == "own_candidates":
+            said.append("own candidates" if value == "true" else "pooled corpus")
+        elif key in ("tier", "dataset"):
+            said.append(value)
+        else:
+            said.append(f"{key} = {value}")
+    return said
+
+
+def data_of(rows: Sequence[Row]) -> Download | None:
+    """The rows as a CSV file, named after their exhibit and what they have in common."""
+    rows = list(rows)
+    if not rows:
+        return None
+    names = list(dict.fromkeys(row.exhibit for row in rows))
+    flat = {row.flat()["dataset"] for row in rows}
+    tiers = {row.tier for row in rows}
+    place = flat if len(flat) == 1 else tiers if len(tiers) == 1 else ()
+    return Download("-".join([*names, *place]) + ".csv", exhibits.to_csv(rows))
+
+
+def spread(rows: Sequence[Row], metric: str, caption: str = "", name: str = "") -> Table:
     """Lowest and highest value over the methods, one line a data set."""
     body = []
     for dataset in dict.fromkeys(row.keys["dataset"] for row in rows):
@@ -166,4 +209,4 @@ def spread(rows: Sequence[Row], metric: str) -> Table:
             gap = high.ours.estimate - low.ours.estimate
             cells = [f"{r.ours.estimate:.2f} ({r.keys['method']})" for r in (low, high)]
             body.append([word(dataset), *cells, f"{gap:.2f}"])
-    return Table(["data set", "lowest", "highest", "apart"], body)
+    return Table(["data set", "lowest", "highest", "apart"], body, caption, name)

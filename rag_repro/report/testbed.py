@@ -15,6 +15,8 @@ from .picture import Picture
 from .tables import Table
 from .traces import short
 
+PANELS = 3  # of a figure, side by side
+
 
 def inventory(world: World) -> Table:
     """How many entities of each kind, how many share their name, how many facts they have."""
@@ -27,7 +29,8 @@ def inventory(world: World) -> Table:
         [kind, len(held), sum(names[e.name] > 1 for e in held), f"{facts[kind] / len(held):.1f}"]
         for kind, held in sorted(by_kind.items(), key=lambda item: -len(item[1]))
     ]
-    return Table(["kind", "entities", "share their name", "facts each"], body)
+    head = ["kind", "entities", "share their name", "facts each"]
+    return Table(head, body, f"Entities of world {world.name}, by kind", "tab-entities")
 
 
 def relation_table(world: World) -> Table:
@@ -41,7 +44,8 @@ def relation_table(world: World) -> Table:
         before, after = here[name].says[0]
         example = f"{before} … {after}".strip()
         body.append([name, relation.answer, said, asked, example])
-    return Table(["relation", "answer", "wordings in passages", "in questions", "one"], body)
+    head = ["relation", "answer", "wordings in passages", "in questions", "one"]
+    return Table(head, body, "Relations, and in how many ways each is said", "tab-relations")
 
 
 def kind_table(dataset: Dataset) -> Table:
@@ -56,7 +60,8 @@ def kind_table(dataset: Dataset) -> Table:
         needs = ", ".join(f"{n} {role}" for role, n in sorted(roles.items(), reverse=True))
         answer = question.answers[0]
         body.append([kind, counts[kind], question.text, answer, needs])
-    return Table(["kind", "questions", "one of them", "an answer", "gold passages"], body)
+    head = ["kind", "questions", "one of them", "an answer", "gold passages"]
+    return Table(head, body, f"Kinds of question in {dataset.name}", "tab-kinds")
 
 
 def chain_table(dataset: Dataset, kind: str) -> Table:
@@ -68,7 +73,8 @@ def chain_table(dataset: Dataset, kind: str) -> Table:
     for gold in question.gold:
         passage = passages[gold.passage_id]
         body.append([f"{gold.role}, hop {gold.hop}", passage.title, passage.text])
-    return Table(["", "", ""], body)
+    head = ["part", "question or title", "answer or passage"]
+    return Table(head, body, f"A question of kind {kind}, step by step", "tab-chain")
 
 
 def calibration_table(rows: Sequence[CalibrationRow]) -> Table:
@@ -83,7 +89,8 @@ def calibration_table(rows: Sequence[CalibrationRow]) -> Table:
         if row.dial is None
     ]
     head = ["world", "questions", "recall at 3, %", "static-relevant", "dynamic-relevant", "linked"]
-    return Table(head, body, "BM25 on multi-hop questions, the dials at their preset")
+    caption = "BM25 on multi-hop questions, the dials at their preset"
+    return Table(head, body, caption, "tab-calibration")
 
 
 def calibration_figure(rows: Sequence[CalibrationRow]) -> Picture:
@@ -93,32 +100,37 @@ def calibration_figure(rows: Sequence[CalibrationRow]) -> Picture:
     for row in rows:
         if row.dial is not None:
             by_dial[row.dial].append(row)
+    lines = -(-len(by_dial) // PANELS)
     figure, axes = plt.subplots(
-        1,
-        len(by_dial),
-        figsize=(figures.WIDTH, 3),
+        lines,
+        PANELS,
+        figsize=(figures.WIDTH, 2.1 * lines + 0.5),
         sharey=True,
         squeeze=False,
         layout="constrained",
     )
-    for axis, (dial, held) in zip(axes[0], by_dial.items(), strict=True):
+    for unused in axes.flat[len(by_dial) :]:
+        unused.set_axis_off()
+    for axis, (dial, held) in zip(axes.flat, by_dial.items(), strict=False):
         x = [row.value for row in held]
         axis.axhspan(100 * BAND[0], 100 * BAND[1], color="0.9", zorder=0)
-        for colour, name in zip(colours, ("recall", "static", "dynamic"), strict=False):
+        looks = zip(colours, figures.MARKERS, ("recall", "static", "dynamic"), strict=False)
+        for colour, marker, name in looks:
             axis.plot(
-                x, [100 * getattr(row, name) for row in held], marker="o", ms=3, color=colour,
+                x, [100 * getattr(row, name) for row in held], marker=marker, ms=4, color=colour,
                 label={"recall": "all gold"}.get(name, f"{name}-relevant"),
             )  # fmt: skip
         axis.set_xlabel(dial.replace("_", " "))
         axis.set_ylim(0, 100)
-    axes[0][0].set_ylabel("BM25's recall at 3, %")
+    figure.supylabel("BM25's recall at 3, %", fontsize="medium")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
     alt = "BM25's recall at 3 by dial. " + "; ".join(
         f"{dial}: " + ", ".join(f"{r.value:g} gives {100 * r.recall:.0f} %" for r in held)
         for dial, held in by_dial.items()
     )
-    return Picture(figure, alt, "Each dial turned alone; the grey band is 40 to 65 %.")
+    caption = "BM25 as each dial is turned alone; the grey band is 40 to 65 %"
+    return Picture(figure, alt, caption, "fig-dials")
 
 
 def rank_figure(dataset: Dataset, retriever: Any, depth: int = 50) -> Picture:
@@ -133,10 +145,11 @@ def rank_figure(dataset: Dataset, retriever: Any, depth: int = 50) -> Picture:
             ranks[gold.role].append(rank.get(gold.passage_id, depth + 1))
     figure, axis = plt.subplots(figsize=(figures.WIDTH, 3), layout="constrained")
     spoken = []
-    for colour, (role, values) in zip(colours, ranks.items(), strict=False):
+    looks = zip(colours, figures.STYLES, ranks.items(), strict=False)
+    for colour, style, (role, values) in looks:
         share = [100 * sum(v <= k for v in values) / len(values) for k in range(1, depth + 1)]
         axis.step(
-            range(1, depth + 1), share, where="post", color=colour,
+            range(1, depth + 1), share, where="post", color=colour, ls=style,
             label=f"{role}-relevant ({len(values)} passages)",
         )  # fmt: skip
         spoken.append(f"{role}: {share[2]:.0f} % within 3, {share[-1]:.0f} % within {depth}")
@@ -145,14 +158,15 @@ def rank_figure(dataset: Dataset, retriever: Any, depth: int = 50) -> Picture:
     axis.set_ylim(0, 100)
     axis.legend(loc="lower right")
     alt = "Share of gold passages by rank. " + "; ".join(spoken)
-    return Picture(figure, alt, f"{dataset.name}: questions with a dynamic-relevant passage.")
+    caption = f"Gold passages by rank, {dataset.name}: questions with a dynamic-relevant passage"
+    return Picture(figure, alt, caption, "fig-ranks")
 
 
 def passage_table(dataset: Dataset, n: int) -> Table:
     """The first passages of a world."""
-    return Table(
-        ["id", "title", "text"], [[p.id, p.title, p.text] for p in dataset.corpus.passages[:n]]
-    )
+    body = [[p.id, p.title, p.text] for p in dataset.corpus.passages[:n]]
+    caption = f"The first passages of {dataset.name}"
+    return Table(["id", "title", "text"], body, caption, "tab-world")
 
 
 def group_table(dataset: Dataset, n: int) -> Table:
@@ -166,4 +180,5 @@ def group_table(dataset: Dataset, n: int) -> Table:
         for group, held in list(groups.items())[:n]
         for question in held
     ]
-    return Table(["group", "question", "answer"], body)
+    caption = "Groups of questions that ask for the same fact"
+    return Table(["group", "question", "answer"], body, caption, "tab-groups")

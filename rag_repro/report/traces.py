@@ -55,6 +55,7 @@ class Example:
         return Table(
             ["only by two searches", "only by one", "by both or neither", "questions"],
             [[self.gained, self.lost, both_or_neither, self.of]],
+            "Questions whose dynamic-relevant passages are all found, by what",
         )
 
 
@@ -115,7 +116,7 @@ def question_table(question: Question, dataset: Dataset) -> Table:
         passage = passages[gold.passage_id]
         text = f"{passage.title}: {passage.text}"
         body.append([f"gold, {gold.role}, hop {gold.hop}", text])
-    return Table(["", ""], body)
+    return Table(["part", "text"], body, "The question, its answers and its gold passages")
 
 
 def search_table(searches: Sequence[tuple[str, Sequence[Hit]]], question: Question) -> Table:
@@ -127,18 +128,20 @@ def search_table(searches: Sequence[tuple[str, Sequence[Hit]]], question: Questi
             said = short(query) if hit.rank == 1 else ""
             gold = roles.get(hit.passage.id, "")
             body.append([said, hit.rank, f"{hit.score:.2f}", hit.passage.title, gold])
-    return Table(["query", "rank", "score", "passage", "gold"], body)
+    head = ["query", "rank", "score", "passage", "gold"]
+    return Table(head, body, "Every search with what it found")
 
 
-def context_table(answer: Answer, question: Question) -> Table:
+def context_table(answer: Answer, question: Question, caption: str = "") -> Table:
     """The passages that the method hands on, in their order."""
     roles = {gold.passage_id: gold.role or "yes" for gold in question.gold}
     body = [
         [place, hit.passage.title, short(hit.passage.text), roles.get(hit.passage.id, "")]
         for place, hit in enumerate(answer.hits, start=1)
     ]
-    return Table(["", "passage", "text", "gold"], body)
+    head = ["place", "passage", "text", "gold"]
+    return Table(head, body, caption or "The passages that the method hands on")
 
 
-def short(text: str) -> str:
-    return text if len(text) <= SHOWN else text[: SHOWN - 1].rstrip() + "…"
+def short(text: str, most: int = SHOWN) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -21,16 +21,18 @@ from ..data.dataset import Corpus
 from .analyzer import Analyzer
 from .base import Encoder, RetrievalError, Retriever, choices
 from .bm25 import BM25
+from .chance import Chance
 from .dense import Dense
 from .rank_bm25 import RankBM25
 from .store import Stored, StoreError, read_card
 
-KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense)}
+KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Chance)}
 
 __all__ = [
     "BM25",
     "KINDS",
     "Analyzer",
+    "Chance",
     "Dense",
     "Encoder",
     "RankBM25",
@@ -43,7 +45,7 @@ __all__ = [
 
 
 def build(kind: str, corpus: Corpus, **settings: Any) -> Retriever:
-    """A retriever of the named kind ("bm25", "rank_bm25", "dense") from plain settings.
+    """A retriever of the named kind ("bm25", "rank_bm25", "dense", "random") from plain settings.
 
     `analyzer` may be given as a mapping of its fields, as in a YAML file.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def problems(paper: Paper) -> Iterator[str]:
     """Every problem of the paper's files, each with its place."""
     for key, exhibit in paper.exhibits.items():
-        for problem in _of_exhibit(paper, exhibit):
+        for problem in _of_exhibit(paper, key, exhibit):
             yield f"{paper.name}/paper.yaml, exhibit {key}: {problem}"
     seen: set[str] = set()
     for claim in paper.claims:
@@ -27,10 +27,15 @@ def problems(paper: Paper) -> Iterator[str]:
         seen.add(claim.id)
 
 
-def _of_exhibit(paper: Paper, exhibit: Exhibit) -> Iterator[str]:
+def _of_exhibit(paper: Paper, key: str, exhibit: Exhibit) -> Iterator[str]:
     yield from _unknown("metric", exhibit.metrics, metrics.METRICS)
     if exhibit.values is not None and not (paper.folder / exhibit.values).is_file():
         yield f"there is no file {exhibit.values!r} beside it"
+    elif exhibit.values is not None:
+        try:
+            paper.printed(key)
+        except ValueError as error:
+            yield str(error)
     for name, row in exhibit.methods.items():
         if (row.run is None) == (row.waits is None):
             yield f"method {name}: it has either `run`, or `waits` with the reason"
@@ -85,5 +90,5 @@ def _of_side(exhibit: Exhibit, wanted: Mapping[str, Any]) -> Iterator[str]:
 
 def _unknown(what: str, names, known) -> Iterator[str]:
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             yield f"{what} {name!r} is unknown{nearest(name, known)}"

@@ -16,7 +16,10 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from .. import data
+from ..lm import endpoint
 from ..methods import base
+from ..plain import fits, hints, shortened
 
 TIERS = ("testbed", "public", "paper")
 ROLES = ("primary", "secondary")
@@ -26,8 +29,9 @@ ROLES = ("primary", "secondary")
 class Condition:
     """method + settings + data set + reader + retriever + seed.
 
-    dataset: a name that `data.load` knows; `split` limits it to that split of
-    the frozen split file. retriever, reader: names that `study.services` knows.
+    dataset: a name that `data.load` knows, which the identity holds without a
+    path (`label`); `split` limits it to that split of the frozen split file.
+    retriever, reader: names that `study.services` knows.
     """
 
     dataset: str
@@ -40,7 +44,12 @@ class Condition:
 
     def __post_init__(self):
         # Fail where a condition is written down, not hours into a run.
+        for name, wanted in hints(Condition).items():
+            if not fits(value := getattr(self, name), wanted):
+                raise ValueError(f"a condition's {name} cannot be {shortened(repr(value), 60)}")
         self.configured  # noqa: B018
+        if self.reader and self.reader.startswith(endpoint.PREFIX):
+            endpoint.parse(self.reader)
 
     @cached_property
     def spec(self) -> base.MethodSpec:
@@ -53,8 +62,8 @@ class Condition:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """Plain data, complete settings spelled out, in a fixed order."""
-        return {
-            "dataset": self.dataset,
+        made = {
+            "dataset": self.label,
             "split": self.split,
             "method": self.method,
             "version": self.spec.version,
@@ -63,6 +72,12 @@ class Condition:
             "reader": self.reader,
             "seed": self.seed,
         }
+        return made | {"code": self.spec.code} if self.spec.code else made
+
+    @cached_property
+    def label(self) -> str:
+        """The data set's name without a path."""
+        return data.label(self.dataset)
 
     @cached_property
     def hash(self) -> str:
@@ -73,5 +88,6 @@ class Condition:
     @property
     def path(self) -> str:
         """Where its record lies below the records' folder, without an ending."""
-        parts = [self.method, self.retriever, self.reader, f"k{self.configured.k}", self.hash]
-        return f"{self.dataset}/" + re.sub(r"[^\w.@-]+", "_", "-".join(p for p in parts if p))
+        reader = self.reader and self.reader.split("@http")[0]  # the hash tells endpoints apart
+        parts = [self.method, self.retriever, reader, f"k{self.configured.k}", self.hash]
+        return f"{self.label}/" + re.sub(r"[^\w.@-]+", "_", "-".join(p for p in parts if p))

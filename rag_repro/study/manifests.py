@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,8 +16,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ..plain import PlainError, from_json, text_of
 from .conditions import Condition
-from .records import SHARD
+from .files import trouble, write_whole
+from .records import AGAIN, SHARD, RecordError
+
+log = logging.getLogger(__name__)
 
 # The packages whose version can move a result.
 PACKAGES = (
@@ -31,45 +37,121 @@ PACKAGES = (
 
 
 ENDING = ".manifest.json"
+OFTEN = 20  # seconds after which the entry of a run that goes on is written again
 
 
 def read(results: Path, condition: Condition) -> list[dict[str, Any]]:
-    """The entries of a condition's record, oldest first; none where nobody has run it."""
-    file = results / (condition.path + ENDING)
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    """The entries of a condition's record, oldest first; none where nobody has run it.
+
+    The entry of a run that was killed has no `end`, and its `questions` may lag
+    behind by those of the last seconds. Raises RecordError for a damaged file.
+    """
+    return _entries(results / (condition.path + ENDING))
+
+
+class Entry:
+    """What a manifest tells of the run under way; written at its first answer, then now and then.
+
+    So that also a run that is killed has told which machine gave its answers.
+    """
+
+    def __init__(self, file: Path, facts: Mapping[str, Any]):
+        self._file = file
+        self._saved: dict[str, Any] | None = None
+        self._when = 0.0
+        self.facts = {"start": _now(), "questions": 0, **environment(), **facts}
+        _entries(file)  # a damaged manifest is told before the run, not after it
+
+    def answered(self) -> None:
+        """One more question is recorded."""
+        self.facts["questions"] += 1
+        if self._saved is None or time.monotonic() - self._when > OFTEN:
+            self._save()
+
+    def end(self) -> None:
+        """The run is over; without an answer it leaves no entry."""
+        if self.facts["questions"]:
+            self.facts["end"] = _now()
+            self._save()
+
+    def _save(self) -> None:
+        entries, now = _entries(self._file), dict(self.facts)
+        # From the end: a run that was killed within this second looks the same.
+        places = [i for i, entry in enumerate(entries) if entry == self._saved]
+        place = places[-1] if places else len(entries)
+        entries[place : place + 1] = [now]
+        _write(self._file, entries)
+        self._saved, self._when = now, time.monotonic()
 
 
 @contextmanager
-def written(
-    results: Path, condition: Condition, shard: str = "", **facts: Any
-) -> Iterator[dict[str, Any]]:
-    """An entry for the run inside the block; kept only if it recorded a question.
+def written(results: Path, condition: Condition, shard: str = "", **facts: Any) -> Iterator[Entry]:
+    """An entry for the run inside the block, which holds the record open.
 
     A shard's entry waits in a file of its own, since shards may run at once.
     """
-    entry: dict[str, Any] = {"start": _now(), "questions": 0, **environment(), **facts}
+    part = {"shard": shard} if shard else {}
+    entry = Entry(_file(results, condition, shard), {**facts, **part})
     try:
         yield entry
-    finally:
-        if entry["questions"]:
-            entry |= {"end": _now(), "shard": shard} if shard else {"end": _now()}
-            _add(results / (condition.path + (SHARD + shard if shard else "") + ENDING), [entry])
+    except BaseException:
+        # What stopped the run must be told, not that its manifest was not written.
+        try:
+            entry.end()
+        except RecordError as error:
+            log.warning("%s", error)
+        raise
+    entry.end()
 
 
 def absorb(results: Path, condition: Condition) -> None:
-    """Join the entries of finished shards into the condition's manifest."""
-    whole = results / (condition.path + ENDING)
-    for file in sorted(whole.parent.glob(f"{Path(condition.path).name}{SHARD}*{ENDING}")):
-        _add(whole, json.loads(file.read_text(encoding="utf-8")))
+    """Join the entries of shards that are joined into the condition's manifest.
+
+    For those who hold the record open: nobody else may write it meanwhile.
+    """
+    whole = _file(results, condition)
+    name = Path(condition.path).name
+    for file in sorted(whole.parent.glob(f"{name}{SHARD}*{ENDING}")):
+        shard = file.with_name(file.name.removesuffix(ENDING) + ".jsonl")
+        if shard.exists() or shard.with_name(shard.name + ".gz").exists():
+            continue  # still at work, or waiting to be joined
+        earlier = _entries(whole)
+        # Those of a join that was killed before its end are there already.
+        _write(whole, [*earlier, *(e for e in _entries(file) if e not in earlier)])
         file.unlink()
 
 
-def _add(file: Path, entries: list[dict[str, Any]]) -> None:
-    earlier = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
-    part = file.with_name(file.name + ".part")
-    text = json.dumps([*earlier, *entries], indent=1, sort_keys=True)
-    part.write_text(text + "\n", encoding="utf-8")
-    part.replace(file)
+def _file(results: Path, condition: Condition, shard: str = "") -> Path:
+    return results / (condition.path + (SHARD + shard if shard else "") + ENDING)
+
+
+def _entries(file: Path) -> list[dict[str, Any]]:
+    try:
+        entries = from_json(text_of(file))
+    except FileNotFoundError:
+        return []
+    except (PlainError, OSError) as error:
+        raise _damaged(file, str(error)) from error
+    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+        raise _damaged(file, "not a list of entries")
+    return entries
+
+
+def _damaged(file: Path, why: str) -> RecordError:
+    return RecordError(
+        f"{file} is no manifest ({why}); restore it from version control, or delete it: the "
+        "answers beside it stay, and only who made them is forgotten"
+    )
+
+
+def _write(file: Path, entries: list[dict[str, Any]]) -> None:
+    text = json.dumps(entries, indent=1, sort_keys=True) + "\n"
+    try:
+        write_whole(file, text.encode())
+    except OSError as error:
+        raise RecordError(
+            f"{file} cannot be written ({trouble(error)}, {AGAIN}); finished answers are saved"
+        ) from error
 
 
 def environment() -> dict[str, Any]:

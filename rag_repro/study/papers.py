@@ -9,25 +9,23 @@ page all read these. An unknown key anywhere is refused.
 from __future__ import annotations
 
 import csv
-import dataclasses
+import io
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ..plain import PlainError, from_yaml, text_of
 from ..words import nearest
 from . import checking
 from .conditions import ROLES, TIERS, Condition
+from .strict import StudyError, listed, strict, table
 
 PAPERS = Path(__file__).parent / "papers"
-
-
-class StudyError(ValueError):
-    """Something in a paper's files that cannot be; the message says where."""
+ENVIRONMENT = "RAG_REPRO_PAPERS"
 
 
 @dataclass(frozen=True)
@@ -64,6 +62,8 @@ class Grid:
             raise StudyError(f"tier {self.tier!r}{nearest(self.tier, TIERS)}")
         if self.role not in ROLES:
             raise StudyError(f"role {self.role!r}{nearest(self.role, ROLES)}")
+        if self.n is not None and self.n < 1:
+            raise StudyError(f"n is {self.n}; it must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ class Exhibit:
 
     def cells(self, tier: str | None = None, role: str | None = None) -> list[Cell]:
         """All cells that can be run, in the order of the file."""
-        return [
-            cell
-            for grid in self.grids
-            if tier in (None, grid.tier) and role in (None, grid.role)
-            for cell in self._expand(grid)
-        ]
+        return [c for c in self._cells if tier in (None, c.tier) and role in (None, c.role)]
+
+    @cached_property
+    def _cells(self) -> tuple[Cell, ...]:
+        # A table asks for them once a row, to find the row's baseline.
+        return tuple(cell for grid in self.grids for cell in self._expand(grid))
 
     def _expand(self, grid: Grid) -> Iterator[Cell]:
         for dataset, method in itertools.product(grid.datasets, grid.methods):
@@ -131,7 +131,7 @@ class Exhibit:
                     reader=grid.reader,
                     seed=grid.seed,
                 )
-                keys = {"dataset": dataset, "method": method, **varied}
+                keys = {"dataset": condition.label, "method": method, **varied}
                 if grid.reader:
                     keys["reader"] = grid.reader
                 yield Cell(self.name, grid.tier, grid.role, keys, condition, grid.n)
@@ -214,21 +214,35 @@ class Paper:
         name = self.exhibits[exhibit].values
         if name is None:
             return []
-        with (self.folder / name).open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
+        return _printed(self.folder / name)
 
 
 def names() -> list[str]:
-    """The papers at hand."""
-    return sorted(folder.name for folder in PAPERS.iterdir() if (folder / "paper.yaml").exists())
+    """The papers at hand: ours, and those in the folder that RAG_REPRO_PAPERS names."""
+    return sorted(_folders())
+
+
+def _folders() -> dict[str, Path]:
+    own = os.environ.get(ENVIRONMENT)
+    found: dict[str, Path] = {}
+    for where in [PAPERS, *([Path(own)] if own else [])]:
+        if not where.is_dir():
+            raise StudyError(f"{ENVIRONMENT} names {where}, which is no folder")
+        for file in where.glob("*/paper.yaml"):
+            name = file.parent.name
+            if name in found:
+                raise StudyError(f"{file.parent}: there is a paper {name!r} already; rename yours")
+            found[name] = file.parent
+    return found
 
 
 @lru_cache
 def load(name: str) -> Paper:
     """A paper by name; everything in its files checked."""
-    if name not in names():
-        raise StudyError(f"there is no paper {name!r}{nearest(name, names())}")
-    return read(PAPERS / name)
+    known = _folders()
+    if name not in known:
+        raise StudyError(f"there is no paper {name!r}{nearest(name, known)}")
+    return read(known[name])
 
 
 def exhibit(full_name: str) -> tuple[Paper, Exhibit]:
@@ -244,32 +258,17 @@ def exhibit(full_name: str) -> tuple[Paper, Exhibit]:
 
 
 def read(folder: Path) -> Paper:
-    """A paper from its folder."""
-    raw = _yaml(folder / "paper.yaml")
+    """A paper from its folder. Raises StudyError with file, place and what is wrong."""
     where = f"{folder.name}/paper.yaml"
-    exhibits = {}
-    for key, entry in raw.pop("exhibits", {}).items():
-        place = f"{where}, exhibit {key}"
-        methods = {
-            name: strict(ExhibitMethod, row, f"{place}, method {name}")
-            for name, row in entry.pop("methods", {}).items()
-        }
-        grids = tuple(
-            strict(Grid, _tuples(grid), f"{place}, grid {i}")
-            for i, grid in enumerate(entry.pop("grids", []), start=1)
-        )
-        for grid in grids:
-            for name in grid.methods:
-                if name not in methods:
-                    raise StudyError(f"{place}: no method {name!r}{nearest(name, methods)}")
-        exhibits[key] = strict(
-            Exhibit,
-            {**_tuples(entry), "name": f"{folder.name}.{key}", "methods": methods, "grids": grids},
-            place,
-        )
+    raw = table(_yaml(folder / "paper.yaml"), where)
+    exhibits = {
+        key: _exhibit(key, entry, folder.name, f"{where}, exhibit {key}")
+        for key, entry in table(raw.pop("exhibits", None), f"{where}, exhibits").items()
+    }
+    where_claims = f"{folder.name}/claims.yaml"
     claims = tuple(
-        _claim(entry, f"{folder.name}/claims.yaml, claim {entry.get('id')}")
-        for entry in _yaml(folder / "claims.yaml")
+        _claim(entry, f"{where_claims}, claim {number}")
+        for number, entry in enumerate(listed(_yaml(folder / "claims.yaml"), where_claims), start=1)
     )
     paper = strict(
         Paper,
@@ -281,34 +280,56 @@ def read(folder: Path) -> Paper:
     return paper
 
 
-def _claim(entry: Mapping[str, Any], where: str) -> Claim:
-    contrasts = tuple(strict(Contrast, _tuples(c), where) for c in entry.get("contrasts", ()))
-    return strict(Claim, {**entry, "contrasts": contrasts}, where)
+def _exhibit(key: str, entry: Any, paper: str, place: str) -> Exhibit:
+    given = table(entry, place)
+    methods = {
+        name: strict(
+            ExhibitMethod, table(row, f"{place}, method {name}"), f"{place}, method {name}"
+        )
+        for name, row in table(given.pop("methods", None), f"{place}, methods").items()
+    }
+    grids = []
+    for i, grid in enumerate(listed(given.pop("grids", None), f"{place}, grids"), start=1):
+        grids.append(strict(Grid, _tuples(grid, f"{place}, grid {i}"), f"{place}, grid {i}"))
+        for name in grids[-1].methods:
+            if name not in methods:
+                raise StudyError(f"{place}: no method {name!r}{nearest(name, methods)}")
+    made = {"name": f"{paper}.{key}", "methods": methods, "grids": tuple(grids)}
+    return strict(Exhibit, {**_tuples(given, place), **made}, place)
 
 
-def _tuples(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _claim(entry: Any, where: str) -> Claim:
+    given = table(entry, where)
+    if isinstance(given.get("id"), str):
+        where = f"{where.rsplit(' ', 1)[0]} {given['id']}"
+    parts = listed(given.get("contrasts"), f"{where}, contrasts")
+    contrasts = tuple(strict(Contrast, _tuples(part, where), where) for part in parts)
+    return strict(Claim, {**given, "contrasts": contrasts}, where)
+
+
+def _tuples(entry: Any, where: str) -> dict[str, Any]:
     """Lists at the top become tuples, so that frozen things are frozen."""
-    return {key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()}
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in table(entry, where).items()}
 
 
 def _yaml(path: Path) -> Any:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise StudyError(f"{path}: not valid YAML ({error})") from error
+        return from_yaml(text_of(path))
+    except (PlainError, OSError) as error:
+        raise StudyError(f"{path}: {error}; mend it, or restore it from version control") from error
 
 
-def strict(cls: type, given: Mapping[str, Any], where: str) -> Any:
-    """cls(**given), with unknown and missing keys named."""
-    fields = {f.name: f for f in dataclasses.fields(cls)}
-    for key in given:
-        if key not in fields:
-            raise StudyError(f"{where}: unknown key {key!r}{nearest(key, fields)}")
-    for name, f in fields.items():
-        needed = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        if needed and name not in given:
-            raise StudyError(f"{where}: the key {name!r} is missing")
+def _printed(path: Path) -> list[dict[str, str]]:
+    """A file of printed values: every row has a cell for each column."""
     try:
-        return cls(**given)
-    except StudyError as error:
-        raise StudyError(f"{where}: {error}") from error
+        rows = list(csv.reader(io.StringIO(text_of(path), newline=""), strict=True))
+    except (PlainError, csv.Error, OSError) as error:
+        raise StudyError(f"{path}: {error}; mend it, or restore it from version control") from error
+    head = rows[0] if rows else []
+    for name in ("metric", "value"):
+        if head.count(name) != 1:
+            raise StudyError(f"{path}, line 1: one column {name!r} is needed{nearest(name, head)}")
+    for number, row in enumerate(rows[1:], start=2):
+        if row and len(row) != len(head):
+            raise StudyError(f"{path}, row {number}: {len(row)} cells for {len(head)} columns")
+    return [dict(zip(head, row, strict=True)) for row in rows[1:] if row]

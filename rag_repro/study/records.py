@@ -12,25 +12,28 @@ other damage, and a file made with other settings or data, is refused by name.
 
 from __future__ import annotations
 
-import fcntl
-import gzip
 import json
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import lines as form
 from .conditions import Condition
+from .files import alone, trouble, write_whole
+from .lines import Parsed, RecordError
 
-FORMAT = 1
+__all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "find", "load"]
+__all__ += ["open_record", "read", "set_aside"]
+
+log = logging.getLogger(__name__)
+
 SHARD = ".shard-"
-
-
-class RecordError(ValueError):
-    """A record file that cannot be used; the message names it and the remedy."""
+AGAIN = "and run the same command again"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class Record:
 
 def find(root: Path, condition: Condition) -> Path | None:
     """The condition's record file under `root`, open or compressed; None where there is none."""
-    for ending in (".jsonl", ".jsonl.gz"):
+    # More than once: a run that opens or compresses it moves it between two looks.
+    for ending in (".jsonl", ".jsonl.gz") * 3:
         path = root / (condition.path + ending)
         if path.exists():
             return path
@@ -59,107 +63,113 @@ def find(root: Path, condition: Condition) -> Path | None:
 
 
 def load(root: Path, condition: Condition) -> Record | None:
-    """The condition's record, checked; None where nobody has run it."""
-    path = find(root, condition)
-    if path is None:
-        return None
-    record = read(path)
-    _check_identity(path, record.header, condition)
-    return record
+    """The condition's record, checked; None where nobody has run it, or a run just begins."""
+    while (path := find(root, condition)) is not None:
+        try:
+            parsed = _parsed(path)
+        except RecordError:
+            if path.exists():
+                raise
+            continue  # a run has opened or compressed it since we looked
+        if parsed is None:
+            return None
+        form.check_identity(path, parsed.header, condition)
+        return Record(path, parsed.header, tuple(parsed.lines))
+    return None
 
 
 def read(path: Path) -> Record:
     """A record file, every line checked; a torn last line is left out."""
-    header, lines, _ = _parse(path, _content(path))
-    return Record(path, header, tuple(lines))
+    parsed = _parsed(path)
+    if parsed is None:
+        raise RecordError(f"{path} holds nothing yet: a run on it began and was stopped; delete it")
+    return Record(path, parsed.header, tuple(parsed.lines))
 
 
-def _content(path: Path) -> bytes:
-    try:
-        data = path.read_bytes()
-        return gzip.decompress(data) if path.suffix == ".gz" else data
-    except (OSError, EOFError) as error:
-        raise RecordError(
-            f"{path} cannot be read ({error}); restore it from version control or delete it "
-            "and run its condition again"
-        ) from error
-
-
-def _parse(path: Path, content: bytes) -> tuple[dict, list[dict], int]:
-    """header, lines, and how many bytes of the content are whole lines."""
-    end = content.rfind(b"\n") + 1
-    parsed = []
-    for number, raw in enumerate(content[:end].splitlines(), start=1):
-        try:
-            line = json.loads(raw)
-        except ValueError as error:
-            raise RecordError(
-                f"{path}, line {number}: not JSON ({error}); restore the file from version "
-                "control or delete it and run its condition again"
-            ) from error
-        parsed.append(line)
-    header = parsed[0] if parsed else {}
-    if not isinstance(header, dict) or header.get("format") != FORMAT or "identity" not in header:
-        raise RecordError(
-            f"{path} is no record file of format {FORMAT} (its first line is not our header); "
-            "move it away"
-        )
-    seen: set[str] = set()
-    for number, line in enumerate(parsed[1:], start=2):
-        name = line.get("id") if isinstance(line, dict) and "scores" in line else None
-        if not isinstance(name, str):
-            raise RecordError(f"{path}, line {number}: not an answer's record; restore the file")
-        if name in seen:
-            raise RecordError(
-                f"{path}, line {number}: question {name!r} is recorded twice; restore the file"
-            )
-        seen.add(name)
-    return header, parsed[1:], end
-
-
-def _check_identity(path: Path, header: Mapping[str, Any], condition: Condition) -> None:
-    if header["identity"] != json.loads(json.dumps(condition.identity)):
-        raise RecordError(
-            f"{path} was made under another condition than its name says: "
-            f"{_difference(header['identity'], condition.identity)}; move it away"
-        )
-
-
-def _difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    parts = [
-        f"{key}: stored {stored.get(key)!r}, now {wanted.get(key)!r}"
-        for key in sorted({*stored, *wanted})
-        if stored.get(key) != wanted.get(key)
-    ]
-    return "; ".join(parts)
+def _parsed(path: Path) -> Parsed | None:
+    return form.parse(path, form.content(path))
 
 
 class RecordWriter:
     """Appends to one condition's record; see `open_record`."""
 
-    def __init__(self, file, lines: list[dict]):
-        self._file = file
+    def __init__(self, plain: Path, held: Parsed, begun: bool):
+        self.plain = plain
+        self.lines = held.lines
+        self.done = {line["id"] for line in held.lines}
+        self._held = held
+        self._descriptor: int | None = None
+        self._end = 0
         self._synced = 0.0
-        self.lines = lines
-        self.done = {line["id"] for line in lines}
+        if begun:
+            self._begin()
 
     def append(self, line: Mapping[str, Any]) -> None:
         """Write one answer's line: out of this process before this returns.
 
         So a killed run loses nothing; the disk is told once a second, so that a
-        power cut loses no more than that.
+        power cut loses no more than that. Where the disk takes no more, the file
+        ends with the last whole line.
         """
+        data = form.line_bytes(line)
         if line["id"] in self.done:
             raise RecordError(f"question {line['id']!r} is recorded already")
-        self._file.write(
-            json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-        )
-        self._file.flush()
-        if time.monotonic() - self._synced > 1:
-            os.fsync(self._file.fileno())
-            self._synced = time.monotonic()
+        try:
+            if self._descriptor is None:
+                self._begin()
+            self._write(data)
+            if time.monotonic() - self._synced > 1:
+                os.fsync(self._descriptor)
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise self._stuck(error) from error
         self.done.add(line["id"])
         self.lines.append(dict(line))
+
+    def settle(self) -> None:
+        """Have all that was appended on the disk."""
+        if self._descriptor is not None:
+            os.fsync(self._descriptor)
+
+    def _begin(self) -> None:
+        """The open record on disk, in place of the compressed one."""
+        if not self.plain.exists() or self.plain.read_bytes() != self._held.content:
+            write_whole(self.plain, self._held.content)
+        packed_name(self.plain).unlink(missing_ok=True)
+        self._descriptor = os.open(self.plain, os.O_WRONLY | os.O_APPEND)
+        self._end = len(self._held.content)
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        try:
+            while left:  # a disk that fills up takes a part of a line
+                left = left[os.write(self._descriptor, left) :]
+        except OSError:
+            with suppress(OSError):  # the torn line is cut off by the next run, too
+                os.ftruncate(self._descriptor, self._end)
+            raise
+        self._end += len(data)
+
+    def _stuck(self, error: OSError) -> RecordError:
+        return RecordError(
+            f"{self.plain} cannot be written ({trouble(error)}, {AGAIN}); "
+            f"its {len(self.lines)} finished answers are saved"
+        )
+
+    def close(self, order: Sequence[str]) -> None:
+        """Compress what lies open, its lines in this order; else leave all as it is."""
+        begun = self._descriptor is not None
+        try:
+            if begun:
+                os.close(self._descriptor)
+                self._descriptor = None
+                self._held = _parsed(self.plain)
+            ordered = self._held.in_order(order) if order else self._held
+            if begun or ordered.content != self._held.content:
+                write_whole(packed_name(self.plain), form.packed_bytes(ordered.content))
+                self.plain.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._stuck(error) from error
 
 
 @contextmanager
@@ -178,42 +188,80 @@ def open_record(
     `absorb` joins them. order: question ids; the lines are put into this order
     on leaving, so that batches, shards and interrupts leave the same bytes, and
     the first n lines are the first n questions, not the n that were quickest.
+
+    Raises RecordError, also where the disk cannot be written; what was
+    appended before is kept.
     """
     base = root / (condition.path + (SHARD + shard if shard else ""))
-    base.parent.mkdir(parents=True, exist_ok=True)
-    plain, packed = base.with_name(base.name + ".jsonl"), base.with_name(base.name + ".jsonl.gz")
-    with _alone(base.with_name(base.name + ".lock")):
-        if packed.exists():
-            _unpack(packed, plain)
-        with plain.open("a+b") as file:
-            file.seek(0)
-            content = file.read()
-            if not content.rfind(b"\n") + 1:  # new, or torn inside its header
-                file.truncate(0)
-                header = {
-                    "format": FORMAT,
-                    "identity": condition.identity,
-                    "fingerprint": dict(fingerprint),
-                }
-                file.write(json.dumps(header, ensure_ascii=False).encode() + b"\n")
-                file.flush()
-                lines: list[dict] = []
-            else:
-                header, lines, whole = _parse(plain, content)
-                _check_identity(plain, header, condition)
-                if header["fingerprint"] != json.loads(json.dumps(dict(fingerprint))):
-                    raise RecordError(
-                        f"{plain} cannot be continued, since what it was made with has changed: "
-                        f"{_difference(header['fingerprint'], fingerprint)}; move it away to "
-                        "start anew, or restore what changed"
-                    )
-                file.truncate(whole)
-                file.seek(whole)
+    plain = base.with_name(base.name + ".jsonl")
+    with ExitStack() as stack:
+        try:
+            base.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(alone(base.with_name(base.name + ".lock")))
+            for ending in (".jsonl", ".jsonl.gz", ".manifest.json"):  # what a kill left half
+                base.with_name(f"{base.name}{ending}.part").unlink(missing_ok=True)
+            writer = _writer(plain, condition, fingerprint)
+        except OSError as error:
+            raise RecordError(f"{base}: cannot be written ({trouble(error)}, {AGAIN})") from error
+        try:
+            yield writer
+        except BaseException:
+            # What stopped the run must be told, not that its record stays open.
             try:
-                yield RecordWriter(file, lines)
-            finally:
-                file.flush()
-                pack(plain, order)
+                writer.close(order)
+            except RecordError as error:
+                log.warning("%s", error)
+            raise
+        writer.close(order)
+
+
+def packed_name(plain: Path) -> Path:
+    return plain.with_name(plain.name + ".gz")
+
+
+def _writer(plain: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> RecordWriter:
+    """A writer that goes on from what is there, which is touched only once it is found to fit."""
+    packed = packed_name(plain)
+    fits = []
+    for path in (plain, packed):
+        parsed = _parsed(path) if path.exists() else None
+        if parsed is not None:
+            _check(path, parsed, condition, fingerprint)
+            fits.append(parsed)
+    if not fits:
+        new = Parsed({}, [], form.header_bytes(condition, fingerprint))
+        return RecordWriter(plain, new, begun=True)
+    if len(fits) == 1:
+        return RecordWriter(plain, fits[0], begun=plain.exists())
+    return RecordWriter(plain, _both(*fits), begun=True)
+
+
+def _both(open_: Parsed, packed: Parsed) -> Parsed:
+    """The open record with what only the compressed one has.
+
+    A kill can leave both, with the same lines; version control can bring back
+    a compressed one beside an open one that went another way.
+    """
+    known = {line["id"] for line in open_.lines}
+    more = [line for line in packed.lines if line["id"] not in known]
+    content = open_.content + b"".join(map(form.line_bytes, more))
+    return Parsed(open_.header, [*open_.lines, *more], content)
+
+
+def _check(
+    path: Path, parsed: Parsed, condition: Condition, fingerprint: Mapping[str, Any]
+) -> None:
+    form.check_identity(path, parsed.header, condition)
+    if not _same(parsed.header, fingerprint):
+        raise RecordError(
+            f"{path} cannot be continued, since what it was made with has changed: "
+            f"{form.difference(parsed.header['fingerprint'], fingerprint)}; move it away to "
+            "start anew, or restore what changed"
+        )
+
+
+def _same(header: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> bool:
+    return header["fingerprint"] == json.loads(json.dumps(dict(fingerprint)))
 
 
 def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> Path | None:
@@ -221,10 +269,10 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
 
     For records that nobody publishes, where starting anew is what is wanted.
     """
-    path = find(root, condition)
-    if path is None or read(path).header["fingerprint"] == json.loads(json.dumps(fingerprint)):
+    record = load(root, condition)
+    if record is None or _same(record.header, fingerprint):
         return None
-    return path.rename(path.with_name(path.name + ".stale"))
+    return record.path.rename(record.path.with_name(record.path.name + ".stale"))
 
 
 def absorb(root: Path, condition: Condition) -> int:
@@ -233,64 +281,32 @@ def absorb(root: Path, condition: Condition) -> int:
     Each shard must have been made with the same data and weights as the first.
     """
     base = root / condition.path
-    added = 0
-    for path in sorted(base.parent.glob(f"{base.name}{SHARD}*.jsonl.gz")):
-        shard = read(path)
-        _check_identity(path, shard.header, condition)
-        with open_record(root, condition, shard.header["fingerprint"]) as record:
-            for line in shard.lines:
-                if line["id"] not in record.done:
-                    record.append(line)
-                    added += 1
+    while shards := sorted(base.parent.glob(f"{base.name}{SHARD}*.jsonl.gz")):
+        try:
+            fingerprint = read(shards[0]).header["fingerprint"]
+        except RecordError:
+            if shards[0].exists():
+                raise
+            continue  # another run has joined it since we looked
+        with open_record(root, condition, fingerprint) as record:
+            return sum(_join(path, condition, fingerprint, record) for path in shards)
+    return 0
+
+
+def _join(
+    path: Path, condition: Condition, fingerprint: Mapping[str, Any], record: RecordWriter
+) -> int:
+    """One shard's lines into the open record, and the shard away; 0 where another run did it."""
+    with alone(path.with_name(path.name.removesuffix(".jsonl.gz") + ".lock")):
+        if not path.exists():
+            return 0
+        shard = _parsed(path)
+        if shard is None:
+            raise RecordError(f"{path} holds nothing; delete it")
+        _check(path, shard, condition, fingerprint)
+        new = [line for line in shard.lines if line["id"] not in record.done]
+        for line in new:
+            record.append(line)
+        record.settle()
         path.unlink()
-    return added
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Hold the lock file; wait for whoever holds it. It is gone afterwards."""
-    while True:
-        file = lock.open("w")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        # Its last holder may have removed it while we waited: then ours is a ghost.
-        if lock.exists() and os.fstat(file.fileno()).st_ino == lock.stat().st_ino:
-            break
-        file.close()
-    try:
-        yield
-    finally:
-        lock.unlink()
-        file.close()
-
-
-def _unpack(packed: Path, plain: Path) -> None:
-    """Compressed record -> open one; whichever a crash leaves behind is whole."""
-    if not plain.exists():
-        _write_whole(plain, _content(packed))
-    packed.unlink()
-
-
-def pack(plain: Path, order: Sequence[str] = ()) -> Path:
-    """Open record -> compressed one, the same bytes for the same lines."""
-    packed = plain.with_name(plain.name + ".gz")
-    content = _in_order(plain.read_bytes(), order) if order else plain.read_bytes()
-    _write_whole(packed, gzip.compress(content, mtime=0))
-    plain.unlink()
-    return packed
-
-
-def _in_order(content: bytes, order: Sequence[str]) -> bytes:
-    """The record's whole lines in this order; ids that it does not name go last."""
-    place = {name: i for i, name in enumerate(order)}
-    head, *lines = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
-    lines.sort(key=lambda line: place.get(json.loads(line)["id"], len(place)))
-    return b"".join([head, *lines])
-
-
-def _write_whole(path: Path, data: bytes) -> None:
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    return len(new)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..data import is_made_here
 from .conditions import ROLES
 from .papers import ExhibitMethod, Grid, Paper
 
@@ -61,8 +62,9 @@ def _grid(
     tier = grid.tier
     if datasets:
         tier = "testbed" if all(name.startswith("world-") for name in datasets) else "public"
-    if tier == "testbed" and "own_candidates" in moved:
-        moved["own_candidates"] = (False,)  # a world hands out none
+    handed = tier != "testbed" and not any(map(is_made_here, datasets))
+    if "own_candidates" in moved and not handed:
+        moved["own_candidates"] = (False,)  # worlds and folders hand out none
     return replace(
         grid,
         tier=tier,

@@ -72,21 +72,22 @@ def run(
         known = set(whole.by_question) if whole else set()
     else:
         records.absorb(results, condition)
-        manifests.absorb(results, condition)
     with (
         records.open_record(
             results, condition, fingerprint, part, [q.id for q in dataset.questions]
         ) as record,
-        manifests.written(results, condition, part, batch_size=batch_size) as manifest,
+        manifests.written(results, condition, part, batch_size=batch_size) as entry,
     ):
+        if not part:
+            manifests.absorb(results, condition)
         missing = [q for q in wanted if q.id not in record.done and q.id not in known]
         _rebuild(services, record.lines, dataset)
         for question, answer in _once_one_works(
             answers(condition, missing, services, batch_size), condition
         ):
             record.append(line_of(question, answer, dataset, condition))
-            manifest["questions"] += 1
-            done = len(wanted) - len(missing) + manifest["questions"]
+            entry.answered()
+            done = len(wanted) - len(missing) + entry.facts["questions"]
             report(Progress(condition, done, len(wanted)))
     return len(missing)
 

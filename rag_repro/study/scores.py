@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,7 @@ class Results:
 
 def resampled(scores: Scores, metric: str) -> Resampled:
     """Bootstrap of the mean, by cluster; the same draws for the same record."""
-    return statistics.resample(
-        scores.values, rng=_rng(), clusters=scores.clusters, span=span(metric)
-    )
+    return _drawn(tuple(scores.values.tolist()), scores.clusters, span(metric))
 
 
 def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None:
@@ -91,9 +90,8 @@ def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None
         return np.array([value[name] for name in ids])
 
     differences = np.mean([column(a) - sum(map(column, b)) for a, *b in pairs], axis=0)
-    return statistics.resample(
-        differences, rng=_rng(), clusters=[cluster[name] for name in ids], span=span(metric)
-    )
+    clusters = tuple(cluster[name] for name in ids)
+    return _drawn(tuple(differences.tolist()), clusters, span(metric))
 
 
 def span(metric: str) -> float | None:
@@ -102,6 +100,9 @@ def span(metric: str) -> float | None:
     return None if known.span is None else known.span * known.scale
 
 
-def _rng() -> np.random.Generator:
+@lru_cache(maxsize=512)  # of 160 kB each
+def _drawn(values: tuple[float, ...], clusters: tuple[str, ...], span: float | None) -> Resampled:
+    """Draws of a mean, kept: the tables, figures and verdicts of a page share many."""
     # A fixed seed: the same records give the same interval, wherever they are read.
-    return np.random.default_rng(20240607)
+    rng = np.random.default_rng(20240607)
+    return statistics.resample(values, rng=rng, clusters=clusters, span=span)

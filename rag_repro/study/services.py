@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -13,7 +14,7 @@ from typing import Any
 import yaml
 
 from .. import data
-from ..cache import CachedEncoder, CachedReader, Store
+from ..cache import CachedEncoder, CachedReader, CachedScorer, Store
 from ..data.dataset import Corpus, Dataset
 from ..lm.hub import cache_folder
 from ..words import nearest
@@ -107,19 +108,35 @@ class Workshop:
         )
 
     def reader(self, name: str) -> Any:
-        """A reader by the name that `lm.hub` knows."""
+        """A reader by the name that `lm.hub` knows, or at an endpoint: `api:MODEL@URL`.
+
+        An endpoint's key comes from RAG_REPRO_API_KEY, where it is set.
+        """
+        return self._once(("reader", name), lambda: CachedReader(self._reader(name), self.store))
+
+    def _reader(self, name: str) -> Any:
+        from ..lm import endpoint
+
+        if name.startswith(endpoint.PREFIX):
+            from ..lm.api import ApiReader
+
+            model, url = endpoint.parse(name)
+            key = endpoint.KEY_VARIABLE
+            return ApiReader(url, model, key=key if os.environ.get(key) else None)
         from ..lm import hub, local
 
+        return local.LocalReader(
+            hub.resolve(name), device=self.device, dtype=self.dtype, batch_size=self.batch_size
+        )
+
+    def scorer(self, name: str) -> Any:
+        """A trained pair classifier by the name of its recipe, or its folder."""
+        from ..lm import hub, pairs
+
         return self._once(
-            ("reader", name),
-            lambda: CachedReader(
-                local.LocalReader(
-                    hub.resolve(name),
-                    device=self.device,
-                    dtype=self.dtype,
-                    batch_size=self.batch_size,
-                ),
-                self.store,
+            ("scorer", name),
+            lambda: CachedScorer(
+                pairs.PairClassifier(hub.resolve(name), device=self.device), self.store
             ),
         )
 
@@ -134,6 +151,11 @@ class Workshop:
         if condition.retriever is not None:
             corpus = self.dataset(condition.dataset, condition.split).corpus
             services["retriever"] = self.retriever(condition.retriever, corpus)
+            for name, kind in condition.configured.needs.items():
+                if kind == "retriever":
+                    services[name] = self.retriever(name, corpus)
+                elif kind == "scorer":
+                    services[name] = self.scorer(name)
         if condition.reader is not None:
             services["reader"] = self.reader(condition.reader)
         return services

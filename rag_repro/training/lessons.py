@@ -106,7 +106,7 @@ def reading(
 def lesson(
     form: Template, question: Question, passages: Sequence[Passage], said: str, source: str
 ) -> Example:
-    """A question in a reading prompt, and what to write: the reasoning, the form's marker, the answer.
+    """A question in a reading prompt, and what to write: reasoning, the form's marker, answer.
 
     The first accepted answer is taught; a form without a marker gets the answer alone.
     """

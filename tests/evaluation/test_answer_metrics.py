@@ -119,3 +119,18 @@ def test_rouge_l_is_the_librarys_value():
 def test_answer_length():
     assert answer_length("The quick, brown fox") == 4
     assert answer_length("北京市2008") == 4
+
+
+def test_scoring_sets_up_no_logging():
+    """A handler at the root would print other libraries' debug lines into notebooks."""
+    import subprocess
+    import sys
+
+    code = (
+        "import logging\n"
+        "from rag_repro.evaluation.answer_metrics import rouge_l\n"
+        "assert rouge_l('a b', ['a b']) == 1.0\n"
+        "print(logging.getLogger().handlers)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

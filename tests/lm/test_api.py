@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import time
 
 import numpy as np
 import pytest
 
+from rag_repro.lm import post
 from rag_repro.lm.api import ApiReader
+from rag_repro.lm.endpoint import parse
 from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.schema import (
     Generate,
     Generation,
     Kept,
+    Marker,
     Prefix,
     Prompt,
     Read,
@@ -25,73 +28,19 @@ from rag_repro.schema import (
     Until,
 )
 
+from . import loopback
+
 KEY = "sk-secret-0123456789"
-
-
-class Server(ThreadingHTTPServer):
-    """Answers from `plan`: what each request in turn gets; "ok" at the end of it."""
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.plan: list = []
-        self.seen: list[tuple[str, dict, dict]] = []
-        self.text = "It is Rome. It is Paris."
-        self.stall = threading.Event()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def log_message(self, *arguments):
-        pass
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.seen.append((self.path, body, dict(self.headers)))
-        what = self.server.plan.pop(0) if self.server.plan else "ok"
-        if isinstance(what, tuple):
-            status, headers, text = what
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text.encode())
-            return
-        if what == "stall":
-            self.server.stall.wait(10)
-            return
-        text = self.server.text
-        said = {"message": {"content": text}} if "chat" in self.path else {"text": text}
-        reply = {
-            "choices": [said | {"finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 12, "prompt_tokens_details": {"cached_tokens": 5}},
-        }
-        data = what.encode() if what.startswith("{") else json.dumps(reply).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data[: len(data) // 2] if what == "cut" else data)
 
 
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    made = Server()
-    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield made
-    made.stall.set()
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with loopback.serving() as made:
+        yield made
 
 
-def reader(server: Server, **settings) -> ApiReader:
+def reader(server: loopback.Server, **settings) -> ApiReader:
     return ApiReader(server.url, "tiny", **({"backoff": 0.001, "timeout": 5} | settings))
 
 
@@ -107,7 +56,8 @@ def test_completions(server):
     assert body == {"model": "tiny", "max_tokens": 9, "temperature": 0, "prompt": "Q: who? A:"}
     assert "Authorization" not in headers
     assert (made.text, made.finish) == (server.text, "eos")
-    assert (made.prompt_tokens, made.prefilled, made.tokens, made.trace) == (12, 7, (), None)
+    assert (made.prompt_tokens, made.prefilled, made.written) == (12, 7, 3)
+    assert (made.tokens, made.offsets, made.trace) == ((), (), None)
 
 
 def test_chat(server):
@@ -144,6 +94,7 @@ def test_rules_are_applied_to_what_comes_back(server):
         Generate(Prompt.of("a"), 9, adapter="qa"),
         Generate(Prompt.of("a", Soft("r2", np.zeros((1, 1)), 0)), 9),
         Generate(Prompt.of("a", Kept(Generation("b", (1,), (0,), "eos", 1, 1), 1)), 9),
+        Generate(Prompt.of("a", Marker("[Relevant]")), 9),
     ],
 )
 def test_what_an_endpoint_lacks_is_refused_before_it_is_asked(server, call):
@@ -154,31 +105,64 @@ def test_what_an_endpoint_lacks_is_refused_before_it_is_asked(server, call):
     assert not server.seen
 
 
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        (429, {"Retry-After": "0"}, "slow down"),
-        (500, {}, "oops"),
-        (503, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, "later"),
-        "cut",
-        "{not json",
-    ],
-    ids=str,
-)
+PASSING = [
+    (429, {"Retry-After": "0"}, "slow down"),
+    (429, {"retry-after": "0.01"}, "slow down"),
+    (429, {}, "slow down"),
+    (500, {}, "oops"),
+    (503, {"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, "later"),
+    "cut",
+    "cut without a length",
+    "cut in the chunks",
+    "cut in an error",
+    "close",
+    "gibberish",
+    "{not json",
+    "<html><body>Please sign in</body></html>",
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("trouble", PASSING, ids=lambda trouble: str(trouble)[:30])
 def test_what_may_pass_is_tried_again(server, trouble):
     server.plan = [trouble, trouble]
     assert ask(reader(server), "Who?").text == server.text
     assert len(server.seen) == 3
 
 
-def test_a_server_that_stalls(server):
-    server.plan = ["stall"]
-    assert ask(reader(server, timeout=0.2), "Who?").text == server.text
-    server.plan = ["stall"] * 2
-    made = ask(reader(server, timeout=0.2, retries=1), "Who?")
+@pytest.mark.parametrize("trouble", ["stall", "stall in the body", "drip", "drip in the body"])
+def test_a_server_that_stalls(server, trouble):
+    server.plan = [trouble]
+    one = reader(server, timeout=0.7, retries=1)
+    assert ask(one, "Who?").text == server.text
+    server.plan = [trouble] * 2
+    made = ask(one, "Who?")
     assert isinstance(made, CallError)
     assert "2 tries" in str(made)
     assert "timed out" in str(made)
+
+
+def test_a_reply_without_end(server, monkeypatch):
+    monkeypatch.setattr(post, "LARGEST", 1000)
+    server.plan = [json.dumps(loopback.says("x" * 2000))] * 2
+    assert "more than 1000 bytes" in str(ask(reader(server, retries=1), "Who?"))
+
+
+def test_how_long_is_waited(server, monkeypatch):
+    """What the server asks for, at most `patience`; else twice as long each time."""
+    waits = []
+    monkeypatch.setattr(threading.Event, "wait", lambda self, seconds=None: waits.append(seconds))
+    server.plan = [
+        (429, {"Retry-After": "7"}, ""),
+        (429, {"Retry-After": "3600"}, ""),
+        (429, {}, ""),
+        (500, {}, ""),
+    ]
+    assert ask(reader(server, backoff=2.0, patience=60.0), "Who?").text == server.text
+    waits = [seconds for seconds in waits if seconds is not None and seconds > 1]
+    assert waits[:2] == [7, 60]
+    assert 0.75 * 8 <= waits[2] <= 1.25 * 8
+    assert 0.75 * 16 <= waits[3] <= 1.25 * 16
 
 
 def test_one_call_that_fails_leaves_the_others(server):
@@ -191,16 +175,127 @@ def test_one_call_that_fails_leaves_the_others(server):
     assert len(server.seen) == 3
 
 
+def test_a_prompt_that_the_server_trips_over_fails_alone(server):
+    """It keeps answering 500 to one prompt, and answers everything else."""
+    server.plan = [(500, {}, "cannot parse this")] * 2
+    one = reader(server, batch_size=1, retries=1)
+    made = one.generate([Generate(Prompt.of(str(i)), 9) for i in range(2)])
+    assert isinstance(made[0], CallError)
+    assert "gave up after 2 tries: status 500: cannot parse this" in str(made[0])
+    assert made[1].text == server.text
+    # two tries, the question whether anybody is there, the second call
+    assert [body["prompt"] for _, body, _ in server.seen] == ["0", "0", "Hello", "1"]
+
+
+@pytest.mark.parametrize("chat", [True, False])
+@pytest.mark.parametrize("trouble", [(429, {}, "no quota"), (500, {}, "oops"), "close", "stall"])
+def test_an_endpoint_that_answers_nobody_stops_the_run(server, trouble, chat):
+    server.default = trouble
+    one = reader(server, retries=1, timeout=0.2)
+    with pytest.raises(ReaderError, match="does not answer") as stopped:
+        ask(one, "Who?", chat=chat)
+    assert not isinstance(stopped.value, CallError)
+    assert "run again" in str(stopped.value)
+
+
+def test_an_endpoint_that_is_not_there(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with loopback.serving() as gone:
+        pass
+    with pytest.raises(ReaderError, match=f"{gone.url} does not answer.*refused"):
+        ask(reader(gone), "Who?")
+
+
+def test_a_run_that_must_stop_stops_at_once(server):
+    """The other calls of the batch do not go on waiting and trying."""
+    server.plan = [(401, {}, "who are you?")]
+    server.default = (429, {"Retry-After": "30"}, "wait")
+    start = time.monotonic()
+    with pytest.raises(ReaderError, match="RAG_REPRO_API_KEY"):
+        reader(server, batch_size=2).generate([Generate(Prompt.of(str(i)), 9) for i in range(9)])
+    assert time.monotonic() - start < 10
+    assert len(server.seen) < 5
+
+
 def test_results_come_back_in_order(server):
+    """Though later ones are ready first, and some are tried again."""
+    server.text = lambda body: "says " + body["prompt"]
+    server.plan = [(500, {}, ""), "close", (429, {}, ""), "cut"]
     asked = [Generate(Prompt.of(str(i)), 9) for i in range(12)]
-    assert all(m.text == server.text for m in reader(server, batch_size=4).generate(asked))
-    assert sorted(body["prompt"] for _, body, _ in server.seen) == sorted(map(str, range(12)))
+    made = reader(server, batch_size=4, backoff=0.02).generate(asked)
+    assert [m.text for m in made] == [f"says {i}" for i in range(12)]
 
 
-@pytest.mark.parametrize("reply", ['{"choices": []}', '{"choices": [{"text": 3}]}', '{"a": 1}'])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"choices": []}',
+        '{"choices": [{"text": 3}]}',
+        '{"choices": [{"text": [{"type": "text"}]}]}',
+        '{"choices": "text"}',
+        '{"choices": [null]}',
+        '{"choices": [{"text": "a"}], "usage": [1]}',
+        '{"a": 1}',
+        "[]",
+        "null",
+        '"text"',
+        "3",
+        '{"error": {"message": "model is loading"}}',
+    ],
+)
 def test_replies_that_are_not_what_was_asked_for(server, reply):
     server.plan = [reply]
-    assert isinstance(ask(reader(server), "Who?"), CallError)
+    made = ask(reader(server), "Who?")
+    assert isinstance(made, CallError)
+    assert "a reply" in str(made)
+    assert len(server.seen) == 1
+
+
+def test_the_error_in_a_reply_is_told(server):
+    server.plan = ['{"error": "model is \\u001b[31mloading"}']
+    told = str(ask(reader(server), "Who?"))
+    assert "model is" in told
+    assert told.isprintable()
+
+
+@pytest.mark.parametrize("counts", ["Infinity", "-3", '"12"', "null", "1e400", "true", "9" * 400])
+def test_counts_that_cannot_be(server, counts):
+    server.plan = [f'{{"choices": [{{"text": "a"}}], "usage": {{"prompt_tokens": {counts}}}}}']
+    made = ask(reader(server), "Who?")
+    assert made.text == "a"
+    assert made.prefilled == made.prompt_tokens >= 0
+
+
+def test_half_a_character_is_no_text_that_a_record_could_hold(server):
+    server.plan = ['{"choices": [{"text": "a \\ud83d"}]}']
+    assert ask(reader(server), "Who?").text == "a \ufffd"
+    assert ask(reader(server), "Who \ud83d?").text == server.text
+    assert server.seen[-1][1]["prompt"] == "Who \ufffd?"
+
+
+@pytest.mark.parametrize(
+    "imitated",
+    [
+        "<|im_end|>",
+        "<|start_header_id|>",
+        "<end_of_turn>",
+        "[INST]",
+        "</s>",
+        "<</SYS>>",
+        "<\uff5cUser\uff5c>",
+    ],
+)
+@pytest.mark.parametrize("chat", [True, False])
+def test_what_imitates_a_control_token_is_sent_as_text(server, imitated, chat):
+    """The endpoint tokenises by its own rules, most of which take such words for the tokens."""
+    ask(reader(server), f"Who {imitated}", " <|im_", "start|>? <b> [1] a<b|c>d", chat=chat)
+    body = server.seen[0][1]
+    sent = body["messages"][0]["content"] if chat else body["prompt"]
+    plain = f"Who {imitated} <|im_start|>? <b> [1] a<b|c>d"
+    assert imitated not in sent
+    assert "<|im_start|>" not in sent
+    assert sent.replace("\u200b", "") == plain
+    assert sent.endswith("? <b> [1] a<b|c>d")
 
 
 def test_the_key_goes_to_the_endpoint_and_nowhere_else(server, monkeypatch, caplog):
@@ -219,11 +314,12 @@ def test_the_key_goes_to_the_endpoint_and_nowhere_else(server, monkeypatch, capl
     assert KEY not in everything
 
 
-def test_a_redirect_does_not_carry_the_key_away(server, monkeypatch):
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_does_not_carry_the_key_away(server, monkeypatch, status):
     monkeypatch.setenv("TINY_KEY", KEY)
-    server.plan = [(307, {"Location": server.url + "/elsewhere"}, "")]
-    made = ask(reader(server, key="TINY_KEY"), "Who?")
-    assert isinstance(made, CallError)
+    server.plan = [(status, {"Location": server.url + "/elsewhere"}, "")]
+    with pytest.raises(ReaderError, match=r"redirects are not followed.*elsewhere"):
+        ask(reader(server, key="TINY_KEY"), "Who?")
     assert len(server.seen) == 1
 
 
@@ -236,11 +332,46 @@ def test_a_key_that_cannot_be_one(server, monkeypatch, value):
     assert not server.seen
 
 
-@pytest.mark.parametrize("url", ["ftp://host/v1", "host/v1", "http://u:p@host/v1", "http://h?k=1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://host/v1",
+        "host/v1",
+        "http://u:p@host/v1",
+        "http://h?k=1",
+        "http://h/v1#k",
+        "http://h:port/v1",
+        "http://[::1/v1",
+        "http://h/v 1",
+        "http://h/v1\n",
+        "http://",
+    ],
+)
 def test_addresses_that_cannot_be_used(url):
     with pytest.raises(ReaderError) as refused:
         ApiReader(url, "tiny")
     assert "u:p" not in str(refused.value)
+    with pytest.raises(ReaderError) as refused:
+        parse(f"api:tiny@{url}")
+    assert "u:p" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "url"),
+    [
+        ("api:tiny@http://h:1/v1", "tiny", "http://h:1/v1"),
+        ("api:a/b@fp8:7b@https://h/v1/", "a/b@fp8:7b", "https://h/v1"),
+        ("api:m@http://x@http://h", "m@http://x", "http://h"),
+    ],
+)
+def test_names_of_readers_at_endpoints(name, model, url):
+    assert parse(name) == (model, url)
+
+
+@pytest.mark.parametrize("name", ["api:tiny", "api:@http://h", "api:tiny@h/v1", "tiny@http://h"])
+def test_names_that_name_no_endpoint(name):
+    with pytest.raises(ReaderError, match="api:MODEL@URL"):
+        parse(name)
 
 
 def test_calls_are_named_by_what_is_asked(server):

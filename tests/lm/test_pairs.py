@@ -38,15 +38,13 @@ def trained(kind: str, tmp_path) -> PairClassifier:
 
 
 @pytest.mark.parametrize("kind", ["bert", "big_bird", "longformer"])
-def test_scores_do_not_depend_on_order_or_neighbours(kind, tmp_path):
+def test_scores_do_not_depend_on_neighbours(kind, tmp_path):
     classifier = trained(kind, tmp_path)
     scores = classifier.score(ITEMS)
     assert scores.dtype == np.float32
     assert scores.shape == (3,)
     assert ((scores > 0) & (scores < 1)).all()
     assert len(set(scores.round(4))) == 3
-    swapped = classifier.score([(q, b, a) for q, a, b in ITEMS])
-    np.testing.assert_allclose(swapped, scores, atol=1e-6)
     alone = np.concatenate([classifier.score([item]) for item in ITEMS])
     np.testing.assert_allclose(alone, scores, atol=1e-5)
     tight = PairClassifier(classifier.weights, batch_tokens=1)

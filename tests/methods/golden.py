@@ -17,6 +17,8 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from rag_repro import engine
 from rag_repro.methods import base
 from rag_repro.schema import (
@@ -32,6 +34,7 @@ from rag_repro.schema import (
     Remember,
     Retrieve,
     Score,
+    Trace,
 )
 
 FOLDER = Path(__file__).parent / "golden"
@@ -56,6 +59,7 @@ QUESTIONS = (
         kind="bridge",
         gold=(Gold("film", "static", 1), Gold("man", "dynamic", 2)),
         candidates=("song", "film", "man", "other", "town"),
+        meta={"popularity": 30},
     ),
     Question(
         "single",
@@ -64,6 +68,7 @@ QUESTIONS = (
         kind="single",
         gold=(Gold("maker", "static", 1),),
         candidates=("maker", "other"),
+        meta={"popularity": 500},
     ),
 )
 # Settings that each method is traced with, besides its own defaults.
@@ -73,6 +78,46 @@ CASES = (
     {"prompt": "short", "max_new_tokens": 8},
     {"prompt": "drrag"},
 )
+# Further settings of single methods.
+MORE = {
+    "two_stage": (
+        {"k": 4, "first": "algorithm"},
+        {"second": "next"},
+        {"k": 4, "second": "random"},
+    ),
+    "cis": (
+        {"k": 4, "threshold": 0.9},
+        {"k": 4, "pairs": "text", "threshold": 0.9},
+        {"k": 4, "second": "next"},
+        {"k": 4, "threshold": 0.9, "judge": "random"},
+        {"k": 4, "judge": "oracle"},
+    ),
+    "cfs": (
+        {"k": 4, "first": "algorithm", "depth": 3, "cap": False},
+        {"k": 4, "second": "random", "threshold": 0.3},
+        {"k": 4, "judge": "random"},
+        {"k": 4, "judge": "similarity"},
+        {"k": 4, "judge": "oracle"},
+    ),
+    "adaptive_retrieval": (
+        {"prompt": "short", "threshold": 1000},
+        {"prompt": "short", "popularity": "mentions", "threshold": 2},
+        {"prompt": "short", "popularity": "shuffled"},
+    ),
+    "self_rag": (
+        {"prompt": "selfrag", "spelling": "words", "threshold": 0.6, "w_use": 1.0},
+        {"prompt": "selfrag", "mode": "always", "k": 2},
+        {"prompt": "chat", "mode": "never"},
+    ),
+    "ircot": (
+        {"prompt": "short", "k": 3, "max_sentences": 2, "longest": 9, "shown": 4},
+        {"prompt": "short", "answer": "chain", "chain": "drrag", "max_sentences": 2},
+    ),
+    "adaptive_rag": (
+        {"prompt": "short", "judge": "random", "shares": [0.3, 0.3, 0.4], "seed": 1},
+        {"prompt": "short", "judge": "random", "shares": [0, 0, 1], "max_sentences": 1},
+    ),
+}
 
 
 class World:
@@ -100,8 +145,31 @@ class World:
         made = []
         for call in calls:
             said = f"It is so. Answer: <{text_of(call.prompt)[-9:]}>; so\nmore"
-            made.append(Generation(said, (1, 2, 3), (0, 3, 6), "eos", 9, 9))
+            made.append(
+                watching(call, said)
+                if call.watch
+                else Generation(said, (1, 2, 3), (0, 3, 6), "eos", 9, 9)
+            )
         return made
+
+    def score(self, items):
+        """A probability that every letter of an item decides, whatever stands beside it."""
+        drawn = [int(_hash("\x1f".join(item)), 16) % 1000 for item in items]
+        return np.array(drawn, dtype=np.float32) / 1000
+
+
+def watching(call, said: str) -> Generation:
+    """What is said between some watched tokens, their probabilities decided by the prompt."""
+    words = [call.watch[0], said, *call.watch[2::3]][: call.max_new_tokens]
+    offsets = tuple(len("".join(words[:i])) for i in range(len(words)))
+    drawn = [
+        [int(_hash(f"{text_of(call.prompt)}\x1f{i}{name}"), 16) % 1000 for name in call.watch]
+        for i in range(len(words))
+    ]
+    watched = np.array(drawn, dtype=np.float32) / 1000
+    trace = Trace(watched[:, 0], watched[:, 1]) if call.trace else None
+    numbers = tuple(range(len(words)))
+    return Generation("".join(words), numbers, offsets, "eos", 9, 9, trace, watched)
 
 
 def text_of(prompt) -> str:
@@ -112,7 +180,8 @@ def told(call) -> dict:
     """A call as plain data; a prompt by its hash, so that each letter of it counts."""
     if isinstance(call, Retrieve):
         within = None if call.within is None else list(call.within)
-        return {"retrieve": call.query, "k": call.k, "within": within}
+        said = {"retrieve": call.query, "k": call.k, "within": within}
+        return said if call.service == "retriever" else said | {"service": call.service}
     if isinstance(call, Generate):
         stop = [getattr(rule, "name", rule) for rule in call.stop]
         return {
@@ -165,12 +234,13 @@ def spied(method, calls: list):
 def trace(spec: base.MethodSpec) -> dict:
     """The method's calls, hits and predictions in every case and for every question."""
     world = World()
-    services = {"retriever": world, "reader": world}
     cases = []
-    for given in CASES:
+    for given in (*CASES, *MORE.get(spec.name, ())):
         for question in QUESTIONS:
             calls: list = []
-            task = engine.Task(question, spied(spec.run, calls), spec.configure(given))
+            settings = spec.configure(given)
+            services = dict.fromkeys(("retriever", "reader", *settings.needs), world)
+            task = engine.Task(question, spied(spec.run, calls), settings)
             [(_, answer)] = engine.run([task], services)
             cases.append(
                 {

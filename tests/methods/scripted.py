@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rag_repro.engine import Task, run
 from rag_repro.schema import Generation, Hit, Passage, Question
 
@@ -49,3 +51,26 @@ def answer_of(method, question: Question, settings, **services):
     if answer.error:
         raise AssertionError(answer.error)
     return answer
+
+
+class Scores:
+    """Pair scorer: "ac" -> probability for passages a and c, in this order.
+
+    A pair that the table lacks fails the test: no method may ask for it.
+    """
+
+    def __init__(self, table):
+        self.table = table
+        self.asked = []
+
+    def score(self, items):
+        pairs = []
+        for question, a, b in items:
+            assert question == "q?"
+            pairs.append(a[0] + b[0])
+        self.asked.append(pairs)
+        return np.array([self.table[pair] for pair in pairs], dtype=np.float32)
+
+
+def ids(hits):
+    return [hit.passage.id for hit in hits]

@@ -70,8 +70,8 @@ def test_recorded_runs_are_added_up_by_data_set_and_machine(places):
 def test_a_table_is_shown_with_one_decimal_and_escaped(places):
     put(places, "05_small", note(seconds=2.25))
     shown = status.show(status.runs(places))._repr_html_()
-    assert "<td>2.2</td>" in shown
-    assert "<td>100</td>" in shown
+    assert '<td class="number">2.2</td>' in shown
+    assert '<td class="number">100</td>' in shown
 
 
 def test_sizes_leave_caches_out(places):

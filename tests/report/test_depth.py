@@ -11,7 +11,7 @@ from rag_repro.study.scores import Results
 
 
 def line(name, *gold):
-    return {"id": name, "cluster": name, "scores": {}, "gold": [list(g) for g in gold]}
+    return {"id": name, "cluster": name, "hits": [], "scores": {}, "gold": [list(g) for g in gold]}
 
 
 LINES = [

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rag_repro.report import exhibits
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.picture import Note
 from rag_repro.study import campaign, papers, records
@@ -122,6 +123,20 @@ def test_rows_are_picked_by_key_list_metric_and_tier(home, still):
     only = home.desk(tier="testbed")
     assert only.tiers() == ["testbed"]
     assert {row.tier for row in only.rows("table1")} == {"testbed"}
+
+
+def test_an_exhibits_rows_are_made_once_a_tier_whatever_is_picked(home, still, monkeypatch):
+    home.fill()
+    desk = home.desk()
+    made = []
+    real = exhibits.rows
+    monkeypatch.setattr(exhibits, "rows", lambda *given: made.append(given[3]) or real(*given))
+    for wanted in ({}, {"k": 3}, {"method": "qdc"}):
+        for tier in (None, "public"):
+            rows = real(desk.paper, home.paper.exhibits["table1"], desk.results, tier)
+            keep = [r for r in rows if all(r.keys.get(k) == v for k, v in wanted.items())]
+            assert desk.rows("table1", tier, **wanted) == keep
+    assert made == [None, "public"]
 
 
 def test_of_fewer_questions_the_first_are_shown(home, still):
@@ -260,7 +275,7 @@ def test_conditions_without_an_index_at_hand_are_left_out_and_counted(home, reco
     with records.open_record(
         home.committed, home.cell(dataset=WORLD, method="qdc", k=3).condition, {}
     ) as record:
-        record.append({"id": "q", "hits": [], "scores": {}})
+        record.append({"id": "q", "cluster": "q", "hits": [], "scores": {}})
     table = home.desk().live("table1")
     assert table.body == [[WORLD, "sm", "3", 4, 4], [WORLD, "sm", "4", 4, 4]]
     assert table.caption.endswith("; 1 conditions left out, whose index is not built here")

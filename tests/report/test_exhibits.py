@@ -9,7 +9,8 @@ import json
 
 import pytest
 
-from rag_repro.report import exhibits, tables
+from rag_repro.report import escape, exhibits, tables
+from rag_repro.report.picture import Download
 from rag_repro.study import papers
 from rag_repro.study.scores import Results
 from tests.study import mini
@@ -240,7 +241,7 @@ def test_hostile_text_stays_text_in_html():
     html = tables.Table(["h<1>"], [[HOSTILE]], caption="<b>&")._repr_html_()
     assert "<script" not in html
     assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;" in html
-    assert "<th>h&lt;1&gt;</th>" in html
+    assert '<th scope="col">h&lt;1&gt;</th>' in html
     assert "<caption>&lt;b&gt;&amp;</caption>" in html
 
 
@@ -252,11 +253,11 @@ def test_hostile_text_keeps_its_row_and_cell_in_plain_text():
 
 
 def test_every_mark_of_a_myst_page_can_be_escaped():
-    assert tables.escaped(HOSTILE) == (
+    assert escape.as_myst(HOSTILE) == (
         'a \\| b \\<script\\>alert\\("x"\\)\\</script\\> \\`\\`\\`\\{note\\} \\{\\{ x \\}\\} '
         "\\$y\\$ \\[z\\]\\(http\\://w\\)"
     )
-    assert tables.escaped("own_candidates *k* a\\b #1") == "own\\_candidates \\*k\\* a\\\\b \\#1"
+    assert escape.as_myst("own_candidates *k* a\\b #1") == "own\\_candidates \\*k\\* a\\\\b \\#1"
 
 
 def test_a_bar_in_a_cell_opens_no_column_on_a_terminal(book):
@@ -267,3 +268,16 @@ def test_a_bar_in_a_cell_opens_no_column_on_a_terminal(book):
     assert "a\\|b" in text
     assert "x y" in text
     assert len(text.splitlines()) == 3
+
+
+def test_columns_of_numbers_stand_right_and_empty_ones_go():
+    page = tables.Table(["a", "b"], [["1.50 [1.00, 2.00], n 4", "x"], ["", "1"]])._repr_html_()
+    assert '<td class="number">1.50 [1.00, 2.00], n 4</td>' in page
+    assert "<td>1</td>" in page  # words stand in the same column
+
+
+def test_a_table_with_a_name_and_data_carries_both():
+    page = tables.Table(["a"], [["b"]], "C", "tab-c", Download("x.csv", "h\n1\n"))._repr_html_()
+    assert page.startswith('<div class="rr-table" id="tab-c"><table><caption>C</caption>')
+    assert 'download="x.csv"' in page
+    assert "aAoxCg==" in page

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import itertools
+import math
 import re
 
 import pytest
@@ -138,3 +140,92 @@ def test_the_papers_own_gain_and_the_smallest_effect_are_drawn():
 @pytest.mark.parametrize("rows", [[], [row(ours=60)], [row("sm", diff=1)]])
 def test_without_a_difference_gains_is_a_sentence(rows):
     assert isinstance(figures.gains(rows, metric="recall", method="qdc"), Note)
+
+
+# ------------------------------------------------------------------- colour blindness
+
+# Machado, Oliveira and Fernandes 2009, full strength, on linear RGB.
+SEEN_AS = {
+    "normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "deuteranopia": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+    "protanopia": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+}
+TO_XYZ = (
+    (0.4124564, 0.3575761, 0.1804375),
+    (0.2126729, 0.7151522, 0.0721750),
+    (0.0193339, 0.1191920, 0.9503041),
+)
+WHITE = (0.95047, 1.0, 1.08883)
+
+
+def times(matrix, vector):
+    return [sum(m * v for m, v in zip(line, vector, strict=True)) for line in matrix]
+
+
+def lab(colour, eye):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    seen = [min(max(c, 0), 1) for c in times(SEEN_AS[eye], linear)]
+    x, y, z = (
+        v ** (1 / 3) if v > 216 / 24389 else (24389 / 27 * v + 16) / 116
+        for v in (c / w for c, w in zip(times(TO_XYZ, seen), WHITE, strict=True))
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def test_distances_of_colours_are_computed_right():
+    assert lab((1, 1, 1), "normal") == pytest.approx((100, 0, 0), abs=0.01)
+    assert lab((1, 0, 0), "normal") == pytest.approx((53.24, 80.09, 67.20), abs=0.05)
+    red, green = (lab(c, "deuteranopia") for c in ((0.85, 0.35, 0.0), (0.55, 0.55, 0.0)))
+    assert (
+        math.dist(red, green) < 20 < math.dist(lab((1, 0, 0), "normal"), lab((0, 1, 0), "normal"))
+    )
+
+
+@pytest.mark.parametrize("eye", SEEN_AS)
+def test_the_first_colours_are_told_apart_by_every_eye(eye):
+    _, colours = figures.plots()
+    for one, other in itertools.combinations(colours[:4], 2):
+        assert math.dist(lab(one, eye), lab(other, eye)) > 15
+
+
+def test_lines_differ_by_more_than_their_colour(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        figures, "Picture", lambda figure, *rest: drawn.append(figure) or Picture(figure, "x")
+    )
+    methods = {name: name for name in ("sm", "qdc", "bm25", "cis")}
+    rows = [row(m, ours=50, metric=t) for m in methods for t in METRICS]
+    figures.against_k(rows, metrics=METRICS, methods=methods, ylabel="%")
+    looks = [
+        (bars.lines[0].get_marker(), bars.lines[0].get_linestyle())
+        for bars in drawn[0].axes[0].containers
+    ]
+    assert len(looks) == len(set(looks)) == len(methods) * len(METRICS)
+
+
+def test_there_is_a_marker_for_each_colour():
+    _, colours = figures.plots()
+    assert len(set(figures.MARKERS)) == len(figures.MARKERS) == len(colours)
+
+
+def test_labels_of_an_axis_do_not_touch():
+    assert figures._apart([1, 2, 3, 4, 6, 8, 10, 15, 20]) == [1, 3, 6, 8, 10, 15, 20]
+    assert figures._apart([3, 4, 6]) == [3, 4, 6]
+    assert figures._apart([]) == []
+
+
+def test_a_figure_hands_out_the_rows_that_it_draws():
+    picture = against_k([row(ours=60), row("cis", ours=1)])
+    head, *rows = picture.data.text.splitlines()
+    assert head.startswith("exhibit,tier,dataset,method")
+    assert [line.split(",")[3] for line in rows] == ["qdc"]
+    assert picture.data.name == "mini.t-musique.csv"
+    assert 'download="mini.t-musique.csv"' in picture._repr_html_()

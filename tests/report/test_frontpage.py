@@ -65,6 +65,27 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
     assert "at tier `public`;" not in section(text, "What comes next")
 
 
+def test_the_first_screen_says_what_was_found(book):
+    assert "Found so far" not in page(book)
+    book.fill()
+    text = page(book)
+    assert (
+        "**Found so far.** 1 of 1 claim of Mini have a verdict: on public data 1 *reproduced*."
+        in text
+    )
+    assert text.index("Found so far") < text.index("## How to read a verdict")
+    book.fill(tier="testbed")
+    assert ": on the testbed 1 *mechanism holds*; on public data" in page(book)
+
+
+def test_tables_have_numbers_that_the_page_refers_to(book):
+    book.fill()
+    text = page(book)
+    for name in ("tab-counts", "tab-verdicts", "tab-asked"):
+        assert text.count(f":name: {name}\n") == 1
+    assert "{numref}`tab-verdicts`" in text
+
+
 def test_how_sure_we_are_is_said_from_the_records(book):
     book.fill()
     sure = section(page(book), "How sure are we")

@@ -25,7 +25,8 @@ def _folder(tmp_path):
 
 def test_an_entry_says_when_on_what_and_how_much(tmp_path):
     with manifests.written(tmp_path, CONDITION, batch_size=4) as entry:
-        entry["questions"] += 3
+        for _ in range(3):
+            entry.answered()
     [told] = manifests.read(tmp_path, CONDITION)
     assert told.keys() == {
         *("start", "end", "questions", "machine", "python", "packages", "commit", "batch_size"),
@@ -41,14 +42,15 @@ def test_an_entry_says_when_on_what_and_how_much(tmp_path):
 def test_each_run_adds_one_and_a_run_without_questions_none(tmp_path):
     for questions in (2, 0, 1):
         with manifests.written(tmp_path, CONDITION) as entry:
-            entry["questions"] += questions
+            for _ in range(questions):
+                entry.answered()
     assert [told["questions"] for told in manifests.read(tmp_path, CONDITION)] == [2, 1]
 
 
 def test_an_interrupted_run_leaves_its_entry(tmp_path):
     def interrupted():
         with manifests.written(tmp_path, CONDITION) as entry:
-            entry["questions"] += 1
+            entry.answered()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -65,7 +67,8 @@ def test_without_a_run_there_is_none(tmp_path):
 def test_entries_of_shards_wait_apart_and_are_joined(tmp_path):
     for shard, questions in (("", 1), ("1-of-2", 2), ("2-of-2", 3)):
         with manifests.written(tmp_path, CONDITION, shard) as entry:
-            entry["questions"] += questions
+            for _ in range(questions):
+                entry.answered()
     assert len(manifests.read(tmp_path, CONDITION)) == 1
     manifests.absorb(tmp_path, CONDITION)
     told = manifests.read(tmp_path, CONDITION)

@@ -18,7 +18,7 @@ PRINT = {"corpus": "c0ffee", "retriever": "minilm@1"}
 
 
 def line(name, recall=1.0):
-    return {"id": name, "hits": ["p"], "scores": {"recall": recall}}
+    return {"id": name, "cluster": name, "hits": ["p"], "scores": {"recall": recall}}
 
 
 def write(root, *names, condition=CONDITION, fingerprint=PRINT):
@@ -165,7 +165,7 @@ def test_a_damaged_archive_is_refused_by_name(tmp_path):
     write(tmp_path, "a")
     packed = records.find(tmp_path, CONDITION)
     packed.write_bytes(packed.read_bytes()[:30])
-    with pytest.raises(RecordError, match="cannot be read"):
+    with pytest.raises(RecordError, match="damaged archive"):
         records.load(tmp_path, CONDITION)
 
 

@@ -7,8 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from rag_repro.evaluation import statistics
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results, Scores, paired, resampled, span
+from rag_repro.study.scores import _drawn as kept_draws
 
 from . import mini
 
@@ -99,6 +101,40 @@ def test_settings_that_share_their_questions_are_averaged_a_question_first():
     # Each question gains 50 at one of the two k: their mean never varies.
     assert (drawn.estimate, drawn.n) == (50.0, 2)
     assert np.ptp(drawn.draws) == 0.0
+
+
+def test_the_same_values_are_drawn_once_and_others_anew(monkeypatch):
+    kept_draws.cache_clear()
+    drawn = []
+    real = statistics.resample
+    monkeypatch.setattr(
+        statistics, "resample", lambda *given, **named: drawn.append(1) or real(*given, **named)
+    )
+    rng = np.random.default_rng(7)
+    values = [float(v) for v in rng.choice([0, 50, 100], 40)]
+    groups = [f"g{i // 4}" for i in range(40)]
+    zero = scores([0.0] * 40, clusters=groups)
+    first = resampled(scores(values, clusters=groups), "recall")
+    assert paired([(scores(values, clusters=groups), zero)], "recall") is first
+    assert len(drawn) == 1
+    ids = tuple(f"q{i}" for i in range(40))
+    whole = Scores(ids, ids, np.array(values, dtype=int))
+    others = [
+        resampled(scores(values[::-1], clusters=groups), "recall"),
+        resampled(whole, "recall"),  # no clusters
+        resampled(scores(values, clusters=groups), "passages"),  # no span
+    ]
+    assert len(drawn) == 4
+    assert all(other is not first for other in others)
+    assert others[1].estimate == first.estimate == np.mean(values)  # whole numbers are numbers
+
+
+def test_the_draws_are_the_same_in_whatever_order_one_asks():
+    asked = [scores(np.random.default_rng(i).random(30) * 100) for i in range(3)]
+    there = [resampled(one, "recall").interval() for one in asked]
+    kept_draws.cache_clear()
+    back = [resampled(one, "recall").interval() for one in reversed(asked)]
+    assert there == back[::-1]
 
 
 def test_a_level_is_the_mean_itself():

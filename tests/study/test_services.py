@@ -55,6 +55,16 @@ def test_the_retriever_searches_the_conditions_corpus(asked):
     assert hits[0].passage.id == "p3"
 
 
+def test_what_a_method_needs_besides_is_served_and_enters_the_fingerprint(asked):
+    control = dataclasses.replace(CONDITION, method="two_stage", settings={"second": "random"})
+    services = Workshop().services(control)
+    assert services.keys() == {"retriever", "random"}
+    assert services["random"].search(["q"], 1)[0][0].passage in DATASET.corpus.passages
+    assert "random" in Workshop().fingerprint(control)
+    without = dataclasses.replace(control, settings={})
+    assert Workshop().services(without).keys() == {"retriever"}
+
+
 def test_without_a_retriever_or_reader_there_is_no_service(asked):
     assert Workshop().services(dataclasses.replace(CONDITION, retriever=None)) == {}
 
@@ -143,3 +153,21 @@ def test_other_gold_or_answers_over_the_same_corpus_change_the_fingerprint():
         if other.questions != plain.questions:
             assert other.questions_sha256 != plain.questions_sha256, change
     assert replace(plain).questions_sha256 == plain.questions_sha256
+
+
+def test_a_method_that_needs_a_classifier_gets_the_trained_one(tmp_path, monkeypatch):
+    from rag_repro.lm import hub
+    from rag_repro.lm.pairs import PairClassifier
+    from rag_repro.study.conditions import Condition
+    from tests.lm.test_pairs import trained
+
+    trained("bert", tmp_path)
+    (tmp_path / "artifacts").mkdir()
+    (tmp_path / "c").rename(tmp_path / "artifacts" / "drrag-classifier")
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    monkeypatch.setenv(hub.CACHE_VARIABLE, str(tmp_path / "cache"))
+    condition = Condition("world-B@1000", "cfs", {"k": 3}, retriever="bm25")
+    workshop = Workshop()
+    scorer = workshop.services(condition)["drrag-classifier"]
+    assert isinstance(scorer.scorer, PairClassifier)
+    assert workshop.fingerprint(condition)["drrag-classifier"] == scorer.fingerprint

@@ -87,4 +87,5 @@ def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def sha256(path: Path) -> str:
     """Hex digest of the file's bytes as they are stored."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -29,6 +29,6 @@ def gold_passages(question: Question, settings: Settings) -> Flow:
     return (yield from read(question, hits, settings))
 
 
-NO_RETRIEVAL = MethodSpec("no_retrieval", 1, no_retrieval, Settings, "no passages")
+NO_RETRIEVAL = MethodSpec("no_retrieval", 2, no_retrieval, Settings, "no passages")
 SINGLE_STEP = MethodSpec("single_step", 1, single_step, Settings, "retrieve once, then read")
 GOLD_PASSAGES = MethodSpec("gold_passages", 1, gold_passages, Settings, "read the gold passages")

@@ -1,0 +1,1 @@
+"""How fast the parts are, as ratios inside one run: `python -m benchmarks.NAME [--json]`."""

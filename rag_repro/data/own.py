@@ -1,0 +1,314 @@
+"""Questions and passages of one's own: `load("folder:PATH")`.
+
+    PATH/passages/*.txt, *.md      the texts; folders inside are read as well
+    PATH/questions.jsonl           or questions.csv, or questions.txt (own_questions)
+
+A text's title is its first heading (`# Title`) or its file's name. Texts of
+more than 100 words are cut where sentences end (`splitter.by_sentences`), and
+passage 3 of passages/harbour.md has the id `harbour#3`. The data set is named
+after its folder and a hash of its files, so that no path enters a record and
+an edited folder is another data set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..schema import Gold, Passage, Question
+from ..words import nearest
+from . import own_questions
+from .dataset import Corpus, Dataset
+from .own_questions import Entry
+from .public.roles import role
+from .splits import SPLITS, SplitError, check_split
+from .splitter import SIZE, by_sentences
+
+log = logging.getLogger(__name__)
+
+TEXTS = (".txt", ".md")
+LARGEST = 20 * 2**20  # bytes of one file; a larger one is a dump, not a text
+
+
+class FolderError(ValueError):
+    """A folder that cannot be used; `problems` lists all that is wrong with it."""
+
+    def __init__(self, folder: Path, problems: Sequence[str]):
+        self.problems = tuple(problems)
+        n = len(self.problems)
+        lines = "".join(f"\n  {problem}" for problem in self.problems)
+        super().__init__(f"{folder}: {n} problem{'s' if n > 1 else ''}{lines}")
+
+
+@dataclass
+class _Findings:
+    """What is wrong, and what may be meant so."""
+
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set)  # names of texts with a problem of their own
+
+    def tell(self, place: str, problem: str) -> None:
+        self.problems.append(f"{place}: {problem}")
+
+    def warn(self, place: str, warning: str) -> None:
+        self.warnings.append(f"{place}: {warning}")
+
+
+def load(folder: Path | str, split: str | None = None) -> Dataset:
+    """The folder's questions over its passages; the card has counts and warnings.
+
+    A question is of the split "test" unless its field `split` says otherwise.
+    Raises FolderError with every problem of every file, SplitError for a split
+    without questions.
+    """
+    if split is not None:
+        check_split(split)
+    folder = Path(folder)
+    found = _Findings()
+    passages = _passages(folder, found)
+    entries = _entries(folder, found)
+    questions = tuple(_question(entry, passages, found) for entry in entries)
+    _check_answers(entries, passages, found)
+    if found.problems:
+        raise FolderError(folder, found.problems)
+    for warning in found.warnings:
+        log.warning("%s: %s", folder, warning)
+    name = label(folder)
+    splits = Counter(entry.split for entry in entries)
+    card = {
+        "source": "a folder of one's own",
+        "licence": "its owner's",
+        "texts": len({p.id.rpartition("#")[0] for p in passages}),
+        "words a passage": f"at most {SIZE}, whole sentences",
+        "with answers": sum(bool(q.answers) for q in questions),
+        "with gold": sum(bool(q.gold) for q in questions),
+        "splits": {name: splits[name] for name in SPLITS if splits[name]},
+        "warnings": tuple(found.warnings) or None,
+    }
+    made = Dataset(name, questions, Corpus(name, passages), card)
+    if split is None:
+        return made
+    wanted = [entry.id for entry in entries if entry.split == split]
+    if not wanted:
+        raise SplitError(f"{folder} has no {split} questions; it has {', '.join(card['splits'])}")
+    made = made.only(wanted)
+    return Dataset(made.name, made.questions, made.corpus, {**card, "split": split})
+
+
+def corpus(folder: Path | str) -> Corpus:
+    """The folder's passages alone; no file of questions is needed. Raises FolderError."""
+    folder = Path(folder)
+    found = _Findings()
+    passages = _passages(folder, found)
+    if found.problems:
+        raise FolderError(folder, found.problems)
+    return Corpus(label(folder), passages)
+
+
+def label(folder: Path | str) -> str:
+    """As "folder-town@3f2a91bc": the folder's name and a hash of the files that are read.
+
+    Raises FolderError where there is no such folder.
+    """
+    folder = _existing(Path(folder))
+    digest = hashlib.sha256()
+    for path in [*_texts(folder), *_question_files(folder)]:
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()}\x1f{content}\x1e".encode())
+    slug = re.sub(r"[^\w.-]+", "-", folder.resolve().name).strip("-.") or "root"
+    return f"folder-{slug}@{digest.hexdigest()[:8]}"
+
+
+# ------------------------------------------------------------------------ files
+
+
+def _existing(folder: Path) -> Path:
+    if not folder.is_dir():
+        held = [p.name for p in folder.parent.iterdir()] if folder.parent.is_dir() else []
+        raise FolderError(folder, [f"there is no such folder{nearest(folder.name, held)}"])
+    return folder
+
+
+def _visible(folder: Path) -> Iterable[Path]:
+    """Files below `folder`, hidden ones left out, in the order of their names."""
+    for path in sorted(folder.rglob("*")):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if path.is_file() and not hidden:
+            yield path
+
+
+def _texts(folder: Path) -> list[Path]:
+    return [p for p in _visible(folder / "passages") if p.suffix.lower() in TEXTS]
+
+
+def _question_files(folder: Path) -> list[Path]:
+    return [folder / name for name in own_questions.FILES if (folder / name).is_file()]
+
+
+def _read(path: Path, place: str, found: _Findings) -> str | None:
+    """A file's text with plain line ends; None where it was told what is wrong."""
+    if (size := path.stat().st_size) > LARGEST:
+        limit = f"more than {LARGEST // 2**20} MB"
+        found.tell(place, f"{size / 2**20:.0f} MB, {limit}; cut it into several files")
+        return None
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        found.tell(place, f"cannot be read ({error.strerror}); change its permissions")
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found.tell(place, f"not UTF-8 (in line {line}); save it as UTF-8")
+        return None
+    if "\0" in text:
+        found.tell(place, "holds NUL bytes, so it is no text; save it as UTF-8, or take it out")
+        return None
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        found.tell(place, "empty; put its text in, or remove it")
+        return None
+    return text
+
+
+# --------------------------------------------------------------------- passages
+
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+
+def _passages(folder: Path, found: _Findings) -> tuple[Passage, ...]:
+    root = _existing(folder) / "passages"
+    if not root.is_dir():
+        found.tell("passages", "no such folder; make it, and put .txt and .md files into it")
+        return ()
+    names: dict[str, str] = {}
+    blocks: dict[str, str] = {}
+    made: list[Passage] = []
+    for path in _visible(root):
+        place = path.relative_to(folder).as_posix()
+        if path.suffix.lower() not in TEXTS:
+            found.warn(place, "not read; only .txt and .md files are")
+            continue
+        text = _read(path, place, found)
+        name = path.relative_to(root).with_suffix("").as_posix()
+        if text is None:
+            found.unread.add(name)
+            continue
+        if name in names:
+            found.tell(place, f"its passages would have the ids of {names[name]}'s; rename one")
+            continue
+        names[name] = place
+        title, body = _titled(text, path.stem)
+        pieces = list(by_sentences(body))
+        if not pieces:
+            found.tell(place, "a heading without text; put its text in, or remove it")
+        if len(pieces) == 1 and len(pieces[0]) > 20 * SIZE:
+            found.warn(place, "not cut, though long: words are counted by the blanks between them")
+        for number, piece in enumerate(pieces, start=1):
+            if piece in blocks:
+                found.warn(place, f"passage {number} has the text of {blocks[piece]}")
+            blocks.setdefault(piece, f"{name}#{number}")
+            made.append(Passage(f"{name}#{number}", title, piece))
+    if not names and not found.problems:
+        found.tell("passages", "no .txt or .md file in it; put your texts there")
+    return tuple(made)
+
+
+def _titled(text: str, stem: str) -> tuple[str, str]:
+    """Title and text: the first heading, which leaves the text where it begins it."""
+    heading = _HEADING.search(text)
+    if heading is None:
+        return " ".join(re.split(r"[-_\s]+", stem)).strip(), text
+    before, after = text[: heading.start()], text[heading.end() :]
+    return heading[1], text if before.strip() else after
+
+
+# -------------------------------------------------------------------- questions
+
+
+def _entries(folder: Path, found: _Findings) -> list[Entry]:
+    files = _question_files(folder)
+    if not files:
+        held = [p.name for p in folder.iterdir() if p.is_file() and p.name.startswith("question")]
+        hint = f" ({held[0]} is there)" if held else ""
+        found.tell("questions", f"none; write one of {', '.join(own_questions.FILES)}{hint}")
+        return []
+    if len(files) > 1:
+        both = " and ".join(path.name for path in files)
+        found.tell("questions", f"{both} are both there; keep one")
+        return []
+    before = len(found.problems)
+    text = _read(files[0], files[0].name, found)
+    entries = [] if text is None else own_questions.read(files[0].name, text, found.tell)
+    if not entries and len(found.problems) == before:
+        found.tell(files[0].name, "no question in it; write one a line")
+    return entries
+
+
+def _question(entry: Entry, passages: Sequence[Passage], found: _Findings) -> Question:
+    """The question with its gold passages; roles by DR-RAG's idea where it needs several."""
+    of = {p.id: p for p in passages}
+    ids = dict.fromkeys(i for said in entry.gold for i in _gold(said, entry, passages, found))
+    gold = [Gold(i, role(of[i].title, entry.question) if len(ids) > 1 else None) for i in ids]
+    return Question(
+        id=entry.id,
+        text=entry.question,
+        answers=entry.answers,
+        kind=entry.kind,
+        gold=tuple(gold),
+    )
+
+
+def _gold(said: str, entry: Entry, passages: Sequence[Passage], found: _Findings) -> list[str]:
+    """The passages that are meant: by id, by their file's name, or by some of their words."""
+    ids = [p.id for p in passages]
+    files: dict[str, list[str]] = {}
+    for i in ids:
+        files.setdefault(i.rpartition("#")[0], []).append(i)
+    if said in ids:
+        return [said]
+    name = re.sub(r"\.(txt|md)$", "", said.removeprefix("passages/"))
+    if name in found.unread:
+        return []
+    if name in files:
+        if len(files[name]) > 1:
+            n = len(files[name])
+            told = f"gold {said!r} means all {n} passages of that text"
+            found.warn(entry.place, f"{told}; name those that are needed, as {name}#2")
+        return files[name]
+    quote = " ".join(said.split())
+    # One word alone is a name, and a misspelt one must not pass for a part of another word.
+    holding = [p.id for p in passages if " " in quote and quote in p.text]
+    if len(holding) == 1:
+        return holding
+    if holding:
+        shown = ", ".join(holding[:4])
+        found.tell(
+            entry.place, f"gold {said!r} stands in {len(holding)} passages ({shown}); quote more"
+        )
+    elif " " in quote:
+        found.tell(
+            entry.place,
+            f"gold {said!r} stands in no passage; quote it letter by letter, "
+            "within one passage, or name its file",
+        )
+    else:
+        hint = nearest(said, [*files, *ids])
+        found.tell(entry.place, f"gold {said!r} is no file in passages, and no passage{hint}")
+    return []
+
+
+def _check_answers(entries: Sequence[Entry], passages: Sequence[Passage], found: _Findings) -> None:
+    """Warn where no passage holds any of a question's answers; yes and no need not be there."""
+    texts = [f"{p.title} {p.text}".casefold() for p in passages]
+    for entry in entries:
+        said = [" ".join(a.casefold().split()) for a in entry.answers]
+        if said and not {"yes", "no"} & set(said) and not any(a in t for a in said for t in texts):
+            found.warn(entry.place, f"no passage holds the answer {entry.answers[0]!r}")

@@ -1,0 +1,157 @@
+"""Adaptive-RAG: a classifier tells how complex a question is, and that picks the method.
+
+    class = argmax over A, B, C of Classifier(q)     (Jeong et al. 2024, section 3.2)
+    A: the reader alone    B: one search    C: multi-step (`ircot`)
+
+The classifier is a scorer: its items are (question, "A"), (question, "B") and
+(question, "C"), their values the three classes' probabilities, so that no item
+depends on another. Ties go to the simpler class. The original looks its answers
+up in three finished runs, which is the same; it gives B 15 passages and C up to
+15, the defaults here.
+
+The classifier is trained from outcomes: `label_complexity` makes the labels.
+It needs each training question's score under the three methods (records of
+no_retrieval, single_step and ircot with one reader, over train ids) and, for
+those that none answers, the number of hops.
+
+The trace begins with {"stage": "classify", "by": judge, "probabilities": [a, b, c]
+or None, "class": letter}; a multi-step answer's own events follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from random import Random
+
+from ...engine import Flow
+from ...schema import Question, Score
+from ..base import MethodSpec, one_of
+from ..sentences import ENGLISH, Sentences
+from ..stages import probabilities_of
+from .ircot import IRCoTSettings, ircot
+from .single_step import no_retrieval, single_step
+
+CLASSES = ("A", "B", "C")
+JUDGES = ("classifier", "random")
+
+
+@dataclass(frozen=True)
+class AdaptiveRAGSettings(IRCoTSettings):
+    """Who says how complex a question is; the rest is multi-step's.
+
+    judge: "classifier", or the control "random": the class is drawn by the
+        question's id and `seed`, with given `shares` of A, B and C. With the
+        shares that the classifier gave, it costs the same and knows nothing.
+    classifier: the scorer's name; none with "random". One trained on
+        `shuffle_labels` is the other control, by its own name.
+    """
+
+    judge: str = "classifier"
+    classifier: str | None = "adaptive-rag-classifier"
+    shares: Sequence[float] | None = None
+    seed: int | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        one_of("judge", self.judge, JUDGES)
+        if self.judge == "classifier":
+            if not self.classifier:
+                raise ValueError("judge 'classifier' needs a classifier's name")
+            for name in ("shares", "seed"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"{name} would do nothing with judge 'classifier'; omit it")
+            return
+        shares = tuple(self.shares or ())
+        if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+            raise ValueError(
+                f"shares is {self.shares}; judge 'random' needs three that add up to 1: how "
+                "often the classifier says A, B and C"
+            )
+        object.__setattr__(self, "shares", shares)
+        object.__setattr__(self, "seed", self.seed or 0)
+        object.__setattr__(self, "classifier", None)
+
+    @property
+    def needs(self) -> Mapping[str, str]:
+        scorer = {self.classifier: "scorer"} if self.classifier else {}
+        return {**super().needs, **scorer}
+
+
+def adaptive_rag(
+    question: Question, settings: AdaptiveRAGSettings, sentences: Sentences = ENGLISH
+) -> Flow:
+    """Classify the question, then answer it by its class's method."""
+    judged = yield from classify(question, settings)
+    if judged["class"] == "A":
+        answer = yield from no_retrieval(question, settings)
+    elif judged["class"] == "B":
+        answer = yield from single_step(question, settings)
+    else:
+        answer = yield from ircot(question, settings, sentences)
+    return replace(answer, trace=(judged, *answer.trace))
+
+
+def classify(question: Question, settings: AdaptiveRAGSettings):
+    """The question's class, as the trace's first event."""
+    probabilities = None
+    if settings.judge == "random":
+        drawn = Random(f"complexity {settings.seed} {question.id}").random()
+        # Sums of shares may end below 1 by a last bit.
+        number = min(sum(edge <= drawn for edge in accumulate(settings.shares)), 2)
+    else:
+        items = tuple((question.text, letter) for letter in CLASSES)
+        scores = yield Score(items, service=settings.classifier)
+        probabilities = probabilities_of(scores, items, settings.classifier, "classes")
+        number = probabilities.index(max(probabilities))
+    return {
+        "stage": "classify",
+        "by": settings.judge,
+        "probabilities": probabilities,
+        "class": CLASSES[number],
+    }
+
+
+def label_complexity(
+    no_retrieval: Mapping[str, float],
+    single_step: Mapping[str, float],
+    multi_step: Mapping[str, float],
+    hops: Mapping[str, int] | None = None,
+) -> dict[str, str]:
+    """Labels by question id: the simplest method that answers right, A over B over C.
+
+    The three: each question's score, right where it is 1 (exact match). What
+    none answers right is left out, or, with `hops`, gets its data set's bias: B
+    where one hop suffices, else C. The paper gives it to unanswered questions,
+    the released code to further training questions; both may stand in `hops`.
+
+    Raises ValueError where the runs are not of the same questions.
+    """
+    runs = dict(zip(CLASSES, (no_retrieval, single_step, multi_step), strict=True))
+    everyone = set().union(*runs.values())
+    for letter, scores in runs.items():
+        if missing := everyone - scores.keys():
+            raise ValueError(
+                f"{len(missing)} questions lack a score under class {letter}, as "
+                f"{min(missing)!r}; label questions that all three methods were asked"
+            )
+    labels = {name: "B" if n == 1 else "C" for name, n in (hops or {}).items()}
+    for name in everyone:
+        right = [letter for letter, scores in runs.items() if scores[name] >= 1]
+        if right:
+            labels[name] = right[0]
+    return dict(sorted(labels.items()))
+
+
+def shuffle_labels(labels: Mapping[str, str], seed: int) -> dict[str, str]:
+    """The same labels on other questions: a classifier that learns these has nothing to learn."""
+    names = sorted(labels)
+    given = [labels[name] for name in names]
+    Random(f"labels {seed}").shuffle(given)
+    return dict(zip(names, given, strict=True))
+
+
+ADAPTIVE_RAG = MethodSpec(
+    "adaptive_rag", 1, adaptive_rag, AdaptiveRAGSettings, "Jeong et al. 2024, section 3.2"
+)

@@ -1,0 +1,156 @@
+"""The reference: a page a room, its text from the docstrings.
+
+`pages` writes the list of modules, `setup` (a Sphinx extension) has Sphinx's autodoc
+fill it. Docstrings are plain words with `code` in single backticks; nothing
+else in them has a meaning, so that none can break a build.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_repro.publish.places import Places
+
+# Room -> (its modules, what it is for), from the ground up, as the house is built.
+ROOMS = {
+    "library": (("", "quick", "plain", "words"), "From a question to its answer in a few lines."),
+    "schema": (("schema",), "The words that all rooms share: passages, questions, calls, answers."),
+    "engine": (("engine", "cache"), "Runs methods written for one question on many at once."),
+    "data": (("data",), "Data sets: public ones, the invented worlds, your own."),
+    "retrieval": (("retrieval",), "What finds passages for a query."),
+    "lm": (("lm",), "Readers and encoders, and the prompts that they are given."),
+    "evaluation": (("evaluation",), "Metrics, intervals, tests and verdicts."),
+    "methods": (("methods",), "Ways to answer a question, each as short as its paper."),
+    "training": (("training",), "What the papers train, trained here."),
+    "study": (("study",), "Conditions, records and the claims that they decide."),
+    "report": (("report",), "Tables, figures and words made from records."),
+}
+FOLDER = "reference"
+
+
+def pages(places: Places) -> dict[str, str]:
+    """Path below book/ -> text, of every page of the reference."""
+    made = {}
+    package = places.root / "rag_repro"
+    for room, (names, _) in ROOMS.items():
+        made[f"{FOLDER}/{room}.md"] = _page(room, list(_modules(package, names)))
+    made[f"{FOLDER}/index.md"] = _front()
+    return made
+
+
+def _front() -> str:
+    lines = [f"- {{doc}}`{room}`: {words}" for room, (_, words) in ROOMS.items()]
+    return "\n".join(
+        [
+            "# Reference",
+            "",
+            "Every public name of the package, from its docstring. A room uses only rooms above it",
+            "in this list, but for the first, which stands on all. *[source]* leads to the code.",
+            "",
+            *lines,
+            "",
+        ]
+    )
+
+
+def _page(room: str, modules: Sequence[str]) -> str:
+    parts = [f"# {room}", "", ROOMS[room][1]]
+    for module in modules:
+        title = module.removeprefix("rag_repro.")
+        parts += ["", f"## `{title}`", "", "```{eval-rst}", f".. automodule:: {module}"]
+        # What a package only hands on has its place in the module that makes it.
+        parts += ["   :members:", "   :ignore-module-all:", "```"]
+    return "\n".join([*parts, ""])
+
+
+def _modules(package: Path, names: Sequence[str]) -> Iterator[str]:
+    """The public modules of a room that have a docstring, packages before what is in them."""
+    for name in names:
+        folder = package / name
+        if name and folder.is_dir():
+            paths = sorted(folder.rglob("*.py"), key=_order)
+        else:
+            paths = [package / f"{name or '__init__'}.py"]
+        for path in paths:
+            parts = path.relative_to(package.parent).with_suffix("").parts
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            private = any(part.startswith("_") for part in parts)
+            if path.is_file() and not private and _documented(path):
+                yield ".".join(parts)
+
+
+def _order(path: Path) -> tuple:
+    return (*path.parent.parts, "" if path.stem == "__init__" else path.stem)
+
+
+def _documented(path: Path) -> bool:
+    return bool(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+# ------------------------------------------------------------- as a Sphinx extension
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Called by Sphinx."""
+    for extension in ("sphinx.ext.autodoc", "sphinx.ext.viewcode"):
+        app.setup_extension(extension)
+    app.connect("config-inited", _configure)
+    app.connect("autodoc-process-docstring", _docstring)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _configure(app: Any, config: Any) -> None:
+    config.autodoc_member_order = "bysource"
+    config.autodoc_typehints_format = "short"
+    config.autodoc_preserve_defaults = True
+    config.python_maximum_signature_line_length = 80
+    config.toc_object_entries = False
+    config.viewcode_follow_imported_members = False
+    # Names in signatures link where they can: types of other packages have no page here.
+    config.nitpick_ignore_regex = [*config.nitpick_ignore_regex, ("py:.*", ".*")]
+
+
+def _docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = to_rst(lines)
+
+
+_CODE = re.compile(r"(`+)(.+?)\1")
+_MARK = re.compile(r"([\\*_|`<>])")
+_START = re.compile(r"(\.\.|>>>|[-+]|\w+[.)]|[-=~^\"'#:.]{2,})(\s|$)")
+
+
+def to_rst(lines: Sequence[str]) -> list[str]:
+    """A docstring's lines as reStructuredText that means just what is written.
+
+    Paragraphs stay, with `code` as code; lines that begin with "- " are a list;
+    a paragraph that is set in, or is a table, is shown as it stands.
+    """
+    made: list[str] = []
+    for paragraph in re.split(r"\n[ \t]*\n", "\n".join(lines).strip("\n")):
+        block = paragraph.splitlines()
+        if block and all(line.startswith((" ", "|")) for line in block):
+            made += ["::", "", *(f"    {line}" for line in block), ""]
+            continue
+        for item in re.split(r"\n(?=- )", paragraph):
+            said = _escaped(" ".join(item.removeprefix("- ").split()))
+            made += [f"- {said}" if item.startswith("- ") else said, ""]
+    return made
+
+
+def _escaped(text: str) -> str:
+    """Text whose marks mean nothing, but for those of code."""
+    made, at = ["\\ " if _START.match(text) else ""], 0
+    for found in _CODE.finditer(text):
+        code = found[2].strip()
+        if not code or "`" in code:
+            continue
+        # Code must stand apart from what is around it, which a blank that is not shown does.
+        before, after = text[: found.start()][-1:].strip(), text[found.end() :][:1].strip()
+        made += [_MARK.sub(r"\\\1", text[at : found.start()]), "\\ " if before else ""]
+        made += [f"``{code}``", "\\ " if after else ""]
+        at = found.end()
+    return "".join([*made, _MARK.sub(r"\\\1", text[at:])])

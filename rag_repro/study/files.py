@@ -1,0 +1,85 @@
+"""Files that more than one process may write: whole or not at all, one at a time."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+_REMEDY = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room: your quota is used up",
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
+    errno.EROFS: "name a folder that can be written (--results)",
+    errno.EACCES: "make it writable, or name another folder (--results)",
+    errno.EPERM: "make it writable, or name another folder (--results)",
+    errno.ENAMETOOLONG: "give reader and retriever shorter names",
+}
+
+
+def trouble(error: OSError) -> str:
+    """What the system says and what to do, as "No space left on device; make room on the disk"."""
+    remedy = _REMEDY.get(error.errno, "mend that")
+    return f"{error.strerror or error}; {remedy}"
+
+
+@contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """Hold the lock file; wait for whoever holds it. It is gone afterwards.
+
+    The system frees the lock of a process that was killed; the empty file that
+    it leaves behind holds up nobody.
+    """
+    while True:
+        file = lock.open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info("%s: another run is at work on this; waiting for its end", lock)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        # Its last holder may have removed it while we waited: then ours is a ghost.
+        if _is_still(lock, file.fileno()):
+            break
+        file.close()
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        file.close()
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """The file with this content, or as it was: neither kill nor power cut leaves a half one."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)  # a full disk needs its room
+        raise
+    _settle(path.parent)
+
+
+def _settle(folder: Path) -> None:
+    """Have the folder's entries on the disk before what relies on them."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,176 @@
+"""A record file's bytes: header and lines taken apart, checked, put together.
+
+The file is JSON Lines, in the open (`.jsonl`) or compressed (`.jsonl.gz`). What
+is wrong with one is told by name and line, with the remedy.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..plain import PlainError, from_json, shortened
+from .conditions import Condition
+from .files import trouble
+
+FORMAT = 1
+# What every header begins with, so that a torn one is told from somebody else's file.
+START = json.dumps({"format": FORMAT, "identity": {}}).encode().removesuffix(b"{}}")
+RESTORE = "restore the file from version control, or delete it and run its condition again"
+
+# What an answer's line must hold, and what it may.
+_NEEDED = {"id": str, "cluster": str, "hits": list, "scores": dict}
+_KNOWN = {
+    **{"kind": str | None, "hops": int | None, "gold": list, "cost": dict},
+    **{"text": str, "prediction": str | None, "remembered": list, "error": str},
+}
+
+
+class RecordError(ValueError):
+    """A record file that cannot be used; the message names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """header, lines, and the bytes of these alone: without what is torn behind them."""
+
+    header: dict[str, Any]
+    lines: list[dict[str, Any]]
+    content: bytes
+
+    def in_order(self, order: Sequence[str]) -> Parsed:
+        """The lines in this order of ids; those that it does not name go last."""
+        place = {name: i for i, name in enumerate(order)}
+        last = len(place)
+        head, *rows = self.content.splitlines(keepends=True)
+        pairs = sorted(
+            zip(self.lines, rows, strict=True), key=lambda pair: place.get(pair[0]["id"], last)
+        )
+        lines = [line for line, _ in pairs]
+        return Parsed(self.header, lines, b"".join([head, *(row for _, row in pairs)]))
+
+
+def content(path: Path) -> bytes:
+    """The file's bytes, decompressed. Raises RecordError."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read ({trouble(error)})") from error
+    try:
+        return gzip.decompress(data) if path.suffix == ".gz" else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise RecordError(f"{path}: damaged archive ({error}); {RESTORE}") from error
+
+
+def parse(path: Path, data: bytes) -> Parsed | None:
+    """The file taken apart; None where a kill or power cut left no whole header.
+
+    A last line without its end is left out, as are the zeros that a power cut
+    can leave in its place.
+    """
+    whole = data[: data.rfind(b"\n") + 1]
+    if not whole:
+        torn = data.rstrip(b"\0")
+        if START.startswith(torn) or torn.startswith(START):
+            return None
+        raise _foreign(path)
+    first, *rest = whole.splitlines()
+    try:
+        header = from_json(first)
+    except PlainError as error:
+        raise _foreign(path) from error
+    parts = isinstance(header, dict) and [header.get(key) for key in ("identity", "fingerprint")]
+    if not parts or header.get("format") != FORMAT or not all(isinstance(p, dict) for p in parts):
+        raise _foreign(path)
+    lines: list[dict] = []
+    seen: set[str] = set()
+    for number, row in enumerate(rest, start=2):
+        try:
+            line = from_json(row)
+        except PlainError as error:
+            raise RecordError(f"{path}, line {number}: {error}; {RESTORE}") from error
+        if fault := _fault(line):
+            raise RecordError(f"{path}, line {number}: not an answer's record ({fault}); {RESTORE}")
+        if line["id"] in seen:
+            raise RecordError(
+                f"{path}, line {number}: question {line['id']!r} is recorded twice; {RESTORE}"
+            )
+        seen.add(line["id"])
+        lines.append(line)
+    return Parsed(header, lines, whole)
+
+
+def _foreign(path: Path) -> RecordError:
+    return RecordError(
+        f"{path} is no record file of format {FORMAT} (its first line is not our header); "
+        "move it away"
+    )
+
+
+def _fault(line: Any) -> str:
+    """What of an answer's line is not as it must be; "" where all is."""
+    if not isinstance(line, dict):
+        return "no object"
+    for key, kind in {**_NEEDED, **_KNOWN}.items():
+        if key in line and not isinstance(line[key], kind):
+            return f"{key!r} is {shortened(repr(line[key]), 60)}"
+        if key in _NEEDED and key not in line:
+            return f"it lacks {key!r}"
+    for name in (*line["hits"], *line.get("remembered", ())):
+        if not isinstance(name, str):
+            return f"a passage is {shortened(repr(name), 60)}"
+    for name, value in line["scores"].items():
+        # Also a number that Python holds and no float can.
+        if type(value) not in (int, float) or not abs(value) < 1e300:
+            return f"the score {name!r} is {shortened(repr(value), 60)}"
+    return ""
+
+
+def check_identity(path: Path, header: Mapping[str, Any], condition: Condition) -> None:
+    """Raise RecordError where the file is not this condition's."""
+    if header["identity"] != json.loads(json.dumps(condition.identity)):
+        raise RecordError(
+            f"{path} was made under another condition than its name says: "
+            f"{difference(header['identity'], condition.identity)}; move it away"
+        )
+
+
+def difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """As "k: stored 3, now 4; seed: stored 0, now 1"."""
+    parts = [
+        f"{key}: stored {shortened(repr(stored.get(key)))}, now {wanted.get(key)!r}"
+        for key in sorted({*stored, *wanted})
+        if stored.get(key) != wanted.get(key)
+    ]
+    return "; ".join(parts)
+
+
+def header_bytes(condition: Condition, fingerprint: Mapping[str, Any]) -> bytes:
+    """The first line of a new record."""
+    header = {"format": FORMAT, "identity": condition.identity, "fingerprint": dict(fingerprint)}
+    return json.dumps(header, ensure_ascii=False).encode() + b"\n"
+
+
+def line_bytes(line: Mapping[str, Any]) -> bytes:
+    """An answer's line. Raises RecordError for what could not be read back.
+
+    Half a character, which an odd reader can write, is kept as JSON's escape.
+    """
+    fault = _fault(line)
+    try:
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (ValueError, TypeError) as error:
+        fault = fault or str(error)
+    if fault:
+        raise RecordError(f"an answer that cannot be recorded, {line.get('id')!r}: {fault}")
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def packed_bytes(content: bytes) -> bytes:
+    """Compressed; the same bytes for the same lines."""
+    return gzip.compress(content, mtime=0)

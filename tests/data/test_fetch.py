@@ -1,0 +1,426 @@
+"""`rag-repro data fetch`: from an address to a data set that loads."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rag_repro import cli, data
+from rag_repro.data import fetch as module
+from rag_repro.data.archives import ArchiveError
+from rag_repro.data.download import DownloadError
+from rag_repro.data.fetch import FetchError, fetch
+from rag_repro.data.public import SOURCES
+from rag_repro.data.public.loading import FORMATS
+from rag_repro.data.sources import SourceError, parse, sources
+
+from .server import FileServer, cut, stall
+
+OFFICIAL = Path(__file__).parent / "files" / "official"
+HOTPOT = (OFFICIAL / "hotpot_dev_distractor_v1.json").read_bytes()
+NAME = "hotpot_dev_distractor_v1.json"
+
+
+def digest(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with FileServer(HOTPOT) as made:
+        yield made
+
+
+@pytest.fixture
+def local(server, monkeypatch):
+    """A sources.yaml whose files are all on the test's server; files: name -> facts."""
+
+    def use(files, releases):
+        known = {n: {"url": f"{server.url}/{n}", **facts} for n, facts in files.items()}
+        made = {n: {"page": "https://a.example/", "take": take} for n, take in releases.items()}
+        text = json.dumps({"files": known, "releases": made, "ours": {}})
+        monkeypatch.setattr(module, "sources", lambda: parse(text, "test"))
+
+    return use
+
+
+def run(*words):
+    return cli.main(["data", *map(str, words)])
+
+
+# ------------------------------------------------------------------ on the command line
+
+
+def test_a_release_is_fetched_and_loaded(server, tmp_path, capsys, caplog, monkeypatch):
+    caplog.set_level("INFO")
+    monkeypatch.delenv("RAG_REPRO_DATA", raising=False)
+    folder = tmp_path / "new" / "folder"
+    server.plan = [cut(200)]
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    words = ("--data", folder, "--url", server.url, "--sha256", digest(HOTPOT))
+    assert run("fetch", "hotpotqa", *words) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{folder / NAME}\n"
+    assert "licence CC BY-SA 4.0; see https://hotpotqa.github.io/" in caplog.text
+    assert "received 200 bytes" in caplog.text
+    assert "100%" in err
+    made = data.load("hotpotqa", data_dir=folder)
+    assert [q.id for q in made.questions] == ["h1", "h2"]
+    assert made.card["files"] == {NAME: digest(HOTPOT)}
+    # A second time nothing is asked for.
+    n = len(server.asked)
+    assert run("fetch", "hotpotqa", *words) == 0
+    assert capsys.readouterr().out == f"{folder / NAME}\n"
+    said = f"already here: {folder / NAME}: SHA-256 {digest(HOTPOT)}, as expected"
+    assert said in caplog.text
+    assert len(server.asked) == n
+
+
+def test_the_known_hash_holds_wherever_the_file_comes_from(server, tmp_path, capsys):
+    server.content = bytes(1061383)  # the right length
+    assert run("fetch", "ambignq", "--data", tmp_path, "--url", server.url) == 2
+    err = capsys.readouterr().err
+    assert "wrong bytes" in err
+    assert "3f5dada69dec05cef1533a64945cd7bafde1aa94b0cdd6fa9a22f881206220db was expected" in err
+    assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fetch"], "name a data set: rag-repro data fetch NAME"),
+        (["fetch", "hotpotq"], "no data set 'hotpotq', did you mean 'hotpotqa'?"),
+        (["card", "world_b"], "no data set 'world_b', did you mean 'world-"),
+        (["fetch", "world-B"], "is generated or your own, not downloaded"),
+        (["fetch", "ircot_demos"], "ircot_demos.jsonl.gz was made for this project"),
+        (["fetch", "musique"], "has to be got by hand: open https://drive.google.com"),
+        (["fetch", "nq", "--url", "file:///etc/passwd"], "must begin with http:// or https://"),
+        (["fetch", "nq", "--sha256", "abc"], "64 small hex digits are wanted"),
+        (["fetch", "iirc", "--url", "http://a.example/x.tgz"], "has several files"),
+        (["fetch", "iirc", "--sha256", "0" * 64], "has several files"),
+        (["fetch", "nq", "--json"], "--json goes with"),
+        (["list", "--url", "http://a.example/"], "go with: rag-repro data fetch"),
+        (["list", "nq"], "`list` takes no name"),
+    ],
+)
+def test_what_cannot_be_fetched_is_said_in_one_line(tmp_path, capsys, words, message):
+    assert run(*words, "--data", tmp_path / "folder") == 2
+    out, err = capsys.readouterr()
+    last = err.splitlines()[-1]
+    assert out == ""
+    assert last.startswith("rag-repro: ")
+    assert message in last
+    assert not (tmp_path / "folder").exists() or not list((tmp_path / "folder").iterdir())
+
+
+def test_no_folder_is_named(monkeypatch, capsys):
+    monkeypatch.delenv("RAG_REPRO_DATA", raising=False)
+    assert run("fetch", "hotpotqa") == 2
+    assert "set RAG_REPRO_DATA" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_fetch_is_gone_on_with(server, tmp_path, blow):
+    server.content = json.dumps(json.loads(HOTPOT) * 500).encode()
+    words = ["fetch", "hotpotqa", "--data", str(tmp_path), "--url", server.url]
+    words += ["--sha256", digest(server.content)]
+    command = [sys.executable, "-c", "import rag_repro.cli as c, sys; sys.exit(c.main())", "data"]
+    server.plan = [stall(200_000)]
+    part = tmp_path / f"{NAME}.part"
+    with subprocess.Popen([*command, *words], stderr=subprocess.PIPE, text=True) as running:
+        while running.poll() is None and not (part.exists() and part.stat().st_size > 100_000):
+            time.sleep(0.02)
+        running.send_signal(blow)
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == (130 if blow == signal.SIGINT else -signal.SIGKILL)
+    assert "Traceback" not in err
+    have = part.stat().st_size
+    assert 100_000 < have <= 200_000
+    quiet = os.environ | {"TQDM_DISABLE": "1"}
+    done = subprocess.run([*command, *words], capture_output=True, text=True, env=quiet)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{tmp_path / NAME}\n"
+    assert "licence CC BY-SA 4.0" in done.stderr
+    assert "%" not in done.stderr
+    assert server.ranges == [None, f"bytes={have}-"]
+    assert (tmp_path / NAME).read_bytes() == server.content
+
+
+# ------------------------------------------------------------------ trust on first use
+
+
+@pytest.fixture
+def popqa(local, server):
+    server.content = (OFFICIAL / "popQA.tsv").read_bytes()
+    local({"popQA.tsv": {}}, {"popqa": {"popQA.tsv": "popQA.tsv"}})
+    return server
+
+
+def test_the_first_hash_is_kept_and_said(popqa, tmp_path, caplog):
+    caplog.set_level("INFO")
+    [path] = fetch("popqa", tmp_path)
+    assert "trusted" in caplog.text
+    assert digest(popqa.content) in caplog.text
+    assert (tmp_path / "popQA.tsv.sha256").read_text() == f"{digest(popqa.content)}  popQA.tsv\n"
+    done = subprocess.run(["sha256sum", "-c", "popQA.tsv.sha256"], cwd=tmp_path, check=False)
+    assert done.returncode == 0
+    assert data.load("popqa", data_dir=tmp_path).questions
+    caplog.clear()
+    assert fetch("popqa", tmp_path) == [path]
+    assert "as expected" in caplog.text
+    assert "trusted" not in caplog.text
+    assert len(popqa.asked) == 1
+
+
+def test_later_downloads_are_held_to_the_first(popqa, tmp_path):
+    [path] = fetch("popqa", tmp_path)
+    path.unlink()
+    first, popqa.content = popqa.content, popqa.content.upper()
+    with pytest.raises(DownloadError) as caught:
+        fetch("popqa", tmp_path)
+    assert f"{digest(first)} was expected, {digest(popqa.content)} came" in str(caught.value)
+    assert not path.exists()
+    (tmp_path / "popQA.tsv.sha256").unlink()  # what trusts another release
+    fetch("popqa", tmp_path)
+    assert path.read_bytes() == popqa.content
+
+
+def test_a_file_that_was_changed_is_noticed(popqa, tmp_path):
+    [path] = fetch("popqa", tmp_path)
+    path.write_bytes(popqa.content + b" ")
+    with pytest.raises(FetchError, match=r"popQA\.tsv is there but is another file") as caught:
+        fetch("popqa", tmp_path)
+    assert digest(popqa.content) in str(caught.value)
+    assert digest(popqa.content + b" ") in str(caught.value)
+
+
+def test_a_file_that_was_put_there_by_hand_is_kept(popqa, tmp_path, caplog):
+    caplog.set_level("INFO")
+    (tmp_path / "popQA.tsv").write_bytes(b"by hand")
+    fetch("popqa", tmp_path)
+    assert popqa.asked == []
+    assert "already here" in caplog.text
+    assert "trusted" in caplog.text
+    assert (tmp_path / "popQA.tsv.sha256").read_text().startswith(digest(b"by hand"))
+
+
+@pytest.mark.parametrize("text", [b"", b"no hash", b"\xff\xfe", b"ABC  popQA.tsv\n"])
+def test_a_note_that_is_no_hash(popqa, tmp_path, text):
+    (tmp_path / "popQA.tsv.sha256").write_bytes(text)
+    with pytest.raises(FetchError, match=r"popQA\.tsv\.sha256 holds no SHA-256; delete it"):
+        fetch("popqa", tmp_path)
+
+
+def test_a_note_that_cannot_be_written(popqa, tmp_path):
+    (tmp_path / "popQA.tsv").write_bytes(b"by hand")
+    (tmp_path / "popQA.tsv.sha256").symlink_to(tmp_path / "no" / "such" / "folder")
+    with pytest.raises(FetchError, match="cannot be kept beside it"):
+        fetch("popqa", tmp_path)
+
+
+def test_the_projects_own_file_goes_first_and_that_is_said(popqa, tmp_path, caplog):
+    caplog.set_level("INFO")
+    (tmp_path / "popqa.jsonl.gz").write_bytes(b"")
+    fetch("popqa", tmp_path)
+    assert "popqa.jsonl.gz is there as well, and is what `load` takes by name" in caplog.text
+
+
+# ----------------------------------------------------------------------------- archives
+
+
+def zip_of(*names, folder="", junk=True):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name in names:
+            archive.writestr(folder + name, (OFFICIAL / name).read_bytes())
+        if junk:
+            archive.writestr("__MACOSX/._x", b"")
+    return made.getvalue()
+
+
+def tgz_of(source, name):
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        archive.add(source, name)
+    return made.getvalue()
+
+
+def test_a_zip_with_two_members(server, tmp_path, capsys):
+    names = ("strategyqa_train.json", "strategyqa_train_paragraphs.json")
+    server.content = zip_of(*names)
+    words = ("--data", tmp_path, "--url", server.url, "--sha256", digest(server.content))
+    assert run("fetch", "strategyqa", *words) == 0
+    assert capsys.readouterr().out == "".join(f"{tmp_path / name}\n" for name in names)
+    assert data.load("strategyqa", data_dir=tmp_path).questions
+    assert (tmp_path / "downloads" / "strategyqa_dataset.zip").is_file()
+    assert (
+        digest((tmp_path / names[0]).read_bytes()) in (tmp_path / f"{names[0]}.sha256").read_text()
+    )
+
+
+def test_members_that_are_there_are_checked_and_the_rest_unpacked(server, tmp_path):
+    names = ("strategyqa_train.json", "strategyqa_train_paragraphs.json")
+    server.content = zip_of(*names)
+    order = {"url": server.url, "sha256": digest(server.content)}
+    first, second = fetch("strategyqa", tmp_path, **order)
+    second.unlink()
+    inode = first.stat().st_ino
+    fetch("strategyqa", tmp_path, **order)
+    assert len(server.asked) == 1  # the archive was still there
+    assert first.stat().st_ino == inode
+    assert second.read_bytes() == (OFFICIAL / names[1]).read_bytes()
+    first.write_bytes(b"changed")
+    with pytest.raises(FetchError, match=r"strategyqa_train\.json is there but is another file"):
+        fetch("strategyqa", tmp_path, **order)
+
+
+def test_an_archive_that_is_no_longer_needed_may_go(server, tmp_path):
+    server.content = zip_of("dev_light.json", folder="release/")
+    order = {"url": server.url, "sha256": digest(server.content)}
+    [path] = fetch("ambignq", tmp_path, **order)
+    (tmp_path / "downloads" / "ambignq_light.zip").unlink()
+    assert fetch("ambignq", tmp_path, **order) == [path]
+    assert len(server.asked) == 1
+    assert data.load("ambignq", data_dir=tmp_path).questions
+
+
+def test_two_archives_from_a_mirror(local, server, tmp_path):
+    files = {"iirc_train_dev.tgz": "dev.json", "context_articles.tar.gz": "context_articles.json"}
+    release = {n: {member: f"iirc/{member}"} for n, member in files.items()}
+    local({name: {"url": "http://127.0.0.1:9/gone"} for name in files}, {"iirc": release})
+    for name, member in files.items():
+        content = tgz_of(OFFICIAL / "iirc" / member, f"iirc_train_dev/{member}")
+        server.files[f"/mirror/{name}"] = content
+    mirror = server.url.replace("data.json", "mirror/")
+    assert [p.name for p in fetch("iirc", tmp_path, url=mirror)] == list(files.values())
+    assert data.load("iirc", data_dir=tmp_path).questions
+
+
+def test_an_archive_that_was_got_by_hand(local, server, tmp_path, caplog):
+    """What no program may download is checked and unpacked all the same."""
+    content = zip_of("musique_ans_v1.0_dev.jsonl", folder="data/")
+    local(
+        {"m.zip": {"url": None, "by_hand": "ask for it", "sha256": digest(content)}},
+        {"musique": {"m.zip": {"musique_ans_v1.0_dev.jsonl": "musique_ans_v1.0_dev.jsonl"}}},
+    )
+    place = tmp_path / "downloads" / "m.zip"
+    with pytest.raises(FetchError, match="by hand: ask for it; put it at") as caught:
+        fetch("musique", tmp_path)
+    assert str(place) in str(caught.value)
+    place.parent.mkdir()
+    place.write_bytes(content[:-5])
+    with pytest.raises(FetchError, match=f"{digest(content)} was expected"):
+        fetch("musique", tmp_path)
+    place.write_bytes(content)
+    fetch("musique", tmp_path)
+    assert data.load("musique", data_dir=tmp_path).questions
+    assert server.asked == []
+
+
+def test_a_hostile_archive_leaves_nothing_but_itself(local, server, tmp_path):
+    local({"a.zip": {}}, {"ambignq": {"a.zip": {"dev_light.json": "ambignq/dev_light.json"}}})
+    server.content = zip_of("dev_light.json", folder="../../")
+    folder = tmp_path / "data"
+    with pytest.raises(ArchiveError, match="outside"):
+        fetch("ambignq", folder)
+    kept = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
+    assert kept == ["data/downloads/a.zip", "data/downloads/a.zip.sha256"]
+
+
+# --------------------------------------------------------------------------- sources.yaml
+
+
+def test_every_release_ends_where_the_official_reader_looks():
+    for name, release in sources().releases.items():
+        official = {o.file: o.format for o in SOURCES[name].official}
+        targets = [target for part in release.parts for target in part.targets]
+        assert official.keys() & set(targets), name
+        assert all(official[t] in FORMATS for t in targets if t in official)
+    assert {s.name for s in SOURCES.values() if s.official} == sources().releases.keys()
+    assert sources().ours.keys() <= SOURCES.keys()
+
+
+def test_every_set_of_the_project_says_what_it_was_made_from():
+    assert SOURCES.keys() - sources().ours.keys() == {"nq30"}
+    assert all(" @ " in line for lines in sources().ours.values() for line in lines)
+
+
+GOOD = {
+    "files": {"a.json": {"url": "https://a.example/a.json", "bytes": 5, "sha256": "0" * 64}},
+    "releases": {"x": {"page": "https://a.example/", "take": {"a.json": "x/a.json"}}},
+    "ours": {"x": ["a/b @ 0123"]},
+}
+
+
+def changed(path, value):
+    made = json.loads(json.dumps(GOOD))
+    *folders, last = path.split("/")
+    inner = made
+    for folder in folders:
+        inner = inner[folder]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    return made
+
+
+def test_the_good_one():
+    made = parse(json.dumps(GOOD), "test")
+    assert made.releases["x"].parts[0].targets == ("x/a.json",)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("fils", {}, "test: unknown key 'fils', did you mean 'files'?"),
+        ("ours", None, "test: the key 'ours' is missing"),
+        ("files/a.json/sha", "0", "test, file a.json: unknown key 'sha', did you mean 'sha256'?"),
+        ("files/a.json/sha256", "0" * 63, "sha256 is not 64 small hex digits"),
+        ("files/a.json/sha256", 5, "5 is no text"),
+        ("files/a.json/bytes", "5", "bytes is no whole number above 0"),
+        ("files/a.json/bytes", True, "bytes is no whole number above 0"),
+        ("files/a.json/bytes", 0, "bytes is no whole number above 0"),
+        ("files/a.json/url", "file:///a.json", "is not http or https"),
+        ("files/a.json/url", None, "give either url or by_hand"),
+        ("files/a.json/by_hand", "ask", "give either url or by_hand"),
+        ("files/b.json", {"url": "https://a.example/"}, "no release takes the file 'b.json'"),
+        ("files/b", 3, "test, file b: not a table of names"),
+        ("files/..", {"url": "https://a.example/"}, "no plain path"),
+        ("releases/x/pag", "https://a.example/", "unknown key 'pag', did you mean 'page'?"),
+        ("releases/x/page", None, "the key 'page' is missing"),
+        ("releases/x/page", "", "'' is no text"),
+        ("releases/x/take", {"b.json": "b.json"}, "no file 'b.json', did you mean 'a.json'?"),
+        ("releases/x/take", {"a.json": "../a.json"}, "'../a.json' is no plain path inside"),
+        ("releases/x/take", {"a.json": "/a.json"}, "'/a.json' is no plain path inside"),
+        ("releases/x/take", {"a.json": "x/../a.json"}, "is no plain path inside"),
+        ("releases/x/take", {"a.json": "x\\a.json"}, "is no plain path inside"),
+        ("releases/x/take", {"a.json": {"b": "b"}}, "members are taken of archives"),
+        ("releases/x/take", {"a.json": 3}, "3 is no text"),
+        ("ours/x", "a/b", "test, ours x: not a list of repositories"),
+    ],
+)
+def test_sources_are_read_strictly(path, value, said):
+    with pytest.raises(SourceError) as caught:
+        parse(json.dumps(changed(path, value)), "test")
+    assert said in str(caught.value)
+
+
+def test_a_key_given_twice_and_no_yaml():
+    text = json.dumps(GOOD)
+    with pytest.raises(SourceError, match="a key is given twice"):
+        parse(text[:-1] + ', "ours": {}}', "test")
+    with pytest.raises(SourceError, match="test: not valid YAML"):
+        parse("files: [", "test")

@@ -1,0 +1,410 @@
+"""One's own folder: what it becomes, and what is said of each mistake."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rag_repro import cli, data
+from rag_repro.data import cards, own, own_questions, splitter
+from rag_repro.data.own import FolderError
+from rag_repro.data.splits import SplitError
+from rag_repro.study.conditions import Condition
+
+MILL = "# The old mill\n\nThe mill was built by Jo Penn in 1801.\n"
+WEIR = "The weir lies above the mill. It was drawn by Ash Kole.\n"
+
+
+def write(folder, files):
+    """Files by name below `folder`; text or bytes."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A sound folder of two texts and three questions."""
+    lines = [
+        {"question": "Who built the mill?", "answers": "Jo Penn", "gold": "mill"},
+        {
+            "id": "weir",
+            "question": "Who drew the weir above the mill of Jo Penn?",
+            "answers": ["Ash Kole", "Kole"],
+            "gold": ["drawn by Ash Kole", "mill#1"],
+            "split": "tune",
+            "kind": "two",
+        },
+        {"question": "Is it far?"},
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    files = {"passages/mill.md": MILL, "passages/water/the_weir.txt": WEIR}
+    return write(tmp_path / "my texts", files | {"questions.jsonl": text})
+
+
+def problems(folder):
+    with pytest.raises(FolderError) as error:
+        own.load(folder)
+    for problem in error.value.problems:
+        assert problem in str(error.value)
+    return error.value.problems
+
+
+# ---------------------------------------------------------------- what it becomes
+
+
+def test_passages_have_titles_and_readable_ids(folder):
+    found = data.load(f"folder:{folder}").corpus.passages
+    assert [(p.id, p.title, p.text) for p in found] == [
+        ("mill#1", "The old mill", "The mill was built by Jo Penn in 1801."),
+        ("water/the_weir#1", "the weir", " ".join(WEIR.split())),
+    ]
+
+
+def test_questions_have_answers_gold_and_split(folder):
+    made = data.load(f"folder:{folder}")
+    first, second, third = made.questions
+    assert (first.id, first.answers, first.gold_ids) == ("q1", ("Jo Penn",), ("mill#1",))
+    assert first.gold[0].role is None
+    assert (second.id, second.kind, second.answers) == ("weir", "two", ("Ash Kole", "Kole"))
+    # Roles where several are needed: no title stands in the question in full but "the weir".
+    assert [(g.passage_id, g.role) for g in second.gold] == [
+        ("water/the_weir#1", "static"),
+        ("mill#1", "dynamic"),
+    ]
+    assert (third.id, third.answers, third.gold) == ("q3", (), ())
+    for split, ids in (("test", ["q1", "q3"]), ("tune", ["weir"])):
+        part = data.load(f"folder:{folder}", split=split)
+        assert [q.id for q in part.questions] == ids
+        assert len(part.corpus) == 2
+        assert part.card["split"] == split
+    with pytest.raises(SplitError, match="has no train questions; it has tune, test"):
+        data.load(f"folder:{folder}", split="train")
+    with pytest.raises(SplitError, match="did you mean 'train'"):
+        data.load(f"folder:{folder}", split="trian")
+
+
+def test_the_card_has_counts_and_hash(folder, capsys):
+    text = cards.describe(f"folder:{folder}")
+    assert "texts: 2" in text
+    assert "with answers: 2" in text
+    assert "with gold: 2" in text
+    assert "  tune: 1\n  test: 2" in text
+    assert "corpus sha256: " in text
+    assert str(folder.parent) not in text
+    assert cli.main(["data", "card", f"folder:{folder}"]) == 0
+    assert capsys.readouterr().out.strip() == text
+
+
+def test_the_name_holds_no_path_and_follows_the_content(folder, tmp_path):
+    name = data.label(f"folder:{folder}")
+    assert name == data.load(f"folder:{folder}").name == data.load(f"folder:{folder}").corpus.name
+    assert name.startswith("folder-my-texts@")
+    elsewhere = shutil.copytree(folder, tmp_path / "deep" / "my texts")
+    write(elsewhere, {".notes": "x", "passages/.draft.txt": b"\0", "readme.txt": "not read"})
+    assert data.label(f"folder:{elsewhere}") == name
+    write(elsewhere, {"passages/mill.md": MILL + "It burned.\n"})
+    changed = data.label(f"folder:{elsewhere}")
+    assert changed != name
+    (elsewhere / "questions.jsonl").write_text('{"question": "Is it near?"}\n')
+    assert data.label(f"folder:{elsewhere}") not in (name, changed)
+    shutil.move(elsewhere / "passages/mill.md", elsewhere / "passages/meal.md")
+    assert len({data.label(f"folder:{elsewhere}"), name, changed}) == 3
+
+
+def test_a_condition_and_its_record_hold_no_path(folder, tmp_path, monkeypatch):
+    condition = Condition(f"folder:{folder}", "single_step", retriever="bm25")
+    assert condition.identity["dataset"] == data.label(f"folder:{folder}")
+    assert str(tmp_path) not in json.dumps(condition.identity) + condition.path
+    monkeypatch.chdir(folder.parent)
+    assert Condition("folder:my texts", "single_step", retriever="bm25").hash == condition.hash
+    # Data sets without a folder keep their names, and so their records.
+    world = Condition("world-B@1000", "single_step")
+    assert world.identity["dataset"] == "world-B@1000"
+    assert "code" not in world.identity
+
+
+def test_a_folder_without_its_prefix_is_told_how_to_write_it(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    with pytest.raises(ValueError, match="write 'folder:my texts'"):
+        data.load("my texts")
+
+
+def test_the_corpus_alone_needs_no_questions(folder):
+    (folder / "questions.jsonl").unlink()
+    assert [p.id for p in own.corpus(folder).passages] == ["mill#1", "water/the_weir#1"]
+    write(folder, {"passages/mill.md": b"\xff"})
+    with pytest.raises(FolderError, match="not UTF-8"):
+        own.corpus(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("questions.csv", 'question,answers,gold\r\n"Who, then, built it?",Jo Penn|Penn,mill\r\n'),
+        (
+            "questions.csv",
+            '\ufeffgold,question,answers\n\nmill,"Who, then, built it?",Jo Penn|Penn',
+        ),
+        ("questions.txt", "\n  Who, then, built it?  \n\n"),
+    ],
+)
+def test_other_forms_of_questions(folder, name, content):
+    (folder / "questions.jsonl").unlink()
+    write(folder, {name: content})
+    [question] = own.load(folder).questions
+    assert question.text == "Who, then, built it?"
+    if name.endswith("csv"):
+        assert question.answers == ("Jo Penn", "Penn")
+        assert question.gold_ids == ("mill#1",)
+
+
+def test_line_ends_and_byte_order_marks_do_not_matter(folder):
+    plain = own.load(folder).corpus.passages
+    write(folder, {"passages/mill.md": ("\ufeff" + MILL).replace("\n", "\r\n")})
+    assert own.load(folder).corpus.passages == plain
+
+
+# ---------------------------------------------------------------- long texts
+
+
+def test_long_texts_are_cut_where_sentences_end(folder):
+    sentence = "Every one of these sentences has nine words here. "
+    text = "# Long\n\n" + sentence * 30 + "\n\n## Part\n\n" + sentence * 2
+    write(folder, {"passages/long.md": text})
+    found = [p for p in own.load(folder).corpus.passages if p.id.startswith("long#")]
+    assert [p.id for p in found] == ["long#1", "long#2", "long#3"]
+    assert all(len(p.text.split()) <= splitter.SIZE for p in found)
+    assert all(p.text.endswith("words here.") for p in found)
+    # 11 sentences are 99 words; the rest of the paragraph has room for what follows it.
+    assert [p.text.count("nine") for p in found] == [11, 11, 10]
+    assert found[2].text.endswith("Part. " + (sentence * 2).strip())
+
+
+def test_sentences_by_hand():
+    def pieces(text, size):
+        return list(splitter.by_sentences(text, size, lambda t: t.split(";")))
+
+    assert pieces("a b; c d; e f", 4) == ["a b c d", "e f"]
+    assert pieces("a b c d e", 2) == ["a b", "c d", "e"]  # one sentence, cut into words
+    assert pieces("a b\n\nc d\n\ne", 4) == ["a b c d", "e"]  # paragraphs stay whole
+    assert pieces("a b c\n\nd e", 4) == ["a b c", "d e"]
+    assert pieces("# T\n\na b c", 4) == ["T. a b c"]
+    assert pieces(" \n ", 4) == []
+    with pytest.raises(ValueError, match="size of 1 or more"):
+        pieces("a", 0)
+
+
+def test_a_text_without_blanks_is_warned_of(folder):
+    write(folder, {"passages/chinese.txt": "句" * 3000})
+    assert any("not cut" in w for w in own.load(folder).card["warnings"])
+
+
+# ---------------------------------------------------------------- mistakes
+
+
+def test_all_problems_are_told_at_once(folder):
+    write(
+        folder,
+        {
+            "passages/empty.txt": " \n",
+            "passages/latin.txt": "first\nCaf\xe9".encode("latin-1"),
+            "passages/binary.txt": b"a\0b",
+            "passages/mill.txt": "the same name",
+            "passages/bare.md": "# Only a heading\n",
+            "questions.jsonl": '{"question": "Who built it?", "answer": "Jo Penn"}\n'
+            '{"question": "who  built it?", "gold": "mil"}\n'
+            "{not json}\n"
+            "[1]\n"
+            '{"id": "q1", "question": "Why?", "gold": "built by Jo Pen in"}\n'
+            '{"answers": ["x"]}\n'
+            '{"question": "When?", "answers": [1801], "split": "tset"}\n'
+            '{"question": "Where?", "gold": "latin", "kind": 3}\n',
+        },
+    )
+    assert problems(folder) == (
+        "passages/bare.md: a heading without text; put its text in, or remove it",
+        "passages/binary.txt: holds NUL bytes, so it is no text; save it as UTF-8, or take it out",
+        "passages/empty.txt: empty; put its text in, or remove it",
+        "passages/latin.txt: not UTF-8 (in line 2); save it as UTF-8",
+        "passages/mill.txt: its passages would have the ids of passages/mill.md's; rename one",
+        "questions.jsonl, line 1: unknown key 'answer', did you mean 'answers'?; "
+        "known are id, question, answers, gold, kind, split",
+        "questions.jsonl, line 2: the same question as on line 1; remove one of them",
+        "questions.jsonl, line 3: not JSON (Expecting property name enclosed in double quotes); "
+        "write one object a line",
+        'questions.jsonl, line 4: not an object; write as {"question": "Who ...?"}',
+        "questions.jsonl, line 5: the id 'q1' is that of line 1; give it one of its own",
+        "questions.jsonl, line 6: no question; fill the field 'question', or remove the line",
+        "questions.jsonl, line 7: 'answers' is not text or a list of texts; write as [\"1961\"]",
+        "questions.jsonl, line 7: no split 'tset', did you mean 'test'?; "
+        "there are train, tune, test",
+        "questions.jsonl, line 8: 'kind' is not text; put it in quotes",
+        "questions.jsonl, line 2: gold 'mil' is no file in passages, and no passage, "
+        "did you mean 'mill'?",
+        "questions.jsonl, line 5: gold 'built by Jo Pen in' stands in no passage; quote it "
+        "letter by letter, within one passage, or name its file",
+        # Nothing of line 8's gold: that file was told of above.
+    )
+
+
+def test_problems_reach_the_command_line_as_text(folder, capsys):
+    write(folder, {"passages/empty.txt": ""})
+    assert cli.main(["data", "card", f"folder:{folder}"]) == 2
+    said = capsys.readouterr().err
+    assert "1 problem\n  passages/empty.txt: empty" in said
+    assert "Traceback" not in said
+
+
+def test_no_such_folder_and_no_passages(tmp_path, folder):
+    assert problems(tmp_path / "my text") == ("there is no such folder, did you mean 'my texts'?",)
+    shutil.rmtree(folder / "passages")
+    told, *_ = problems(folder)
+    assert told == "passages: no such folder; make it, and put .txt and .md files into it"
+    write(folder, {"passages/scan.pdf": b"%PDF"})
+    told, *_ = problems(folder)
+    assert told == "passages: no .txt or .md file in it; put your texts there"
+
+
+def test_files_of_questions_missing_doubled_and_empty(folder):
+    write(folder, {"questions.txt": "Why?"})
+    assert "questions.jsonl and questions.txt are both there; keep one" in problems(folder)[0]
+    (folder / "questions.txt").unlink()
+    (folder / "questions.jsonl").rename(folder / "question.jsonl")
+    assert problems(folder) == (
+        "questions: none; write one of questions.jsonl, questions.csv, questions.txt "
+        "(question.jsonl is there)",
+    )
+    write(folder, {"questions.txt": "\n"})
+    assert problems(folder) == ("questions.txt: empty; put its text in, or remove it",)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("question;answers\nWho?;Jo\n", "cells are not parted by commas"),
+        ("question,anwsers\nWho?,Jo\n", "line 1: unknown key 'anwsers', did you mean 'answers'?"),
+        ("answers\nJo\n", "line 1: no column 'question'"),
+        ("question,question\nWho?,Why?\n", "the column 'question' is there twice"),
+        ("question,answers\nWho, then?,Jo\n", "line 2: 3 cells, the header has 2"),
+        ('question\n"Who\nwas it?"\n\na,b\n', "line 5: 2 cells, the header has 1"),
+        ('question\n"Who" was it?\n', "line 2: not CSV"),
+        ("question,answers\n,Jo\n", "line 2: no question"),
+        ("question,answers\n", "no question in it"),
+    ],
+)
+def test_mistakes_in_csv(folder, content, told):
+    (folder / "questions.jsonl").unlink()
+    write(folder, {"questions.csv": content})
+    found = [p for p in problems(folder) if told in p]
+    assert len(found) == 1, problems(folder)
+
+
+def test_a_misspelt_question_is_told_of_once(folder):
+    write(folder, {"questions.jsonl": '{"questoin": "Why?"}\n'})
+    [told] = problems(folder)
+    assert "unknown key 'questoin', did you mean 'question'?" in told
+
+
+def test_half_a_character_is_no_text(folder):
+    write(folder, {"questions.jsonl": '{"question": "Wh\\ud800?"}\n'})
+    assert "surrogates not allowed" in problems(folder)[0]
+
+
+def test_files_too_large_and_unreadable(folder, monkeypatch):
+    monkeypatch.setattr(own, "LARGEST", 50)
+    write(folder, {"passages/mill.md": MILL * 3, "passages/weir.txt": "short"})
+    assert "passages/mill.md: 0 MB, more than 0 MB; cut it into several files" in problems(folder)
+
+
+def test_a_quote_must_stand_in_one_passage(folder):
+    write(folder, {"passages/weir.txt": "The mill was built by Jo Penn in 1801."})
+    line = {"question": "Who?", "gold": "built by  Jo Penn"}
+    write(folder, {"questions.jsonl": json.dumps(line)})
+    assert problems(folder) == (
+        "questions.jsonl, line 1: gold 'built by  Jo Penn' stands in 2 passages (mill#1, weir#1); "
+        "quote more",
+    )
+
+
+def test_what_may_be_meant_is_only_warned_of(folder):
+    long = "The weir is made of oak and stone. " * 20
+    lines = [
+        {"question": "Who built the mill?", "answers": ["Jan Pen"]},
+        {"question": "Is it old?", "answers": ["yes"]},
+        {"question": "What is it made of?", "answers": ["jo penn"], "gold": "passages/oak.txt"},
+    ]
+    files = {"passages/oak.txt": long, "passages/scan.pdf": b"%PDF", "passages/mill2.md": MILL}
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    made = own.load(write(folder, files | {"questions.jsonl": text}))
+    assert made.card["warnings"] == (
+        "passages/mill2.md: passage 1 has the text of mill#1",
+        "passages/scan.pdf: not read; only .txt and .md files are",
+        "questions.jsonl, line 3: gold 'passages/oak.txt' means all 2 passages of that text; "
+        "name those that are needed, as oak#2",
+        "questions.jsonl, line 1: no passage holds the answer 'Jan Pen'",
+    )
+    assert made.questions[2].gold_ids == ("oak#1", "oak#2")
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.sampled_from(own_questions.FILES), st.one_of(st.text(max_size=80), st.binary(max_size=80))
+)
+def test_whatever_is_in_a_file_of_questions_gets_a_name(folder, name, content):
+    for other in own_questions.FILES:
+        (folder / other).unlink(missing_ok=True)
+    write(folder, {name: content})
+    told = []
+    try:
+        made = own.load(folder)
+    except FolderError as error:
+        made, told = None, error.problems
+    assert all(problem.startswith(name) for problem in told)
+    assert told or (made.questions and made.questions_sha256)
+
+
+KEYED = st.dictionaries(
+    st.sampled_from([*own_questions.KEYS, "other"]),
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8)),
+        lambda inner: st.lists(inner, max_size=3),
+        max_leaves=4,
+    ),
+)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(KEYED, max_size=3))
+def test_whatever_a_question_holds_is_read_or_told(folder, rows):
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    told = []
+    made = own_questions.read("questions.jsonl", text, lambda *said: told.append(said))
+    assert len(made) == len(rows) or told
+    for entry in made:
+        assert all(isinstance(v, str | tuple | None) for v in dataclasses.asdict(entry).values())
+
+
+def test_a_papers_exhibits_can_be_put_on_a_folder(folder):
+    """Its cells carry the folder's name without a path, and ask for no candidates."""
+    from rag_repro.report.desk import _at_hand
+    from rag_repro.study import papers
+    from rag_repro.study.retarget import retarget
+
+    moved = retarget(papers.load("drrag"), datasets=[f"folder:{folder}"], retriever="bm25", n=2)
+    cells = moved.exhibits["table5"].cells()
+    assert cells
+    assert {cell.keys["dataset"] for cell in cells} == {data.label(f"folder:{folder}")}
+    assert {cell.condition.configured.own_candidates for cell in cells} == {False}
+    assert all(map(_at_hand, cells))

@@ -1,0 +1,223 @@
+"""Adaptive-RAG: the class picks the method; labels from outcomes by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rag_repro import engine
+from rag_repro.lm.scripted import ScriptedReader
+from rag_repro.methods import base
+from rag_repro.methods.baselines.adaptive_rag import (
+    AdaptiveRAGSettings,
+    adaptive_rag,
+    label_complexity,
+    shuffle_labels,
+)
+from rag_repro.methods.baselines.ircot import IRCoTSettings, ircot
+from rag_repro.schema import Question
+
+from .golden import World
+from .scripted import Tables, answer_of, ids
+
+QUESTION = Question("q", "q?", ("y",))
+RANKINGS = {"q?": ["a", "b", "c", "d"], "It was Orr.": ["d", "e"]}
+CHAIN = (" It was Orr. Mo", " So the answer is: y. z", "read")
+CLASSIFIER = "adaptive-rag-classifier"
+
+
+class Classes:
+    """Scorer: the probabilities of A, B, C for any question; remembers its items."""
+
+    def __init__(self, *probabilities):
+        self.probabilities = dict(zip("ABC", probabilities, strict=False))
+        self.asked = []
+
+    def score(self, items):
+        self.asked.append(items)
+        return np.array([self.probabilities[i[-1]] for i in items if i[-1] in self.probabilities])
+
+
+def answer(probabilities, script=("read",), **settings):
+    scorer, reader = Classes(*probabilities), ScriptedReader(list(script))
+    configured = base.get("adaptive_rag").configure({"k": 3, "prompt": "short", **settings})
+    retriever = Tables(RANKINGS)
+    got = answer_of(
+        adaptive_rag, QUESTION, configured,
+        retriever=retriever, reader=reader, **{configured.classifier or "none": scorer},
+    )  # fmt: skip
+    return got, scorer, retriever
+
+
+def test_class_a_is_the_reader_alone():
+    got, scorer, _ = answer((0.5, 0.25, 0.25))
+    assert got.calls == ("Score", "Generate")
+    assert scorer.asked == [[("q?", "A"), ("q?", "B"), ("q?", "C")]]
+    assert (got.hits, got.prediction) == ((), "read")
+    assert (got.cost.scored, got.cost.reader_calls, got.cost.retrievals) == (3, 1, 0)
+    assert list(got.trace) == [
+        {"stage": "classify", "by": "classifier", "probabilities": [0.5, 0.25, 0.25], "class": "A"}
+    ]
+
+
+def test_class_b_is_one_search():
+    got, _, retriever = answer((0.25, 0.5, 0.25))
+    assert got.calls == ("Score", "Retrieve", "Generate")
+    assert retriever.asked == [(("q?",), 3, None)]
+    assert ids(got.hits) == ["a", "b", "c"]
+    assert got.trace[0]["class"] == "B"
+
+
+def test_class_c_is_multi_step_with_its_settings_and_events():
+    settings = {"per_step": 2, "chain": "cot", "sentence_tokens": 9}
+    got, _, _ = answer((0.25, 0.25, 0.5), CHAIN, **settings)
+    assert got.calls == ("Score", *("Retrieve", "Generate") * 2, "Generate")
+    assert ids(got.hits) == ["a", "b", "d"]
+    alone = answer_of(
+        ircot, QUESTION, IRCoTSettings(k=3, prompt="short", **settings),
+        retriever=Tables(RANKINGS), reader=ScriptedReader(list(CHAIN)),
+    )  # fmt: skip
+    assert got.trace[1:] == alone.trace
+    assert (got.text, got.prediction, got.hits) == (alone.text, alone.prediction, alone.hits)
+    assert got.trace[0]["class"] == "C"
+
+
+def test_ties_go_to_the_simpler_class():
+    assert answer((0.4, 0.4, 0.2))[0].trace[0]["class"] == "A"
+    assert answer((0.2, 0.4, 0.4))[0].trace[0]["class"] == "B"
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "message"),
+    [
+        ((0.5, 0.5), f"'{CLASSIFIER}' gave 2 scores for 3 classes"),
+        ((0.5, 0.5, 1.5), f"'{CLASSIFIER}' gave 1.5, which is no probability"),
+        ((float("nan"), 0.5, 0.5), "gave nan, which is no probability"),
+    ],
+)
+def test_a_classifier_that_gives_no_probabilities_fails_the_question(probabilities, message):
+    with pytest.raises(AssertionError, match=message):
+        answer(probabilities)
+
+
+def test_the_classifier_is_a_service_by_its_name():
+    assert base.get("adaptive_rag").configure({}).needs == {CLASSIFIER: "scorer"}
+    assert base.get("adaptive_rag").configure({"classifier": "c"}).needs == {"c": "scorer"}
+    assert answer((0, 1, 0), classifier="c")[0].trace[0]["class"] == "B"
+    chance = {"judge": "random", "shares": [0, 1, 0]}
+    assert base.get("adaptive_rag").configure(chance).needs == {}
+
+
+def drawn(shares, seed=0):
+    settings = AdaptiveRAGSettings(judge="random", shares=shares, seed=seed, prompt="short")
+    tasks = [engine.Task(Question(f"q{n}", "q?", ()), adaptive_rag, settings) for n in range(600)]
+    reader = ScriptedReader(lambda prompt: " The answer is y. z")
+    done = engine.run(tasks, {"retriever": Tables(RANKINGS), "reader": reader})
+    classes = {task.question.id: got.trace[0]["class"] for task, got in done}
+    return [classes[f"q{n}"] for n in range(600)]
+
+
+def test_the_random_control_keeps_the_shares_and_loses_the_question():
+    classes = drawn((0.5, 0.2, 0.3))
+    # Four standard deviations about 300, 120 and 180.
+    assert 251 < classes.count("A") < 349
+    assert 81 < classes.count("B") < 159
+    assert 135 < classes.count("C") < 225
+    assert drawn((0.5, 0.2, 0.3)) == classes != drawn((0.5, 0.2, 0.3), seed=1)
+    assert set(drawn((0, 0, 1))) == {"C"}
+    assert set(drawn((0, 1, 0))) == {"B"}
+
+
+def test_the_random_control_asks_no_classifier():
+    got, scorer, _ = answer((1, 0, 0), judge="random", shares=[0, 1, 0])
+    assert scorer.asked == []
+    assert list(got.trace) == [
+        {"stage": "classify", "by": "random", "probabilities": None, "class": "B"}
+    ]
+
+
+ALONE = {"all": 1, "one": 0, "many": 0.0, "none": 0, "part": 0.9}
+ONE = {"all": 1, "one": 1, "many": 0, "none": 0, "part": 0.5}
+MANY = {"all": 1, "one": 0, "many": 1.0, "none": 0, "part": 0}
+
+
+def test_a_label_is_the_simplest_method_that_answers_right():
+    # An F1 of 0.9 is not right; what nobody answers is left out.
+    assert label_complexity(ALONE, ONE, MANY) == {"all": "A", "one": "B", "many": "C"}
+    # Right without passages counts even where passages mislead.
+    assert label_complexity({"x": 1}, {"x": 0}, {"x": 0}) == {"x": "A"}
+
+
+def test_hops_are_the_bias_for_what_nobody_answers_and_for_further_questions():
+    hops = {"all": 2, "none": 2, "part": 1, "new": 3, "other": 1}
+    assert label_complexity(ALONE, ONE, MANY, hops) == {
+        "all": "A",
+        "many": "C",
+        "new": "C",
+        "none": "C",
+        "one": "B",
+        "other": "B",
+        "part": "B",
+    }
+
+
+def test_runs_of_other_questions_are_refused():
+    with pytest.raises(ValueError, match="1 questions lack a score under class B, as 'b'"):
+        label_complexity({"a": 1, "b": 1}, {"a": 1}, {"a": 1, "b": 0})
+
+
+def test_shuffled_labels_are_the_same_ones_elsewhere():
+    labels = {f"q{n}": "ABC"[n % 3] for n in range(60)}
+    once = shuffle_labels(labels, 1)
+    assert sorted(once.values()) == sorted(labels.values())
+    assert once.keys() == labels.keys()
+    assert sum(once[name] == labels[name] for name in labels) < 40
+    assert once == shuffle_labels(dict(reversed(labels.items())), 1) != shuffle_labels(labels, 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"judge": "rand"}, r"judge is 'rand', did you mean 'random'\?"),
+        ({"classifier": ""}, "needs a classifier's name"),
+        ({"shares": [1, 0, 0]}, "shares would do nothing with judge 'classifier'"),
+        ({"seed": 1}, "seed would do nothing with judge 'classifier'"),
+        ({"judge": "random"}, "shares is None; judge 'random' needs three that add up to 1"),
+        ({"judge": "random", "shares": [0.5, 0.5]}, "needs three"),
+        ({"judge": "random", "shares": [0.5, 0.5, 0.5]}, "add up to 1"),
+        ({"judge": "random", "shares": [1.5, -1, 0.5]}, "add up to 1"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        base.get("adaptive_rag").configure(settings)
+
+
+def test_the_control_is_one_condition_however_it_is_written():
+    given = {"judge": "random", "shares": [0.5, 0.25, 0.25]}
+    one = base.get("adaptive_rag").configure(given)
+    assert one == base.get("adaptive_rag").configure({**given, "classifier": "c", "seed": 0})
+
+
+def test_results_are_equal_at_any_batch_size():
+    tasks = [
+        engine.Task(
+            Question(f"q{n}", "Who made" + " very" * n + " Glass Harbour?", ()),
+            adaptive_rag,
+            AdaptiveRAGSettings(prompt="short", k=4),
+        )
+        for n in range(20)
+    ]
+
+    def script(prompt):
+        return " The answer is y. z" if "external" in prompt else str(len(prompt))
+
+    def answers(batch_size):
+        services = {"retriever": World(), "reader": ScriptedReader(script), CLASSIFIER: World()}
+        done = engine.run(tasks, services, batch_size=batch_size)
+        return {task.question.id: got for task, got in done}
+
+    one = answers(1)
+    assert answers(5) == answers(16) == one
+    assert all(got.error is None for got in one.values())
+    assert {got.trace[0]["class"] for got in one.values()} == set("ABC")

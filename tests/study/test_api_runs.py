@@ -1,0 +1,151 @@
+"""Runs whose reader is an endpoint: named in the condition, and its server dies in the middle."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+
+import pytest
+
+from rag_repro import data
+from rag_repro.lm import api
+from rag_repro.lm.errors import ReaderError
+from rag_repro.study import manifests, records, runner
+from rag_repro.study.conditions import Condition
+from rag_repro.study.services import Workshop
+from tests.lm import loopback
+
+from .scripted import DATASET
+
+SETTINGS = {"k": 2, "prompt": "short", "max_new_tokens": 8}
+
+
+@pytest.fixture
+def ground(monkeypatch, tmp_path):
+    """Six questions, a cache of this test's own, and no long waits."""
+    monkeypatch.setattr(data, "load", lambda name, *, data_dir=None, split=None: DATASET)
+    monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.delenv("RAG_REPRO_API_KEY", raising=False)
+
+    class Quick(api.ApiReader):
+        def __init__(self, *given, **settings):
+            super().__init__(*given, **{"backoff": 0.001, "retries": 1, "timeout": 5} | settings)
+
+    monkeypatch.setattr(api, "ApiReader", Quick)
+    return tmp_path
+
+
+def condition(server, **changes):
+    given = {"reader": f"api:tiny/7b@{server.url}", "retriever": "bm25", **changes}
+    return Condition("little", "single_step", SETTINGS, **given)
+
+
+def echo(body):
+    """Question i is answered with "says i"."""
+    return " says " + re.findall(r"query (\d)", body["prompt"])[-1]
+
+
+def content(root, made):
+    data = records.find(root, made).read_bytes()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def test_a_run_through_an_endpoint(ground):
+    with loopback.serving() as server:
+        server.text = echo
+        made = condition(server)
+        assert runner.run(made, Workshop(), ground) == 6
+        lines = records.load(ground, made).lines
+        assert [line["prediction"] for line in lines] == [f"says {i}" for i in range(6)]
+        assert lines[0]["cost"] == {
+            "reader_calls": 1,
+            "prompt_tokens": 12,
+            "prefilled_tokens": 7,
+            "new_tokens": 3,
+            "retrievals": 1,
+        }
+        assert {path for path, _, _ in server.seen} == {"/v1/completions"}
+        assert all("Authorization" not in headers for _, _, headers in server.seen)
+        head = records.load(ground, made).header
+        assert head["identity"]["reader"] == f"api:tiny/7b@{server.url}"
+        assert "-api_tiny_7b-k2-" in made.path
+        # Asked again from the cache: the endpoint hears nothing.
+        asked = len(server.seen)
+        runner.run(made, Workshop(), ground / "again")
+        assert len(server.seen) == asked
+        assert content(ground / "again", made) == content(ground, made)
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+@pytest.mark.parametrize("death", ["close", "stop"])
+def test_a_server_that_dies_in_the_middle_leaves_a_run_that_goes_on(
+    ground, monkeypatch, batch_size, death
+):
+    """No question is recorded as failed for it, and the end is as if nothing had been."""
+    with loopback.serving() as server:
+        server.text = echo
+        made = condition(server)
+        runner.run(made, Workshop(), ground / "whole", batch_size=batch_size)
+        whole = content(ground / "whole", made)
+    (ground / "cache" / "calls.sqlite").unlink()
+
+    with loopback.serving(server.server_port) as second:
+        asked = []
+
+        def until_the_fifth(body):
+            asked.append(body)
+            if len(asked) >= 5:
+                second.default = "close"
+            return echo(body)
+
+        second.text = until_the_fifth
+        with pytest.raises(ReaderError, match="does not answer"):
+            runner.run(made, Workshop(), ground, batch_size=batch_size)
+    if death == "stop":  # tried once more, while nobody listens there at all
+        with pytest.raises(ReaderError, match="does not answer"):
+            runner.run(made, Workshop(), ground, batch_size=batch_size)
+    held = records.load(ground, made).lines
+    assert 0 < len(held) < 6
+    assert not any("error" in line for line in held)
+
+    with loopback.serving(server.server_port) as third:
+        third.text = echo
+        assert runner.run(made, Workshop(), ground, batch_size=batch_size) == 6 - len(held)
+    assert content(ground, made) == whole
+    assert sum(entry["questions"] for entry in manifests.read(ground, made)) == 6
+
+
+def test_a_prompt_that_the_endpoint_refuses_fails_alone(ground):
+    with loopback.serving() as server:
+        server.text = echo
+        server.plan = ["ok", (400, {}, "too long")]
+        made = condition(server)
+        runner.run(made, Workshop(), ground, batch_size=1)
+        failed = [line for line in records.load(ground, made).lines if "error" in line]
+        assert [line["id"] for line in failed] == ["q1"]
+        assert "too long" in failed[0]["error"]
+
+
+def test_the_key_is_sent_where_it_is_set(ground, monkeypatch):
+    monkeypatch.setenv("RAG_REPRO_API_KEY", "sk-0123456789")
+    with loopback.serving() as server:
+        server.text = echo
+        runner.run(condition(server), Workshop(), ground, n=1)
+        assert server.seen[0][2]["Authorization"] == "Bearer sk-0123456789"
+
+
+@pytest.mark.parametrize("reader", ["api:tiny", "api:tiny@127.0.0.1", "api:t@http://u:pw@h/v1"])
+def test_a_name_that_names_no_endpoint_is_refused_where_it_is_written(reader):
+    with pytest.raises(ReaderError) as refused:
+        Condition("little", "single_step", SETTINGS, reader=reader)
+    assert "pw" not in str(refused.value)
+
+
+def test_endpoints_have_records_of_their_own(ground):
+    with loopback.serving() as one, loopback.serving() as two:
+        a, b = condition(one), condition(two)
+    assert a.path != b.path
+    assert a.path.rsplit("-", 1)[0] == b.path.rsplit("-", 1)[0]
+    assert json.dumps(a.identity) != json.dumps(b.identity)
