@@ -66,7 +66,7 @@ def measure(
 ) -> tuple[dict[str, Any], dict[str, timing.Times]]:
     """Facts of one corpus, and each side's seconds for PER queries."""
     dataset = data.load(f"world-B@{size}")
-    queries = [question.text for question in timing.spread(dataset, n_questions)]
+    queries = [question.text for question in timing.first(dataset, n_questions)]
     build: dict[str, Callable[[], Any]] = {
         REFERENCE: partial(RankBM25, dataset.corpus, epsilon=0),
         DEFAULT: partial(BM25, dataset.corpus),

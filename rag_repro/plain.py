@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -20,7 +20,11 @@ LARGEST = 200_000  # values of a YAML file with its aliases written out; our lar
 
 
 class PlainError(ValueError):
-    """What is wrong with a text, in a few words and without the file's name."""
+    """What is wrong with a text, in a few words and without the file's name; `line` where known."""
+
+    def __init__(self, words: str, line: int | None = None):
+        super().__init__(words)
+        self.line = line
 
 
 def text_of(path: Path) -> str:
@@ -31,14 +35,23 @@ def text_of(path: Path) -> str:
         raise PlainError(f"not UTF-8 at byte {error.start}") from error
 
 
-def from_json(text: str | bytes) -> Any:
-    """The JSON value. NaN and Infinity, which JSON does not have, are refused."""
+def from_json(text: str | bytes, whole: bool = False) -> Any:
+    """The JSON value. NaN and Infinity, which JSON does not have, are refused.
+
+    whole: also half a character, as "\\ud800", which no file can take up again.
+    """
     try:
-        return _DECODER.decode(text.decode() if isinstance(text, bytes) else text)
+        text = text.decode() if isinstance(text, bytes) else text
+        value = _DECODER.decode(text)
+        # Decoded text has none but by an escape, so that this is seldom tried.
+        if whole and "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except RecursionError:
         raise PlainError("not JSON (nested too deeply)") from None
     except ValueError as error:  # also of bytes that are no UTF-8, and of endless integers
-        raise PlainError(f"not JSON ({_first_line(error)})") from error
+        words = getattr(error, "msg", None) or _first_line(error)
+        raise PlainError(f"not JSON ({words})", getattr(error, "lineno", None)) from error
 
 
 def from_yaml(text: str) -> Any:
@@ -109,16 +122,6 @@ def shortened(value: object, most: int = 160) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def lone_surrogate(values: Iterable[str]) -> bool:
-    """Whether a text holds half a character, as JSON's "\\ud800": no file can take it."""
-    for text in values:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return True
-    return False
-
-
 @lru_cache
 def hints(cls: type) -> dict[str, Any]:
     """Name of a field -> what its annotation says."""
@@ -126,22 +129,29 @@ def hints(cls: type) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is what a field's annotation says; numbers must be finite."""
+    """Whether a value is what a field's annotation says."""
     if hint is Any:
         return True
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return any(fits(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if origin is tuple and not isinstance(value, tuple):
+        return False
     if origin is tuple:
-        return isinstance(value, tuple) and all(fits(one, inner[0]) for one in value)
-    if origin is not None:  # a mapping
+        kinds = [inner[0]] * len(value) if inner[1:] == (...,) else inner
+        return len(kinds) == len(value) and all(map(fits, value, kinds))
+    if origin is not None and len(inner) == 2:  # a mapping
         return isinstance(value, Mapping) and all(
             fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items()
         )
+    if origin is not None:  # a sequence, written as a list or a tuple
+        return isinstance(value, list | tuple) and all(fits(one, inner[0]) for one in value)
     if hint is tuple:
         return isinstance(value, tuple | list)
     if hint is float:
-        return type(value) in (int, float) and abs(value) < 1e300
+        return type(value) is float or (type(value) is int and abs(value) < 2**1000)
     if hint is int:
         return type(value) is int
     return isinstance(value, hint)

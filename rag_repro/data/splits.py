@@ -23,6 +23,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ..plain import PlainError, fits, from_json, text_of
 from ..words import nearest
 from .dataset import Dataset
 
@@ -125,7 +126,23 @@ def _lot(name: str) -> int:
 @cache
 def frozen() -> Mapping[str, Any]:
     """The split file: `sets` name -> split -> ids, `dropped` name -> id -> why, `files` hashes."""
-    return json.loads(resources.files(__package__).joinpath("splits.json").read_text("utf-8"))
+    return read(resources.files(__package__).joinpath("splits.json"))
+
+
+def read(path: Any) -> Mapping[str, Any]:
+    """A split file, its form checked. Raises SplitError."""
+    try:
+        made = from_json(text_of(path))
+    except (PlainError, OSError) as error:
+        raise SplitError(f"{path}: {error}; install the package again") from error
+    lists = dict[str, dict[str, list[str]]]
+    if (
+        not isinstance(made, dict)
+        or not fits(made.get("sets"), lists)
+        or any(set(parts) != set(SPLITS) for parts in made["sets"].values())
+    ):
+        raise SplitError(f"{path} is no split file; install the package again")
+    return made
 
 
 # ------------------------------------------------------------------- making it

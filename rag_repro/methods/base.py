@@ -20,6 +20,7 @@ from typing import Any
 from ..engine import Method
 from ..plain import fits, hints, shortened
 from ..words import nearest
+from .reading import PROMPTS
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Settings:
             raise ValueError(f"k is {self.k}; it must be at least 1")
         if self.max_new_tokens < 1:
             raise ValueError(f"max_new_tokens is {self.max_new_tokens}; it must be at least 1")
+        if self.prompt is not None and self.prompt not in PROMPTS:
+            raise ValueError(
+                f"there is no prompt {self.prompt!r}{nearest(self.prompt, PROMPTS)}; "
+                f"there are: {', '.join(PROMPTS)}"
+            )
 
     @property
     def needs(self) -> Mapping[str, str]:

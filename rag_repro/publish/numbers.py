@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rag_repro.plain import PlainError, fits, from_yaml, shortened, text_of
 from rag_repro.publish.places import Places
 from rag_repro.words import nearest
 
@@ -48,22 +49,33 @@ def take(book: Any, chapter: str) -> dict[str, float]:
 
 def expected(chapter: str, places: Places) -> Mapping[str, Mapping[str, Any]]:
     """The chapter's entries of notebooks/expected.yaml; none where there is no file."""
-    import yaml
-
     path = places.notebooks / "expected.yaml"
     if not path.is_file():
         return {}
-    everything = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    try:
+        everything = from_yaml(text_of(path)) or {}
+    except (PlainError, OSError) as error:
+        raise NumberError(f"{path}: {error}") from error
+    if not isinstance(everything, dict):
+        raise NumberError(f"{path}: a table of chapters is needed, got {shortened(everything)}")
     for name in everything:
-        places.source(name)
+        places.source(str(name))
     entries = everything.get(chapter) or {}
+    if not isinstance(entries, dict):
+        raise NumberError(f"{path}, {chapter}: a table of numbers is needed")
     for name, entry in entries.items():
-        if not isinstance(entry, dict) or set(entry) != KEYS or not entry["within"] >= 0:
+        if not _is_entry(entry):
             raise NumberError(
-                f"{path.name}, {chapter}, {name!r}: an entry has the keys value, within "
-                f"(a distance) and why, got {entry!r}"
+                f"{path}, {chapter}, {name!r}: an entry has the keys value, within "
+                f"(a distance) and why, got {shortened(repr(entry))}"
             )
     return entries
+
+
+def _is_entry(entry: Any) -> bool:
+    if not isinstance(entry, dict) or set(entry) != KEYS:
+        return False
+    return fits(entry["value"], float) and fits(entry["within"], float) and entry["within"] >= 0
 
 
 def faults(chapter: str, told: Mapping[str, float], places: Places) -> Iterator[str]:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..data.dataset import Corpus
+from ..plain import PlainError, from_json, shortened, text_of
 from .base import Index, RetrievalError
 
 CARD = "card.json"
@@ -135,23 +136,38 @@ def read_card(folder: Path) -> dict[str, Any]:
     """The card of a stored index. Raises StoreError where there is none that can be read."""
     path = folder / CARD
     try:
-        card = json.loads(path.read_text(encoding="utf-8"))
+        card = from_json(text_of(path))
     except FileNotFoundError:
         raise StoreError(
             f"{folder} holds no index ({CARD} is missing); build one and save it there"
         ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (PlainError, OSError) as error:
         raise StoreError(
             f"{path} is no card ({error}); delete the folder and build the index again"
         ) from error
-    needed = {"kind", "version", "corpus", "settings", "versions", "files"}
-    missing = needed - set(card) if isinstance(card, dict) else needed
-    if missing:
-        raise StoreError(
-            f"{path} lacks {', '.join(sorted(missing))}; "
-            "delete the folder and build the index again"
-        )
+    if fault := _fault(card):
+        raise StoreError(f"{path} {fault}; delete the folder and build the index again")
     return card
+
+
+_PARTS = {"kind": str, "version": int, "corpus": dict, "settings": dict, "versions": dict}
+_PARTS["files"] = dict
+
+
+def _fault(card: Any) -> str:
+    """What a card lacks, or holds that it must not; "" where nothing is wrong."""
+    missing = set(_PARTS) - set(card) if isinstance(card, dict) else set(_PARTS)
+    if missing:
+        return f"lacks {', '.join(sorted(missing))}"
+    for name, kind in _PARTS.items():
+        if not isinstance(card[name], kind):
+            return f"has {name!r} as {shortened(repr(card[name]), 60)}"
+    for name, file in card["files"].items():
+        if not isinstance(file, dict) or not {"bytes", "sha256"} <= set(file):
+            return f"does not describe its file {name!r}"
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            return f"names a file outside its folder, {name!r}"
+    return ""
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

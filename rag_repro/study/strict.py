@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +29,8 @@ def strict(cls: type, given: Mapping[str, Any], where: str) -> Any:
         if needed and name not in given:
             raise StudyError(f"{where}: the key {name!r} is missing")
     for key, value in given.items():
-        if not fits(value, hints(cls)[key]):
+        endless = isinstance(value, float) and not math.isfinite(value)
+        if endless or not fits(value, hints(cls)[key]):
             raise StudyError(
                 f"{where}: {key!r} cannot be {shortened(repr(value), 80)}; it is {fields[key].type}"
             )

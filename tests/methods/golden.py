@@ -114,8 +114,13 @@ MORE = {
         {"prompt": "short", "answer": "chain", "chain": "drrag", "max_sentences": 2},
     ),
     "adaptive_rag": (
-        {"prompt": "short", "judge": "random", "shares": [0.3, 0.3, 0.4], "seed": 1},
-        {"prompt": "short", "judge": "random", "shares": [0, 0, 1], "max_sentences": 1},
+        {"prompt": "short", "judge": "random", "shares": {"A": 0.3, "B": 0.3, "C": 0.4}, "seed": 1},
+        {
+            "prompt": "short",
+            "judge": "random",
+            "shares": {"A": 0, "B": 0, "C": 1},
+            "max_sentences": 1,
+        },
     ),
 }
 

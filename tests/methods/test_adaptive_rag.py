@@ -104,12 +104,16 @@ def test_the_classifier_is_a_service_by_its_name():
     assert base.get("adaptive_rag").configure({}).needs == {CLASSIFIER: "scorer"}
     assert base.get("adaptive_rag").configure({"classifier": "c"}).needs == {"c": "scorer"}
     assert answer((0, 1, 0), classifier="c")[0].trace[0]["class"] == "B"
-    chance = {"judge": "random", "shares": [0, 1, 0]}
+    chance = {"judge": "random", "shares": shares(0, 1, 0)}
     assert base.get("adaptive_rag").configure(chance).needs == {}
 
 
-def drawn(shares, seed=0):
-    settings = AdaptiveRAGSettings(judge="random", shares=shares, seed=seed, prompt="short")
+def shares(*three):
+    return dict(zip("ABC", three, strict=False))
+
+
+def drawn(three, seed=0):
+    settings = AdaptiveRAGSettings(judge="random", shares=shares(*three), seed=seed, prompt="short")
     tasks = [engine.Task(Question(f"q{n}", "q?", ()), adaptive_rag, settings) for n in range(600)]
     reader = ScriptedReader(lambda prompt: " The answer is y. z")
     done = engine.run(tasks, {"retriever": Tables(RANKINGS), "reader": reader})
@@ -129,7 +133,7 @@ def test_the_random_control_keeps_the_shares_and_loses_the_question():
 
 
 def test_the_random_control_asks_no_classifier():
-    got, scorer, _ = answer((1, 0, 0), judge="random", shares=[0, 1, 0])
+    got, scorer, _ = answer((1, 0, 0), judge="random", shares=shares(0, 1, 0))
     assert scorer.asked == []
     assert list(got.trace) == [
         {"stage": "classify", "by": "random", "probabilities": None, "class": "B"}
@@ -180,12 +184,12 @@ def test_shuffled_labels_are_the_same_ones_elsewhere():
     [
         ({"judge": "rand"}, r"judge is 'rand', did you mean 'random'\?"),
         ({"classifier": ""}, "needs a classifier's name"),
-        ({"shares": [1, 0, 0]}, "shares would do nothing with judge 'classifier'"),
+        ({"shares": shares(1, 0, 0)}, "shares would do nothing with judge 'classifier'"),
         ({"seed": 1}, "seed would do nothing with judge 'classifier'"),
-        ({"judge": "random"}, "shares is None; judge 'random' needs three that add up to 1"),
-        ({"judge": "random", "shares": [0.5, 0.5]}, "needs three"),
-        ({"judge": "random", "shares": [0.5, 0.5, 0.5]}, "add up to 1"),
-        ({"judge": "random", "shares": [1.5, -1, 0.5]}, "add up to 1"),
+        ({"judge": "random"}, "shares is None; judge 'random' needs how often"),
+        ({"judge": "random", "shares": shares(0.5, 0.5)}, "add up to 1"),
+        ({"judge": "random", "shares": shares(0.5, 0.5, 0.5)}, "add up to 1"),
+        ({"judge": "random", "shares": shares(1.5, -1, 0.5)}, "add up to 1"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(settings, message):
@@ -194,9 +198,11 @@ def test_what_cannot_be_meant_is_refused(settings, message):
 
 
 def test_the_control_is_one_condition_however_it_is_written():
-    given = {"judge": "random", "shares": [0.5, 0.25, 0.25]}
+    given = {"judge": "random", "shares": {"C": 0.25, "B": 0.25, "A": 0.5}}
     one = base.get("adaptive_rag").configure(given)
-    assert one == base.get("adaptive_rag").configure({**given, "classifier": "c", "seed": 0})
+    again = {**given, "shares": shares(0.5, 0.25, 0.25), "classifier": "c", "seed": 0}
+    assert one == base.get("adaptive_rag").configure(again)
+    assert list(one.shares) == ["A", "B", "C"]
 
 
 def test_results_are_equal_at_any_batch_size():

@@ -52,11 +52,9 @@ class Reader:
     def __init__(self, script):
         self.script = script
         self.calls = []
-        self.batches = []
 
     def generate(self, calls):
         self.calls += calls
-        self.batches.append(len(calls))
         return [self._made(call) for call in calls]
 
     def _made(self, call):
@@ -123,7 +121,6 @@ def segments(got):
 def test_a_question_that_wants_passages_is_read_beside_each_in_one_gather():
     got, reader = answer()
     assert got.calls == ("Generate", "Retrieve", *("Generate",) * 3)
-    assert reader.batches == [1, 3] or reader.batches == [1, 1, 1, 1]
     first, *rest = reader.calls
     assert prompt_text(first.prompt) == ASKED
     assert (first.max_new_tokens, first.watch) == (1, ("[Retrieval]", "[No Retrieval]"))
@@ -220,12 +217,12 @@ def test_without_passages_the_reader_answers_after_no_retrieval():
 
 
 def test_the_other_modes_do_not_ask():
-    got, reader = answer(mode="always")
+    got, _ = answer(mode="always")
     assert got.calls == ("Retrieve", *("Generate",) * 3)
     assert got.trace[0] == {
         "stage": "decide", "by": "always", "probability": None, "retrieve": True
     }  # fmt: skip
-    got, reader = answer(mode="never")
+    got, _ = answer(mode="never")
     assert got.calls == ("Generate",)
     assert got.trace[0]["retrieve"] is False
     assert got.prediction == "alone"
@@ -239,10 +236,12 @@ def test_a_reader_that_ends_at_once_has_not_decided_and_retrieves():
 
 
 def test_no_passage_found_is_as_no_retrieval():
-    got, reader = answer_none = answer(own_candidates=True, question=Question(
-        "q", "q?", (), candidates=("z",)))  # fmt: skip
+    nothing = Question("q", "q?", (), candidates=("z",))
+    got, reader = answer(question=nothing, own_candidates=True)
+    assert got.calls == ("Generate", "Retrieve", "Generate")
+    assert got.trace[0]["retrieve"] is True
+    assert prompt_text(reader.calls[1].prompt) == f"{ASKED}[No Retrieval]"
     assert got.prediction == "alone"
-    assert len(reader.calls) == len(answer_none)
 
 
 def test_an_answer_without_words_comes_last():
@@ -349,10 +348,10 @@ def test_a_share_of_nothing_is_nothing():
         ({"mode": "alway"}, r"mode is 'alway', did you mean 'always'\?"),
         ({"spelling": "word"}, r"spelling is 'word', did you mean 'words'\?"),
         ({"threshold": 1.1}, "threshold is 1.1"),
-        ({"threshold": float("nan")}, "threshold is nan"),
+        ({"threshold": float("nan")}, "threshold (is|cannot be) nan"),
         ({"mode": "never", "threshold": 0.5}, "would do nothing with mode 'never'"),
-        ({"w_use": float("inf")}, "w_use is inf; it must be a finite number"),
-        ({"w_seq": float("nan")}, "w_seq is nan"),
+        ({"threshold": -0.1}, "threshold is -0.1"),
+        ({"w_use": float("inf")}, "w_use (is|cannot be) inf"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(settings, message):
@@ -364,7 +363,7 @@ def test_what_cannot_be_meant_is_refused(settings, message):
 def test_results_are_equal_at_any_batch_size(spelling):
     settings = SelfRAGSettings(prompt="chat", k=3, spelling=spelling, threshold=0.5)
     tasks = [
-        engine.Task(Question(f"q{n}", "Who made" + " very" * n + " Harbour?", ()), self_rag, settings)
+        engine.Task(Question(f"q{n}", "Who made" + " very" * n + "?", ()), self_rag, settings)
         for n in range(20)
     ]  # fmt: skip
 

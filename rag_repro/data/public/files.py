@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...plain import PlainError, from_json
 from .errors import BadLine, CorruptFile, MissingFile
 
 AGAIN = "copy or download the file again"
@@ -28,6 +28,8 @@ def read_text(path: Path) -> str:
         raw = path.read_bytes()
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         raise MissingFile(path, "", "there is no such file", "give the path of the file") from None
+    except OSError as error:
+        raise CorruptFile(path, "", f"cannot be read ({error.strerror})", "mend that") from error
     if raw[:2] == b"\x1f\x8b":
         try:
             raw = gzip.decompress(raw)
@@ -53,10 +55,10 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             continue
         place = f"line {number}"
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
+            row = from_json(line, whole=True)
+        except PlainError as error:
             remedy = f"correct or remove the line ({AGAIN} if it is cut off)"
-            raise BadLine(path, place, f"not JSON ({error.msg})", remedy) from error
+            raise BadLine(path, place, str(error), remedy) from error
         if not isinstance(row, dict):
             raise BadLine(path, place, "not a JSON object", "give one object a line")
         yield place, row
@@ -65,9 +67,9 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def document(path: Path, kind: type) -> Any:
     """The one JSON value of a file, a `dict` or a `list` as `kind` says."""
     try:
-        value = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise BadLine(path, f"line {error.lineno}", f"not JSON ({error.msg})", AGAIN) from error
+        value = from_json(read_text(path), whole=True)
+    except PlainError as error:
+        raise BadLine(path, f"line {error.line or 1}", str(error), AGAIN) from error
     if not isinstance(value, kind):
         wanted = {dict: "an object", list: "an array"}[kind]
         raise BadLine(

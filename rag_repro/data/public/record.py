@@ -84,7 +84,7 @@ class Row:
         if value is None:
             if default is _REQUIRED:
                 raise self.bad(
-                    f"no field {key!r} (it has {', '.join(sorted(self.fields)) or 'none'})",
+                    f"no field {key!r} (it has {', '.join(sorted(map(str, self.fields)))[:200] or 'none'})",
                     "check that format and file go together",
                 )
             return default

@@ -20,7 +20,7 @@ or None, "class": letter}; a multi-step answer's own events follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from random import Random
@@ -50,7 +50,7 @@ class AdaptiveRAGSettings(IRCoTSettings):
 
     judge: str = "classifier"
     classifier: str | None = "adaptive-rag-classifier"
-    shares: Sequence[float] | None = None
+    shares: Mapping[str, float] | None = None
     seed: int | None = None
 
     def __post_init__(self):
@@ -63,13 +63,14 @@ class AdaptiveRAGSettings(IRCoTSettings):
                 if getattr(self, name) is not None:
                     raise ValueError(f"{name} would do nothing with judge 'classifier'; omit it")
             return
-        shares = tuple(self.shares or ())
-        if len(shares) != 3 or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+        shares = self.shares or {}
+        whole = set(shares) == set(CLASSES) and abs(sum(shares.values()) - 1) < 1e-6
+        if not whole or min(shares.values()) < 0:
             raise ValueError(
-                f"shares is {self.shares}; judge 'random' needs three that add up to 1: how "
-                "often the classifier says A, B and C"
+                f"shares is {self.shares}; judge 'random' needs how often the classifier says A, "
+                "B and C, as {A: 0.5, B: 0.3, C: 0.2}, which add up to 1"
             )
-        object.__setattr__(self, "shares", shares)
+        object.__setattr__(self, "shares", {letter: float(shares[letter]) for letter in CLASSES})
         object.__setattr__(self, "seed", self.seed or 0)
         object.__setattr__(self, "classifier", None)
 
@@ -99,7 +100,7 @@ def classify(question: Question, settings: AdaptiveRAGSettings):
     if settings.judge == "random":
         drawn = Random(f"complexity {settings.seed} {question.id}").random()
         # Sums of shares may end below 1 by a last bit.
-        number = min(sum(edge <= drawn for edge in accumulate(settings.shares)), 2)
+        number = min(sum(edge <= drawn for edge in accumulate(settings.shares.values())), 2)
     else:
         items = tuple((question.text, letter) for letter in CLASSES)
         scores = yield Score(items, service=settings.classifier)

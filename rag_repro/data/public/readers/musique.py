@@ -28,7 +28,7 @@ def read(path: Path) -> Iterator[Record]:
             continue
         ident = row.take("id", str)
         kind = ident.partition("__")[0]
-        if not kind[:1].isdigit():
+        if kind[:1] not in tuple("123456789"):
             raise row.bad(f"id {ident!r} does not begin with a number of hops, as '2hop__'")
         docs = tuple(_docs(row))
         yield Record(

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from ....plain import from_json
 from ..errors import BadLine
-from ..files import read_text
+from ..files import AGAIN, read_text
 from ..record import Record, Row
 
 _NEEDED = ("id", "question", "possible_answers", "prop", "s_pop", "o_pop")
@@ -23,17 +23,20 @@ _KEPT = ("subj", "prop", "obj", "s_wiki_title", "o_wiki_title")
 def read(path: Path) -> Iterator[Record]:
     """Questions with popularity of subject and object in meta, as whole numbers."""
     table = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t")
-    missing = [c for c in _NEEDED if c not in (table.fieldnames or ())]
+    try:
+        missing = [c for c in _NEEDED if c not in (table.fieldnames or ())]
+    except csv.Error as error:
+        raise BadLine(path, "line 1", f"no table ({error})", AGAIN) from error
     if missing:
         raise BadLine(path, "line 1", f"no column {missing[0]!r}", "check that it is PopQA's file")
-    for cells in table:
-        row = Row(path, f"line {table.line_num}", cells)
+    for row in _rows(path, table):
+        cells = row.fields
         try:
-            answers = json.loads(row.take("possible_answers", str))
+            answers = from_json(row.take("possible_answers", str), whole=True)
             views = {k: int(float(row.take(k, str))) for k in ("s_pop", "o_pop")}
-        except ValueError as error:
-            if isinstance(error, BadLine):
-                raise
+        except BadLine:
+            raise
+        except (ValueError, OverflowError) as error:
             raise row.bad(f"possible_answers, s_pop or o_pop cannot be read ({error})") from error
         listed = Row(path, row.place, {"possible_answers": answers})
         yield Record(
@@ -45,3 +48,14 @@ def read(path: Path) -> Iterator[Record]:
             hops=1,
             meta={**{k: cells.get(k) for k in _KEPT}, **views},
         )
+
+
+def _rows(path: Path, table: csv.DictReader) -> Iterator[Row]:
+    try:
+        for cells in table:
+            row = Row(path, f"line {table.line_num}", cells)
+            if None in cells:
+                raise row.bad("more cells than columns")
+            yield row
+    except csv.Error as error:
+        raise BadLine(path, f"line {table.line_num}", f"no table ({error})", AGAIN) from error

@@ -61,11 +61,13 @@ def beside(path: Path) -> tuple[Path, ...]:
 
 
 def _flat(row: Row, evidence: object) -> Iterator[str]:
-    if isinstance(evidence, str):
-        if evidence not in _MARKS:
-            yield evidence
-    elif isinstance(evidence, list):
-        for part in evidence:
-            yield from _flat(row, part)
-    else:
-        raise row.bad(f"field 'evidence' holds {str(evidence)[:60]!r}")
+    """The paragraph ids in lists of lists, in order; without recursion, whatever their depth."""
+    waiting = [evidence]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting += reversed(part)
+        elif not isinstance(part, str):
+            raise row.bad(f"field 'evidence' holds {str(part)[:60]!r}")
+        elif part not in _MARKS:
+            yield part
