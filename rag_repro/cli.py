@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import __version__
+from .arguments import Parser
 from .study.conditions import ROLES, TIERS
 from .study.files import trouble
 
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """All commands with their help."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="rag-repro",
         description="Re-test four retrieval-augmented-generation papers, in the open.",
         epilog="Real data comes from the folder named by RAG_REPRO_DATA (or --data).",

@@ -151,7 +151,7 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is tuple:
         return isinstance(value, tuple | list)
     if hint is float:
-        return type(value) is float or (type(value) is int and abs(value) < 2**1000)
+        return type(value) is float or fits(value, int)
     if hint is int:
-        return type(value) is int
+        return type(value) is int and abs(value) < 2**63  # what other programs hold as well
     return isinstance(value, hint)

@@ -39,8 +39,6 @@ def load(
 
     Raises ValueError (UnknownName, DataError) with what to do next.
     """
-    if name.startswith(WORLD):
-        return _world(name, split)
     if name.startswith(FOLDER):
         from . import own
 
@@ -49,6 +47,9 @@ def load(
 
     if name not in public.SOURCES and path is None and Path(name).is_dir():
         raise ValueError(f"no data set {name!r}; for the folder of that name write 'folder:{name}'")
+    check_name(name)
+    if name.startswith(WORLD):
+        return _world(name, split)
 
     folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
     made = public.load(name, folder, path=path, format=format)
@@ -73,14 +74,33 @@ def is_made_here(name: str) -> bool:
     return name.startswith((WORLD, FOLDER))
 
 
+def names() -> list[str]:
+    """The worlds of the testbed, then the public data sets."""
+    from .public import SOURCES
+    from .synthworld.world import SEEDS
+
+    return [*(f"{WORLD}-{letter}" for letter in sorted(SEEDS)), *SOURCES]
+
+
+def check_name(name: str) -> None:
+    """UnknownName, with the nearest one, for what is no data set's name; nothing is loaded."""
+    from .public import UnknownName
+
+    if name in names() or name.startswith(FOLDER):
+        return
+    found = _WORLD.fullmatch(name)
+    if found is None or f"{WORLD}-{found[1]}" not in names():
+        raise UnknownName(
+            f"no data set {name!r}{nearest(name, names())}; there are: {', '.join(names())}; "
+            "worlds also as world-B@20000, world-B~ties=0.5"
+        )
+    _dials(name, found[3])
+
+
 def _world(name: str, split: str | None) -> Dataset:
     from . import synthworld
 
     found = _WORLD.fullmatch(name)
-    if found is None:
-        raise ValueError(
-            f"no world {name!r}; write world-A to world-D, or as world-B@20000, world-B~ties=0.5"
-        )
     size = {"n_passages": int(found[2])} if found[2] else {}
     made = synthworld.build(found[1], **size, dials=_dials(name, found[3]))
     if split is None:

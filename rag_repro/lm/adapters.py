@@ -16,7 +16,7 @@ from typing import Any
 from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.lm.hub import Weights, sha256
 from rag_repro.lm.load import quiet
-from rag_repro.plain import PlainError, from_json, text_of
+from rag_repro.plain import PlainError, fits, from_json, text_of
 from rag_repro.words import nearest
 
 CARD = "card.json"
@@ -61,30 +61,11 @@ def _card(folder: str | Path) -> dict[str, Any]:
         ) from None
     except (PlainError, OSError) as error:
         raise WeightsError(f"{path}: not an adapter's card ({error})") from None
-    named = card.get("base") if isinstance(card, dict) else None
-    base = named.get("sha256") if isinstance(named, dict) else None
-    if not isinstance(base, str):
-        raise WeightsError(f"{path}: not an adapter's card (it names no base by its sha256)")
-    if base != weights.sha256:
-        raise WeightsError(
-            f"{folder}: made for base {card['base']['name']} ({base[:12]}), "
-            f"not for {weights.name} ({weights.sha256[:12]}); train it on this base"
-        )
-    return card
-
-
-def _card(folder: str | Path) -> dict[str, Any]:
-    path = Path(folder) / CARD
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(card["base"][key], str) for key in ("name", "sha256")):
-            raise TypeError("its base has no name and sha256")
-    except FileNotFoundError:
-        raise WeightsError(
-            f"{path}: no card, so nobody knows the adapter's base; write one with write_card"
-        ) from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise WeightsError(f"{path}: not an adapter's card ({error})") from None
+    base = card.get("base") if isinstance(card, dict) else None
+    if not fits(base, dict[str, Any]) or not all(
+        isinstance(base.get(key), str) for key in ("name", "sha256")
+    ):
+        raise WeightsError(f"{path}: not an adapter's card (it names no base with its sha256)")
     return card
 
 

@@ -40,7 +40,7 @@ def quiet() -> Iterator[None]:
 def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loaded:
     """A causal model and its tokenizer. ReaderError: a dtype, device or model we cannot use."""
     if dtype not in DTYPES:
-        raise ReaderError(f"unknown dtype {dtype!r}: known are {', '.join(DTYPES)}")
+        raise ReaderError(f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}; known are {', '.join(DTYPES)}")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

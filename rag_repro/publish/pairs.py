@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rag_repro.plain import PlainError, shortened, text_of
 from rag_repro.publish.places import Places, here
 
 
@@ -32,17 +33,29 @@ NOTEBOOK_METADATA = {
 }
 
 
+# jupytext reads a script's header and its cells' options with what comes to hand.
+_JUPYTEXT = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+
+
 def read_source(source: Path) -> Any:
     """A script as a notebook (nbformat), with ids that depend on its text only."""
     import jupytext
     from nbformat import from_dict
+    from nbformat.validator import NotebookValidationError
+    from yaml import YAMLError
 
-    book = jupytext.read(source, fmt="py:percent")
+    try:
+        book = jupytext.reads(text_of(source), fmt="py:percent")
+    except (PlainError, OSError) as error:
+        raise PairError(f"{source}: {error}") from error
+    except (*_JUPYTEXT, YAMLError, NotebookValidationError) as error:
+        raise PairError(f"{source} is no chapter script ({shortened(error)})") from error
     for key, wanted in NOTEBOOK_METADATA.items():
-        told = {k: v for k, v in book.metadata.get(key, {}).items() if k in wanted}
+        held = book.metadata.get(key)
+        told = {k: v for k, v in held.items() if k in wanted} if isinstance(held, dict) else {}
         if told != wanted:
             raise PairError(
-                f"{source.name}: the header's `{key}` says {dict(told)}, expected {wanted}"
+                f"{source.name}: the header's `{key}` says {shortened(told)}, expected {wanted}"
             )
     book.metadata = from_dict(NOTEBOOK_METADATA)
     book.nbformat, book.nbformat_minor = 4, 5

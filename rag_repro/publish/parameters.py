@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Any
 
+from rag_repro.plain import shortened
 from rag_repro.publish.places import Places, here
 from rag_repro.words import nearest
 
@@ -67,7 +68,15 @@ def parameters(name: str, places: Places | None = None) -> dict[str, Declared]:
     ]
     if len(cells) != 1:
         raise ParameterError(f"{source.name}: {len(cells)} cells tagged `parameters`, expected 1")
-    return {one.name: one for one in _declared(cells[0].source, source.name)}
+    try:
+        return {one.name: one for one in _declared(cells[0].source, source.name)}
+    except ParameterError:
+        raise
+    except (SyntaxError, ValueError, RecursionError, MemoryError, tokenize.TokenError) as error:
+        # What Python's own parser makes of a cell that is no Python.
+        raise ParameterError(
+            f"{source.name}: the parameters cell is no Python ({shortened(error)})"
+        ) from error
 
 
 def _declared(text: str, place: str) -> Iterator[Declared]:

@@ -117,7 +117,7 @@ class Desk:
         kept whatever settings are wanted.
         """
         if (key, tier) not in self._rows:  # parts of an exhibit share its intervals
-            exhibit = self.paper.exhibits[key]
+            exhibit = self.paper.exhibit(key)
             self._rows[key, tier] = exhibits.rows(self.paper, exhibit, self.results, tier)
         shown = self.tiers()
         return [
@@ -129,7 +129,7 @@ class Desk:
 
     def table(self, key: str, rows: Sequence[Row], name: str = "") -> Table:
         """The reader's table of these rows; name: by which `{numref}` finds it."""
-        return tables.exhibit_table(self.paper.exhibits[key], rows, name)
+        return tables.exhibit_table(self.paper.exhibit(key), rows, name)
 
     def claims(self, ids: Sequence[str]) -> Table:
         """What the records say of these claims, one line a claim and tier."""
@@ -137,17 +137,16 @@ class Desk:
         body = []
         for tier in self.tiers():
             judged = {j.claim.id: j for j in judge.judge(self.paper, tier, self.results)}
-            body += [_verdict_line(judged[name]) for name in ids]
+            body += [_verdict_line(judged[self.paper.claim(name).id]) for name in ids]
         caption = f"Verdicts on claims of {self.paper.short}; effects in points, as claimed"
         return Table(head, body, caption, "tab-verdicts")
 
     def statements(self, ids: Sequence[str]) -> Table:
         """What the paper claims, and whether its own printed numbers bear it out."""
-        by = {claim.id: claim for claim in self.paper.claims}
         head = ["claim", "the paper's numbers", "do they support it?"]
         body = []
         for name in ids:
-            claim = by[name]
+            claim = self.paper.claim(name)
             support = f"{claim.support}: {claim.support_note}".rstrip(": ")
             said = f"{claim.id} ({claim.place}): {claim.claim}"
             body.append([said, claim.paper_numbers, support])
@@ -158,7 +157,7 @@ class Desk:
 
         Pages that are published show texts of the testbed only.
         """
-        cells = [c for c in self.paper.exhibits[key].cells() if c.matches(wanted)]
+        cells = [c for c in self.paper.exhibit(key).cells() if c.matches(wanted)]
         if not cells:
             raise StudyError(f"{self.paper.name}.{key} has no cell with {wanted}")
         return min(cells, key=lambda c: c.tier != "testbed").condition
@@ -172,7 +171,7 @@ class Desk:
         primary conditions whose data is at hand, and whose index is, since
         encoding a corpus anew would take minutes: `rag-repro run` does that.
         """
-        cells = [c for c in self._cells(self.paper.exhibits[key]) if c.role == "primary"]
+        cells = [c for c in self._cells(self.paper.exhibit(key)) if c.role == "primary"]
         cells = [c for c in cells if _at_hand(c) and self.results.lines(c)]
         unready = [c for c in cells if self.run.live_calls and not self.workshop.ready(c.condition)]
         cells = [c for c in cells if c not in unready]

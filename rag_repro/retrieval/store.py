@@ -88,7 +88,17 @@ class Stored(Index):
                 f"{folder} holds an index of kind {card['kind']!r}, not {cls.kind!r}; "
                 "load it with rag_repro.retrieval.load, or name another folder"
             )
-        return cls(corpus, folder=folder, **{**cls._stored_settings(card["settings"]), **expected})
+        try:
+            settings = cls._stored_settings(card["settings"])
+            return cls(corpus, folder=folder, **{**settings, **expected})
+        except StoreError:
+            raise
+        except (RetrievalError, TypeError, KeyError, AttributeError) as error:
+            # A card is a plain file: its settings may be of any name and kind.
+            raise StoreError(
+                f"{folder}: no {cls.__name__} can have the settings of its card and what was "
+                f"asked for ({shortened(error)}); delete the folder and build the index again"
+            ) from error
 
     @classmethod
     def at(cls, folder: str | Path, corpus: Corpus, **settings: Any) -> Self:

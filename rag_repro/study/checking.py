@@ -5,11 +5,13 @@ A misspelt name would otherwise show only as a claim that is never judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from .. import data
 from ..evaluation import metrics
 from ..words import nearest
+from . import services
 
 if TYPE_CHECKING:
     from .papers import Claim, Contrast, Exhibit, Paper
@@ -39,8 +41,15 @@ def _of_exhibit(paper: Paper, key: str, exhibit: Exhibit) -> Iterator[str]:
     for name, row in exhibit.methods.items():
         if (row.run is None) == (row.waits is None):
             yield f"method {name}: it has either `run`, or `waits` with the reason"
+        if row.retriever is not None:
+            yield from _refused(f"method {name}", services.check_retriever, row.retriever)
         if row.baseline is not None:
             yield from _unknown(f"method {name}: baseline", [row.baseline], exhibit.methods)
+    for number, grid in enumerate(exhibit.grids, start=1):
+        for dataset in grid.datasets:
+            yield from _refused(f"grid {number}", data.check_name, dataset)
+        if grid.reader is not None:
+            yield from _refused(f"grid {number}", services.check_reader, grid.reader)
     try:
         exhibit.cells()
     except ValueError as error:  # a method or setting that the methods refuse
@@ -86,6 +95,13 @@ def _of_side(exhibit: Exhibit, wanted: Mapping[str, Any]) -> Iterator[str]:
         yield f"no condition of {exhibit.name} has " + ", ".join(
             f"{k} {v}" for k, v in keys.items()
         )
+
+
+def _refused(place: str, check: Callable[[str], None], name: str) -> Iterator[str]:
+    try:
+        check(name)
+    except ValueError as error:
+        yield f"{place}: {error}"
 
 
 def _unknown(what: str, names, known) -> Iterator[str]:

@@ -172,7 +172,8 @@ class Contrast:
         if self.no_loss and self.margin is None:
             raise StudyError("no_loss needs a margin")
         if self.rule not in ("mean", "each"):
-            raise StudyError(f"rule {self.rule!r}: it is 'mean' or 'each'")
+            hint = nearest(self.rule, ("mean", "each"))
+            raise StudyError(f"rule {self.rule!r}{hint}: it is 'mean' or 'each'")
         if self.role not in ROLES:
             raise StudyError(f"role {self.role!r}{nearest(self.role, ROLES)}")
 
@@ -208,6 +209,19 @@ class Paper:
     folder: Path
     exhibits: Mapping[str, Exhibit]
     claims: tuple[Claim, ...]
+
+    def exhibit(self, key: str) -> Exhibit:
+        """The exhibit by its key. Raises StudyError with the nearest one."""
+        if key not in self.exhibits:
+            raise StudyError(f"{self.name} has no exhibit {key!r}{nearest(key, self.exhibits)}")
+        return self.exhibits[key]
+
+    def claim(self, name: str) -> Claim:
+        """The claim by its id. Raises StudyError with the nearest one."""
+        by = {claim.id: claim for claim in self.claims}
+        if name not in by:
+            raise StudyError(f"{self.name} has no claim {name!r}{nearest(name, by)}")
+        return by[name]
 
     def printed(self, exhibit: str) -> list[dict[str, str]]:
         """The exhibit's printed values, one row a value, as the paper prints them."""

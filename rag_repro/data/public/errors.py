@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...plain import shortened
+
 
 class DataError(ValueError):
     """A public data set cannot be read as it stands.
@@ -15,7 +17,7 @@ class DataError(ValueError):
     def __init__(self, path: Path | str, place: str, problem: str, remedy: str):
         self.path, self.place = Path(path), place
         where = f"{path}, {place}" if place else str(path)
-        super().__init__(f"{where}: {problem}; {remedy}")
+        super().__init__(f"{where}: {shortened(problem, 400)}; {remedy}")
 
 
 class MissingFile(DataError):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...plain import shortened
 from ...schema import Interpretation
 from .errors import BadLine
 
@@ -83,8 +84,9 @@ class Row:
         value = self.fields.get(key)
         if value is None:
             if default is _REQUIRED:
+                held = shortened(", ".join(sorted(map(str, self.fields))) or "none")
                 raise self.bad(
-                    f"no field {key!r} (it has {', '.join(sorted(map(str, self.fields)))[:200] or 'none'})",
+                    f"no field {key!r} (it has {held})",
                     "check that format and file go together",
                 )
             return default

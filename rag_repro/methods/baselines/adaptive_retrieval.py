@@ -174,8 +174,8 @@ def best_threshold(
     questions = sorted(zip(popularities, without, with_passages, strict=True), key=itemgetter(0))
     if not questions:
         raise ValueError("no questions to find a threshold on")
-    total = sum(alone for _, alone, _ in questions)
-    best, threshold = total, questions[0][0]
+    best = total = 0.0  # gains over never searching
+    threshold = questions[0][0]
     values = [
         (value, sum(given - alone for _, alone, given in group))
         for value, group in groupby(questions, key=itemgetter(0))

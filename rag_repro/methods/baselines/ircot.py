@@ -14,7 +14,7 @@ methods share, or taken from the chain.
 Left open or other here: the chain's prompt, few-shot demonstrations in the
 original, is a template by name, so that each reader gets one that it can
 follow; spaCy's rules end sentences in place of a parser; passages are told
-apart by id, title and text, since corpora hold no near duplicates (the original
+apart by title and text, since corpora hold no near duplicates (the original
 compares spellings). "Step" in DR-RAG's table 2 counts rounds, that is searches;
 our reader calls count the last reading too.
 
@@ -172,15 +172,13 @@ def _words(text: str, most: int) -> str:
 def collect(hits: Sequence[Hit], found: Sequence[Hit], settings: IRCoTSettings) -> tuple[Hit, ...]:
     """The hits and the new ones among those found, up to k, without overlong passages."""
     kept = list(hits)
-    ids = {hit.passage.id for hit in kept}
     texts = {(hit.passage.title, hit.passage.text) for hit in kept}
     for hit in found:
         text = (hit.passage.title, hit.passage.text)
         overlong = len(hit.passage.text.split(" ")) > settings.longest
-        if len(kept) >= settings.k or overlong or hit.passage.id in ids or text in texts:
+        if len(kept) >= settings.k or overlong or text in texts:
             continue
         kept.append(hit)
-        ids.add(hit.passage.id)
         texts.add(text)
     return tuple(kept)
 
