@@ -8,13 +8,12 @@ names the file and what to do next.
 from __future__ import annotations
 
 import json
+import re
 import types
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
-
-import yaml
 
 LARGEST = 200_000  # values of a YAML file with its aliases written out; our largest has 5,000
 
@@ -44,7 +43,7 @@ def from_json(text: str | bytes, whole: bool = False) -> Any:
         text = text.decode() if isinstance(text, bytes) else text
         value = _DECODER.decode(text)
         # Decoded text has none but by an escape, so that this is seldom tried.
-        if whole and "\\ud" in text.lower():
+        if whole and _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except RecursionError:
@@ -56,9 +55,11 @@ def from_json(text: str | bytes, whole: bool = False) -> Any:
 
 def from_yaml(text: str) -> Any:
     """The YAML value: plain data, no key twice, not larger than LARGEST, aliases written out."""
+    import yaml
+
     try:
         # Not the C loader: deep nesting overflows its stack, which nothing can catch.
-        value = yaml.load(text, _Loader)
+        value = yaml.load(text, _loader())
     except RecursionError:
         raise PlainError("not valid YAML (nested too deeply)") from None
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
@@ -68,21 +69,26 @@ def from_yaml(text: str) -> Any:
     return value
 
 
-class _Loader(yaml.SafeLoader):
-    """A key that is given twice is an error, where YAML's habit is that the last one wins."""
+@cache
+def _loader() -> type:
+    """A loader to which a key given twice is an error, where YAML's habit is that the last wins."""
+    import yaml
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
-        own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
-        made = super().construct_mapping(node, deep)  # writes out `<<`
-        seen = set()
-        for key in own:
-            name = self.construct_object(key, deep=True)
-            if name in seen:
-                raise yaml.constructor.ConstructorError(
-                    problem=f"the key {name!r} is given twice", problem_mark=key.start_mark
-                )
-            seen.add(name)
-        return made
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+            own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
+            made = super().construct_mapping(node, deep)  # writes out `<<`
+            seen = set()
+            for key in own:
+                name = self.construct_object(key, deep=True)
+                if name in seen:
+                    raise yaml.constructor.ConstructorError(
+                        problem=f"the key {name!r} is given twice", problem_mark=key.start_mark
+                    )
+                seen.add(name)
+            return made
+
+    return Loader
 
 
 def _measure(value: Any) -> None:
@@ -105,6 +111,7 @@ def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is no JSON number")
 
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
 
 
@@ -122,7 +129,7 @@ def shortened(value: object, most: int = 160) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
 
 
-@lru_cache
+@cache
 def hints(cls: type) -> dict[str, Any]:
     """Name of a field -> what its annotation says."""
     return get_type_hints(cls)

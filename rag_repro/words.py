@@ -8,5 +8,7 @@ from collections.abc import Iterable
 
 def nearest(name: object, known: Iterable[object]) -> str:
     """`, did you mean 'x'?` for the nearest known name, or nothing."""
-    match = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
+    words = [str(k) for k in known]
+    match = [word for word in words if word.casefold() == str(name).casefold()]
+    match = match or difflib.get_close_matches(str(name), words, n=1)
     return f", did you mean {match[0]!r}?" if match else ""

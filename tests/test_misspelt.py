@@ -1,4 +1,4 @@
-"""Whatever is misspelt, at the command line or in the library: refused with the nearest right name."""
+"""Whatever is misspelt, at the command line or in the library: the nearest right name is told."""
 
 from __future__ import annotations
 
@@ -117,8 +117,8 @@ LIBRARY = {
     "paper": (lambda: papers.load("drag"), "drrag"),
     "exhibit": (lambda: papers.exhibit("drrag.tabel5"), "drrag.table5"),
     "exhibit of a chapter": (lambda: desk().rows("tabel5"), "table5"),
-    "claim": (lambda: desk().claims(["drrag.c1"]), "drrag.c01"),
-    "statement": (lambda: desk().statements(["drrag.c1"]), "drrag.c01"),
+    "claim": (lambda: desk().claims(["drag.c01"]), "drrag.c01"),
+    "statement": (lambda: desk().statements(["drag.c01"]), "drrag.c01"),
     "parameter": (lambda: parameters.override("11_drrag_recall", {"retreiver": 1}), "retriever"),
 }
 

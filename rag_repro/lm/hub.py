@@ -172,8 +172,19 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
         return adapted(name, folder, cache)
     if folder.is_dir():
         return local_folder(name, folder)
-    known = [*SHORT, *trained]
-    raise WeightsError(
+    raise _unknown(name)
+
+
+def check_name(name: str) -> None:
+    """Raise WeightsError, with the nearest name, where `resolve` would know none such."""
+    known = name in SHORT or name.startswith("hub:") or name in artifacts()
+    if not known and not Path(name).expanduser().is_dir():
+        raise _unknown(name)
+
+
+def _unknown(name: str) -> WeightsError:
+    known = [*SHORT, *artifacts()]
+    return WeightsError(
         f"no weights named {name!r}{nearest(name, known)}; known are {', '.join(known)}, "
         "an existing folder, and hub:owner/name@revision"
     )

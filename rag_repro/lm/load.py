@@ -9,6 +9,7 @@ from typing import Any
 
 from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.hub import Weights
+from rag_repro.words import nearest
 
 DTYPES = ("float32", "bfloat16", "float16", "nf4")
 
@@ -40,7 +41,9 @@ def quiet() -> Iterator[None]:
 def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loaded:
     """A causal model and its tokenizer. ReaderError: a dtype, device or model we cannot use."""
     if dtype not in DTYPES:
-        raise ReaderError(f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}; known are {', '.join(DTYPES)}")
+        raise ReaderError(
+            f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}; known are {', '.join(DTYPES)}"
+        )
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

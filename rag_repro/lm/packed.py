@@ -22,19 +22,24 @@ LAID_OUT_FOR = 1024
 """Rows that oneDNN is told to expect; the layout serves other numbers as well."""
 
 
+def _state(layer: nn.Linear) -> tuple[int, int]:
+    """What changes when weights are written in place, or are given other memory."""
+    return layer.weight._version, layer.weight.data_ptr()
+
+
 class _Packed:
     """One layer's `forward`, with the state of the weights that it was made from."""
 
-    __slots__ = ("bias", "packed", "version", "weight")
+    __slots__ = ("bias", "packed", "state", "weight")
 
     def __init__(self, layer: nn.Linear):
         self.weight, self.bias = layer.weight, layer.bias
-        self.version = layer.weight._version
+        self.state = _state(layer)
         self.packed = torch.ops.mkldnn._reorder_linear_weight(layer.weight.detach(), LAID_OUT_FOR)
 
     def fits(self, layer: nn.Linear) -> bool:
         """Whether the layer's weights are still those (training changes them in place)."""
-        return self.weight is layer.weight and self.version == layer.weight._version
+        return self.state == _state(layer)
 
     def __call__(self, x: Tensor) -> Tensor:
         if x.numel() <= FEW * x.shape[-1]:

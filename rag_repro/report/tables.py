@@ -137,7 +137,8 @@ class Table:
         def kind(column: int, text: str) -> str:
             if column < len(numeric) and numeric[column]:
                 return ' class="number"'
-            return ' class="prose"' if len(text) > PROSE else ""
+            wraps = len(text) > PROSE and not _NUMBER.fullmatch(text)
+            return ' class="prose"' if wraps else ""
 
         def row(tag: str, cells: Sequence[Any]) -> str:
             made = "".join(

@@ -67,10 +67,10 @@ def load(root: Path, condition: Condition) -> Record | None:
     while (path := find(root, condition)) is not None:
         try:
             parsed = _parsed(path)
-        except RecordError:
-            if path.exists():
-                raise
-            continue  # a run has opened or compressed it since we looked
+        except RecordError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                continue  # a run has opened or compressed it since we looked
+            raise
         if parsed is None:
             return None
         form.check_identity(path, parsed.header, condition)
@@ -284,10 +284,10 @@ def absorb(root: Path, condition: Condition) -> int:
     while shards := sorted(base.parent.glob(f"{base.name}{SHARD}*.jsonl.gz")):
         try:
             fingerprint = read(shards[0]).header["fingerprint"]
-        except RecordError:
-            if shards[0].exists():
-                raise
-            continue  # another run has joined it since we looked
+        except RecordError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                continue  # another run has joined it since we looked
+            raise
         with open_record(root, condition, fingerprint) as record:
             return sum(_join(path, condition, fingerprint, record) for path in shards)
     return 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,39 @@ from .conditions import Condition
 RETRIEVERS = Path(__file__).parent / "retrievers.yaml"
 
 
+DENSE = "dense:"
+
+
 class UnknownService(ValueError):
     """A retriever or reader name that nobody knows."""
+
+
+@cache
+def _retrievers() -> Mapping[str, Mapping[str, Any]]:
+    return yaml.safe_load(RETRIEVERS.read_text(encoding="utf-8"))
+
+
+def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
+    """Raise UnknownService, with the nearest name, for no retriever's name; nothing is built."""
+    known = _retrievers() if known is None else known
+    if name not in known and not name.startswith(DENSE):
+        raise UnknownService(
+            f"there is no retriever {name!r}{nearest(name, known)}; "
+            f"there are: {', '.join(sorted(known))}"
+        )
+
+
+def check_reader(name: str) -> None:
+    """Raise ReaderError, with the nearest name, for no reader's name; nothing is loaded.
+
+    What looks like a folder is taken at its word, since it may lie elsewhere.
+    """
+    from ..lm import endpoint, hub
+
+    if name.startswith(endpoint.PREFIX):
+        endpoint.parse(name)
+    elif "/" not in name:
+        hub.check_name(name)
 
 
 @dataclass
@@ -62,14 +94,10 @@ class Workshop:
 
     def _settings(self, name: str) -> dict[str, Any]:
         """Kind and settings of a retriever by name."""
-        known = {**yaml.safe_load(RETRIEVERS.read_text(encoding="utf-8")), **self.retrievers}
-        if name.startswith("dense:"):
-            known[name] = {"kind": "dense", "encoder": name.removeprefix("dense:")}
-        if name not in known:
-            raise UnknownService(
-                f"there is no retriever {name!r}{nearest(name, known)}; "
-                f"there are: {', '.join(sorted(known))}"
-            )
+        known = {**_retrievers(), **self.retrievers}
+        check_retriever(name, known)
+        if name.startswith(DENSE):
+            return {"kind": "dense", "encoder": name.removeprefix(DENSE)}
         return dict(known[name])
 
     def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:

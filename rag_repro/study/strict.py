@@ -14,6 +14,9 @@ from ..words import nearest
 class StudyError(ValueError):
     """Something in a paper's files that cannot be; the message says where."""
 
+    def __init__(self, message: str):
+        super().__init__(shortened(message, 1500))
+
 
 def strict(cls: type, given: Mapping[str, Any], where: str) -> Any:
     """cls(**given), where keys and the kinds of values are those of its fields.

@@ -115,7 +115,7 @@ def test_the_real_file_is_the_one_the_splits_were_made_from(data_dir):
 def test_misspelt_names():
     with pytest.raises(UnknownName, match="no data set 'musiqe', did you mean 'musique'"):
         cards.card("musiqe")
-    with pytest.raises(ValueError, match="there is no world 'Z'"):
+    with pytest.raises(ValueError, match="no data set 'world-Z', did you mean 'world-"):
         cards.card("world-Z")
 
 

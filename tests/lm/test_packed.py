@@ -76,7 +76,7 @@ def test_two_users_share_the_packed_weights(model):
     assert made() is made()
 
 
-@pytest.mark.parametrize("how", ["in place", "exchanged"])
+@pytest.mark.parametrize("how", ["in place", "exchanged", "other memory"])
 def test_changed_weights_are_packed_anew(model, how):
     packed = PackedLinears(model, ALL)
     with torch.inference_mode(), packed.used():
@@ -84,8 +84,13 @@ def test_changed_weights_are_packed_anew(model, how):
     with torch.no_grad():
         if how == "in place":
             model.first.weight.add_(1)
-        else:
+        elif how == "exchanged":
+            version = model.first.weight._version
             model.first.weight = nn.Parameter(model.first.weight + 1)
+            while model.first.weight._version < version:  # nothing but the object differs
+                model.first.weight.mul_(1)
+        else:
+            model.first.weight.data = model.first.weight + 1
     with torch.inference_mode():
         plain = model(x(9))
         with packed.used():
@@ -111,6 +116,16 @@ def test_a_reader_writes_and_traces_alike_with_packed_weights_and_without(family
         assert one.tokens == other.tokens
         np.testing.assert_allclose(one.trace.entropy, other.trace.entropy, atol=1e-4)
         np.testing.assert_allclose(one.trace.attention[-1], other.trace.attention[-1], atol=1e-5)
+
+
+@pytest.mark.parametrize(("limit", "used"), [(0, False), (ALL, True)])
+def test_a_reader_uses_them_as_far_as_they_may_take_memory(limit, used):
+    reader, seen = tiny.reader(packed_bytes=limit), set()
+    for module in reader.model.modules():
+        if type(module) is nn.Linear:
+            module.register_forward_hook(lambda layer, *_: seen.add("forward" in layer.__dict__))
+    reader.generate([Generate(Prompt.of(*tiny.LINES), 3)])
+    assert seen == {used}
 
 
 def test_after_a_reader_the_model_is_transformers_own():

@@ -272,6 +272,7 @@ def test_of_equal_scores_the_better_retrieved_is_taken():
     assert ids(answer({**SCRIPT, **same})[0].hits) == ["a", "b", "c"]
 
 
+@pytest.mark.filterwarnings("error")
 def test_an_impossible_token_makes_an_impossible_sequence():
     script = {**SCRIPT, "aa</paragraph>": said(("x", 0.0, {REL: 1.0}), ("y", 1.0, {}))}
     assert segments(answer(script)[0])["a"]["sequence"] == 0.0

@@ -367,6 +367,18 @@ def test_a_full_disk_is_told_with_what_is_saved_and_what_to_do(tmp_path, whole, 
     assert lines(tmp_path) == whole
 
 
+def test_after_a_full_disk_the_same_writer_can_go_on(tmp_path, monkeypatch):
+    good = {"cluster": "c", "hits": [], "scores": {}}
+    with open_record(tmp_path, condition(), {}) as record:
+        record.append({"id": "a", **good})
+        with monkeypatch.context() as patch:
+            full(patch, 20)
+            with pytest.raises(RecordError, match="its 1 finished answers are saved"):
+                record.append({"id": "b", **good})
+        record.append({"id": "b", **good})
+    assert list(records.load(tmp_path, condition()).by_question) == ["a", "b"]
+
+
 def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, monkeypatch, caplog):
     def fails(*given):
         raise OSError(errno.ENOSPC, "No space left on device")
