@@ -90,10 +90,7 @@ class Store:
             "the call cache %s cannot be used (%s); it is now %s, and a new one is begun",
             *(self.path, error, aside.name),
         )
-        self.path.replace(aside)
-        # Its journal would be played into the new file.
-        for ending in ("-journal", "-wal", "-shm"):
-            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        self.path.replace(aside)  # its journal SQLite itself drops beside an empty file
 
     def _tell(self, error: Exception) -> None:
         if not self._told:

@@ -145,7 +145,8 @@ def test_a_cache_that_is_damaged_in_the_midst_of_a_run_is_set_aside(tmp_path, ca
     content = store.path.read_bytes()
     # The first page, with the schema, stays; the table's own pages do not.
     store.path.write_bytes(content[:4096] + b"\xa5" * (len(content) - 4096))
-    store.path.with_name("calls.sqlite-journal").write_bytes(b"of the damaged one")
+    for ending in ("journal", "wal"):
+        store.path.with_name(f"calls.sqlite-{ending}").write_bytes(b"of the damaged one")
     assert store.get([bytes([1, 1])]) == [None]
     assert put_and_get(store) == [b"v", None]
     assert "calls.sqlite.damaged" in caplog.text

@@ -70,6 +70,33 @@ def test_line_that_is_no_object(tmp_path):
     refused(public.BadLine, write(tmp_path, row(1), "[1, 2]\n"), "line 2", "not a JSON object")
 
 
+def test_text_that_is_half_a_character(tmp_path):
+    """What no file, hash or prompt could take up again; a whole one, escaped, is well."""
+    refused(
+        public.BadLine, write(tmp_path, row(1), row(2, question="\ud83d?")), "line 2", "not JSON"
+    )
+    d = public.load("hotpotqa", write(tmp_path, row(1, question="\U0001f642?")))
+    assert d.questions[0].text == "\U0001f642?"
+
+
+@pytest.mark.parametrize("text", ["[" * 5000, '{"id": ' + "9" * 5000 + "}", '{"id": NaN}'])
+def test_json_that_overflows_a_parser(tmp_path, text):
+    refused(public.BadLine, write(tmp_path, row(1), text + "\n"), "line 2", "not JSON")
+
+
+@pytest.mark.parametrize("views", ["inf", "nan", "1e999", "many"])
+def test_a_number_that_is_none(tmp_path, views):
+    head = "id\tquestion\tpossible_answers\tprop\ts_pop\to_pop\n"
+    (tmp_path / "popQA.tsv").write_text(head + f'1\tWho?\t["a"]\tx\t{views}\t3\n')
+    refused(public.BadLine, tmp_path, "line 2", "s_pop", name="popqa")
+
+
+def test_a_row_with_too_many_cells(tmp_path):
+    head = "id\tquestion\tpossible_answers\tprop\ts_pop\to_pop\n"
+    (tmp_path / "popQA.tsv").write_text(head + '1\tWho?\t["a"]\tx\t1\t3\tand more\n')
+    refused(public.BadLine, tmp_path, "line 2", "more cells than columns", name="popqa")
+
+
 def test_missing_field(tmp_path):
     bad = row(2)
     del bad["question"]

@@ -284,3 +284,13 @@ def test_importing_the_room_imports_no_heavy_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("name", ["../index2", "/etc/hostname"])
+def test_a_card_that_names_a_file_outside_its_folder_is_refused(saved, corpus, name):
+    path = saved / "card.json"
+    card = json.loads(path.read_text())
+    card["files"][name] = card["files"].popitem()[1]
+    path.write_text(json.dumps(card))
+    with pytest.raises(StoreError, match="names a file outside its folder"):
+        BM25.load(saved, corpus)

@@ -154,6 +154,19 @@ def test_yaml_bombs_are_refused_by_name_and_soon(tmp_path_factory, paper, name, 
     assert refused_by_name(lambda: read_paper(folder), StudyError, name)
 
 
+@pytest.mark.parametrize("name", ["paper.yaml", "claims.yaml"])
+def test_a_key_given_twice_is_refused(tmp_path_factory, paper, name):
+    text = (paper / name).read_text()
+    place = text.index("place:")
+    end = text.index("\n", place) + 1
+    start = text.rindex("\n", 0, place) + 1
+    folder = copied(
+        paper, tmp_path_factory, name, (text[:end] + text[start:end] + text[end:]).encode()
+    )
+    with pytest.raises(StudyError, match=rf"{name}: .*the key 'place' is given twice, line \d+"):
+        read_paper(folder)
+
+
 @modest
 @given(st.data())
 def test_conditions(data):

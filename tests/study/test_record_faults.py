@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gzip
 import json
@@ -403,6 +404,16 @@ def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, mon
     assert lines(tmp_path) == whole
 
 
+def test_who_reads_a_file_while_it_is_replaced_sees_the_old_one_whole(tmp_path):
+    path = tmp_path / "file"
+    files.write_whole(path, b"old")
+    with path.open("rb") as reader:
+        files.write_whole(path, b"new and longer")
+        assert reader.read() == b"old"
+    assert path.read_bytes() == b"new and longer"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS])
 def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch, code):
     real = os.mkdir
@@ -529,6 +540,24 @@ def test_two_runs_that_join_the_same_shards_join_them_once(tmp_path, whole):
     assert lines(tmp_path) == whole
     assert left(tmp_path) == DONE
     assert len(manifests.read(tmp_path, condition())) == 3
+
+
+def test_a_shard_that_another_run_joined_meanwhile_is_passed_over(tmp_path, whole, monkeypatch):
+    run(tmp_path, n=4)
+    run(tmp_path, shard=(1, 3))
+    run(tmp_path, shard=(3, 3))
+
+    @contextlib.contextmanager
+    def late(lock):
+        lock.with_name(lock.name.removesuffix(".lock") + ".jsonl.gz").unlink(missing_ok=True)
+        yield
+
+    real = files.alone
+    monkeypatch.setattr(
+        records, "alone", lambda lock: (late if "1-of-3" in lock.name else real)(lock)
+    )
+    assert records.absorb(tmp_path, condition()) == 1  # the third's one of two that was new
+    assert lines(tmp_path) == [*whole[:5], whole[6]]
 
 
 def test_many_writers_in_turn_lose_nothing(tmp_path):
