@@ -106,6 +106,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--seed", type=int, help="this seed only (default: the headline one)")
     train.add_argument("--estimate", action="store_true", help="print the cost, train nothing")
     train.add_argument("--out", type=Path, help="where the adapter goes (default: artifacts/)")
+    train.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
 
     chapter = _command(commands, "chapter", cmd_chapter, "execute one chapter of the book")
     chapter.add_argument("name", help="as 11_drrag_recall")
@@ -274,7 +275,7 @@ def cmd_train(arguments: argparse.Namespace) -> None:
 
     chosen = recipe(arguments.name)
     seed = chosen.seeds[0] if arguments.seed is None else arguments.seed
-    prepared = run.prepare(chosen, seed)
+    prepared = run.prepare(chosen, seed, arguments.data)
     if arguments.estimate:
         print(prepared.cost())
         return
