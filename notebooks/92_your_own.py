@@ -192,7 +192,8 @@ walked
 # %% tags=["remove-input"]
 first_answer = walked.answer.trace[0]["first answer"]
 Table(
-    ["", ""], [["accepted", " | ".join(shown.answers)], ["first answer", first_answer or "(none)"]]
+    ["what", "text"],
+    [["accepted", " | ".join(shown.answers)], ["first answer", first_answer or "(none)"]],
 )
 
 # %% [markdown] tags=["result"]

@@ -13,7 +13,7 @@ import re
 import reprlib
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 from rag_repro.lm.endpoint import KEY_VARIABLE, PREFIX, checked
@@ -96,10 +96,15 @@ class ApiReader:
         self._key.check()
         self._stop = threading.Event()
         with ThreadPoolExecutor(max(1, self._batch_size)) as pool:
+            asked = [pool.submit(self._one, call) for call in calls]
             try:
-                return list(pool.map(self._one, calls))
-            finally:  # where one call ends the run, the others need not wait and try on
+                for one in as_completed(asked):
+                    one.result()  # the first to fail, in time, ends the run
+                return [one.result() for one in asked]
+            finally:  # ... and the others need not wait and try on
                 self._stop.set()
+                for one in asked:
+                    one.cancel()
 
     def read(self, calls: Sequence[Read]) -> list[CallError]:
         """An endpoint cannot read a given text: a CallError a call."""

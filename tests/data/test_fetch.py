@@ -137,7 +137,8 @@ def test_an_interrupted_fetch_is_gone_on_with(server, tmp_path, blow):
     words = ["fetch", "hotpotqa", "--data", str(tmp_path), "--url", server.url]
     words += ["--sha256", digest(server.content)]
     command = [sys.executable, "-c", "import rag_repro.cli as c, sys; sys.exit(c.main())", "data"]
-    server.plan = [stall(200_000)]
+    # More silences than one: under load the command may try again before it is struck.
+    server.plan = [stall(200_000)] * 9
     part = tmp_path / f"{NAME}.part"
     with subprocess.Popen([*command, *words], stderr=subprocess.PIPE, text=True) as running:
         while running.poll() is None and not (part.exists() and part.stat().st_size > 100_000):
@@ -146,15 +147,16 @@ def test_an_interrupted_fetch_is_gone_on_with(server, tmp_path, blow):
         _, err = running.communicate(timeout=60)
     assert running.returncode == (130 if blow == signal.SIGINT else -signal.SIGKILL)
     assert "Traceback" not in err
+    server.plan = []
     have = part.stat().st_size
-    assert 100_000 < have <= 200_000
+    assert have > 100_000
     quiet = os.environ | {"TQDM_DISABLE": "1"}
     done = subprocess.run([*command, *words], capture_output=True, text=True, env=quiet)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{tmp_path / NAME}\n"
     assert "licence CC BY-SA 4.0" in done.stderr
     assert "%" not in done.stderr
-    assert server.ranges == [None, f"bytes={have}-"]
+    assert (server.ranges[0], server.ranges[-1]) == (None, f"bytes={have}-")
     assert (tmp_path / NAME).read_bytes() == server.content
 
 

@@ -208,13 +208,16 @@ def test_an_endpoint_that_is_not_there(monkeypatch):
 
 def test_a_run_that_must_stop_stops_at_once(server):
     """The other calls of the batch do not go on waiting and trying."""
-    server.plan = [(401, {}, "who are you?")]
     server.default = (429, {"Retry-After": "30"}, "wait")
     start = time.monotonic()
-    with pytest.raises(ReaderError, match="RAG_REPRO_API_KEY"):
-        reader(server, batch_size=2).generate([Generate(Prompt.of(str(i)), 9) for i in range(9)])
-    assert time.monotonic() - start < 10
-    assert len(server.seen) < 5
+    for turn in range(1, 9):  # whichever of the two calls is refused
+        server.plan = [(401, {}, "who are you?")]
+        with pytest.raises(ReaderError, match="RAG_REPRO_API_KEY"):
+            reader(server, batch_size=2).generate(
+                [Generate(Prompt.of(str(i)), 9) for i in range(9)]
+            )
+        assert len(server.seen) < 5 * turn
+    assert time.monotonic() - start < 20
 
 
 def test_results_come_back_in_order(server):
