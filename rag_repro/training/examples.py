@@ -15,11 +15,15 @@ LOOK_AHEAD = 64
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One lesson. source: which part of a recipe it belongs to, as "facts:B"."""
+    """One lesson. source: which part of a recipe it belongs to, as "statements:B".
+
+    question: the id of the question it is made of; None: a plain statement.
+    """
 
     prompt: Prompt
     target: str
     source: str
+    question: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +35,10 @@ class Encoded:
     source: str
 
 
-def encode(example: Example, codec: Codec, end: int, *, whole: bool = False) -> Encoded:
-    """An example's ids, exactly as the reader will meet them, closed by the id `end`.
-
-    whole: the target is a text by itself (a plain statement), all of it learned.
-    """
+def encode(example: Example, codec: Codec, end: int) -> Encoded:
+    """An example's ids, exactly as the reader will meet them, closed by the id `end`."""
     target = (*codec.ids(example.target), end)
-    prompt = () if whole else codec.encode(example.prompt).tokens
-    if whole:
-        # Nothing predicts a text's first token but what opens every text.
-        target = (end, *target)
-        return Encoded(target, len(target) - 1, example.source)
-    return Encoded((*prompt, *target), len(target), example.source)
+    return Encoded((*codec.encode(example.prompt).tokens, *target), len(target), example.source)
 
 
 def batches(

@@ -116,7 +116,7 @@ def lesson(
     )
     # In a chat the answer opens a turn; elsewhere it follows "Answer:".
     target = reasoned if form.chat else f" {reasoned}"
-    return Example(form.fill(question, hits), target, source)
+    return Example(form.fill(question, hits), target, source, question.id)
 
 
 def public_reading(

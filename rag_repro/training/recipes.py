@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..plain import PlainError, from_yaml, text_of
+from ..study.strict import strict, table
 from ..words import nearest
 
 RECIPES = Path(__file__).parent / "recipes.yaml"
@@ -65,11 +66,12 @@ class Recipe:
 
 
 def recipes() -> dict[str, Recipe]:
-    """All recipes by name. RecipeError: a key that none has, named with its place."""
-    import yaml
-
-    text = RECIPES.read_text(encoding="utf-8")
-    return {name: _recipe(name, given) for name, given in yaml.safe_load(text).items()}
+    """All recipes by name. ValueError: a key or value that cannot be, named with its place."""
+    try:
+        given = table(from_yaml(text_of(RECIPES)), RECIPES.name)
+    except PlainError as error:
+        raise RecipeError(f"{RECIPES.name}: {error}") from error
+    return {name: _recipe(name, one) for name, one in given.items()}
 
 
 def recipe(name: str) -> Recipe:
@@ -82,29 +84,19 @@ def recipe(name: str) -> Recipe:
     return known[name]
 
 
-def _recipe(name: str, given: Mapping[str, Any]) -> Recipe:
-    given = dict(given)
+def _recipe(name: str, given: Any) -> Recipe:
+    where = f"{RECIPES.name}: {name}"
+    given = table(given, where)
+    parts = {key: table(given.pop(key, None), f"{where}: {key}") for key in ("lora", "optimiser")}
+    lists = {key: tuple(given[key]) for key in ("lessons", "seeds") if key in given}
     made = {
-        "lora": _made(Lora, given.pop("lora", {}), f"{name}: lora"),
-        "optimiser": _made(Optimiser, given.pop("optimiser", {}), f"{name}: optimiser"),
-        "lessons": tuple(given.pop("lessons", ())),
-        "seeds": tuple(given.pop("seeds", (0,))),
+        "lora": strict(Lora, parts["lora"], f"{where}: lora"),
+        "optimiser": strict(Optimiser, parts["optimiser"], f"{where}: optimiser"),
     }
-    recipe = _made(Recipe, {"name": name, **given, **made}, name)
+    recipe = strict(Recipe, {"name": name, **given, **lists, **made}, where)
     if recipe.task not in TASKS:
         raise RecipeError(
-            f"{RECIPES.name}: {name}: no task {recipe.task!r}{nearest(recipe.task, TASKS)}; "
+            f"{where}: no task {recipe.task!r}{nearest(recipe.task, TASKS)}; "
             f"there are: {', '.join(TASKS)}"
         )
     return recipe
-
-
-def _made(kind: type, given: Mapping[str, Any], place: str) -> Any:
-    known = [f.name for f in dataclasses.fields(kind)]
-    for key in given:
-        if key not in known:
-            raise RecipeError(f"{RECIPES.name}: {place} has no key {key!r}{nearest(key, known)}")
-    try:
-        return kind(**given)
-    except TypeError as error:
-        raise RecipeError(f"{RECIPES.name}: {place}: {error}") from None

@@ -121,9 +121,12 @@ def test_recipes_are_read_strictly(monkeypatch, tmp_path):
     file = tmp_path / "recipes.yaml"
     monkeypatch.setattr(module, "RECIPES", file)
     file.write_text("x: {about: a, task: reader, base: b, lora: {ranke: 3}}", encoding="utf-8")
-    with pytest.raises(RecipeError, match="rank"):
+    with pytest.raises(ValueError, match="rank"):
         recipe("x")
-    file.write_text("x: {about: a, task: paris, base: b}", encoding="utf-8")
+    file.write_text("x: {about: a, about: b}", encoding="utf-8")
+    with pytest.raises(RecipeError, match="twice"):
+        recipe("x")
+    file.write_text("x: {about: a, task: paris, base: b, lessons: []}", encoding="utf-8")
     with pytest.raises(RecipeError, match="pairs"):
         recipe("x")
     file.write_text(

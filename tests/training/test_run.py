@@ -47,6 +47,10 @@ def test_from_recipe_to_reader_by_name(base, tmp_path):
     assert "statements:B" in prepared.cost()
     assert prepared.held_out
     assert all(not e.source.startswith("statements") for e in prepared.held_out)
+    # Three exposures of each question: kept out together, or the loss would be of what is known.
+    learned = {e.tokens[: -e.n_target] for e in prepared.plan.examples}
+    assert len(prepared.held_out) % 3 == 0
+    assert not learned & {e.tokens[: -e.n_target] for e in prepared.held_out}
     folder = run.folder_of(prepared.recipe, 0)
     assert not run.is_made(prepared, folder)
     run.train(prepared, folder)
