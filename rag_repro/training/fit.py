@@ -11,7 +11,7 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -145,10 +145,9 @@ def fit(
         for group in adam.param_groups:
             group["lr"] = rate(number, len(steps), plan.optimiser)
         # Dropout draws from the global generator: lent, with a seed of the step's own.
-        with torch.random.fork_rng(), cast(model, plan.optimiser):
+        with torch.random.fork_rng():
             torch.manual_seed(plan.seed * len(steps) + number)
-            total, n = objective(model, batch)
-        (total / n).backward()
+            total, n = backward(model, batch, plan.optimiser, objective)
         torch.nn.utils.clip_grad_norm_(weights, plan.optimiser.clip)
         adam.step()
         adam.zero_grad(set_to_none=True)
@@ -156,7 +155,7 @@ def fit(
         row = {
             "step": number + 1,
             "tokens": sum(len(e.tokens) for e in batch),
-            "loss": round(float(total.detach()) / n, 4),
+            "loss": round(total / n, 4),
             "seconds": round(now - began, 2),
         }
         began = now
@@ -172,6 +171,31 @@ def fit(
     _publish(model, folder, curve)
     state.forget()
     return folder
+
+
+def backward(
+    model: Any, batch: Sequence[Any], optimiser: Optimiser, objective: Objective
+) -> tuple[float, int]:
+    """Gradients of a step's mean loss, piece by piece; -> summed loss, and over how many."""
+    summed, count = 0.0, 0
+    for piece in pieces(batch, optimiser.piece_tokens):
+        with cast(model, optimiser):
+            total, n = objective(model, piece)
+        total.backward()
+        summed, count = summed + float(total.detach()), count + n
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            parameter.grad /= count
+    return summed, count
+
+
+def pieces(batch: Sequence[Any], budget: int) -> Iterator[Sequence[Any]]:
+    """A batch, sorted by length as it is, in parts of at most `budget` padded tokens."""
+    start = 0
+    for end in range(1, len(batch) + 1):
+        if end == len(batch) or (end + 1 - start) * len(batch[end].tokens) > budget:
+            yield batch[start:end]
+            start = end
 
 
 def cast(model: Any, optimiser: Optimiser) -> Any:

@@ -33,7 +33,8 @@ class Lora:
 class Optimiser:
     """AdamW with a linear warm-up and a cosine to nothing.
 
-    batch_tokens: padded tokens of one step. epochs: passes over all lessons.
+    batch_tokens: padded tokens of one step. piece_tokens: how many of them are computed at
+    once (a small piece stays in the processor's cache; a GPU wants them all). epochs: passes over all lessons.
     autocast: compute in bfloat16 (BigBird's sparse attention cannot).
     """
 
@@ -42,6 +43,7 @@ class Optimiser:
     warmup: float = 0.03
     clip: float = 1.0
     batch_tokens: int = 4096
+    piece_tokens: int = 2048
     epochs: int = 1
     autocast: bool = True
 
