@@ -126,12 +126,14 @@ def public_reading(
     seed: int,
     exposures: int = 1,
     questions: int | None = None,
+    leave_out: str | None = None,
     split: str = "train",
     data_dir: Path | None = None,
 ) -> Iterator[Example]:
     """Real questions of a train split with their gold passages among their own candidates.
 
     passages: how many in all -> how often; 0: none (what the base knows by itself).
+    leave_out: of a collection, the data set whose questions are not taught.
     Each exposure draws form, number, others and order anew.
     """
     asked = data.load(dataset, data_dir=data_dir, split=split)
@@ -139,6 +141,8 @@ def public_reading(
     random = Random(f"public/{dataset}/{seed}")
     sizes, weights = list(passages), list(passages.values())
     for question in asked.questions[:questions]:
+        if leave_out is not None and question.meta["dataset"] == leave_out:
+            continue
         gold = [passage[i] for i in question.gold_ids]
         near = [passage[i] for i in question.candidates if i not in question.gold_ids]
         said = public_thoughts(question, gold)

@@ -34,7 +34,8 @@ class Optimiser:
     """AdamW with a linear warm-up and a cosine to nothing.
 
     batch_tokens: padded tokens of one step. piece_tokens: how many of them are computed at
-    once (a small piece stays in the processor's cache; a GPU wants them all). epochs: passes over all lessons.
+    once (a small piece stays in the processor's cache; a GPU wants them all). epochs: passes
+    over all lessons.
     autocast: compute in bfloat16 (BigBird's sparse attention cannot).
     """
 

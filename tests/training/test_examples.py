@@ -186,3 +186,17 @@ def test_public_lessons_come_from_train_questions(data_dir):
             assert any(q in text for q in train)
     evaluated = {"hotpotqa", "2wikimultihopqa", "musique", "strategyqa", "popqa", "nq20"}
     assert not evaluated & {part["dataset"] for part in recipe("public-reader").lessons}
+
+
+def test_a_reader_can_be_kept_from_one_data_set(data_dir):
+    """The adapter that never saw HotpotQA learns nothing of it, from demonstrations neither."""
+    from rag_repro import data
+
+    parts = recipe("public-reader-without-hotpotqa").lessons
+    asked = {e.question for part in parts for e in lessons([part], 0, data_dir)}
+    demos = data.load("ircot_demos", data_dir=data_dir, split="train").questions
+    hotpot = {q.id for q in demos if q.meta["dataset"] == "hotpotqa"}
+    assert hotpot
+    assert not asked & hotpot
+    assert asked & {q.id for q in demos}
+    assert "hotpotqa_train" not in {part["dataset"] for part in parts}
