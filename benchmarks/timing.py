@@ -17,9 +17,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
+
+from rag_repro.study import manifests
 
 if TYPE_CHECKING:
     from rag_repro.data.dataset import Dataset
@@ -94,7 +95,7 @@ def ratio(slow: Times, fast: Times) -> dict[str, float]:
 def machine(*packages: str) -> dict[str, Any]:
     """The processor, the cores that we may use, Python's version and those of packages."""
     return {
-        "machine": _processor(),
+        "machine": manifests.processor(),
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count(),
@@ -103,16 +104,6 @@ def machine(*packages: str) -> dict[str, Any]:
             **{name: metadata.version(name) for name in packages},
         },
     }
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine()
 
 
 def weights(name: str) -> Loaded:

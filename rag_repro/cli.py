@@ -1,8 +1,8 @@
 """The command line: `rag-repro COMMAND --help` explains each.
 
-Every command is a thin wrapper over the package; heavy libraries are imported
-inside, so that help comes at once. Errors that a user can mend are printed as
-one line without a traceback, exit status 2.
+What each does is in `commands`, heavy libraries imported inside, so that help
+comes at once. Errors that a user can mend are printed as one line without a
+traceback, exit status 2.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import __version__
+from . import commands as do
 from .arguments import Parser
 from .study.conditions import ROLES, TIERS
 from .study.files import trouble
@@ -55,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    run = _command(commands, "run", cmd_run, "run the conditions of an exhibit, or go on with them")
+    run = _command(commands, "run", do.run, "run the conditions of an exhibit, or go on with them")
     run.add_argument("exhibits", nargs="+", metavar="EXHIBIT", help="as drrag.table5")
     _selection(run)
     run.add_argument("--dataset", action="append", help="only this data set (repeatable)")
@@ -72,15 +73,28 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16 (float32)")
     _folders(run)
 
-    exhibit = _command(
-        commands, "exhibit", cmd_exhibit, "print an exhibit, the paper's beside ours"
+    time = _command(
+        commands, "time", do.time, "time the methods of an exhibit side by side, or go on with it"
     )
+    time.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.fig3")
+    _selection(time)
+    time.add_argument("--dataset", action="append", help="only this data set (repeatable)")
+    time.add_argument("--method", action="append", help="only this row (repeatable)")
+    time.add_argument("--n", type=_positive, help="only the first N questions of each")
+    time.add_argument(
+        "--repeats", type=_positive, default=1, help="how often each question is asked (1)"
+    )
+    time.add_argument("--device", default="cpu", help="where readers compute: cpu, cuda, mps (cpu)")
+    time.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16 (float32)")
+    _folders(time)
+
+    exhibit = _command(commands, "exhibit", do.exhibit, "print an exhibit, the paper's beside ours")
     exhibit.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.table5")
     exhibit.add_argument("--tier", choices=TIERS, help="only this tier")
     exhibit.add_argument("--format", choices=FORMATS, default="md", help="of the output (md)")
     _folders(exhibit)
 
-    claims = _command(commands, "claims", cmd_claims, "print every claim with its verdict")
+    claims = _command(commands, "claims", do.claims, "print every claim with its verdict")
     claims.add_argument("--paper", action="append", help="only this paper (repeatable)")
     claims.add_argument(
         "--tier", choices=TIERS, action="append", help="only this tier (repeatable)"
@@ -88,27 +102,38 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("--format", choices=FORMATS, default="md", help="of the output (md)")
     _folders(claims)
 
-    show = _command(commands, "show", cmd_show, "print recorded answers of one question")
+    show = _command(commands, "show", do.show, "print recorded answers of one question")
     show.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.table5")
     show.add_argument("--question", required=True, metavar="ID", help="as the records name it")
     show.add_argument("--tier", choices=TIERS, help="only this tier")
     _folders(show)
 
-    status = _command(commands, "status", cmd_status, "print what has been run, what is missing")
+    status = _command(commands, "status", do.status, "print what has been run, what is missing")
     _folders(status)
 
-    compare = _command(commands, "compare", cmd_compare, "compare two folders of records")
+    compare = _command(commands, "compare", do.compare, "compare two folders of records")
     compare.add_argument("a", type=Path, help="a folder of records, as results/records")
     compare.add_argument("b", type=Path, help="another, made by you or on another machine")
 
-    train = _command(commands, "train", cmd_train, "train what a recipe names, or go on with it")
+    train = _command(commands, "train", do.train, "train what a recipe names, or go on with it")
     train.add_argument("name", help="as testbed-reader; recipes.yaml has them all")
     train.add_argument("--seed", type=int, help="this seed only (default: the headline one)")
     train.add_argument("--estimate", action="store_true", help="print the cost, train nothing")
+    train.add_argument("--base", help="another base, as hub:OWNER/NAME@COMMIT")
     train.add_argument("--out", type=Path, help="where the adapter goes (default: artifacts/)")
-    train.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+    _folders(train)
 
-    chapter = _command(commands, "chapter", cmd_chapter, "execute one chapter of the book")
+    tune = _command(
+        commands, "tune", do.tune, "find Adaptive Retrieval's threshold from recorded outcomes"
+    )
+    tune.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.outcomes")
+    tune.add_argument("--popularity", default="testbed", help="testbed, wikipedia or mentions")
+    tune.add_argument(
+        "--dataset", action="append", required=True, help="whose questions (repeatable)"
+    )
+    _folders(tune)
+
+    chapter = _command(commands, "chapter", do.chapter, "execute one chapter of the book")
     chapter.add_argument("name", help="as 11_drrag_recall")
     chapter.add_argument(
         "-p",
@@ -122,12 +147,12 @@ def parser() -> argparse.ArgumentParser:
     chapter.add_argument("--kernel", help="an installed Jupyter kernel (default: this Python)")
     chapter.add_argument("--out", type=Path, help="where the executed notebook goes")
 
-    book = _command(commands, "book", cmd_book, "execute what changed, check, build the HTML")
+    book = _command(commands, "book", do.book, "execute what changed, check, build the HTML")
     book.add_argument("--force", action="store_true", help="execute every chapter anew")
     book.add_argument("--only", action="append", default=[], help="only this chapter (repeatable)")
 
     data = _command(
-        commands, "data", cmd_data, "list the data sets, print a set's card, or fetch its release"
+        commands, "data", do.data, "list the data sets, print a set's card, or fetch its release"
     )
     data.add_argument(
         "action",
@@ -175,162 +200,6 @@ def _shard(text: str) -> tuple[int, int]:
     if not (i.isdecimal() and of.isdecimal() and 1 <= int(i) <= int(of)):
         raise argparse.ArgumentTypeError(f"{text!r} is no shard; write I/N, as 2/8")
     return int(i), int(of)
-
-
-def _results(arguments: argparse.Namespace) -> Path:
-    from .publish.places import here
-
-    return arguments.results or here().records
-
-
-# ---------------------------------------------------------------- the commands
-
-
-def cmd_run(arguments: argparse.Namespace) -> int:
-    """Finished questions are kept and not asked again; primary conditions run first."""
-    from .study import campaign
-    from .study.services import Workshop
-
-    cells = campaign.select(
-        arguments.exhibits,
-        tier=arguments.tier,
-        role=arguments.role,
-        datasets=arguments.dataset,
-        methods=arguments.method,
-    )
-    workshop = Workshop(
-        data_dir=arguments.data,
-        device=arguments.device,
-        dtype=arguments.dtype,
-        batch_size=arguments.batch_size,
-    )
-    if arguments.estimate:
-        print(campaign.estimate(cells, workshop, _results(arguments), n=arguments.n))
-        return 0
-    campaign.run(
-        cells,
-        workshop,
-        _results(arguments),
-        n=arguments.n,
-        shard=arguments.shard,
-        batch_size=arguments.batch_size,
-    )
-    return 0
-
-
-def cmd_exhibit(arguments: argparse.Namespace) -> None:
-    """Columns of the CSV: exhibit, tier, dataset, method, what the exhibit varies, metric,
-    paper (as printed), ours with lo and hi (95 %), n, and the difference to the baseline."""
-    from .report import exhibits, tables
-    from .study import papers
-    from .study.scores import Results
-
-    paper, exhibit = papers.exhibit(arguments.exhibit)
-    rows = exhibits.rows(paper, exhibit, Results(_results(arguments)), arguments.tier)
-    print(tables.text(rows, arguments.format), end="")
-
-
-def cmd_claims(arguments: argparse.Namespace) -> None:
-    """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more."""
-    from .report import ledger
-    from .study.scores import Results
-
-    rows = ledger.rows(Results(_results(arguments)), arguments.paper, arguments.tier)
-    print(ledger.text(rows, arguments.format), end="")
-
-
-def cmd_show(arguments: argparse.Namespace) -> None:
-    """Texts of public questions and passages are read from the local data, where it is."""
-    from .report import show
-
-    print(
-        show.question(
-            arguments.exhibit,
-            arguments.question,
-            _results(arguments),
-            data_dir=arguments.data,
-            tier=arguments.tier,
-        )
-    )
-
-
-def cmd_status(arguments: argparse.Namespace) -> None:
-    """One line for each exhibit and tier."""
-    from .report import progress
-
-    print(progress.text(_results(arguments)))
-
-
-def cmd_compare(arguments: argparse.Namespace) -> None:
-    """For every condition in both: how many answers agree, and how far scores differ."""
-    from .report import compare
-
-    print(compare.text(arguments.a, arguments.b))
-
-
-def cmd_train(arguments: argparse.Namespace) -> None:
-    """The headline seed goes to artifacts/NAME, others to results/local/artifacts/NAME-SEED."""
-    from .training import run
-    from .training.recipes import recipe
-
-    chosen = recipe(arguments.name)
-    seed = chosen.seeds[0] if arguments.seed is None else arguments.seed
-    prepared = run.prepare(chosen, seed, arguments.data)
-    if arguments.estimate:
-        print(prepared.cost())
-        return
-    folder = arguments.out or run.folder_of(chosen, seed)
-    if run.is_made(prepared, folder):
-        print(f"{folder} is of this very recipe, seed and base already")
-    else:
-        print(run.train(prepared, folder))
-
-
-def cmd_chapter(arguments: argparse.Namespace) -> None:
-    """A default run is kept in book/chapters/, any other in results/local/chapters/."""
-    from .publish import execute, parameters
-
-    given = {name: parameters.parse_value(value) for name, value in arguments.parameter}
-    out = execute.execute(arguments.name, given, kernel=arguments.kernel, out=arguments.out)
-    print(out)
-
-
-def cmd_book(arguments: argparse.Namespace) -> None:
-    """Prints the path of the front page."""
-    from .publish import build
-
-    print(build.build_book(only=arguments.only, force=arguments.force))
-
-
-def cmd_data(arguments: argparse.Namespace) -> None:
-    """Cards say source, licence, splits, counts, hashes, caveats and how to get the data. Only
-    `fetch` downloads anything: it prints the paths of the files, goes on where it was
-    interrupted, and refuses wrong bytes."""
-    import json
-
-    from .data import cards, fetch
-
-    action, name = arguments.action, arguments.name
-    if action != "fetch" and (arguments.url or arguments.sha256):
-        raise ValueError("--url and --sha256 go with: rag-repro data fetch NAME")
-    if action == "fetch" and arguments.json:
-        raise ValueError("--json goes with: rag-repro data list, rag-repro data card NAME")
-    if action == "list" and name is not None:
-        raise ValueError(f"`list` takes no name; for one data set: rag-repro data card {name}")
-    if action != "list" and name is None:
-        raise ValueError(
-            f"name a data set: rag-repro data {action} NAME; `rag-repro data list` has them"
-        )
-    if action == "fetch":
-        found = fetch.fetch(name, arguments.data, url=arguments.url, sha256=arguments.sha256)
-        print("\n".join(map(str, found)))
-    elif arguments.json:
-        facts = cards.rows(arguments.data) if name is None else cards.card(name, arguments.data)
-        print(json.dumps(facts, indent=1, ensure_ascii=False))
-    elif action == "list":
-        print(cards.listing(arguments.data))
-    else:
-        print(cards.describe(name, arguments.data))
 
 
 if __name__ == "__main__":

@@ -43,13 +43,11 @@ def load(
         from . import own
 
         return own.load(name.removeprefix(FOLDER), split)
-    from . import public
-
-    if name not in public.SOURCES and path is None and Path(name).is_dir():
-        raise ValueError(f"no data set {name!r}; for the folder of that name write 'folder:{name}'")
     check_name(name)
     if name.startswith(WORLD):
         return _world(name, split)
+
+    from . import public
 
     folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
     made = public.load(name, folder, path=path, format=format)
@@ -88,6 +86,9 @@ def check_name(name: str) -> None:
 
     if name in names() or name.startswith(FOLDER):
         return
+    if Path(name).is_dir():
+        hint = f"for the folder of that name write 'folder:{name}'"
+        raise UnknownName(f"no data set {name!r}; {hint}")
     found = _WORLD.fullmatch(name)
     if found is None or f"{WORLD}-{found[1]}" not in names():
         raise UnknownName(

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from . import ENVIRONMENT, FOLDER, load, splits
+from . import ENVIRONMENT, FOLDER, check_name, load, splits
 from .dataset import Dataset
-from .fetch import check_name, recorded
+from .fetch import recorded
 from .public import SOURCES, Source, source
 from .sources import Part, sources
 from .synthworld.world import SEEDS

@@ -14,14 +14,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from ..words import nearest
-from . import ENVIRONMENT, FOLDER, WORLD
+from . import ENVIRONMENT, check_name
 from .archives import unpack
 from .download import Patience, download
-from .public import SOURCES, MissingFile, UnknownName, source
+from .public import SOURCES, MissingFile, source
 from .public.files import sha256 as sha256_of
 from .sources import File, Part, Release, sources
-from .synthworld.world import SEEDS
 
 log = logging.getLogger(__name__)
 
@@ -92,16 +90,6 @@ def _release(name: str) -> Release:
             f"{', '.join(releases)}"
         )
     return releases[name]
-
-
-def check_name(name: str) -> None:
-    """UnknownName, with the nearest one, for what is no public set, world or folder."""
-    known = [*(f"{WORLD}-{letter}" for letter in sorted(SEEDS)), *SOURCES]
-    elsewhere = name.startswith((f"{WORLD}-", FOLDER)) or Path(name).is_dir()
-    if name not in known and not elsewhere:
-        raise UnknownName(
-            f"no data set {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-        )
 
 
 def _folder(name: str, data_dir: Path | str | None) -> Path:

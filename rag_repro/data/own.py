@@ -16,14 +16,23 @@ import hashlib
 import logging
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..schema import Gold, Passage, Question
 from ..words import nearest
 from . import own_questions
 from .dataset import Corpus, Dataset
+from .own_files import (
+    TEXTS,
+    Findings,
+    FolderError,
+    existing,
+    question_files,
+    read,
+    text_files,
+    visible,
+)
 from .own_questions import Entry
 from .public.roles import role
 from .splits import SPLITS, SplitError, check_split
@@ -31,33 +40,7 @@ from .splitter import SIZE, by_sentences
 
 log = logging.getLogger(__name__)
 
-TEXTS = (".txt", ".md")
-LARGEST = 20 * 2**20  # bytes of one file; a larger one is a dump, not a text
-
-
-class FolderError(ValueError):
-    """A folder that cannot be used; `problems` lists all that is wrong with it."""
-
-    def __init__(self, folder: Path, problems: Sequence[str]):
-        self.problems = tuple(problems)
-        n = len(self.problems)
-        lines = "".join(f"\n  {problem}" for problem in self.problems)
-        super().__init__(f"{folder}: {n} problem{'s' if n > 1 else ''}{lines}")
-
-
-@dataclass
-class _Findings:
-    """What is wrong, and what may be meant so."""
-
-    problems: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    unread: set[str] = field(default_factory=set)  # names of texts with a problem of their own
-
-    def tell(self, place: str, problem: str) -> None:
-        self.problems.append(f"{place}: {problem}")
-
-    def warn(self, place: str, warning: str) -> None:
-        self.warnings.append(f"{place}: {warning}")
+__all__ = ["FolderError", "corpus", "label", "load"]
 
 
 def load(folder: Path | str, split: str | None = None) -> Dataset:
@@ -70,7 +53,7 @@ def load(folder: Path | str, split: str | None = None) -> Dataset:
     if split is not None:
         check_split(split)
     folder = Path(folder)
-    found = _Findings()
+    found = Findings()
     passages = _passages(folder, found)
     entries = _entries(folder, found)
     questions = tuple(_question(entry, passages, found) for entry in entries)
@@ -104,7 +87,7 @@ def load(folder: Path | str, split: str | None = None) -> Dataset:
 def corpus(folder: Path | str) -> Corpus:
     """The folder's passages alone; no file of questions is needed. Raises FolderError."""
     folder = Path(folder)
-    found = _Findings()
+    found = Findings()
     passages = _passages(folder, found)
     if found.problems:
         raise FolderError(folder, found.problems)
@@ -116,66 +99,13 @@ def label(folder: Path | str) -> str:
 
     Raises FolderError where there is no such folder.
     """
-    folder = _existing(Path(folder))
+    folder = existing(Path(folder))
     digest = hashlib.sha256()
-    for path in [*_texts(folder), *_question_files(folder)]:
+    for path in [*text_files(folder), *question_files(folder)]:
         content = hashlib.sha256(path.read_bytes()).hexdigest()
         digest.update(f"{path.relative_to(folder).as_posix()}\x1f{content}\x1e".encode())
     slug = re.sub(r"[^\w.-]+", "-", folder.resolve().name).strip("-.") or "root"
     return f"folder-{slug}@{digest.hexdigest()[:8]}"
-
-
-# ------------------------------------------------------------------------ files
-
-
-def _existing(folder: Path) -> Path:
-    if not folder.is_dir():
-        held = [p.name for p in folder.parent.iterdir()] if folder.parent.is_dir() else []
-        raise FolderError(folder, [f"there is no such folder{nearest(folder.name, held)}"])
-    return folder
-
-
-def _visible(folder: Path) -> Iterable[Path]:
-    """Files below `folder`, hidden ones left out, in the order of their names."""
-    for path in sorted(folder.rglob("*")):
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.is_file() and not hidden:
-            yield path
-
-
-def _texts(folder: Path) -> list[Path]:
-    return [p for p in _visible(folder / "passages") if p.suffix.lower() in TEXTS]
-
-
-def _question_files(folder: Path) -> list[Path]:
-    return [folder / name for name in own_questions.FILES if (folder / name).is_file()]
-
-
-def _read(path: Path, place: str, found: _Findings) -> str | None:
-    """A file's text with plain line ends; None where it was told what is wrong."""
-    if (size := path.stat().st_size) > LARGEST:
-        limit = f"more than {LARGEST // 2**20} MB"
-        found.tell(place, f"{size / 2**20:.0f} MB, {limit}; cut it into several files")
-        return None
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        found.tell(place, f"cannot be read ({error.strerror}); change its permissions")
-        return None
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        found.tell(place, f"not UTF-8 (in line {line}); save it as UTF-8")
-        return None
-    if "\0" in text:
-        found.tell(place, "holds NUL bytes, so it is no text; save it as UTF-8, or take it out")
-        return None
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text.strip():
-        found.tell(place, "empty; put its text in, or remove it")
-        return None
-    return text
 
 
 # --------------------------------------------------------------------- passages
@@ -183,20 +113,20 @@ def _read(path: Path, place: str, found: _Findings) -> str | None:
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
 
-def _passages(folder: Path, found: _Findings) -> tuple[Passage, ...]:
-    root = _existing(folder) / "passages"
+def _passages(folder: Path, found: Findings) -> tuple[Passage, ...]:
+    root = existing(folder) / "passages"
     if not root.is_dir():
         found.tell("passages", "no such folder; make it, and put .txt and .md files into it")
         return ()
     names: dict[str, str] = {}
     blocks: dict[str, str] = {}
     made: list[Passage] = []
-    for path in _visible(root):
+    for path in visible(root):
         place = path.relative_to(folder).as_posix()
         if path.suffix.lower() not in TEXTS:
             found.warn(place, "not read; only .txt and .md files are")
             continue
-        text = _read(path, place, found)
+        text = read(path, place, found)
         name = path.relative_to(root).with_suffix("").as_posix()
         if text is None:
             found.unread.add(name)
@@ -233,8 +163,8 @@ def _titled(text: str, stem: str) -> tuple[str, str]:
 # -------------------------------------------------------------------- questions
 
 
-def _entries(folder: Path, found: _Findings) -> list[Entry]:
-    files = _question_files(folder)
+def _entries(folder: Path, found: Findings) -> list[Entry]:
+    files = question_files(folder)
     if not files:
         held = [p.name for p in folder.iterdir() if p.is_file() and p.name.startswith("question")]
         hint = f" ({held[0]} is there)" if held else ""
@@ -245,14 +175,14 @@ def _entries(folder: Path, found: _Findings) -> list[Entry]:
         found.tell("questions", f"{both} are both there; keep one")
         return []
     before = len(found.problems)
-    text = _read(files[0], files[0].name, found)
+    text = read(files[0], files[0].name, found)
     entries = [] if text is None else own_questions.read(files[0].name, text, found.tell)
     if not entries and len(found.problems) == before:
         found.tell(files[0].name, "no question in it; write one a line")
     return entries
 
 
-def _question(entry: Entry, passages: Sequence[Passage], found: _Findings) -> Question:
+def _question(entry: Entry, passages: Sequence[Passage], found: Findings) -> Question:
     """The question with its gold passages; roles by DR-RAG's idea where it needs several."""
     of = {p.id: p for p in passages}
     ids = dict.fromkeys(i for said in entry.gold for i in _gold(said, entry, passages, found))
@@ -266,7 +196,7 @@ def _question(entry: Entry, passages: Sequence[Passage], found: _Findings) -> Qu
     )
 
 
-def _gold(said: str, entry: Entry, passages: Sequence[Passage], found: _Findings) -> list[str]:
+def _gold(said: str, entry: Entry, passages: Sequence[Passage], found: Findings) -> list[str]:
     """The passages that are meant: by id, by their file's name, or by some of their words."""
     ids = [p.id for p in passages]
     files: dict[str, list[str]] = {}
@@ -305,7 +235,7 @@ def _gold(said: str, entry: Entry, passages: Sequence[Passage], found: _Findings
     return []
 
 
-def _check_answers(entries: Sequence[Entry], passages: Sequence[Passage], found: _Findings) -> None:
+def _check_answers(entries: Sequence[Entry], passages: Sequence[Passage], found: Findings) -> None:
     """Warn where no passage holds any of a question's answers; yes and no need not be there."""
     texts = [f"{p.title} {p.text}".casefold() for p in passages]
     for entry in entries:

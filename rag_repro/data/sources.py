@@ -10,8 +10,7 @@ from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
+from ..plain import PlainError, from_yaml
 from ..words import nearest
 
 DOWNLOADS = "downloads"
@@ -23,18 +22,6 @@ _PATH = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 class SourceError(ValueError):
     """sources.yaml is wrong; the message says where."""
-
-
-class _Loader(yaml.SafeLoader):
-    """A key that is given twice is an error, not the last one's."""
-
-    def construct_mapping(self, node, deep=False):
-        made = super().construct_mapping(node, deep)
-        if len(made) < len(node.value):
-            raise yaml.constructor.ConstructorError(
-                problem="a key is given twice in this table", problem_mark=node.start_mark
-            )
-        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +83,9 @@ def sources() -> Sources:
 def parse(text: str, where: str) -> Sources:
     """SourceError for anything that is unknown, missing, of the wrong kind or unsafe."""
     try:
-        raw = yaml.load(text, Loader=_Loader)
-    except yaml.YAMLError as error:
-        raise SourceError(f"{where}: not valid YAML ({error})") from error
+        raw = from_yaml(text)
+    except PlainError as error:
+        raise SourceError(f"{where}: {error}") from error
     top = _keys(raw, where, needed=("files", "releases", "ours"))
     files = {n: _file(n, f, f"{where}, file {n}") for n, f in _table(top["files"], where).items()}
     releases = {

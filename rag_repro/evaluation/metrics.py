@@ -3,12 +3,14 @@
 The functions themselves live in `answer_metrics`, `retrieval_metrics` and
 `heuristics` and are re-exported here. A score is a pure function of the
 question, the stored prediction and the stored ids of the hits, so it can be
-computed again from records at any time.
+computed again from records at any time; some need no more than a record's line,
+and are computed from it whenever it is read (`of_line`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..schema import Passage, Question
 from ..words import nearest
@@ -47,6 +49,7 @@ __all__ = [
     "is_yes_no",
     "majority",
     "normalise_answer",
+    "of_line",
     "options",
     "outputs",
     "overlap",
@@ -81,7 +84,7 @@ def score(
     names: Iterable[str] | None = None,
     answered: bool = True,
 ) -> dict[str, float]:
-    """Every metric of one record that has a value, by name.
+    """Every metric that a record stores and that has a value here, by name.
 
     prediction: None means asked and not given in the asked form: scores 0.
     answered: False where no reader was asked at all (a recall exhibit): metrics
@@ -110,6 +113,16 @@ def score(
         "prediction": answered and bool(answers),
         "hits": True,
         "texts": passages is not None,
+        "line": False,
     }
     values = {m.name: m.fn(case) for m in chosen if defined[m.needs]}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def of_line(name: str, line: Mapping[str, Any]) -> float | None:
+    """The metric out of a record's line: stored there, or computed from it.
+
+    None where the line has no such score. Errors: UnknownMetricError.
+    """
+    metric = get(name)
+    return metric.fn(line) if metric.needs == "line" else line["scores"].get(name)

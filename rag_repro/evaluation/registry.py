@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..schema import Passage, Question
 from . import answer_metrics as ans
+from . import cost_metrics as costs
+from . import line_metrics as lines
+from . import pair_metrics as pairs
 from . import retrieval_metrics as ret
 from .answer_metrics import (
     accuracy,
@@ -68,20 +71,26 @@ class Metric:
 
     unit: "percent" (scores in [0, 1], printed times `scale` = 100) or the
     name of what is counted. needs: "prediction"; "hits" (their ids); "texts"
-    (the hits' passages). fn gives None where the score is not defined.
+    (the hits' passages); "line" (of a record, see `line_metrics`, `cost_metrics`). fn takes a
+    `Scored`, or the line, and gives None where the score is not defined.
     """
 
     name: str
     symbol: str
     unit: str
-    needs: Literal["prediction", "hits", "texts"]
+    needs: Literal["prediction", "hits", "texts", "line"]
     higher_is_better: bool | None
-    fn: Callable[[Scored], float | None]
+    fn: Callable[[Any], float | None]
     meaning: str
 
     @property
     def scale(self) -> float:
         return 100.0 if self.unit == "percent" else 1.0
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether it says how good an answer is, so that a reader must be able to read."""
+        return self.needs == "prediction" and self.higher_is_better is True
 
     @property
     def span(self) -> float | None:
@@ -284,6 +293,73 @@ _ALL = (
             ret.snippet_precision(s.passages, s.answers) if s.passages and _open_text(s) else None
         ),
         "share of the passages in which an answer occurs (ERM4, figure 2)",
+    ),
+    Metric(
+        "entropy",
+        "Entropy",
+        "nats",
+        "line",
+        None,
+        lambda line: line.get("entropy"),
+        "highest entropy of a token of the answer, where the method had its reader traced",
+    ),
+    _percent(
+        "useless",
+        "Useless",
+        "line",
+        lines.useless,
+        "share of the passages handed on that are not gold (DR-RAG, section 4.2)",
+        higher=False,
+    ),
+    Metric(
+        "pairs",
+        "Pairs",
+        "pairs",
+        "line",
+        None,
+        lines.pairs,
+        "number of items that a classifier was asked about",
+    ),
+    Metric(
+        "removed",
+        "Removed",
+        "passages",
+        "line",
+        None,
+        lines.number_removed,
+        "number of passages judged and not handed on",
+    ),
+    _percent(
+        "removed_gold",
+        "Gold removed",
+        "line",
+        lines.removed_gold,
+        "share of gold among the passages judged and not handed on",
+        higher=False,
+    ),
+    _percent(
+        "lost_gold",
+        "Gold lost",
+        "line",
+        lines.lost_gold,
+        "a gold passage was judged and not handed on",
+        higher=False,
+    ),
+    _percent(
+        "searched",
+        "Searched",
+        "line",
+        lines.searched,
+        "an adaptive method decided to fetch passages",
+        higher=None,
+    ),
+    *(
+        _percent(name, symbol, "line", fn, meaning, better)
+        for name, symbol, fn, meaning, better in pairs.TABLE
+    ),
+    *(
+        Metric(name, symbol, unit, "line", False, fn, meaning)
+        for name, symbol, unit, fn, meaning in costs.TABLE
     ),
 )
 

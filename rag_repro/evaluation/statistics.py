@@ -7,6 +7,7 @@ from .power import (
     questions_needed,
     variance_of_mean,
 )
+from .ratios import resample_ratio
 from .resampling import (
     DRAWS,
     Interval,
@@ -40,6 +41,7 @@ __all__ = [
     "questions_needed",
     "resample",
     "resample_difference",
+    "resample_ratio",
     "sign_flip_p",
     "variance_of_mean",
 ]

@@ -34,24 +34,8 @@ def write_card(
     (Path(folder) / CARD).write_text(text, encoding="utf-8")
 
 
-def base_name(folder: str | Path) -> str:
-    """The name of the base that an adapter's card gives. WeightsError: none, or damaged."""
-    return _card(folder)["base"]["name"]
-
-
-def read_card(folder: str | Path, weights: Weights) -> dict[str, Any]:
-    """An adapter's card. WeightsError: none, damaged, or of another base."""
-    card = _card(folder)
-    base = card["base"]["sha256"]
-    if base != weights.sha256:
-        raise WeightsError(
-            f"{folder}: made for base {card['base']['name']} ({base[:12]}), "
-            f"not for {weights.name} ({weights.sha256[:12]}); train it on this base"
-        )
-    return card
-
-
-def _card(folder: str | Path) -> dict[str, Any]:
+def card_of(folder: str | Path) -> dict[str, Any]:
+    """An adapter's card, which names its base. WeightsError: none, or damaged."""
     path = Path(folder) / CARD
     try:
         card = from_json(text_of(path))
@@ -69,6 +53,26 @@ def _card(folder: str | Path) -> dict[str, Any]:
     return card
 
 
+def check_base(card: Mapping[str, Any], weights: Weights, folder: str | Path) -> None:
+    """WeightsError where the adapter with this card was made for another base."""
+    base = card["base"]["sha256"]
+    if base != weights.sha256:
+        raise WeightsError(
+            f"{folder}: made for base {card['base']['name']} ({base[:12]}), "
+            f"not for {weights.name} ({weights.sha256[:12]}); train it on this base"
+        )
+
+
+def task_of(folder: str | Path) -> str | None:
+    """What an adapter was trained for, by its card's recipe ("reader", "pairs" ...); None: untold.
+
+    WeightsError: no card, or a damaged one.
+    """
+    recipe = card_of(folder).get("recipe")
+    task = recipe.get("task") if isinstance(recipe, dict) else None
+    return task if isinstance(task, str) else None
+
+
 class Adapters:
     """The adapters of one model, of which at most one is active."""
 
@@ -81,7 +85,7 @@ class Adapters:
         """Load an adapter from its folder under a name that is still free."""
         if name in self._digests:
             raise WeightsError(f"an adapter named {name!r} is loaded already")
-        read_card(folder, self._weights)
+        check_base(card_of(folder), self._weights, folder)
         weights = Path(folder) / "adapter_model.safetensors"
         if not weights.is_file():
             raise WeightsError(f"{weights}: no such file (pickled adapters are never read)")

@@ -200,10 +200,17 @@ def artifacts_folder() -> Path:
     return Path(named).expanduser() if named else Path(__file__).parents[2] / "artifacts"
 
 
+def local_artifacts_folder() -> Path:
+    """Where adapters go that are not committed: other seeds, variants of a recipe."""
+    return artifacts_folder().parent / "results" / "local" / "artifacts"
+
+
 def artifacts() -> dict[str, Path]:
-    """The trained adapters by name: folders of `artifacts_folder` that hold one."""
+    """The trained adapters by name, local ones too; of equal names the committed one counts."""
     return {
-        path.parent.name: path.parent for path in sorted(artifacts_folder().glob(f"*/{ADAPTER}"))
+        path.parent.name: path.parent
+        for folder in (local_artifacts_folder(), artifacts_folder())
+        for path in sorted(folder.glob(f"*/{ADAPTER}"))
     }
 
 
@@ -212,10 +219,11 @@ def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights
 
     WeightsError: no card, another base than the card's, a missing base.
     """
-    from rag_repro.lm.adapters import base_name, read_card
+    from rag_repro.lm.adapters import card_of, check_base
 
-    base = resolve(base_name(folder), cache=cache)
-    read_card(folder, base)
+    card = card_of(folder)
+    base = resolve(card["base"]["name"], cache=cache)
+    check_base(card, base, folder)
     digest = hashlib.sha256(f"{base.sha256} {sha256(folder / ADAPTER)}".encode()).hexdigest()
     source = f"adapter {folder.name} over {base.source}"
     return Weights(name, folder.resolve(), "adapter", digest, source, base.licence, base.note, base)

@@ -23,6 +23,12 @@ from rag_repro.lm.plain import Plain
 MAX_TOKENS = 512
 """A pair's room where the encoder has more (BigBird, Longformer): few pairs need it."""
 
+LEAST_ROOM = 16
+"""Below it hardly a word of each passage is left."""
+
+PACKED_BYTES = 2 << 30
+"""Memory that packed weights may take beside the plain ones (BigBird-large fits)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cutter:
@@ -36,10 +42,18 @@ class Cutter:
     room: int
 
     @classmethod
-    def of(cls, tokenizer: Any, model: Any) -> Cutter:
-        """For a model's tokenizer and its room (`MAX_TOKENS`, or what its positions allow)."""
+    def of(cls, tokenizer: Any, model: Any, room: int | None = None) -> Cutter:
+        """For a model's tokenizer and its room (`MAX_TOKENS`, or what its positions allow).
+
+        room: another one. ReaderError: more than the positions allow, or hardly any.
+        """
         # RoBERTa's kind (Longformer) counts positions from two.
-        return cls(Plain(tokenizer), min(MAX_TOKENS, model.config.max_position_embeddings - 2))
+        most = model.config.max_position_embeddings - 2
+        if room is not None and not LEAST_ROOM <= room <= most:
+            raise ReaderError(
+                f"room for {room} tokens: this encoder takes from {LEAST_ROOM} to {most}"
+            )
+        return cls(Plain(tokenizer), room or min(MAX_TOKENS, most))
 
     def __call__(self, question: str, a: str, b: str) -> tuple[tuple[int, ...], bool]:
         """-> ids, and whether anything was cut."""
@@ -54,8 +68,8 @@ class Cutter:
         return ids, len(ids) - 4 < whole
 
 
-def sequence_classifier(weights: Weights, device: str = "cpu") -> tuple[Any, Any]:
-    """An encoder with a fresh head for one logit, and its tokenizer.
+def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) -> tuple[Any, Any]:
+    """An encoder with a fresh head for `labels` logits, and its tokenizer.
 
     ReaderError: weights that are no encoder's.
     """
@@ -72,7 +86,7 @@ def sequence_classifier(weights: Weights, device: str = "cpu") -> tuple[Any, Any
             torch.manual_seed(0)  # the head, which training replaces
             tokenizer = AutoTokenizer.from_pretrained(weights.path, local_files_only=True)
             model = AutoModelForSequenceClassification.from_pretrained(
-                weights.path, num_labels=1, local_files_only=True, use_safetensors=True
+                weights.path, num_labels=labels, local_files_only=True, use_safetensors=True
             )
     finally:
         logging.set_verbosity(shown)
@@ -83,6 +97,11 @@ def sequence_classifier(weights: Weights, device: str = "cpu") -> tuple[Any, Any
 
 def logits_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
     """Logits (rows,) of pairs as ids of unequal length."""
+    return outputs_of(model, rows, pad)[:, 0]
+
+
+def outputs_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
+    """All logits (rows, labels) of rows of ids of unequal length."""
     import torch
 
     longest = max(map(len, rows))
@@ -92,36 +111,86 @@ def logits_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
         ids[row, : len(tokens)] = torch.tensor(tokens)
         seen[row, : len(tokens)] = 1
     out = model(input_ids=ids.to(model.device), attention_mask=seen.to(model.device))
-    return out.logits[:, 0].float()
+    return out.logits.float()
 
 
-class PairClassifier:
-    """A trained C as the engine's scorer: items (question, passage, passage).
+class Classifier:
+    """A trained encoder with its head, as the engine's scorers are built on it.
 
     weights: an adapter's folder with its head (kind "adapter") over an encoder.
-    A pair is judged in the order in which it is given; C is trained on both.
-    `cut` counts pairs that did not fit, of `judged` in all.
+    batch_tokens: padded tokens computed at once; None: what stays in a processor's
+    cache, or keeps a GPU busy. room: tokens of a row at most; None: `MAX_TOKENS`.
+    `cut` counts rows that did not fit, of `judged` in all.
     """
 
-    def __init__(self, weights: Weights, *, device: str = "cpu", batch_tokens: int = 16384):
+    kind: str
+    labels: int
+    example: str
+    """A recipe that makes one."""
+
+    def __init__(
+        self,
+        weights: Weights,
+        *,
+        device: str = "cpu",
+        batch_tokens: int | None = None,
+        room: int | None = None,
+    ):
         if weights.base is None:
             raise ReaderError(
                 f"{weights.name}: not a trained classifier; "
-                "`rag-repro train drrag-classifier` makes one"
+                f"`rag-repro train {self.example}` makes one"
             )
         from peft import PeftModel
 
-        base, self._tokenizer = sequence_classifier(weights.base, device)
+        from rag_repro.lm.packed import PackedLinears
+
+        base, self._tokenizer = sequence_classifier(weights.base, device, self.labels)
         with quiet():
             model = PeftModel.from_pretrained(base, weights.path)
             self._model = model.merge_and_unload().eval()
         self.weights = weights
         self.name = weights.name
-        self.batch_tokens = batch_tokens
-        self._cutter = Cutter.of(self._tokenizer, self._model)
-        facts = f"pairs:{weights.base.sha256}:{sha256(weights.path / ADAPTER)}:{device}"
+        self.batch_tokens = batch_tokens or (2048 if device == "cpu" else 16384)
+        self._linears = PackedLinears(self._model, PACKED_BYTES)
+        self._cutter = Cutter.of(self._tokenizer, self._model, room)
+        facts = f"{self.kind}:{weights.base.sha256}:{sha256(weights.path / ADAPTER)}:{device}"
+        facts += f":{room}" if room else ""
         self.fingerprint = hashlib.sha256(facts.encode()).hexdigest()
         self.judged = self.cut = 0
+
+    def outputs(self, rows: Sequence[Sequence[int]]) -> Any:
+        """Logits (rows, labels) of rows of ids, like lengths together."""
+        import torch
+
+        out = torch.empty(len(rows), self.labels)
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
+        start = 0
+        while start < len(order):
+            end = start + 1
+            while end < len(order) and (end - start + 1) * len(rows[order[end]]) <= (
+                self.batch_tokens
+            ):
+                end += 1
+            now = order[start:end]
+            with torch.no_grad(), self._linears.used():
+                out[now] = outputs_of(
+                    self._model, [rows[i] for i in now], self._tokenizer.pad_token_id
+                ).cpu()
+            start = end
+        return out
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+
+class PairClassifier(Classifier):
+    """A trained C as the engine's scorer: items (question, passage, passage).
+
+    A pair is judged in the order in which it is given; C is trained on both.
+    """
+
+    kind, labels, example = "pairs", 1, "drrag-classifier-joint"
 
     def score(self, items: Sequence[tuple[str, str, str]]) -> np.ndarray:
         """float32 (items,): the probability that both passages are critical to the question."""
@@ -133,25 +202,5 @@ class PairClassifier:
         return torch.sigmoid(self.logits([ids for ids, _ in made])).numpy()
 
     def logits(self, rows: Sequence[Sequence[int]]) -> Any:
-        """Logits (rows,) of rows of ids, like lengths together."""
-        import torch
-
-        out = torch.empty(len(rows))
-        order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-        start = 0
-        while start < len(order):
-            end = start + 1
-            while end < len(order) and (end - start + 1) * len(rows[order[end]]) <= (
-                self.batch_tokens
-            ):
-                end += 1
-            now = order[start:end]
-            with torch.no_grad():
-                out[now] = logits_of(
-                    self._model, [rows[i] for i in now], self._tokenizer.pad_token_id
-                ).cpu()
-            start = end
-        return out
-
-    def __repr__(self) -> str:
-        return f"PairClassifier({self.name})"
+        """Logits (rows,) of rows of ids."""
+        return self.outputs(rows)[:, 0]

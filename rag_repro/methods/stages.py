@@ -13,6 +13,8 @@ from ..schema import Answer, Generate, Hit, Question, Retrieve
 from .base import Settings
 from .reading import PROMPTS, extract
 
+RANDOM = "random"  # the retriever that ranks by chance
+
 
 def search(query: str, k: int, question: Question, settings: Settings) -> Retrieve:
     """The call that fetches k passages for a query made from the question.
@@ -30,18 +32,28 @@ def retrieve(question: Question, settings: Settings):
     return (yield search(question.text, settings.k, question, settings))
 
 
-def read(question: Question, hits: Sequence[Hit], settings: Settings) -> Flow:
+def read(
+    question: Question, hits: Sequence[Hit], settings: Settings, *, trace: bool = False
+) -> Flow:
     """Stage `read`: one reader call over the hits, and the answer extracted.
 
-    With `settings.prompt` None the hits are the whole answer.
+    With `settings.prompt` None the hits are the whole answer. With `trace` the
+    answer's trace has {"stage": "read", "entropy": the highest of the tokens', in nats}.
     """
     if settings.prompt is None:
         return Answer(hits=tuple(hits))
     template = PROMPTS[settings.prompt]
     out = yield Generate(
-        template.fill(question, hits), max_new_tokens=settings.max_new_tokens, stop=template.stop
+        template.fill(question, hits),
+        max_new_tokens=settings.max_new_tokens,
+        stop=template.stop,
+        trace=trace,
     )
-    return Answer(text=out.text, prediction=extract(out.text, template), hits=tuple(hits))
+    events = ()
+    if trace and len(out.trace.entropy):
+        events = ({"stage": "read", "entropy": float(out.trace.entropy.max())},)
+    prediction = extract(out.text, template)
+    return Answer(text=out.text, prediction=prediction, hits=tuple(hits), trace=events)
 
 
 def probabilities_of(

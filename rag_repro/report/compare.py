@@ -40,13 +40,14 @@ def _compare(path: str, a: Path, b: Path) -> list[dict[str, Any]]:
     same = [_outcome(left[name]) == _outcome(right[name]) for name in ids]
     made = []
     for metric in metrics.METRICS:
-        held = [i for i in ids if metric in left[i]["scores"] and metric in right[i]["scores"]]
+        ours, theirs = (
+            {i: metrics.of_line(metric, side[i]) for i in ids} for side in (left, right)
+        )
+        held = [i for i in ids if ours[i] is not None and theirs[i] is not None]
         if not held:
             continue
         scale = metrics.get(metric).scale
-        ours, theirs = (
-            np.array([side[i]["scores"][metric] * scale for i in held]) for side in (left, right)
-        )
+        ours, theirs = (np.array([side[i] * scale for i in held]) for side in (ours, theirs))
         interval = paired_interval(
             theirs, ours, rng=np.random.default_rng(0), clusters=[left[i]["cluster"] for i in held]
         )

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..data import ENVIRONMENT, is_made_here
-from ..study import campaign, judge, papers, records, runner
+from ..study import campaign, judge, papers, records, runner, timing
 from ..study.conditions import Condition
 from ..study.papers import Cell, Exhibit, Paper, StudyError
-from ..study.retarget import retarget
+from ..study.retarget import only, retarget
 from ..study.scores import Results
 from ..study.services import Workshop
 from . import exhibits, tables
@@ -41,7 +41,8 @@ class Desk:
     run: the chapter's parameters (`publish.chapter`). exhibits: the keys of
     those that it shows. settings: parameters that stand for settings which the
     grids vary, as {"k": run.ks}, with their names in `moving`; where something
-    is drawn at random `moving` names "seed" as well.
+    is drawn at random `moving` names "seed" as well. methods: only these rows of
+    the exhibits; none: all.
     """
 
     def __init__(
@@ -53,10 +54,13 @@ class Desk:
         exhibits: Sequence[str],
         settings: dict[str, Sequence[Any]] | None = None,
         moving: Sequence[str] = (),
+        methods: Sequence[str] = (),
     ):
         self.run, self.shown = run, tuple(exhibits)
         self.moved = tuple(n for n in run.changed if n in (*MOVING, *moving))
         self.paper = papers.load(paper)
+        if methods:
+            self.paper = only(self.paper, exhibits, methods)
         self.workshop = Workshop(device=run.device, batch_size=run.batch_size)
         self.folder = root / "results" / "records"
         if self.moved or run.n_questions:
@@ -89,6 +93,10 @@ class Desk:
         if "dataset" not in self.moved:
             cells = [cell for cell in cells if _at_hand(cell)]
         cells = campaign.once(cells)
+        timed = [cell for cell in cells if cell.timed]
+        if timed:
+            timing.run(timed, self.workshop, self.folder, n=self.run.n_questions, renew=True)
+        cells = [cell for cell in cells if not cell.timed]
         for cell in cells:
             fingerprint = self.workshop.fingerprint(cell.condition)
             records.set_aside(self.folder, cell.condition, fingerprint)
@@ -152,15 +160,19 @@ class Desk:
             body.append([said, claim.paper_numbers, support])
         return Table(head, body, f"Claims of {self.paper.short}, and its own numbers", "tab-claims")
 
-    def condition(self, key: str, **wanted: Any) -> Condition:
-        """The condition of the one cell picked by key; on the testbed where there is one.
+    def cell(self, key: str, **wanted: Any) -> Cell:
+        """The first cell with these keys; on the testbed where there is one.
 
         Pages that are published show texts of the testbed only.
         """
         cells = [c for c in self.paper.exhibit(key).cells() if c.matches(wanted)]
         if not cells:
             raise StudyError(f"{self.paper.name}.{key} has no cell with {wanted}")
-        return min(cells, key=lambda c: c.tier != "testbed").condition
+        return min(cells, key=lambda c: c.tier != "testbed")
+
+    def condition(self, key: str, **wanted: Any) -> Condition:
+        """The condition of `cell`."""
+        return self.cell(key, **wanted).condition
 
     # --------------------------------------------------------------------- live
 
@@ -194,7 +206,7 @@ class Desk:
         asked, same = (sum(row[i] for row in body) for i in (-2, -1))
         caption = f"{same} of {asked} recorded answers came out the same on this machine, just now"
         if unready:
-            caption += f"; {len(unready)} conditions left out, whose index is not built here"
+            caption += f"; {len(unready)} conditions left out, whose index or weights are not here"
         return Table([*cells[0].keys, "asked again", "the same"], body, caption)
 
     def _ids(self, cell: Cell) -> list[str]:

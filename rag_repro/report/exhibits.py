@@ -82,7 +82,7 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
                 row = _row(exhibit, cell, metric, keep_name, keep, results)
                 # own candidates are no cell of the paper: its corpus is pooled
                 own = cell.condition.configured.own_candidates
-                entry = None if own else _find(printed, row)
+                entry = None if own else _find(printed, row, exhibit)
                 if entry is not None:
                     beside.add(_printed_key(entry))
                     note = _joined(row.note, entry.get("note"))
@@ -121,11 +121,12 @@ def _groups(exhibit: Exhibit, cell: Cell, results: Results) -> Iterator[tuple[st
 
 
 def _baseline(exhibit: Exhibit, cell: Cell, name: str | None) -> Cell | None:
-    """The same cell of the row's baseline method, at the same tier."""
+    """The same cell of the row's baseline method, at the same tier; a guess has no reader."""
     if name is None:
         return None
     wanted = {**cell.keys, "method": name}
-    return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) == wanted), None)
+    unread = {key: value for key, value in wanted.items() if key != "reader"}
+    return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) in (wanted, unread)), None)
 
 
 def _with(row: Row, **changes: Any) -> Row:
@@ -141,9 +142,14 @@ def _printed_key(entry: Mapping[str, str]) -> tuple:
     return tuple(sorted((k, v) for k, v in entry.items() if k not in ("value", "note")))
 
 
-def _find(printed: Mapping[tuple, Mapping[str, str]], row: Row) -> Mapping[str, str] | None:
-    """The printed value whose every key agrees with the row's."""
+def _find(
+    printed: Mapping[tuple, Mapping[str, str]], row: Row, exhibit: Exhibit
+) -> Mapping[str, str] | None:
+    """The printed value whose every key agrees with the row's, or is said to."""
     have = {k: _plain(v) for k, v in row.keys.items()} | {"metric": row.metric}
+    for pair in exhibit.beside:
+        if all(row.keys.get(key) == value for key, value in pair["ours"].items()):
+            have |= {key: _plain(value) for key, value in pair["printed"].items()}
     for key, entry in printed.items():
         if all(have.get(name) == value for name, value in key):
             return entry
@@ -164,13 +170,16 @@ def _joined(*notes: str | None) -> str:
 
 
 def printed_gain(
-    paper: Paper, key: str, method: str, baseline: str, *, metric: str
+    paper: Paper, key: str, method: str, baseline: str, *, metric: str, **wanted: str
 ) -> dict[tuple[str, str], float]:
-    """(data set, k) -> the paper's own difference between two of its rows."""
+    """(data set, k) -> the paper's own difference between two of its rows.
+
+    wanted: other keys that pick them, as reader="llama3-8b".
+    """
     value = {
         (entry["method"], entry["dataset"], entry["k"]): float(entry["value"])
         for entry in paper.printed(key)
-        if entry["metric"] == metric
+        if entry["metric"] == metric and all(entry[k] == v for k, v in wanted.items())
     }
     return {
         (dataset, k): number - value[baseline, dataset, k]

@@ -18,6 +18,8 @@ DATASETS = {
     "musique": "MuSiQue",
     "hotpotqa": "HotpotQA",
     "2wikimultihopqa": "2WikiMultihopQA",
+    "2wikimultihopqa_open": "2WikiMultihopQA, larger corpus",
+    "strategyqa": "StrategyQA",
 }
 PROSE = 26  # characters from which a cell is text that wraps
 NAMES = {"dataset": "data set", "own_candidates": "own candidates"}

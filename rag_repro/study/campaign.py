@@ -22,9 +22,19 @@ def select(
     role: str | None = None,
     datasets: Collection[str] | None = None,
     methods: Collection[str] | None = None,
+    timed: bool = False,
 ) -> list[Cell]:
-    """The cells of these exhibits that are wanted, each condition once, primary ones first."""
-    cells = [cell for name in exhibits for cell in papers.exhibit(name)[1].cells(tier, role)]
+    """The cells of these exhibits that are wanted, each condition once, primary ones first.
+
+    timed: exhibits for `rag-repro time`; each command refuses the other's.
+    """
+    chosen = [papers.exhibit(name)[1] for name in exhibits]
+    for exhibit in chosen:
+        if exhibit.timed != timed:
+            other = "time" if exhibit.timed else "run"
+            why = "is timed" if exhibit.timed else "holds no times"
+            raise StudyError(f"{exhibit.name} {why}: rag-repro {other} {exhibit.name}")
+    cells = [cell for exhibit in chosen for cell in exhibit.cells(tier, role)]
     if not cells:
         raise StudyError("no condition is left to run: these exhibits have none at this tier")
     for key, wanted in (("dataset", datasets), ("method", methods)):
@@ -42,12 +52,16 @@ def select(
 
 
 def once(cells: Iterable[Cell]) -> list[Cell]:
-    """Each condition once, primary ones first; with the largest n that is asked for."""
-    kept: dict[str, Cell] = {}
+    """Each condition once, primary ones first; with the largest n that is asked for.
+
+    Once for each exhibit that times it, too: those answers are others.
+    """
+    kept: dict[tuple[str, str], Cell] = {}
     for cell in sorted(cells, key=lambda c: c.role != "primary"):
-        first = kept.setdefault(cell.condition.hash, cell)
+        place = cell.condition.hash, cell.exhibit if cell.timed else ""
+        first = kept.setdefault(place, cell)
         if first.n is not None and (cell.n is None or cell.n > first.n):
-            kept[cell.condition.hash] = replace(first, n=cell.n)
+            kept[place] = replace(first, n=cell.n)
     return list(kept.values())
 
 

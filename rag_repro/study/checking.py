@@ -14,7 +14,8 @@ from ..words import nearest
 from . import services
 
 if TYPE_CHECKING:
-    from .papers import Claim, Contrast, Exhibit, Paper
+    from .exhibits import Exhibit
+    from .paper import Claim, Contrast, Paper
 
 
 def problems(paper: Paper) -> Iterator[str]:
@@ -22,6 +23,8 @@ def problems(paper: Paper) -> Iterator[str]:
     for key, exhibit in paper.exhibits.items():
         for problem in _of_exhibit(paper, key, exhibit):
             yield f"{paper.name}/paper.yaml, exhibit {key}: {problem}"
+    for problem in _of_gate(paper):
+        yield f"{paper.name}/paper.yaml, gate: {problem}"
     seen: set[str] = set()
     for claim in paper.claims:
         for problem in _of_claim(paper, claim, seen):
@@ -68,11 +71,24 @@ def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
     yield from unknown
     if not unknown:
         for contrast in claim.contrasts:
+            known_metric = metrics.METRICS.get(contrast.metric)
+            if paper.gate is None and known_metric and known_metric.of_answers:
+                yield f"it is about answers ({contrast.metric}), so {paper.name} needs a `gate`"
             yield from _of_contrast(known[claim.exhibit], contrast)
 
 
+def _of_gate(paper: Paper) -> Iterator[str]:
+    if paper.gate is None:
+        return
+    unknown = list(_unknown("exhibit", [paper.gate.exhibit], paper.exhibits))
+    yield from unknown or _unknown("metric", [paper.gate.metric], metrics.METRICS)
+    if not unknown:
+        for side in (paper.gate.given, paper.gate.bare):
+            yield from _of_side(paper.exhibits[paper.gate.exhibit], side)
+
+
 def _of_contrast(exhibit: Exhibit, contrast: Contrast) -> Iterator[str]:
-    yield from _unknown("metric", [contrast.metric], metrics.METRICS)
+    yield from _unknown("metric", [contrast.metric, *contrast.among], metrics.METRICS)
     for side in (contrast.more, contrast.less):
         if side is not None:
             yield from _of_side(exhibit, {**contrast.where, **side})
@@ -88,7 +104,7 @@ def _of_side(exhibit: Exhibit, wanted: Mapping[str, Any]) -> Iterator[str]:
     yield from unknown
     if unknown or not exhibit.grids or any(exhibit.methods[name].waits for name in named):
         return
-    varied = {"dataset", "method"}.union(*(grid.settings for grid in exhibit.grids))
+    varied = {"dataset", "method", "reader"}.union(*(grid.settings for grid in exhibit.grids))
     unknown = list(_unknown("key", keys, varied))
     yield from unknown
     if not unknown and not any(cell.matches(keys) for cell in exhibit.cells()):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..evaluation import statistics, verdicts
+from ..evaluation import metrics, statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
+from . import among, gate
+from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
-from .scores import Results, Scores, everything, paired
+from .scores import Results, Scores, paired, ratio
 
 
 @dataclass(frozen=True)
@@ -59,44 +61,78 @@ def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A contrast's draws: the mean over its cells, and each cell's own."""
+    """A contrast's draws: the mean over its cells, and each cell's own.
+
+    weak: cells that are in neither, since their reader cannot read, with their verdict.
+    """
 
     mean: Resampled
     each: Mapping[str, Resampled]
+    weak: Mapping[str, Verdict]
 
 
 def _draw(
     paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results
-) -> _Drawn | str:
+) -> _Drawn | Verdict | str:
     """The contrast's draws, or why there are none."""
     exhibit = paper.exhibits[claim.exhibit.split(".", 1)[1]]
     pairs = list(pair_cells(exhibit, contrast, tier))
     if not pairs:
-        return _waits(exhibit, contrast) or f"no condition for it at tier {tier}"
+        where = [t for t in TIERS if any(True for _ in pair_cells(exhibit, contrast, t))]
+        only = f", only at {' and '.join(where)}" if where else ""
+        return _waits(exhibit, contrast) or f"no condition for it at tier {tier}{only}"
     by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
+    weak: dict[str, Verdict] = {}
     for more, less in pairs:
         compared = [(more, contrast.more)] + ([(less, contrast.less)] if less else [])
+        for cell, _ in compared:
+            if results.lines(cell) is None:
+                how = f": rag-repro time {exhibit.name}" if cell.timed else ""
+                return f"no records of {_name(cell.keys)}{how}"
+        keep = among.keep(contrast, more, less, results)
         sides = tuple(
-            results.scores(cell, wanted.get("metric", contrast.metric), _keep(contrast))
+            results.scores(cell, wanted.get("metric", contrast.metric), keep)
             for cell, wanted in compared
         )
         if None in sides:
-            cell = compared[sides.index(None)][0]
-            if contrast.kinds and results.lines(cell):
+            if among.words(contrast):
                 continue  # a data set without such questions has no say
-            return _missing(cell, contrast, results)
-        drawn = paired([sides], contrast.metric)
+            return f"{_name(compared[sides.index(None)][0].keys)}: no question has the metric"
+        if held_back := _held_back(paper, contrast, more, results):
+            if held_back.word == verdicts.NOT_RUN:
+                return held_back.reason
+            weak[_name(more.keys)] = held_back
+            continue
+        drawn = _drawn_of([sides], contrast)
         if drawn is None:
-            return f"{_name(more.keys)}: the two sides share no question"
+            zero = ", or the one below is zero" if contrast.ratio else ""
+            return f"{_name(more.keys)}: the two sides share no question{zero}"
         each[_name(more.keys)] = drawn
         by_dataset[more.keys["dataset"]].append(sides)
+    if weak and not by_dataset:
+        return verdicts.of_parts(weak) if len(weak) > 1 else next(iter(weak.values()))
     if not by_dataset:
-        return f"no question is of the kinds {', '.join(contrast.kinds)}"
-    means = [paired(sides, contrast.metric) for sides in by_dataset.values()]
+        return f"no question is {among.words(contrast)}"
+    means = [_drawn_of(sides, contrast) for sides in by_dataset.values()]
     if None in means:
         return "its cells share no question"
-    return _Drawn(statistics.combine(means), each)
+    return _Drawn(statistics.combine(means), each, weak)
+
+
+def _held_back(paper: Paper, contrast: Contrast, cell: Cell, results: Results) -> Verdict | None:
+    """What the gate says of the cell's reader, where the contrast is about answers.
+
+    Where readers are compared it is the first side's: that the other is weak is the claim.
+    """
+    names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
+    if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
+        return None
+    return gate.tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results)
+
+
+def _drawn_of(sides: Sequence[tuple[Scores, ...]], contrast: Contrast) -> Resampled | None:
+    return ratio(sides) if contrast.ratio else paired(sides, contrast.metric)
 
 
 def pair_cells(
@@ -125,10 +161,6 @@ def pair_cells(
             yield cell, less[rest(cell)]
 
 
-def _keep(contrast: Contrast):
-    return (lambda line: line["kind"] in contrast.kinds) if contrast.kinds else everything
-
-
 def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
     for side in (contrast.more, contrast.less or {}):
         row = exhibit.methods.get(side.get("method", ""))
@@ -137,25 +169,18 @@ def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
     return None
 
 
-def _missing(cell: Cell, contrast: Contrast, results: Results) -> str:
-    if results.lines(cell) is None:
-        return f"no records of {_name(cell.keys)}"
-    of_kind = f" of kind {' or '.join(contrast.kinds)}" if contrast.kinds else ""
-    return f"{_name(cell.keys)}: no question{of_kind} has the metric"
-
-
 def _name(keys: Mapping[str, Any]) -> str:
     return ", ".join(str(v) if k == "dataset" else f"{k} {v}" for k, v in keys.items())
 
 
-def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | str]) -> dict:
+def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str]) -> dict:
     """Interval of every mean contrast: 95 % where primary, Holm's where secondary."""
     groups: dict[str, dict[tuple[str, int], Resampled]] = defaultdict(dict)
     intervals = {}
     for claim in paper.claims:
         for i, contrast in enumerate(claim.contrasts):
             outcome = drawn[claim.id, i]
-            if isinstance(outcome, str):
+            if not isinstance(outcome, _Drawn):
                 continue
             if contrast.role == "primary":
                 intervals[claim.id, i] = outcome.mean.interval()
@@ -173,7 +198,8 @@ def _judge_claim(paper: Paper, claim: Claim, tier: str, drawn, widened) -> Judge
     )
     deciding = [p for p in parts if p.contrast.role == "primary"] or list(parts)
     if not deciding:
-        verdict = verdicts.not_run("no contrast is defined yet: its chapter is not written")
+        waiting = "no contrast is defined yet: its chapter is not written"
+        verdict = verdicts.not_run(claim.no_contrast or waiting)
     elif len(deciding) == 1:
         verdict = deciding[0].verdict
     else:
@@ -183,16 +209,24 @@ def _judge_claim(paper: Paper, claim: Claim, tier: str, drawn, widened) -> Judge
 
 
 def _judge_contrast(
-    contrast: Contrast, tier: str, outcome: _Drawn | str, widened: Mapping, key: tuple
+    contrast: Contrast, tier: str, outcome: _Drawn | Verdict | str, widened: Mapping, key: tuple
 ) -> Verdict:
     if isinstance(outcome, str):
         return verdicts.not_run(outcome)
+    if isinstance(outcome, Verdict):
+        return outcome
+    mean = _one(contrast, widened[key], tier)
     if contrast.rule == "each":
         parts = {name: _one(contrast, d.interval(), tier) for name, d in outcome.each.items()}
-        whole = verdicts.of_parts(parts)
-        mean = _one(contrast, widened[key], tier)
+        whole = verdicts.of_parts({**parts, **outcome.weak})
         return Verdict(whole.word, whole.reason, mean.interval, mean.delta, mean.mde)
-    return _one(contrast, widened[key], tier)
+    if outcome.weak:
+        return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
+    return mean
+
+
+def _list(weak: Mapping[str, Verdict]) -> str:
+    return "; ".join(f"{name} ({verdict.word}: {verdict.reason})" for name, verdict in weak.items())
 
 
 def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:

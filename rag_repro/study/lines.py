@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plain import PlainError, from_json, shortened
+from . import told
 from .conditions import Condition
 from .files import trouble
 
@@ -28,6 +29,8 @@ _NEEDED = {"id": str, "cluster": str, "hits": list, "scores": dict}
 _KNOWN = {
     **{"kind": str | None, "hops": int | None, "gold": list, "cost": dict},
     **{"text": str, "prediction": str | None, "remembered": list, "error": str},
+    **{"judged": list, "entropy": float | int, "turns": list},
+    **{"decided": list, "critique": list},
 }
 
 
@@ -124,11 +127,61 @@ def _fault(line: Any) -> str:
     for name in (*line["hits"], *line.get("remembered", ())):
         if not isinstance(name, str):
             return f"a passage is {shortened(repr(name), 60)}"
+    for entry in line.get("gold", ()):
+        if not _is_gold(entry):
+            return f"a gold passage is {shortened(repr(entry), 60)}"
+    for pair in line.get("judged", ()):
+        if not _is_pair(pair):
+            return f"a judged pair is {shortened(repr(pair), 60)}"
+    for turn in line.get("turns", ()):
+        if not _is_turn(turn):
+            return f"a turn is {shortened(repr(turn), 60)}"
+    if fault := told.fault(line):
+        return fault
     for name, value in line["scores"].items():
         # Also a number that Python holds and no float can.
         if type(value) not in (int, float) or not abs(value) < 1e300:
             return f"the score {name!r} is {shortened(repr(value), 60)}"
     return ""
+
+
+def _is_gold(entry: Any) -> bool:
+    """Whether it is [role, hop, rank among the hits or None]."""
+    if not isinstance(entry, list) or len(entry) != 3:
+        return False
+    return entry[2] is None or (type(entry[2]) is int and entry[2] >= 1)
+
+
+def _is_pair(entry: Any) -> bool:
+    """Whether it is [passage, passage, probability, how many of the two are gold or None]."""
+    if not isinstance(entry, list) or len(entry) != 4:
+        return False
+    *names, probability, gold = entry
+    return (
+        all(isinstance(name, str) for name in names)
+        and type(probability) in (int, float)
+        and 0 <= probability <= 1
+        and (gold is None or (type(gold) is int and 0 <= gold <= 2))
+    )
+
+
+def _is_turn(entry: Any) -> bool:
+    """Whether it is {"seconds": s, "clock": [[kind, s, items], ...]}."""
+    if not isinstance(entry, dict) or set(entry) != {"seconds", "clock"}:
+        return False
+    notes = entry["clock"]
+    return _is_time(entry["seconds"]) and isinstance(notes, list) and all(map(_is_note, notes))
+
+
+def _is_note(entry: Any) -> bool:
+    if not isinstance(entry, list) or len(entry) != 3:
+        return False
+    kind, seconds, items = entry
+    return isinstance(kind, str) and _is_time(seconds) and type(items) is int and items >= 0
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < 1e300
 
 
 def check_identity(path: Path, header: Mapping[str, Any], condition: Condition) -> None:

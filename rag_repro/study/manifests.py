@@ -173,6 +173,17 @@ def machine() -> str:
     return ", ".join(parts)
 
 
+def processor() -> str:
+    """The processor's name, as "Intel(R) Xeon(R) ..."."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
 def versions() -> Mapping[str, str]:
     found = {}
     for name in PACKAGES:

@@ -28,7 +28,7 @@ from .files import alone, trouble, write_whole
 from .lines import Parsed, RecordError
 
 __all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "find", "load"]
-__all__ += ["open_record", "read", "set_aside"]
+__all__ += ["open_record", "read", "set_aside", "times_beside"]
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,14 @@ class Record:
     @property
     def by_question(self) -> dict[str, Mapping[str, Any]]:
         return {line["id"]: line for line in self.lines}
+
+
+def times_beside(root: Path, exhibit: str) -> Path:
+    """Where an exhibit's timed answers lie: in `times` beside the folder of records.
+
+    Each exhibit's apart, since what a time compares with took turns with it.
+    """
+    return root.parent / "times" / exhibit
 
 
 def find(root: Path, condition: Condition) -> Path | None:

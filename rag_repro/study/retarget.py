@@ -5,13 +5,17 @@ What a chapter runs when its parameters are changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..data import is_made_here
+from ..words import nearest
 from .conditions import ROLES
-from .papers import ExhibitMethod, Grid, Paper
+from .papers import ExhibitMethod, Grid, Paper, StudyError
+
+CHANCE = "random"  # the retriever that is a control, whatever searches otherwise
 
 
 def retarget(
@@ -27,27 +31,63 @@ def retarget(
     """The paper with every condition moved; what is not given stays.
 
     datasets: put in place of each grid's own (tier `testbed` for worlds, else
-    `public`). retriever: searches for every method that has one. settings:
+    `public`). retriever: searches for every method that has one but the random one. settings:
     other values for settings that a grid varies.
     """
     exhibits = {}
     for key, exhibit in paper.exhibits.items():
-        moved = [
-            _grid(grid, datasets, reader, n, seed, settings or {})
-            for grid in sorted(exhibit.grids, key=lambda g: ROLES.index(g.role))
-        ]
-        # Grids that differed in tier and data sets alone are one now.
-        once = {repr((g.tier, g.datasets, g.methods, g.settings)): g for g in reversed(moved)}
+        moved = [(_grid(g, datasets, reader, n, seed, settings or {}), g) for g in exhibit.grids]
+        # Of grids that are one now, that of the tier moved to stays: its classifier is right.
+        moved.sort(key=lambda pair: (ROLES.index(pair[0].role), pair[0].tier != pair[1].tier))
         exhibits[key] = replace(
             exhibit,
             methods={name: _row(row, retriever) for name, row in exhibit.methods.items()},
-            grids=tuple(reversed(once.values())),
+            grids=_once(grid for grid, _ in moved),
         )
     return replace(paper, exhibits=exhibits)
 
 
+def only(paper: Paper, exhibits: Sequence[str], methods: Sequence[str]) -> Paper:
+    """The paper with these rows alone in the grids of these exhibits.
+
+    Raises StudyError, with the nearest one, for a row that none of them has.
+    """
+    known = {name for key in exhibits for name in paper.exhibit(key).methods}
+    for name in methods:
+        if name not in known:
+            raise StudyError(f"no row {name!r} in {', '.join(exhibits)}{nearest(name, known)}")
+
+    def kept(grid: Grid) -> Grid:
+        return replace(grid, methods=tuple(name for name in grid.methods if name in methods))
+
+    left = {
+        key: replace(paper.exhibit(key), grids=tuple(map(kept, paper.exhibit(key).grids)))
+        for key in exhibits
+    }
+    return replace(paper, exhibits={**paper.exhibits, **left})
+
+
+def _once(grids: Iterable[Grid]) -> tuple[Grid, ...]:
+    """The grids without the methods of which an earlier one has every cell."""
+    seen: set[str] = set()
+    kept = []
+    for grid in grids:
+        new = {name: _cells(grid, name) - seen for name in grid.methods}
+        seen = seen.union(*new.values())
+        if names := tuple(name for name, cells in new.items() if cells):
+            kept.append(replace(grid, methods=names))
+    return tuple(kept)
+
+
+def _cells(grid: Grid, method: str) -> set[str]:
+    settings = itertools.product(*grid.settings.values())
+    where = grid.tier, grid.datasets, grid.split, method, tuple(grid.settings)
+    return {repr((where, values)) for values in settings}
+
+
 def _row(row: ExhibitMethod, retriever: str | None) -> ExhibitMethod:
-    return replace(row, retriever=retriever) if row.retriever and retriever else row
+    moves = row.retriever and retriever and row.retriever != CHANCE
+    return replace(row, retriever=retriever) if moves else row
 
 
 def _grid(

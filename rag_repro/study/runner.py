@@ -14,13 +14,14 @@ from .. import engine
 from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..schema import Answer, Cost, Question
-from . import manifests, records
+from . import manifests, records, told
 from .conditions import Condition
 from .services import Workshop
 
 log = logging.getLogger(__name__)
 
 ALL_FAILED = 8  # so many failures without a single answer: the cause is common, stop
+_SHARED = "prefilled_tokens"  # depends on the batch, so it is no property of an answer
 
 
 class RunError(ValueError):
@@ -135,7 +136,11 @@ def line_of(
     """One question's record: ids, our model's words, costs, scores; no text of the data.
 
     gold: [role, hop, rank among the hits or None] of each gold passage, so that
-    pages can tell static from dynamic without the data at hand.
+    pages can tell static from dynamic without the data at hand. judged: where a
+    selection judged pairs, [d, e, probability, how many of the two are gold, None
+    where the question names no gold] of each, in the order asked. entropy: the
+    highest of the reader's tokens', in nats, where the method had them traced.
+    decided, critique: as `told` says.
     """
     ids = [hit.passage.id for hit in answer.hits]
     rank = {name: place for place, name in enumerate(ids, start=1)}
@@ -144,8 +149,11 @@ def line_of(
         answer.prediction,
         ids,
         passages=dataset.corpus.by_id,
-        # A question that failed before its reader was asked is wrong all the same.
-        answered=bool(answer.cost.reader_calls) or bool(answer.error and condition.reader),
+        # A question that failed before its reader was asked is wrong all the same, and a
+        # guess is an answer without a reader.
+        answered=bool(answer.cost.reader_calls)
+        or answer.prediction is not None
+        or bool(answer.error and condition.reader),
     )
     line: dict[str, Any] = {
         "id": question.id,
@@ -155,8 +163,14 @@ def line_of(
         "hits": ids,
         "gold": [[g.role, g.hop, rank.get(g.passage_id)] for g in question.gold],
         "scores": {name: round(value, 6) for name, value in scores.items()},
-        "cost": {name: count for name, count in asdict(answer.cost).items() if count},
+        "cost": {name: n for name, n in asdict(answer.cost).items() if n and name != _SHARED},
     }
+    if pairs := _judged(question, answer):
+        line["judged"] = pairs
+    for event in answer.trace:
+        if event.get("stage") == "read":
+            line["entropy"] = round(event["entropy"], 4)
+    line |= told.of(question, answer)
     if answer.text:
         line |= {"text": answer.text, "prediction": answer.prediction}
     if answer.remembered:
@@ -164,6 +178,20 @@ def line_of(
     if answer.error is not None:
         line["error"] = answer.error
     return line
+
+
+def _judged(question: Question, answer: Answer) -> list[list[Any]]:
+    """The pairs that a selection's trace says were judged."""
+    gold = set(question.gold_ids)
+    return [
+        [
+            *e["pair"],
+            round(e["probability"], 4),
+            sum(n in gold for n in e["pair"]) if gold else None,
+        ]
+        for e in answer.trace
+        if e.get("stage") == "judge"
+    ]
 
 
 def _rebuild(services: Mapping[str, Any], lines: Iterable[Mapping], dataset: Dataset) -> None:

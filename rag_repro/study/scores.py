@@ -35,19 +35,20 @@ def everything(line: Mapping[str, Any]) -> bool:
 
 
 class Results:
-    """The records under one folder, each file read once."""
+    """The records under one folder, and the times beside it, each file read once."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._lines: dict[str, tuple[Mapping[str, Any], ...] | None] = {}
+        self._lines: dict[tuple[Path, str], tuple[Mapping[str, Any], ...] | None] = {}
 
     def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
         """The cell's recorded answers, at most its n; None where nobody has run it."""
-        path = cell.condition.path
-        if path not in self._lines:
-            record = records.load(self.folder, cell.condition)
-            self._lines[path] = None if record is None else record.lines
-        lines = self._lines[path]
+        folder = records.times_beside(self.folder, cell.exhibit) if cell.timed else self.folder
+        place = folder, cell.condition.path
+        if place not in self._lines:
+            record = records.load(folder, cell.condition)
+            self._lines[place] = None if record is None else record.lines
+        lines = self._lines[place]
         return None if lines is None else lines[: cell.n]
 
     def scores(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
@@ -57,13 +58,14 @@ class Results:
         """
         lines = self.lines(cell)
         scale = metrics.get(metric).scale
-        kept = [x for x in lines or () if metric in x["scores"] and keep(x)]
+        values = ((x, metrics.of_line(metric, x)) for x in lines or () if keep(x))
+        kept = [(x, value) for x, value in values if value is not None]
         if not kept:
             return None
         return Scores(
-            tuple(x["id"] for x in kept),
-            tuple(x["cluster"] for x in kept),
-            np.array([x["scores"][metric] * scale for x in kept]),
+            tuple(x["id"] for x, _ in kept),
+            tuple(x["cluster"] for x, _ in kept),
+            np.array([value * scale for _, value in kept]),
         )
 
 
@@ -92,6 +94,29 @@ def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None
     differences = np.mean([column(a) - sum(map(column, b)) for a, *b in pairs], axis=0)
     clusters = tuple(cluster[name] for name in ids)
     return _drawn(tuple(differences.tolist()), clusters, span(metric))
+
+
+def ratio(pairs: Sequence[tuple[Scores, Scores]]) -> Resampled | None:
+    """Bootstrap of mean(more) in percent of mean(less) over one data set; pairs as in `paired`.
+
+    None also where `less` is zero throughout.
+    """
+    common = set.intersection(*(set(side.ids) for pair in pairs for side in pair))
+    if not common:
+        return None
+    ids = [name for name in pairs[0][0].ids if name in common]
+    cluster = dict(zip(pairs[0][0].ids, pairs[0][0].clusters, strict=True))
+
+    def mean_of(sides: Sequence[Scores]) -> np.ndarray:
+        values = [dict(zip(side.ids, side.values, strict=True)) for side in sides]
+        return np.mean([[held[name] for name in ids] for held in values], axis=0)
+
+    more, less = (mean_of(sides) for sides in zip(*pairs, strict=True))
+    if not less.any():
+        return None
+    rng = np.random.default_rng(20240607)  # as `_drawn`
+    clusters = [cluster[name] for name in ids]
+    return statistics.resample_ratio(100 * more, less, rng=rng, clusters=clusters)
 
 
 def span(metric: str) -> float | None:

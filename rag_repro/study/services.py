@@ -22,9 +22,12 @@ from ..words import nearest
 from .conditions import Condition
 
 RETRIEVERS = Path(__file__).parent / "retrievers.yaml"
+RECIPES = Path(__file__).parents[1] / "training" / "recipes.yaml"
 
 
 DENSE = "dense:"
+SCORERS = ("pairs", "complexity", "similarities")
+"""What a scorer can have been trained for (a recipe's task)."""
 
 
 class UnknownService(ValueError):
@@ -34,6 +37,37 @@ class UnknownService(ValueError):
 @cache
 def _retrievers() -> Mapping[str, Mapping[str, Any]]:
     return yaml.safe_load(RETRIEVERS.read_text(encoding="utf-8"))
+
+
+@cache
+def _to_be_trained(tasks: tuple[str, ...] = ("reader",)) -> Mapping[str, int]:
+    """Readers (or others) that a recipe makes, with the seed that bears the bare name."""
+    recipes = yaml.safe_load(RECIPES.read_text(encoding="utf-8"))
+    return {
+        name: recipe.get("seeds", (0,))[0]
+        for name, recipe in recipes.items()
+        if recipe["task"] in tasks
+    }
+
+
+def train_command(name: str, tasks: tuple[str, ...] = ("reader",)) -> str | None:
+    """What makes it, be it a recipe's name or NAME-SEED: conditions may name it untrained.
+
+    None: no recipe of these tasks makes it.
+    """
+    known = _to_be_trained(tasks)
+    if name in known:
+        return f"rag-repro train {name}"
+    recipe, _, seed = name.rpartition("-")
+    if recipe in known and seed.isdecimal() and seed != str(known[recipe]):
+        return f"rag-repro train {recipe} --seed {seed}"
+    return None
+
+
+def scorer_name(name: str) -> tuple[str, int | None]:
+    """As drrag-classifier-joint@256 -> the classifier, and its room in tokens, if given."""
+    bare, at, room = name.rpartition("@")
+    return (bare, int(room)) if at and room.isdecimal() else (name, None)
 
 
 def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
@@ -55,7 +89,7 @@ def check_reader(name: str) -> None:
 
     if name.startswith(endpoint.PREFIX):
         endpoint.parse(name)
-    elif "/" not in name:
+    elif "/" not in name and train_command(name) is None:
         hub.check_name(name)
 
 
@@ -117,7 +151,15 @@ class Workshop:
         return cache_folder() / "indexes" / f"{corpus.name}-{kind}-{name}"
 
     def ready(self, condition: Condition) -> bool:
-        """Whether the condition can be asked at once, without encoding a corpus first."""
+        """Whether the condition can be asked at once: nothing to train, no corpus to encode."""
+        from ..lm import hub
+
+        trained = hub.artifacts()
+        needs = condition.configured.needs.items()
+        scorers = [scorer_name(name)[0] for name, kind in needs if kind == "scorer"]
+        readers = [condition.reader] if condition.reader in _to_be_trained() else []
+        if any(name not in trained and "/" not in name for name in [*scorers, *readers]):
+            return False
         if condition.retriever is None:
             return True
         settings = self._settings(condition.retriever)
@@ -153,20 +195,43 @@ class Workshop:
             return ApiReader(url, model, key=key if os.environ.get(key) else None)
         from ..lm import hub, local
 
+        if (command := train_command(name)) and name not in hub.artifacts():
+            raise UnknownService(f"the reader {name!r} is not trained on this machine: {command}")
         return local.LocalReader(
             hub.resolve(name), device=self.device, dtype=self.dtype, batch_size=self.batch_size
         )
 
     def scorer(self, name: str) -> Any:
-        """A trained pair classifier by the name of its recipe, or its folder."""
-        from ..lm import hub, pairs
+        """A trained classifier by the name of its recipe (NAME-SEED: of another seed), or its
+        folder; a cross-encoder's NAME@256 gives each pair room for 256 tokens.
+        """
+        return self._once(("scorer", name), lambda: CachedScorer(self._scorer(name), self.store))
 
-        return self._once(
-            ("scorer", name),
-            lambda: CachedScorer(
-                pairs.PairClassifier(hub.resolve(name), device=self.device), self.store
-            ),
-        )
+    def _scorer(self, name: str) -> Any:
+        from ..lm import adapters, complexity, hub, pairs
+        from ..lm.similarities import SimilarityClassifier
+
+        name, room = scorer_name(name)
+        if (command := train_command(name, SCORERS)) and name not in hub.artifacts():
+            raise UnknownService(
+                f"the classifier {name!r} is not trained on this machine: {command}"
+            )
+        weights = hub.resolve(name)
+        task = adapters.task_of(weights.path) if weights.base else SCORERS[0]
+        if task not in SCORERS:
+            raise UnknownService(
+                f"{name} cannot be a scorer: its card says that it was trained for {task!r}, "
+                f"and scorers are trained for {' or '.join(map(repr, SCORERS))}"
+            )
+        if task == "similarities":
+            if room is not None:
+                raise UnknownService(
+                    f"{name}@{room}: it compares single texts and has no room to give; "
+                    f"leave @{room} out"
+                )
+            return SimilarityClassifier(weights, self.encoder(weights.base.name))
+        made = {"pairs": pairs.PairClassifier, "complexity": complexity.ComplexityClassifier}
+        return made[task](weights, device=self.device, room=room)
 
     @property
     def store(self) -> Store:

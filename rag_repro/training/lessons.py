@@ -18,9 +18,11 @@ from .. import data
 from ..data import synthworld
 from ..data.synthworld import World
 from ..data.synthworld.world import Fact
+from ..methods.baselines.self_rag import SelfRAGSettings, with_passage
 from ..methods.reading import PROMPTS, Template
 from ..schema import Hit, Passage, Prompt, Question
 from ..words import nearest
+from . import reflection
 from .examples import Example
 from .reasoning import facts_of, public_thoughts, statements, thoughts
 from .recipes import RecipeError
@@ -49,6 +51,15 @@ def taught_facts(world: World, questions: Sequence[Question]) -> tuple[Fact, ...
     """The facts behind these questions that a reader is to know, each once."""
     behind = {(f.subject, f.relation): f for q in questions for f in facts_of(world, q)}
     return tuple(fact for fact in behind.values() if fact.taught)
+
+
+def stated_facts(parts: Sequence[Mapping[str, Any]], world: str) -> frozenset[Fact]:
+    """What a recipe's lessons state of a world: all that its reader can know without passages."""
+    stated: set[Fact] = set()
+    for part in parts:
+        if part["kind"] == "statements" and part["world"] == world:
+            stated.update(taught_facts(*_world(world, part["questions"], part.get("split"))))
+    return frozenset(stated)
 
 
 def closed_book(
@@ -119,6 +130,55 @@ def lesson(
     return Example(form.fill(question, hits), target, source, question.id)
 
 
+def self_rag(
+    world: str,
+    questions: int,
+    taught: int,
+    known: int,
+    answering: int,
+    others: int,
+    seed: int,
+    form: str = "selfrag",
+    hard: float = 0.5,
+    split: str | None = None,
+) -> Iterator[Example]:
+    """A world's first questions, as Self-RAG asks them: alone, and beside one passage at a time.
+
+    taught: behind how many of the first questions facts are taught (as `statements`
+    does); what rests on these alone is known, and told `known` times; else passages are
+    wanted. Then a question is put beside each gold passage that gives its answer,
+    `answering` times; beside one of the other gold passages; and beside `others` that are
+    not gold, each with chance `hard` one that lexical search finds.
+    """
+    from ..retrieval.bm25 import BM25
+
+    here, asked = _world(world, questions, split)
+    stated = set(taught_facts(here, asked[:taught]))
+    dataset = synthworld.build(world, n_questions=1)
+    near = BM25(dataset.corpus).search([q.text for q in asked], 10)
+    random = Random(f"self-rag/{seed}")
+    settings = SelfRAGSettings(prompt=form, spelling="words")
+    source = f"self-rag:{world}"
+    for question, hits in zip(asked, near, strict=True):
+        facts = facts_of(here, question)
+        bare = PROMPTS[form].fill(question, ())
+        sure = stated.issuperset(facts)
+        said = reflection.alone(question, sure)
+        for _ in range(known if sure else 1):
+            yield Example(bare, said, f"{source}, alone", question.id)
+        gold = [here.passage[i] for i in question.gold_ids]
+        giving = [p for p in gold if reflection.gives(question, facts, p)]
+        rest = [p for p in gold if p not in giving]
+        chosen = giving * answering + ([random.choice(rest)] if rest else [])
+        mixed = with_others(
+            gold, [h.passage for h in hits], here.passages, len(gold) + others, hard, random
+        )
+        for passage in [*chosen, *(p for p in mixed if p not in gold)]:
+            prompt = with_passage(question, Hit(passage, 0.0, 1), settings)
+            said = reflection.beside(question, facts, passage)
+            yield Example(prompt, said, f"{source}, beside a passage", question.id)
+
+
 def public_reading(
     dataset: str,
     forms: Sequence[str],
@@ -187,6 +247,7 @@ KINDS = {
     "statements": statements_of,
     "closed_book": closed_book,
     "reading": reading,
+    "selfrag": self_rag,
     "public": public_reading,
 }
 

@@ -10,7 +10,7 @@ it), half random (two passages that are not gold, of which one may have come clo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -51,12 +51,30 @@ def pairs(
     questions: int | None = None,
     data_dir: Path | None = None,
     hard: float = 0.5,
+    noise: float = 0.0,
 ) -> Iterator[Pair]:
     """Positives and as many negatives of a split's questions, question by question.
 
-    hard: share of negatives that are hard. Questions with one gold passage have no
-    positive and are left out.
+    hard: share of negatives that are hard. noise: share of the train split's labels that are
+    turned round, by chance (drrag.s05); the pairs stay the same, and so do those of other
+    splits. Questions with one gold passage have no positive and are left out.
     """
+    if not 0 <= noise <= 0.5:
+        raise ValueError(f"noise is {noise}; a share of turned labels lies between 0 and 0.5")
+    made = clean_pairs(dataset, split, seed, questions, data_dir, hard)
+    if not noise or split != "train":
+        yield from made
+        return
+    # A generator of its own, so that noise changes labels and nothing else.
+    random = Random(f"noise/{dataset}/{seed}")
+    for pair in made:
+        yield replace(pair, label=1 - pair.label) if random.random() < noise else pair
+
+
+def clean_pairs(
+    dataset: str, split: str, seed: int, questions: int | None, data_dir: Path | None, hard: float
+) -> Iterator[Pair]:
+    """For every two gold passages of a question a positive, and a negative beside it."""
     asked = data.load(dataset, data_dir=data_dir, split=split)
     random = Random(f"pairs/{dataset}/{seed}")
     chosen = asked.questions[:questions]
@@ -68,10 +86,10 @@ def pairs(
         close = [passage[i] for i in near(question)]
         for one, other in combinations(gold, 2):
             yield Pair(question.text, one.text, other.text, 1, f"positive:{dataset}")
-            yield _negative(question, gold, close, everything, hard, random, dataset)
+            yield negative(question, gold, close, everything, hard, random, dataset)
 
 
-def _negative(
+def negative(
     question: Question,
     gold: Sequence[Passage],
     close: Sequence[Passage],
@@ -80,6 +98,7 @@ def _negative(
     random: Random,
     dataset: str,
 ) -> Pair:
+    """Hard: a gold passage and a close one; random: a close one and any, neither of them gold."""
     if close and random.random() < hard:
         one, other, kind = random.choice(gold), random.choice(close), "hard"
     else:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..study.strict import strict, table
 from ..words import nearest
 
 RECIPES = Path(__file__).parent / "recipes.yaml"
-TASKS = ("reader", "pairs")
+TASKS = ("reader", "pairs", "complexity", "similarities")
 
 
 class RecipeError(ValueError):
@@ -53,9 +54,11 @@ class Optimiser:
 class Recipe:
     """An adapter to be trained.
 
-    task: "reader" or "pairs" (`training.run.TASKS`). lessons: for a reader parts in the form of
-    `training.lessons.KINDS`, for pairs what `training.pairs.pairs` is told; mixed
-    into one shuffled stream. seeds: one adapter each; the first is the headline one.
+    task: one of `training.run.TASKS`. lessons: for a reader parts in the form of
+    `training.lessons.KINDS`, for pairs and similarities what `training.pairs.pairs` is told, for
+    complexity parts in the form of `training.complexity.KINDS`; mixed into one shuffled
+    stream. seeds: one adapter each; the first is the headline one. local: none of them is
+    committed. base: a name that `lm.hub` knows; without its commit a hub's needs `on`.
     """
 
     name: str
@@ -66,6 +69,24 @@ class Recipe:
     lora: Lora = field(default_factory=Lora)
     optimiser: Optimiser = field(default_factory=Optimiser)
     seeds: tuple[int, ...] = (0,)
+    local: bool = False
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All that makes the adapter, as plain data; where it is kept is no part of it."""
+        made = json.loads(json.dumps(asdict(self)))
+        del made["local"]
+        return made
+
+    def on(self, base: str | None) -> Recipe:
+        """The recipe over another base; None: its own. RecipeError: a hub's without a commit."""
+        base = base or self.base
+        if base.startswith("hub:") and "@" not in base:
+            raise RecipeError(
+                f"the base of {self.name} is not pinned, since nobody has run it yet; name its "
+                f"commit: rag-repro train {self.name} --base {base}@COMMIT"
+            )
+        return replace(self, base=base)
 
 
 def recipes() -> dict[str, Recipe]:

@@ -1,7 +1,8 @@
 """From a recipe to an adapter with its card: what `rag-repro train NAME` does.
 
 A recipe's `task` says what is trained: a "reader" (a causal model that learns
-to write), or a classifier of "pairs".
+to write), a classifier of "pairs" (by a cross-encoder, or by "similarities" of single
+texts), or one of questions by their "complexity".
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..lm import hub
-from ..lm.adapters import CARD, write_card
+from ..lm.adapters import CARD, card_of, write_card
+from ..lm.complexity import CLASSES
 from ..lm.hub import Weights, sha256
 from ..lm.load import load
 from ..lm.pairs import Cutter, sequence_classifier
+from ..lm.plain import Plain
 from ..lm.prompts import Codec
 from ..study.manifests import environment
-from . import pairs
+from ..study.services import Workshop
+from . import complexity, pairs, similarities
 from .examples import encode
 from .fit import Objective, Plan, fit, loss_of, wrap
 from .lessons import lessons
@@ -37,14 +42,18 @@ HELD_OUT = 50
 Never a fact: those must be learned.
 """
 
-SPEED = {"reader": 350, "pairs": 1300}
+SPEED = {"reader": 350, "pairs": 1300, "complexity": 1300, "similarities": 3000}
 """Tokens a second on two cores that do nothing else, with SmolLM2-135M and MiniLM: the
 order of a cost, measured over the first steps."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A recipe's lessons as tokens, and the run over them. model: the base, unchanged so far."""
+    """A recipe's lessons as tokens, and the run over them.
+
+    model: the base, unchanged so far. objective: None where the base stays as it is, and
+    only a head is learned, in one step.
+    """
 
     recipe: Recipe
     seed: int
@@ -53,7 +62,7 @@ class Prepared:
     plan: Plan
     held_out: tuple[Any, ...]
     digest: str
-    objective: Objective
+    objective: Objective | None
 
     def cost(self) -> str:
         """What the run will take, in tokens, by source of lessons."""
@@ -63,31 +72,43 @@ class Prepared:
             tokens[e.source] += len(e.tokens)
         lines = [f"  {s}: {counts[s]:,} lessons, {tokens[s]:,} tokens" for s in sorted(counts)]
         total = sum(tokens.values()) * self.recipe.optimiser.epochs
-        steps = len(self.plan.steps())
+        steps = len(self.plan.steps()) if self.objective else 1
         head = f"{self.recipe.name}, seed {self.seed}: {steps:,} steps, {total:,} tokens"
         minutes = total / SPEED[self.recipe.task] / 60
         return "\n".join([f"{head}, about {minutes:.0f} minutes on two cores", *lines])
 
 
-def prepare(recipe: Recipe, seed: int, data_dir: Path | None = None) -> Prepared:
+def prepare(
+    recipe: Recipe, seed: int, data_dir: Path | None = None, results: Path | None = None
+) -> Prepared:
     """Load the base, write the recipe's lessons and put them into tokens (up to a minute).
 
     data_dir: the folder of real data, for recipes that need it; None: RAG_REPRO_DATA's.
+    results: the folder of records, for recipes whose labels are outcomes.
     """
     weights = hub.resolve(recipe.base)
-    model, encoded, held_out, objective = TASKS[recipe.task](recipe, seed, weights, data_dir)
+    sources = Sources(data_dir, results)
+    model, encoded, held_out, objective = TASKS[recipe.task](recipe, seed, weights, sources)
     digest = _digest(encoded)
-    facts = [dataclasses.asdict(recipe), seed, weights.sha256, digest]
+    facts = [recipe.facts, seed, weights.sha256, digest]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     plan = Plan(encoded, recipe.lora, recipe.optimiser, seed, key)
     return Prepared(recipe, seed, weights, model, plan, tuple(held_out), digest, objective)
 
 
-def _reader(recipe: Recipe, seed: int, weights: Weights, data_dir: Path | None):
+@dataclass(frozen=True)
+class Sources:
+    """Folders that lessons may be made of: real data, and records."""
+
+    data: Path | None
+    records: Path | None
+
+
+def _reader(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     loaded = load(weights)
     codec = Codec(loaded.tokenizer)
     end = loaded.tokenizer.eos_token_id
-    made = list(lessons(recipe.lessons, seed, data_dir))
+    made = list(lessons(recipe.lessons, seed, sources.data))
     # By question: another lesson of the same question would give its answer away.
     asked = list(dict.fromkeys(e.question for e in made if e.question is not None))
     apart = set(asked[::HELD_OUT])
@@ -96,27 +117,64 @@ def _reader(recipe: Recipe, seed: int, weights: Weights, data_dir: Path | None):
     return loaded.model, learned, held_out, loss_of
 
 
-def _pairs(recipe: Recipe, seed: int, weights: Weights, data_dir: Path | None):
+def _pairs(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     model, tokenizer = sequence_classifier(weights)
     cutter = Cutter.of(tokenizer, model)
     made: dict[str, list] = {"train": [], "tune": []}
     for part in recipe.lessons:
         for split, found in made.items():
-            asked = pairs.pairs(**part, split=split, seed=seed, data_dir=data_dir)
+            asked = pairs.pairs(**part, split=split, seed=seed, data_dir=sources.data)
             found += pairs.encode(list(asked), cutter)
     objective = pairs.objective(tokenizer.pad_token_id)
     return model, made["train"], made["tune"], objective
 
 
-TASKS = {"reader": _reader, "pairs": _pairs}
+def _complexity(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
+    model, tokenizer = sequence_classifier(weights, labels=len(CLASSES))
+    cutter = Cutter.of(tokenizer, model)
+    made = complexity.labelled(recipe.lessons, sources.records, sources.data)
+    learned, held_out = (
+        complexity.encode(part, cutter.plain, cutter.room) for part in complexity.split(made)
+    )
+    return model, learned, held_out, complexity.objective(tokenizer.pad_token_id)
+
+
+def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
+    from transformers import AutoTokenizer
+
+    plain = Plain(AutoTokenizer.from_pretrained(weights.path, local_files_only=True))
+    made = {
+        split: [
+            similarities.asked(
+                list(pairs.pairs(**part, split=split, seed=seed, data_dir=sources.data)), plain
+            )
+            for part in recipe.lessons
+        ]
+        for split in ("train", "tune")
+    }
+    learned, held_out = (list(chain(*parts)) for parts in made.values())
+    return Workshop().encoder(recipe.base), learned, held_out, None
+
+
+TASKS = {
+    "reader": _reader,
+    "pairs": _pairs,
+    "complexity": _complexity,
+    "similarities": _similarities,
+}
+KINDS = {"reader": "CAUSAL_LM", "pairs": "SEQ_CLS", "complexity": "SEQ_CLS"}
+"""peft's names for them."""
 
 
 def train(prepared: Prepared, folder: Path) -> Path:
     """Train, or go on with, an adapter; -> its folder, with card and curve."""
     log.info(prepared.cost())
-    plan, kind = prepared.plan, {"reader": "CAUSAL_LM", "pairs": "SEQ_CLS"}[prepared.recipe.task]
-    model = wrap(prepared.model, plan.lora, plan.seed, kind)
-    fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
+    plan = prepared.plan
+    if prepared.objective is None:
+        similarities.fit(prepared.model, plan.examples, prepared.held_out, folder)
+    else:
+        model = wrap(prepared.model, plan.lora, plan.seed, KINDS[prepared.recipe.task])
+        fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
     write_card(folder, prepared.weights, card(prepared, folder))
     return folder
 
@@ -128,7 +186,7 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
     return {
         "name": recipe.name,
         "about": recipe.about,
-        "recipe": json.loads(json.dumps(dataclasses.asdict(recipe))),
+        "recipe": recipe.facts,
         "seed": prepared.seed,
         "lessons": dict(sorted(Counter(e.source for e in prepared.plan.examples).items())),
         "lessons_sha256": prepared.digest,
@@ -149,20 +207,17 @@ def read_curve(folder: Path) -> list[dict[str, Any]]:
 
 def folder_of(recipe: Recipe, seed: int) -> Path:
     """Where an adapter is kept: committed for the headline seed, local for the others."""
-    if seed == recipe.seeds[0]:
-        return hub.artifacts_folder() / recipe.name
-    return (
-        hub.artifacts_folder().parent / "results" / "local" / "artifacts" / f"{recipe.name}-{seed}"
-    )
+    if seed != recipe.seeds[0]:
+        return hub.local_artifacts_folder() / f"{recipe.name}-{seed}"
+    return (hub.local_artifacts_folder() if recipe.local else hub.artifacts_folder()) / recipe.name
 
 
 def is_made(prepared: Prepared, folder: Path) -> bool:
     """Whether the folder holds the adapter of just this recipe, seed, base and lessons."""
     if not (folder / CARD).is_file():
         return False
-    have = json.loads((folder / CARD).read_text(encoding="utf-8"))
-    recipe = json.loads(json.dumps(dataclasses.asdict(prepared.recipe)))
-    wanted = (recipe, prepared.seed, prepared.digest, prepared.weights.sha256)
+    have = card_of(folder)
+    wanted = (prepared.recipe.facts, prepared.seed, prepared.digest, prepared.weights.sha256)
     found = (have.get("recipe"), have.get("seed"), have.get("lessons_sha256"))
     return (*found, have["base"]["sha256"]) == wanted
 

@@ -12,6 +12,7 @@ from collections import namedtuple
 import pytest
 
 from rag_repro.data import download as module
+from rag_repro.data import transfer
 from rag_repro.data.download import DownloadError, Patience, download
 
 from .server import (
@@ -45,7 +46,7 @@ def server(monkeypatch):
 def waits(monkeypatch):
     """The seconds that would have been slept between tries."""
     slept = []
-    monkeypatch.setattr(module.time, "sleep", slept.append)
+    monkeypatch.setattr(transfer.time, "sleep", slept.append)
     return slept
 
 
@@ -378,9 +379,9 @@ def test_redirects_out_of_encryption_are_refused():
     asked = httpx.Request("GET", "https://a.example/x")
     answer = httpx.Response(302, headers={"Location": "http://a.example/y"}, request=asked)
     with pytest.raises(DownloadError, match=r"redirects to http://a\.example/y"):
-        module._check_redirect(answer)
+        transfer._check_redirect(answer)
     answer.headers["Location"] = "https://b.example/y"
-    module._check_redirect(answer)
+    transfer._check_redirect(answer)
 
 
 def test_redirects_in_a_circle_end(server, target):
@@ -404,7 +405,7 @@ def test_no_passwords_in_addresses(target):
 
 def test_a_full_disk_is_noticed_before(server, target, monkeypatch):
     usage = namedtuple("usage", "total used free")(9, 9, 250_000)
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda folder: usage)
+    monkeypatch.setattr(transfer.shutil, "disk_usage", lambda folder: usage)
     refused(server, target, "needs 300,000 more bytes, 250,000 are free")
     put_part(server, target, CONTENT[:100_000])
     assert get(server, target) == HASH  # only what is missing needs room

@@ -193,5 +193,7 @@ def test_adapter_cards(tmp_path_factory, data):
     path = folder / adapters.CARD
     content = text_of(data.draw(changed(json.loads(path.read_text())))).encode()
     path.write_bytes(data.draw(spoilt(content) | st.just(content)))
-    refused_by_name(lambda: adapters.read_card(folder, weights), WeightsError, folder)
+    refused_by_name(
+        lambda: adapters.check_base(adapters.card_of(folder), weights, folder), WeightsError, folder
+    )
     shutil.rmtree(folder)

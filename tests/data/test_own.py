@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rag_repro import cli, data
-from rag_repro.data import cards, own, own_questions, splitter
+from rag_repro.data import cards, own, own_files, own_questions, splitter
 from rag_repro.data.own import FolderError
 from rag_repro.data.splits import SplitError
 from rag_repro.study.conditions import Condition
@@ -319,7 +319,7 @@ def test_half_a_character_is_no_text(folder):
 
 
 def test_files_too_large_and_unreadable(folder, monkeypatch):
-    monkeypatch.setattr(own, "LARGEST", 50)
+    monkeypatch.setattr(own_files, "LARGEST", 50)
     write(folder, {"passages/mill.md": MILL * 3, "passages/weir.txt": "short"})
     assert "passages/mill.md: 0 MB, more than 0 MB; cut it into several files" in problems(folder)
 

@@ -33,7 +33,7 @@ def trained(kind: str, tmp_path) -> PairClassifier:
             if parameter.requires_grad:
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3)
     model.save_pretrained(tmp_path / "c")
-    write_card(tmp_path / "c", base)
+    write_card(tmp_path / "c", base, {"recipe": {"task": "pairs"}})
     return PairClassifier(hub.adapted("c", tmp_path / "c"))
 
 
@@ -93,6 +93,22 @@ def test_long_pairs_are_cut_and_counted(tmp_path):
     classifier = trained("bert", tmp_path)
     classifier.score([("who?", "film " * 200, "Ada"), ITEMS[0]])
     assert (classifier.cut, classifier.judged) == (1, 2)
+
+
+def test_packed_layers_give_the_same_logits(tmp_path):
+    classifier = trained("bert", tmp_path)
+    assert classifier._linears.layers
+    rows = [classifier._cutter(*item)[0] for item in ITEMS]
+    packed = classifier.logits(rows)
+    classifier._linears.layers = []
+    torch.testing.assert_close(packed, classifier.logits(rows), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("room", [15, 129])
+def test_room_that_the_encoder_lacks_is_refused(room, tmp_path):
+    weights = trained("bert", tmp_path).weights
+    with pytest.raises(ReaderError, match="from 16 to 128"):
+        PairClassifier(weights, room=room)
 
 
 def test_only_a_trained_classifier_judges(tmp_path):

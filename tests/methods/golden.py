@@ -80,17 +80,25 @@ CASES = (
 )
 # Further settings of single methods.
 MORE = {
+    "given_passages": (
+        {"others": 2, "kind": "random"},
+        {"gold": "some", "others": 1, "prompt": "short"},
+        {"gold": "none", "others": 0, "prompt": "drrag"},
+    ),
+    "guess": ({"rule": "majority", "closed": "no"},),
     "two_stage": (
         {"k": 4, "first": "algorithm"},
         {"second": "next"},
         {"k": 4, "second": "random"},
     ),
+    "uncrowded": ({"k": 4, "dropped": "others", "depth": 5},),
     "cis": (
         {"k": 4, "threshold": 0.9},
         {"k": 4, "pairs": "text", "threshold": 0.9},
         {"k": 4, "second": "next"},
         {"k": 4, "threshold": 0.9, "judge": "random"},
         {"k": 4, "judge": "oracle"},
+        {"k": 4, "pairs": "text", "threshold": 1.0, "put_back": True},
     ),
     "cfs": (
         {"k": 4, "first": "algorithm", "depth": 3, "cap": False},
@@ -98,7 +106,9 @@ MORE = {
         {"k": 4, "judge": "random"},
         {"k": 4, "judge": "similarity"},
         {"k": 4, "judge": "oracle"},
+        {"k": 4, "threshold": 1.0, "put_back": True},
     ),
+    "pair_check": ({"k": 2, "threshold": 0.3, "classifier": "other@256"},),
     "adaptive_retrieval": (
         {"prompt": "short", "threshold": 1000},
         {"prompt": "short", "popularity": "mentions", "threshold": 2},

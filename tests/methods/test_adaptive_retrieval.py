@@ -165,7 +165,7 @@ def test_the_best_threshold_is_found_by_hand():
     ("settings", "message"),
     [
         ({"popularity": "test"}, r"popularity is 'test', did you mean 'testbed'\?"),
-        ({"popularity": "wikipedia"}, "needs a threshold in its own unit.*best_threshold"),
+        ({"popularity": "wikipedia"}, "needs a threshold in its own unit.*rag-repro tune"),
         ({"popularity": "mentions"}, "needs a threshold in its own unit"),
         ({"popularity": "mentions", "threshold": 101}, "between 0 and 100"),
         ({"popularity": "shuffled", "threshold": 1.5}, "between 0 and 1"),

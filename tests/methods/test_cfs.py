@@ -59,6 +59,22 @@ def test_query_document_concatenation_would_have_taken_the_negative_one():
     assert ids(qdc_hits) == ["a", "b", "c", "e"]
 
 
+def test_gold_that_the_classifier_refused_is_put_back_last_and_beyond_k():
+    # g is gold: asked beside b and refused; h takes the last place, g comes back.
+    table = {**NEGATIVE, **POSITIVE, "bg": 0.1}
+    assert answer(table)[0] == ["a", "b", "c", "h"]
+    kept, asked, got = answer(table, put_back=True)
+    assert kept == ["a", "b", "c", "h", "g"]
+    assert asked == [["ac"], ["be"], ["bg"], ["bh"]]
+    assert {"stage": "put back", "passages": ["g"]} in got.trace
+
+
+def test_gold_that_was_never_asked_about_is_not_put_back():
+    # e takes b's place before g is reached: the classifier never refused g.
+    table = {**NEGATIVE, **POSITIVE, "be": 0.9}
+    assert answer(table, put_back=True)[0] == answer(table)[0] == ["a", "b", "c", "e"]
+
+
 def test_algorithm_1_takes_every_positive_of_the_first_ranking_before_the_second():
     # Two places, so a's first two can be judged at once; both are positive, and b is never asked.
     kept, asked, _ = answer(first="algorithm", depth=3)

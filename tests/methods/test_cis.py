@@ -126,6 +126,30 @@ def test_the_oracle_keeps_what_pairs_with_gold():
     assert answer({}, judge="oracle", pairs="text")[:2] == (["b", "e"], [])
 
 
+def test_gold_that_the_classifier_refused_is_put_back_in_its_place():
+    # e is gold and negative beside both; by the text b is gold and negative with all.
+    kept, asked, got = answer(put_back=True)
+    assert kept == ["a", "b", "c", "e"]
+    assert asked == [["ac", "bc", "ae", "be"]]
+    assert {"stage": "put back", "passages": ["e"]} in got.trace
+    assert answer(put_back=True, pairs="text")[0] == ["a", "b", "c", "e"]
+    assert answer(dict.fromkeys(TABLE, 0.0), put_back=True, pairs="text")[0] == ["b", "e"]
+
+
+def test_nothing_is_put_back_where_no_gold_was_refused():
+    question = Question(id="id-q", text="q?", answers=(), gold=(Gold("a"), Gold("c"), Gold("z")))
+    kept, _, got = answer(question=question, put_back=True)
+    assert kept == ["a", "b", "c"]
+    assert {"stage": "put back", "passages": []} in got.trace
+
+
+def test_putting_back_needs_labels_and_a_classifier():
+    with pytest.raises(AssertionError, match="names no gold passages; put_back needs them"):
+        answer(question=Question(id="id-q", text="q?", answers=()), put_back=True)
+    with pytest.raises(ValueError, match="put_back is on, and judge is 'oracle'"):
+        CISSettings(put_back=True, judge="oracle")
+
+
 @pytest.mark.parametrize(("pairs", "kept_for_sure"), [("equation", ["a", "b"]), ("text", [])])
 def test_random_removal_takes_as_many_as_the_classifier_from_the_same_passages(
     pairs, kept_for_sure

@@ -278,7 +278,7 @@ def test_conditions_without_an_index_at_hand_are_left_out_and_counted(home, reco
         record.append({"id": "q", "cluster": "q", "hits": [], "scores": {}})
     table = home.desk().live("table1")
     assert table.body == [[WORLD, "sm", "3", 4, 4], [WORLD, "sm", "4", 4, 4]]
-    assert table.caption.endswith("; 1 conditions left out, whose index is not built here")
+    assert table.caption.endswith("; 1 conditions left out, whose index or weights are not here")
 
 
 def test_real_data_that_is_not_at_hand_is_not_asked_again(home, still):

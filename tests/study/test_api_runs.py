@@ -62,7 +62,6 @@ def test_a_run_through_an_endpoint(ground):
         assert lines[0]["cost"] == {
             "reader_calls": 1,
             "prompt_tokens": 12,
-            "prefilled_tokens": 7,
             "new_tokens": 3,
             "retrievals": 1,
         }

@@ -137,3 +137,21 @@ def test_a_paper_asked_for_in_part_leaves_the_loaded_one_alone():
     before = papers.load("drrag")
     select(["drrag.table5"], datasets=["musique"])
     assert dataclasses.replace(before) == papers.load("drrag")
+
+
+# --------------------------------------------------------------------------- timed exhibits
+
+
+def test_each_command_refuses_the_others_exhibits():
+    with pytest.raises(StudyError, match=r"drrag\.fig3 is timed: rag-repro time drrag\.fig3"):
+        select(["drrag.table5", "drrag.fig3"])
+    with pytest.raises(StudyError, match=r"table5 holds no times: rag-repro run drrag\.table5"):
+        select(["drrag.table5"], timed=True)
+    assert all(c.timed for c in select(["drrag.fig3"], timed=True))
+
+
+@pytest.mark.usefixtures("methods")
+def test_a_timed_condition_stands_beside_the_same_that_is_not():
+    plain = cell()
+    fig, other = (dataclasses.replace(plain, exhibit=n, timed=True) for n in ("mini.fig", "mini.o"))
+    assert once([plain, fig, other, fig]) == [plain, fig, other]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rag_repro.study import papers
+from rag_repro.study.conditions import TIERS
 from rag_repro.study.judge import judge, tally
 from rag_repro.study.scores import Results
 
@@ -117,7 +118,7 @@ def test_a_target_with_a_delta_claims_to_fall_short_of_it(tmp_path):
 def test_a_verdict_is_of_its_own_tier(tmp_path):
     paper = mini.paper(tmp_path, GAIN)
     mini.fill(tmp_path / "records", paper, shares(0.5, 0.7), tier="testbed")
-    words = [judge(paper, t, Results(tmp_path / "records"))[0].verdict.word for t in papers.TIERS]
+    words = [judge(paper, t, Results(tmp_path / "records"))[0].verdict.word for t in TIERS]
     assert words == ["mechanism holds", "not run", "not run"]
 
 

@@ -27,7 +27,8 @@ def test_every_committed_paper_loads_and_all_its_conditions_configure(name):
     assert len({claim.id for claim in paper.claims}) == len(paper.claims)
     for exhibit in paper.exhibits.values():
         for cell in exhibit.cells():
-            assert cell.condition.configured.k == cell.keys["k"]
+            if "k" in cell.keys:
+                assert cell.condition.configured.k == cell.keys["k"]
             assert cell.condition.method == exhibit.methods[cell.keys["method"]].run
             assert cell.exhibit == exhibit.name
 
@@ -35,14 +36,26 @@ def test_every_committed_paper_loads_and_all_its_conditions_configure(name):
 def test_table5_of_drrag_has_a_cell_for_each_data_set_method_and_k():
     _, exhibit = papers.exhibit("drrag.table5")
     primary = exhibit.cells("public", "primary")
-    assert len(primary) == 3 * 4 * 3
+    assert len(primary) == 3 * 6 * 3
     assert {c.keys["dataset"] for c in primary} == {"musique", "hotpotqa", "2wikimultihopqa"}
     assert {c.keys["k"] for c in primary} == {3, 4, 6}
     assert not any(c.condition.configured.own_candidates for c in primary)
-    assert all(c.condition.configured.own_candidates for c in exhibit.cells("public", "secondary"))
+    own = [c for c in exhibit.cells("public") if c.condition.configured.own_candidates]
+    assert {c.role for c in own} == {"secondary"}
+    assert {c.keys["method"] for c in own} == {"bm25", "sm", "qdc", "qdc_bm25", "cis", "cfs"}
     assert {c.condition.dataset[:5] for c in exhibit.cells("testbed")} == {"world"}
-    # What waits has no cell.
-    assert {"cis", "cfs"}.isdisjoint({c.keys["method"] for c in exhibit.cells()})
+    # Each tier has the classifier that was trained for it; labels need none.
+    asked = [c for c in exhibit.cells() if c.condition.method in ("cis", "cfs")]
+    named = {
+        (c.tier, c.condition.configured.judge == "oracle", *c.condition.configured.needs)
+        for c in asked
+    }
+    assert named == {
+        ("public", False, "drrag-classifier"),
+        ("testbed", False, "drrag-classifier-testbed"),
+        ("public", True),
+        ("testbed", True),
+    }
 
 
 def test_cells_expand_data_sets_then_methods_then_settings(tmp_path):
@@ -62,6 +75,17 @@ def test_cells_expand_data_sets_then_methods_then_settings(tmp_path):
         4,
         2,
     )
+
+
+def test_what_a_grid_fixes_is_set_and_no_key(tmp_path, monkeypatch):
+    fixed = "settings: {k: [3, 4]}\n        fixed: {max_new_tokens: 7}"
+    paper = changed(tmp_path, monkeypatch, "settings: {k: [3, 4]}", fixed)
+    cells = paper.exhibits["table1"].cells()
+    assert {(c.tier, c.condition.configured.max_new_tokens) for c in cells} == {
+        ("public", 7),
+        ("testbed", 64),
+    }
+    assert {tuple(c.keys) for c in cells} == {("dataset", "method", "k")}
 
 
 def test_a_cell_matches_values_and_lists_of_them(tmp_path):
@@ -110,6 +134,12 @@ def test_printed_values_are_text_as_the_paper_has_them(tmp_path):
         ),
         ("settings: {k: [3, 4]}", "settings: {kk: [3, 4]}", "has no setting 'kk'"),
         ("settings: {k: [3, 4]}", "settings: {k: [0]}", "k is 0; it must be at least 1"),
+        (
+            "settings: {k: [3, 4]}",
+            "settings: {k: [3, 4]}\n        fixed: {k: 5}",
+            "setting 'k' is both varied and fixed",
+        ),
+        ("settings: {k: [3, 4]}", "fixed: {kk: 3}", "has no setting 'kk'"),
         (
             "metrics: [recall,",
             "metrics: [recal,",
@@ -216,16 +246,32 @@ def test_retarget_to_real_data_is_public_and_keeps_the_roles():
     cells = moved.exhibits["table5"].cells()
     assert {c.tier for c in cells} == {"public"}
     assert [len(moved.exhibits["table5"].cells(role=r)) for r in ("primary", "secondary")] == [
-        12,
-        12,
+        6 * 3,
+        # Two controls at three k and six at one, CFS over BM25 at one, and own candidates.
+        2 * 3 + 6 + 1 + 4 * 3 + 2,
     ]
 
 
 def test_on_a_world_no_question_has_own_candidates():
     moved = retarget(papers.load("drrag"), datasets=["world-C"])
     cells = moved.exhibits["table5"].cells()
-    assert len(cells) == 12
-    assert {(c.role, c.keys["own_candidates"]) for c in cells} == {("primary", False)}
+    assert {c.keys["own_candidates"] for c in cells} == {False}
+    assert len(cells) == len({(c.keys["method"], c.keys["k"]) for c in cells}) == 8 * 3 + 6 + 1
+
+
+def test_on_a_world_the_classifier_is_the_testbeds():
+    for dataset, name in (("world-C", "drrag-classifier-testbed"), ("nq", "drrag-classifier")):
+        moved = retarget(papers.load("drrag"), datasets=[dataset])
+        cells = [c for c in moved.exhibits["table5"].cells() if c.condition.method == "cfs"]
+        named = {c.condition.configured.classifier for c in cells}
+        assert named == {name, None}  # none where the labels judge
+
+
+def test_another_retriever_leaves_chance_to_chance():
+    moved = retarget(papers.load("drrag"), retriever="bm25")
+    named = {c.keys["method"]: c.condition.retriever for c in moved.exhibits["table5"].cells()}
+    assert named.pop("random") == "random"
+    assert set(named.values()) == {"bm25"}
 
 
 def test_retarget_moves_retriever_n_seed_and_settings(tmp_path):

@@ -597,7 +597,15 @@ def test_a_record_that_cannot_be_read_back_is_not_written(tmp_path):
         for bad in ({"scores": {"em": float("nan")}}, {"cluster": None}, {"text": b"bytes"}):
             with pytest.raises(RecordError, match="'a'"):
                 record.append({**good, **bad})
-        record.append(good)
+        for pair in (["a", "b", 0.5], ["a", 1, 0.5, 0], ["a", "b", 1.5, 0], ["a", "b", 0.5, 3]):
+            with pytest.raises(RecordError, match="a judged pair is"):
+                record.append({**good, "judged": [pair]})
+        for gold in (["static", 1], ["static", 1, 0], ["static", 1, "2"], "p1x"):
+            with pytest.raises(RecordError, match="a gold passage is"):
+                record.append({**good, "hits": ["p1"], "gold": [gold]})
+        record.append(
+            {**good, "hits": ["p1"], "gold": [[None, 1, 1]], "judged": [["a", "b", 1, None]]}
+        )
     assert len(records.load(tmp_path, condition())) == 1
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from rag_repro.schema import Answer, Hit
 from rag_repro.study import manifests, records, runner
 from rag_repro.study.records import RecordError
-from rag_repro.study.runner import ALL_FAILED, RunError, run
+from rag_repro.study.runner import ALL_FAILED, RunError, line_of, run
 
 from .scripted import DATASET, Shop, condition, use_methods
 
@@ -51,7 +53,6 @@ def test_a_line_holds_ids_scores_and_costs_and_no_text_of_the_data(tmp_path):
         "cost": {
             "reader_calls": 1,
             "prompt_tokens": 5,
-            "prefilled_tokens": 5,
             "new_tokens": 2,
             "retrievals": 3,
         },
@@ -62,6 +63,23 @@ def test_a_line_holds_ids_scores_and_costs_and_no_text_of_the_data(tmp_path):
     assert (scores["gold_precision"], scores["passages"]) == (0.5, 2.0)
     assert scores["answer_recall"] == 0.0  # looks into the passages: "says 3" is in none
     assert b"secret" not in json.dumps(dict(line)).encode()
+
+
+def test_a_line_holds_the_pairs_that_a_selection_judged_and_how_many_of_each_are_gold():
+    question = DATASET.questions[0]  # needs p0
+    found = tuple(Hit(p, 1.0, i) for i, p in enumerate(DATASET.corpus.passages[:2], start=1))
+    pairs = {("p0", "p1"): 0.123456, ("p0", "p0"): 1.0, ("p2", "p1"): 0.0}
+    trace = [
+        {"stage": "judge", "by": "classifier", "pair": [*pair], "probability": p, "positive": True}
+        for pair, p in pairs.items()
+    ]
+    answer = Answer(hits=found, trace=({"stage": "retrieve"}, *trace, {"no": "stage"}))
+    line = line_of(question, answer, DATASET, condition(reader=None))
+    assert line["judged"] == [["p0", "p1", 0.1235, 1], ["p0", "p0", 1.0, 2], ["p2", "p1", 0.0, 0]]
+    nameless = replace(question, gold=())
+    line = line_of(nameless, answer, DATASET, condition(reader=None))
+    assert [gold for *_, gold in line["judged"]] == [None, None, None]
+    assert "judged" not in line_of(question, Answer(hits=found), DATASET, condition(reader=None))
 
 
 @pytest.mark.parametrize("batch_size", [2, 16])

@@ -171,3 +171,105 @@ def test_a_method_that_needs_a_classifier_gets_the_trained_one(tmp_path, monkeyp
     scorer = workshop.services(condition)["drrag-classifier"]
     assert isinstance(scorer.scorer, PairClassifier)
     assert workshop.fingerprint(condition)["drrag-classifier"] == scorer.fingerprint
+
+
+def _shelved(tmp_path, monkeypatch, task):
+    """A tiny trained complexity classifier whose card tells this task, by the name "c"."""
+    from rag_repro.lm import hub
+    from tests.lm.test_complexity import trained
+
+    trained(tmp_path, task)
+    (tmp_path / "artifacts").mkdir()
+    (tmp_path / "c").rename(tmp_path / "artifacts" / "c")
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    monkeypatch.setenv(hub.CACHE_VARIABLE, str(tmp_path / "cache"))
+
+
+def test_a_scorer_is_of_the_kind_that_its_card_tells(tmp_path, monkeypatch):
+    from rag_repro.lm.complexity import ComplexityClassifier
+
+    _shelved(tmp_path, monkeypatch, "complexity")
+    settings = {"k": 3, "classifier": "c", "prompt": "cot"}
+    condition = Condition("world-B@1000", "adaptive_rag", settings, retriever="bm25")
+    scorer = Workshop().services(condition)["c"]
+    assert isinstance(scorer.scorer, ComplexityClassifier)
+    three = [("who?", letter) for letter in "ABC"]
+    assert scorer.score(three).sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_a_scorer_of_an_unknown_kind_is_refused(tmp_path, monkeypatch):
+    _shelved(tmp_path, monkeypatch, "reader")
+    with pytest.raises(UnknownService, match=r"for 'reader'.*'pairs' or 'complexity'"):
+        Workshop().scorer("c")
+
+
+def test_a_classifier_that_is_not_trained_yet_is_named_with_its_command(tmp_path, monkeypatch):
+    from rag_repro.lm import hub
+
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
+    with pytest.raises(UnknownService, match="rag-repro train complexity-testbed"):
+        Workshop().scorer("complexity-testbed")
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("drrag-classifier", "rag-repro train drrag-classifier"),
+        ("drrag-classifier-2", "rag-repro train drrag-classifier --seed 2"),
+        ("drrag-classifier-noise20", "rag-repro train drrag-classifier-noise20"),
+        ("drrag-classifier-noise20-1", "rag-repro train drrag-classifier-noise20 --seed 1"),
+        ("drrag-classifier@256", "rag-repro train drrag-classifier"),
+        ("drrag-classifier-1@256", "rag-repro train drrag-classifier --seed 1"),
+    ],
+)
+def test_another_seed_or_variant_is_named_with_its_command(name, command, tmp_path, monkeypatch):
+    from rag_repro.lm import hub
+
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
+    with pytest.raises(UnknownService, match=rf"{command}$"):
+        Workshop().scorer(name)
+
+
+def test_the_headline_seed_has_no_number():
+    assert services.train_command("drrag-classifier-0", services.SCORERS) is None
+    assert services.train_command("drrag-clasifier", services.SCORERS) is None
+    assert services.train_command("drrag-classifier-1") is None  # it is no reader
+    assert services.train_command("testbed-reader-1") == "rag-repro train testbed-reader --seed 1"
+    services.check_reader("testbed-reader-1")
+
+
+def test_a_classifier_may_be_given_less_room_which_makes_another_service(tmp_path, monkeypatch):
+    from rag_repro.lm import hub
+    from rag_repro.lm.errors import ReaderError
+    from tests.lm.test_pairs import trained
+
+    trained("bert", tmp_path)
+    local = tmp_path / "results" / "local" / "artifacts"
+    local.mkdir(parents=True)
+    (tmp_path / "c").rename(local / "drrag-classifier-1")
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    monkeypatch.setenv(hub.CACHE_VARIABLE, str(tmp_path / "cache"))
+    workshop = Workshop()
+    whole, tight = (workshop.scorer(f"drrag-classifier-1{room}").scorer for room in ("", "@24"))
+    assert whole.fingerprint != tight.fingerprint
+    for scorer in (whole, tight):
+        scorer.score([("who?", "film " * 20, "Ada")])
+    assert (whole.cut, tight.cut) == (0, 1)
+    with pytest.raises(ReaderError, match="from 16 to 128"):
+        workshop.scorer("drrag-classifier-1@1024")
+
+
+def test_a_condition_may_name_a_reader_before_it_is_trained(tmp_path, monkeypatch, asked):
+    from rag_repro.lm import hub
+
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
+    services.check_reader("testbed-reader")
+    with pytest.raises(ValueError, match="testbed-raeder"):
+        services.check_reader("testbed-raeder")
+    condition = dataclasses.replace(CONDITION, settings={"k": 2, "prompt": "drrag"})
+    assert Workshop().ready(condition)
+    assert not Workshop().ready(dataclasses.replace(condition, reader="testbed-reader"))
+    judged = Condition("little", "cfs", {"k": 4}, retriever="bm25")
+    assert not Workshop().ready(judged)
+    with pytest.raises(UnknownService, match="rag-repro train testbed-reader"):
+        Workshop().reader("testbed-reader")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from rag_repro import data
 from rag_repro.lm import hub
 from rag_repro.lm.adapters import write_card
 from rag_repro.lm.pairs import PairClassifier, sequence_classifier
-from rag_repro.training import run
+from rag_repro.training import recipes, run
 from rag_repro.training.fit import Plan, fit, wrap
 from rag_repro.training.pairs import EncodedPair, objective, pairs
 from rag_repro.training.recipes import Lora, Optimiser, Recipe
@@ -40,6 +41,18 @@ def test_labels_follow_equation_2():
 def test_pairs_depend_on_the_seed_alone():
     made = [list(pairs("world-A", "tune", seed=s, questions=20)) for s in (0, 0, 1)]
     assert made[0] == made[1] != made[2]
+
+
+def test_noise_turns_labels_and_changes_nothing_else():
+    clean = list(pairs("world-A", "train", seed=0, questions=150))
+    noisy = list(pairs("world-A", "train", seed=0, questions=150, noise=0.4))
+    turned = [a.label != b.label for a, b in zip(clean, noisy, strict=True)]
+    assert 0.33 < sum(turned) / len(turned) < 0.47
+    assert [replace(pair, label=0) for pair in clean] == [replace(pair, label=0) for pair in noisy]
+    held_out = [list(pairs("world-A", "tune", seed=0, questions=20, noise=n)) for n in (0.0, 0.4)]
+    assert held_out[0] == held_out[1]
+    with pytest.raises(ValueError, match=r"noise is 0\.7"):
+        list(pairs("world-A", "train", seed=0, questions=1, noise=0.7))
 
 
 def test_public_pairs_come_from_the_questions_own_passages(data_dir):
@@ -85,3 +98,33 @@ def test_the_papers_encoders_train_by_the_same_code(kind, tmp_path, monkeypatch)
     run.train(run.prepare(recipe, 0), run.folder_of(recipe, 0))
     scores = PairClassifier(hub.resolve("tiny-classifier")).score([("who", "a film", "a lake")])
     assert 0 < scores[0] < 1
+
+
+def test_seeds_and_local_recipes_lie_beside_the_committed_ones(tmp_path, monkeypatch):
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    local = tmp_path / "results" / "local" / "artifacts"
+    recipe = recipes.recipe("drrag-classifier")
+    assert run.folder_of(recipe, 0) == tmp_path / "artifacts" / "drrag-classifier"
+    assert run.folder_of(recipe, 2) == local / "drrag-classifier-2"
+    noisy = recipes.recipe("drrag-classifier-noise20")
+    assert run.folder_of(noisy, 0) == local / "drrag-classifier-noise20"
+    # Where it is kept makes no other adapter.
+    assert replace(recipe, local=True).facts == recipe.facts
+    assert noisy.facts != recipe.facts
+    for folder in (local / "drrag-classifier-2", tmp_path / "artifacts" / "x", local / "x"):
+        folder.mkdir(parents=True)
+        (folder / hub.ADAPTER).touch()
+    assert hub.artifacts() == {
+        "drrag-classifier-2": local / "drrag-classifier-2",
+        "x": tmp_path / "artifacts" / "x",
+    }
+
+
+@pytest.mark.parametrize("name", ["bigbird-base", "bigbird-large", "longformer"])
+def test_the_papers_encoders_want_a_commit(name):
+    recipe = recipes.recipe(f"drrag-classifier-{name}")
+    with pytest.raises(recipes.RecipeError, match=rf"--base {recipe.base}@COMMIT"):
+        recipe.on(None)
+    pinned = f"{recipe.base}@{'0' * 40}"
+    assert recipe.on(pinned).base == pinned
+    assert recipe.on(pinned).facts["base"] == pinned

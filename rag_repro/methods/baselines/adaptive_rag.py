@@ -9,7 +9,8 @@ depends on another. Ties go to the simpler class. The original looks its answers
 up in three finished runs, which is the same; it gives B 15 passages and C up to
 15, the defaults here.
 
-The classifier is trained from outcomes: `label_complexity` makes the labels.
+The classifier is trained from outcomes (T5-large in the original; `training.complexity`,
+an encoder with three logits, here): `label_complexity` makes the labels.
 It needs each training question's score under the three methods (records of
 no_retrieval, single_step and ircot with one reader, over train ids) and, for
 those that none answers, the number of hops.

@@ -8,7 +8,8 @@ been best on training questions. DR-RAG's table 2 does not say what popularity
 is for questions that name several entities, or none; its "Step" of 0.50 on all
 three data sets looks like a median. Here: the least popular entity that the
 question names; one threshold, by default the median of the testbed's world A
-(for training and tuning only), or the one that `best_threshold` finds.
+(for training and tuning only), or the one that `best_threshold` finds on records of tune
+questions (`study.tuning`, `rag-repro tune`).
 HotpotQA, 2Wiki and MuSiQue have no page views: a question without popularity
 fails by name, or "mentions" stands in for it.
 
@@ -72,7 +73,7 @@ class AdaptiveRetrievalSettings(Settings):
             if self.popularity not in THRESHOLDS:
                 raise ValueError(
                     f"popularity {self.popularity!r} needs a threshold in its own unit; find one "
-                    "on training questions (best_threshold)"
+                    "on questions that are not tested on: rag-repro tune"
                 )
             object.__setattr__(self, "threshold", THRESHOLDS[self.popularity])
         most = {"shuffled": 1, "mentions": self.depth}.get(self.popularity, math.inf)

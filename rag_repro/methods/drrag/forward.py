@@ -26,7 +26,7 @@ from ...engine import Flow
 from ...schema import Hit, Question
 from ..base import MethodSpec
 from ..stages import read
-from .judging import SelectionSettings, at_its_count, judged
+from .judging import SelectionSettings, at_its_count, judged, refused_gold
 from .second_stage import Events, Ranking, outside, two_rankings
 
 DEPTH = 10
@@ -103,9 +103,9 @@ def forward_selection(
         new = yield from _partners(question, d, ranking, wanted, seen, settings, trace)
         chosen += new
         seen |= {hit.passage.id for hit in new}
-    return (
-        yield from at_its_count(question, first, chosen, tuple(offered.values()), settings, trace)
-    )
+    others = tuple(offered.values())
+    chosen += refused_gold(question, (*first, *chosen), others, settings, trace)
+    return (yield from at_its_count(question, first, chosen, others, settings, trace))
 
 
 def _partners(

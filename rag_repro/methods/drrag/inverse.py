@@ -19,7 +19,7 @@ from ...engine import Flow
 from ...schema import Question
 from ..base import MethodSpec
 from ..stages import read
-from .judging import SelectionSettings, at_its_count, judged
+from .judging import SelectionSettings, at_its_count, judged, refused_gold
 from .second_stage import Events, Ranking, fill, one_of, two_rankings
 
 PAIRS = ("equation", "text")
@@ -65,6 +65,8 @@ def inverse_selection(
         hit.passage.id for pair, yes in zip(pairs, positive, strict=True) if yes for hit in pair
     }
     kept = [hit for hit in judged_ones if not pairs or hit.passage.id in saved]
+    if back := refused_gold(question, kept, judged_ones, settings, trace):
+        kept = [hit for hit in judged_ones if hit in kept or hit in back]
     return (yield from at_its_count(question, fixed, kept, judged_ones, settings, trace))
 
 

@@ -29,15 +29,23 @@ class SelectionSettings(TwoStageSettings):
     classifier: the service that is C; none with the oracle.
     threshold: the least probability that is positive. The paper calls it
         predefined and does not give it.
+    put_back: gold passages that C refused come back, beyond k where need be, to
+        show what these mistakes cost (not in the paper; it needs the labels).
     """
 
     judge: str = "classifier"
     classifier: str | None = "drrag-classifier"
     threshold: float = 0.5
+    put_back: bool = False
 
     def __post_init__(self):
         super().__post_init__()
         one_of("judge", self.judge, JUDGES)
+        if self.put_back and self.judge != "classifier":
+            raise ValueError(
+                f"put_back is on, and judge is {self.judge!r}; it mends what the classifier "
+                "refused: leave judge at 'classifier'"
+            )
         if not 0 <= self.threshold <= 1:
             raise ValueError(f"threshold is {self.threshold}; a probability's lies between 0 and 1")
         if self.judge == "oracle":
@@ -97,12 +105,31 @@ def judged(
 
 def _labels(question: Question, pairs: Sequence[tuple[Hit, Hit]]) -> list[float]:
     """Equation 2: 1 where both passages are gold."""
-    gold = set(question.gold_ids)
-    if not gold:
-        raise ValueError(
-            f"question {question.id!r} names no gold passages; judge 'oracle' needs them"
-        )
+    gold = _gold_of(question, "judge 'oracle'")
     return [float(gold >= {d.passage.id, e.passage.id}) for d, e in pairs]
+
+
+def _gold_of(question: Question, needing: str) -> set[str]:
+    if not question.gold:
+        raise ValueError(f"question {question.id!r} names no gold passages; {needing} needs them")
+    return set(question.gold_ids)
+
+
+def refused_gold(
+    question: Question, kept: Ranking, offered: Ranking, settings: SelectionSettings, trace: Events
+) -> list[Hit]:
+    """With `put_back`, the gold of `offered` that was judged and is not in `kept`; else none.
+
+    Raises ValueError where the question names no gold.
+    """
+    if not settings.put_back:
+        return []
+    gold = _gold_of(question, "put_back")
+    judged_ones = {name for event in trace if event["stage"] == "judge" for name in event["pair"]}
+    left = (judged_ones & gold) - {hit.passage.id for hit in kept}
+    back = [hit for hit in offered if hit.passage.id in left]
+    trace.append({"stage": "put back", "passages": [hit.passage.id for hit in back]})
+    return back
 
 
 def at_its_count(

@@ -10,6 +10,7 @@ The trace of these stages, plain data in `Answer.trace`, one entry an event:
 
     {"stage": "retrieve", "query": text, "beside": passage id or None, "found": ids}
     {"stage": "judge", "by": who, "pair": [d, d'], "probability": p, "positive": bool}
+    {"stage": "put back", "passages": ids of gold that the classifier had refused}
     {"stage": "select", "by": who, "kept": ids, "left_out": ids offered and not kept}
 """
 
@@ -23,7 +24,7 @@ from typing import Any
 from ...engine import Flow
 from ...schema import Hit, Question
 from ..base import MethodSpec, one_of
-from ..stages import read, search
+from ..stages import RANDOM, read, search
 from .concatenation import QDCSettings, concat, take_in_turns
 
 Ranking = Sequence[Hit]
@@ -31,7 +32,6 @@ Events = list[Mapping[str, Any]]
 
 SECOND = ("concat", "next", "random")
 FIRST = ("equation", "algorithm")
-RANDOM = "random"  # the retriever that ranks by chance
 
 
 @dataclass(frozen=True)

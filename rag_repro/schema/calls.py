@@ -1,95 +1,13 @@
-"""The project's words as types: what every floor of the house speaks in.
-
-Plain frozen data, no behaviour beyond small derived views, and no heavy
-import. The *calls* at the end are what a method may ask for; `engine.run`
-answers them (design, "The engine").
-"""
+"""What a method may ask for: prompts, the calls that carry them, what services return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-# ---------------------------------------------------------------- the material
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A titled piece of text in a corpus."""
-
-    id: str
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """A passage that a question needs.
-
-    `role` is "static" where the passage's subject is named in the question,
-    "dynamic" where it is reachable only through another passage (DR-RAG,
-    section 1), None where nobody knows. `hop` counts from 1.
-    """
-
-    passage_id: str
-    role: str | None = None
-    hop: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One single-hop step of a question's chain."""
-
-    question: str
-    answer: str
-    passage_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Interpretation:
-    """One way to understand an ambiguous question, with its own answers."""
-
-    question: str
-    answers: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with its accepted answers and, where known, what it needs.
-
-    `candidates` are the ids of the passages that its data set hands out with
-    it; `cluster` names what the bootstrap resamples together (the question
-    itself where empty); `interpretations` are filled for ambiguous ones.
-    """
-
-    id: str
-    text: str
-    answers: tuple[str, ...]
-    kind: str | None = None
-    hops: int | None = None
-    gold: tuple[Gold, ...] = ()
-    candidates: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
-    interpretations: tuple[Interpretation, ...] = ()
-    cluster: str = ""
-    meta: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def gold_ids(self) -> tuple[str, ...]:
-        return tuple(gold.passage_id for gold in self.gold)
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A retrieved passage; `rank` counts from 1 within its own search."""
-
-    passage: Passage
-    score: float
-    rank: int
-
+from .texts import Passage
 
 # ------------------------------------------------------------------- prompts
 
@@ -308,48 +226,3 @@ class Remember:
 
 
 Call = Generate | Read | Retrieve | Encode | Score | Recall | Remember
-
-
-# ------------------------------------------------------------------ the answer
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What an answer took, counted; cached calls count like any other.
-
-    `reads` are passes over a given text (teacher forcing), counted apart from
-    the calls in which a reader writes.
-    """
-
-    reader_calls: int = 0
-    reads: int = 0
-    prompt_tokens: int = 0
-    prefilled_tokens: int = 0
-    new_tokens: int = 0
-    retrievals: int = 0
-    encoded: int = 0
-    scored: int = 0
-
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(*(getattr(self, n) + getattr(other, n) for n in self.__slots__))
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a method returns for one question.
-
-    text: the reader's words; prediction: the answer extracted from them, None
-    where they did not follow the asked form (counted, scored as wrong).
-    trace: the method's own events, plain data. The engine fills `cost`,
-    `calls` (kinds in order), `remembered` (what went into a reservoir, so that
-    an interrupted run can rebuild it) and, where the question failed, `error`.
-    """
-
-    text: str = ""
-    prediction: str | None = None
-    hits: tuple[Hit, ...] = ()
-    trace: tuple[Mapping[str, Any], ...] = ()
-    cost: Cost = Cost()
-    calls: tuple[str, ...] = ()
-    remembered: tuple[Passage, ...] = ()
-    error: str | None = None

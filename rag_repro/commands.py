@@ -1,0 +1,201 @@
+"""What each command does: thin wrappers over the package, which import what they need inside.
+
+Their docstrings end the help of the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def _results(arguments: argparse.Namespace) -> Path:
+    from .publish.places import here
+
+    return arguments.results or here().records
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Finished questions are kept and not asked again; primary conditions run first."""
+    from .study import campaign
+    from .study.services import Workshop
+
+    cells = campaign.select(
+        arguments.exhibits,
+        tier=arguments.tier,
+        role=arguments.role,
+        datasets=arguments.dataset,
+        methods=arguments.method,
+    )
+    workshop = Workshop(
+        data_dir=arguments.data,
+        device=arguments.device,
+        dtype=arguments.dtype,
+        batch_size=arguments.batch_size,
+    )
+    if arguments.estimate:
+        print(campaign.estimate(cells, workshop, _results(arguments), n=arguments.n))
+        return 0
+    campaign.run(
+        cells,
+        workshop,
+        _results(arguments),
+        n=arguments.n,
+        shard=arguments.shard,
+        batch_size=arguments.batch_size,
+    )
+    return 0
+
+
+def time(arguments: argparse.Namespace) -> None:
+    """One question in flight, methods in turn, no call cache; the times go into the folder `times`
+    beside that of the records. Nothing else should be at work on the machine meanwhile. What was
+    timed by other methods, or on another machine, is not continued: move it away."""
+    from .study import campaign, timing
+    from .study.services import Workshop
+
+    cells = campaign.select(
+        [arguments.exhibit],
+        tier=arguments.tier,
+        role=arguments.role,
+        datasets=arguments.dataset,
+        methods=arguments.method,
+        timed=True,
+    )
+    workshop = Workshop(
+        data_dir=arguments.data, device=arguments.device, dtype=arguments.dtype, batch_size=1
+    )
+    results = _results(arguments)
+    timing.with_bar(cells, workshop, results, n=arguments.n, repeats=arguments.repeats)
+
+
+def exhibit(arguments: argparse.Namespace) -> None:
+    """Columns of the CSV: exhibit, tier, dataset, method, what the exhibit varies, metric,
+    paper (as printed), ours with lo and hi (95 %), n, and the difference to the baseline."""
+    from .report import exhibits, tables
+    from .study import papers
+    from .study.scores import Results
+
+    paper, exhibit = papers.exhibit(arguments.exhibit)
+    rows = exhibits.rows(paper, exhibit, Results(_results(arguments)), arguments.tier)
+    print(tables.text(rows, arguments.format), end="")
+
+
+def claims(arguments: argparse.Namespace) -> None:
+    """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more."""
+    from .report import ledger
+    from .study.scores import Results
+
+    rows = ledger.rows(Results(_results(arguments)), arguments.paper, arguments.tier)
+    print(ledger.text(rows, arguments.format), end="")
+
+
+def show(arguments: argparse.Namespace) -> None:
+    """Texts of public questions and passages are read from the local data, where it is."""
+    from .report import show
+
+    print(
+        show.question(
+            arguments.exhibit,
+            arguments.question,
+            _results(arguments),
+            data_dir=arguments.data,
+            tier=arguments.tier,
+        )
+    )
+
+
+def status(arguments: argparse.Namespace) -> None:
+    """One line for each exhibit and tier."""
+    from .report import progress
+
+    print(progress.text(_results(arguments)))
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """For every condition in both: how many answers agree, and how far scores differ."""
+    from .report import compare
+
+    print(compare.text(arguments.a, arguments.b))
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """The headline seed goes to artifacts/NAME, others to results/local/artifacts/NAME-SEED,
+    and so do recipes that are marked as local."""
+    from .training import run
+    from .training.recipes import recipe
+
+    chosen = recipe(arguments.name).on(arguments.base)
+    seed = chosen.seeds[0] if arguments.seed is None else arguments.seed
+    prepared = run.prepare(chosen, seed, arguments.data, _results(arguments))
+    if arguments.estimate:
+        print(prepared.cost())
+        return
+    folder = arguments.out or run.folder_of(chosen, seed)
+    if run.is_made(prepared, folder):
+        print(f"{folder} is of this very recipe, seed and base already")
+    else:
+        print(run.train(prepared, folder))
+
+
+def tune(arguments: argparse.Namespace) -> None:
+    """Never on test questions. Prints the threshold under which the recorded questions would have
+    scored best; what a condition uses stands in its paper.yaml."""
+    from .study import tuning
+
+    print(
+        tuning.threshold(
+            arguments.exhibit,
+            arguments.popularity,
+            arguments.dataset,
+            _results(arguments),
+            data_dir=arguments.data,
+        )
+    )
+
+
+def chapter(arguments: argparse.Namespace) -> None:
+    """A default run is kept in book/chapters/, any other in results/local/chapters/."""
+    from .publish import execute, parameters
+
+    given = {name: parameters.parse_value(value) for name, value in arguments.parameter}
+    out = execute.execute(arguments.name, given, kernel=arguments.kernel, out=arguments.out)
+    print(out)
+
+
+def book(arguments: argparse.Namespace) -> None:
+    """Prints the path of the front page."""
+    from .publish import build
+
+    print(build.build_book(only=arguments.only, force=arguments.force))
+
+
+def data(arguments: argparse.Namespace) -> None:
+    """Cards say source, licence, splits, counts, hashes, caveats and how to get the data. Only
+    `fetch` downloads anything: it prints the paths of the files, goes on where it was
+    interrupted, and refuses wrong bytes."""
+    import json
+
+    from .data import cards, fetch
+
+    action, name = arguments.action, arguments.name
+    if action != "fetch" and (arguments.url or arguments.sha256):
+        raise ValueError("--url and --sha256 go with: rag-repro data fetch NAME")
+    if action == "fetch" and arguments.json:
+        raise ValueError("--json goes with: rag-repro data list, rag-repro data card NAME")
+    if action == "list" and name is not None:
+        raise ValueError(f"`list` takes no name; for one data set: rag-repro data card {name}")
+    if action != "list" and name is None:
+        raise ValueError(
+            f"name a data set: rag-repro data {action} NAME; `rag-repro data list` has them"
+        )
+    if action == "fetch":
+        found = fetch.fetch(name, arguments.data, url=arguments.url, sha256=arguments.sha256)
+        print("\n".join(map(str, found)))
+    elif arguments.json:
+        facts = cards.rows(arguments.data) if name is None else cards.card(name, arguments.data)
+        print(json.dumps(facts, indent=1, ensure_ascii=False))
+    elif action == "list":
+        print(cards.listing(arguments.data))
+    else:
+        print(cards.describe(name, arguments.data))

@@ -1,0 +1,61 @@
+"""Bootstrap of a ratio of two means on the same questions, as a time against another.
+
+The ratio of the means, not the mean of the ratios: a question that both sides
+answer in no time would else weigh as much as the slowest. Both means are drawn
+together, so that a question that is slow for both moves neither side alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .resampling import CHUNK, DRAWS, Resampled, StatisticsError, unit_sums, values_of
+
+BEYOND = 1e9  # in place of infinity, between which and itself no quantile lies
+
+
+def resample_ratio(
+    above,
+    below,
+    *,
+    rng: np.random.Generator,
+    clusters: Sequence | None = None,
+    draws: int = DRAWS,
+) -> Resampled:
+    """Bootstrap of mean(above) / mean(below), questions or clusters drawn.
+
+    above, below: (questions,), none below negative and not all zero; a draw of
+    nothing but zeros below counts as `BEYOND`. The draws are widened for few units as
+    those of `resample`. Errors: StatisticsError for other values, and for sides of
+    unequal length.
+    """
+    a, b = (np.atleast_2d(values_of(side)) for side in (above, below))
+    if a.shape != b.shape or len(a) > 1:
+        raise StatisticsError(
+            f"{a.shape[-1]} against {b.shape[-1]} values: a ratio needs one value a question "
+            "on both sides"
+        )
+    if b.min() < 0 or not b.any():
+        raise StatisticsError(
+            f"a ratio needs values of 0 or more below, not all 0; they go from {b.min():g} to "
+            f"{b.max():g}"
+        )
+    sums_a, _ = unit_sums(a, clusters)
+    sums_b, _ = unit_sums(b, clusters)
+    units, n = sums_a.shape[1], a.shape[1]
+    estimate = float(a.mean() / b.mean())
+    if units == 1:
+        return Resampled(estimate, np.full(2, estimate), n, 0.0)
+    ratios = np.empty(draws)
+    step = max(1, CHUNK // units)
+    for start in range(0, draws, step):
+        chosen = rng.integers(0, units, size=(min(step, draws - start), units))
+        top, bottom = (sums[0][chosen].sum(1) for sums in (sums_a, sums_b))
+        part = ratios[start : start + step]
+        part[:] = BEYOND
+        np.divide(top, bottom, out=part, where=bottom > 0)
+    widened = estimate + (ratios - estimate) * math.sqrt(units / (units - 1))
+    return Resampled(estimate, widened, n, units - 1.0)

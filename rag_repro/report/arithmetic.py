@@ -1,0 +1,125 @@
+"""A paper's printed values against its own sentences: gains, bests, and sizes of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from math import ceil, floor
+from statistics import mean
+
+from ..evaluation import metrics
+from ..study.papers import Paper
+from .tables import Table, word
+
+Entry = Mapping[str, str]
+ANSWERS = ("em", "f1", "acc")
+
+
+def pick(entries: Iterable[Entry], **wanted: str | Sequence[str]) -> list[Entry]:
+    """The printed values whose keys have the wanted value, or one of several."""
+    return [
+        entry
+        for entry in entries
+        if all(
+            entry.get(key) == value if isinstance(value, str) else entry.get(key) in value
+            for key, value in wanted.items()
+        )
+    ]
+
+
+def gains(entries: Iterable[Entry], method: str, baseline: str) -> dict[tuple, float]:
+    """Every difference between two methods' printed values, by all their other keys."""
+    entries = list(entries)
+    ours, theirs = (
+        {_place(e): float(e["value"]) for e in pick(entries, method=name)}
+        for name in (method, baseline)
+    )
+    return {place: ours[place] - theirs[place] for place in ours if place in theirs}
+
+
+def _place(entry: Entry) -> tuple:
+    return tuple((k, v) for k, v in entry.items() if k not in ("method", "value", "note"))
+
+
+def mean_gains(
+    paper: Paper,
+    key: str,
+    methods: Sequence[str],
+    baseline: str,
+    *,
+    by: str = "reader",
+    caption: str = "",
+    name: str = "",
+) -> Table:
+    """Mean printed gains over the baseline, one line a method and value of `by`, and for all."""
+    entries = pick(paper.printed(key), metric=ANSWERS)
+    body = []
+    for method in methods:
+        found = gains(entries, method, baseline)
+        values = list(dict.fromkeys(dict(place)[by] for place in found))
+        for value in [*values, "all"]:
+            cells = []
+            for metric in ANSWERS:
+                held = [
+                    gain
+                    for place, gain in found.items()
+                    if dict(place)["metric"] == metric and value in ("all", dict(place)[by])
+                ]
+                cells.append(f"{mean(held):+.2f}")
+            body.append([paper.exhibit(key).methods[method].label, word(value), *cells])
+    symbols = [metrics.get(metric).symbol for metric in ANSWERS]
+    return Table(["method", by, *symbols], body, caption, name)
+
+
+def best(paper: Paper, key: str, methods: Sequence[str], name: str = "") -> Table:
+    """In how many printed cells each method has the highest value, alone."""
+    cells: dict[tuple, dict[str, Decimal]] = {}
+    for entry in pick(paper.printed(key), method=methods, metric=ANSWERS):
+        cells.setdefault(_place(entry), {})[entry["method"]] = Decimal(entry["value"])
+    labels = {method: paper.exhibit(key).methods[method].label for method in methods}
+    won = dict.fromkeys([*labels.values(), "two alike"], 0)
+    for values in cells.values():
+        top = [method for method, value in values.items() if value == max(values.values())]
+        won[labels[top[0]] if len(top) == 1 else "two alike"] += 1
+    caption = f"Who is best in the {len(cells)} cells of {paper.short}'s {paper.exhibit(key).place}"
+    return Table(["method", "cells"], [list(pair) for pair in won.items()], caption, name)
+
+
+def fits(value: str, n: int) -> bool:
+    """Whether a printed percentage can be a whole number of n questions, rounded as printed."""
+    number = Decimal(value)
+    half = Decimal(1).scaleb(number.as_tuple().exponent) / 2
+    low, high = ((number + side) / 100 * n for side in (-half, half))
+    return floor(high) >= ceil(low)
+
+
+def sizes(values: Iterable[str], among: Iterable[int]) -> list[int]:
+    """The numbers of questions that all these printed percentages could be shares of."""
+    held = set(values)
+    return [n for n in among if all(fits(value, n) for value in held)]
+
+
+def sample_sizes(paper: Paper, key: str, claimed: int, *, up_to: int, name: str = "") -> Table:
+    """One line a reader and data set: which n could give all its printed EM and Acc.
+
+    F1 is no count of questions, so it tells nothing. claimed: the size that the paper
+    names; a single method's row at one k fits some n within 5 % of it more easily
+    than all rows together do.
+    """
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in pick(paper.printed(key), metric=("em", "acc")):
+        if entry["reader"]:
+            groups.setdefault((entry["reader"], entry["dataset"]), []).append(entry)
+    near = range(round(0.95 * claimed), round(1.05 * claimed) + 1)
+    body = []
+    for (reader, dataset), held in groups.items():
+        found = sizes((e["value"] for e in held), range(1, up_to + 1))
+        rows: dict[tuple, list[str]] = {}
+        for e in held:
+            rows.setdefault((e["method"], e["k"]), []).append(e["value"])
+        alone = sum(bool(sizes(values, near)) for values in rows.values())
+        said = ", ".join(f"{n:,}" for n in found[:3]) + (" ..." if len(found) > 3 else "")
+        body.append([reader, word(dataset), len(held), said or "none", f"{alone} of {len(rows)}"])
+    head = ["reader", "data set", "values", f"n up to {up_to:,}", f"rows that fit near {claimed:,}"]
+    caption = "Numbers of questions of which all printed EM and Acc could be shares"
+    return Table(head, body, caption, name)

@@ -1,0 +1,117 @@
+"""Trained classifiers as pages show them: their cards, and how their training went."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..lm import adapters, hub
+from ..study.services import SCORERS, train_command
+from .figures import MARKERS, STYLES, WIDTH, plots
+from .picture import Note, Picture
+from .tables import Table
+
+CURVE = "curve.jsonl"
+STEPS = 40
+"""Parts of a run over which the loss of its steps is averaged for a picture."""
+
+
+def made(names: Sequence[str]) -> dict[str, Path]:
+    """Those of the classifiers that are trained on this machine, with their folders."""
+    known = hub.artifacts()
+    return {name: known[name] for name in names if name in known}
+
+
+def cards(names: Sequence[str], caption: str = "", name: str = "") -> Table:
+    """One line a classifier: lessons, steps, minutes, held-out loss; or what would make it."""
+    head = ["classifier", "pairs", "positive", "steps", "tokens", "minutes", "held-out loss"]
+    at_hand = made(names)
+    body = []
+    for one in names:
+        if one not in at_hand:
+            body.append([one, f"not run: {train_command(one, SCORERS)}", *[""] * (len(head) - 2)])
+            continue
+        card = adapters.card_of(at_hand[one])
+        lessons = card["lessons"]
+        positive = sum(n for source, n in lessons.items() if source.startswith("positive:"))
+        counts = [card["steps"], f"{card['tokens']:,}", round(card["seconds"] / 60)]
+        # A pair is a lesson in each of its two orders.
+        pairs = [sum(lessons.values()) // 2, positive // 2]
+        body.append([one, *pairs, *counts, _mean(card["held_out_loss"], lessons)])
+    return Table(head, body, caption, name)
+
+
+def cost(names: Sequence[str]) -> dict[str, float]:
+    """Seconds of training by name, of those that are made."""
+    return {
+        name: float(adapters.card_of(folder)["seconds"]) for name, folder in made(names).items()
+    }
+
+
+def repaid(classifier: str, seconds: Mapping[str, float], *, ours: str) -> list[list[str]]:
+    """After how many answers the seconds of training are saved, against each other method.
+
+    seconds: mean for one answer, by method. -> rows [method, its seconds, seconds saved an
+    answer, answers]; none where the classifier is not trained here or `ours` was not timed.
+    """
+    spent = cost([classifier]).get(classifier)
+    if spent is None or ours not in seconds:
+        return []
+    rows = []
+    for method, taken in seconds.items():
+        if method != ours:
+            saved = taken - seconds[ours]
+            answers = f"{math.ceil(spent / saved):,}" if saved > 0 else "never"
+            rows.append([method, f"{taken:.2f}", f"{saved:.2f}", answers])
+    return rows
+
+
+def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture | Note:
+    """Loss while learning (line) and on held-out questions (marks), in nats, one colour each."""
+    at_hand = {one: folder for one, folder in made(names).items() if (folder / CURVE).is_file()}
+    if not at_hand:
+        commands = dict.fromkeys(f"`{train_command(one, SCORERS)}`" for one in names)
+        return Note(f"No learning curve is shown: not run; {', '.join(commands)}")
+    plt, colours = plots()
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    said = []
+    for i, (one, folder) in enumerate(at_hand.items()):
+        rows = [json.loads(x) for x in (folder / CURVE).read_text(encoding="utf-8").splitlines()]
+        whole = len(rows)
+        part = max(1, whole // STEPS)
+        means = [
+            (
+                rows[j]["step"] / whole,
+                sum(r["loss"] for r in rows[j : j + part]) / len(rows[j : j + part]),
+            )
+            for j in range(0, whole, part)
+        ]
+        held = [
+            (row["step"] / whole, _mean(row["held_out"], adapters.card_of(folder)["lessons"]))
+            for row in rows
+            if row.get("held_out")
+        ]
+        look = {"color": colours[i % len(colours)], "label": one}
+        axis.plot(*zip(*means, strict=True), ls=STYLES[i % len(STYLES)], lw=1, **look)
+        if held:
+            x, y = zip(*[(x, float(y)) for x, y in held], strict=True)
+            axis.plot(x, y, ls="", marker=MARKERS[i % len(MARKERS)], color=look["color"])
+            said.append(f"{one}: held-out loss {y[0]:.2f} at first, {y[-1]:.2f} at the end")
+    axis.axhline(0.693, color="0.5", lw=1, ls="--")  # ln 2: one half whatever is asked
+    axis.set_xlabel("part of the run")
+    axis.set_ylabel("loss, nats")
+    axis.set_ylim(bottom=0)
+    figure.legend(loc="outside lower center", ncols=2)
+    alt = "Learning curves. " + "; ".join(said or at_hand)
+    return Picture(figure, f"{alt}.", caption, name)
+
+
+def _mean(loss: Mapping[str, float], lessons: Mapping[str, int]) -> str:
+    """Over sources, each at the weight of its lessons; empty where nothing was held out."""
+    weights = {source: lessons.get(source, 0) for source in loss}
+    total = sum(weights.values())
+    if not total:
+        return ""
+    return f"{sum(loss[source] * n for source, n in weights.items()) / total:.3f}"

@@ -1,0 +1,153 @@
+"""Recall apart by what the needed passages are: their length, what they are about.
+
+The testbed tells both of every question, so the records that are there already
+answer: nothing is run for it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ..data.dataset import Dataset
+from ..evaluation.statistics import Interval, Resampled
+from ..schema import Question
+from ..study.exhibits import Cell, Exhibit
+from ..study.scores import Results, Scores, paired, resampled
+from .picture import Note
+from .tables import Table
+
+FEWEST = 30  # questions of a group, all data sets together; smaller ones are not shown
+
+
+def words_needed(question: Question, dataset: Dataset) -> float:
+    """Mean number of words of the question's gold passages."""
+    passages = (dataset.corpus.by_id[name] for name in question.gold_ids)
+    return float(np.mean([len(passage.text.split()) for passage in passages]))
+
+
+def by_length(datasets: Sequence[Dataset]) -> dict[str, str]:
+    """Question id -> the third in which the length of its gold passages lies."""
+    words = {q.id: words_needed(q, d) for d in datasets for q in d.questions if q.gold}
+    low, high = np.quantile(list(words.values()), [1 / 3, 2 / 3])
+
+    def third(n: float) -> str:
+        if n <= low:
+            return f"short: up to {low:.0f} words"
+        return f"middle: up to {high:.0f} words" if n <= high else f"long: over {high:.0f} words"
+
+    return {name: third(n) for name, n in sorted(words.items(), key=lambda pair: pair[1])}
+
+
+def by_subject(datasets: Sequence[Dataset]) -> dict[str, str]:
+    """Question id -> what the last gold passage of its chain is about: a person, a film, a club.
+
+    For worlds of the testbed only.
+    """
+    from ..data.synthworld import world
+
+    found = {}
+    for dataset in datasets:
+        here = world(str(dataset.card["world"]), int(dataset.card["passages"]))
+        for question in dataset.questions:
+            last = max(question.gold, key=lambda gold: gold.hop or 0)
+            found[question.id] = here.subject_of[last.passage_id].kind
+    return _most_first(found)
+
+
+def by_relation(datasets: Sequence[Dataset]) -> dict[str, str]:
+    """Question id -> the last relation that its chain follows."""
+    found = {q.id: q.meta["relations"][-1].replace("_", " ") for d in datasets for q in d.questions}
+    return _most_first(found)
+
+
+def _most_first(found: Mapping[str, str]) -> dict[str, str]:
+    often = Counter(found.values())
+    return dict(sorted(found.items(), key=lambda pair: (-often[pair[1]], pair[1])))
+
+
+def group_table(
+    results: Results,
+    exhibit: Exhibit,
+    datasets: Mapping[str, Dataset],
+    grouped: Callable[[Sequence[Dataset]], Mapping[str, str]],
+    pairs: Mapping[str, str],
+    *,
+    metric: str = "recall",
+    what: str,
+    name: str = "",
+    **wanted: object,
+) -> Table | Note:
+    """One line a group: each baseline's value, and what the method adds to it.
+
+    datasets: by the name that the cells carry. pairs: method -> its baseline. wanted: what
+    picks the cells, as k=4. what: names the groups, as "length of the needed passages".
+    """
+    group = grouped(list(datasets.values()))
+    cells = [c for c in exhibit.cells() if c.keys["dataset"] in datasets and c.matches(wanted)]
+    body = []
+    for one in dict.fromkeys(group.values()):
+        ids = {question for question in group if group[question] == one}
+        drawn = {m: _drawn(results, cells, m, base, metric, ids) for m, base in pairs.items()}
+        if any(d and d[0].n >= FEWEST for d in drawn.values()):
+            body.append([one, *_told(drawn, pairs)])
+    if not body:
+        return Note("No record of this is shown here.")
+    labels = {key: row.label for key, row in exhibit.methods.items()}
+    head = [what]
+    for baseline, methods in _by_baseline(pairs).items():
+        head += [labels[baseline], *(f"{labels[method]} adds" for method in methods)]
+    return Table(head, body, f"Recall by {what}, {', '.join(datasets)}", name)
+
+
+def _by_baseline(pairs: Mapping[str, str]) -> dict[str, list[str]]:
+    return {b: [m for m in pairs if pairs[m] == b] for b in dict.fromkeys(pairs.values())}
+
+
+def _told(
+    drawn: Mapping[str, tuple[Resampled, Resampled] | None], pairs: Mapping[str, str]
+) -> list[str]:
+    """Each baseline's level, then what its methods add; "not run" where nobody has run it."""
+    cells = []
+    for methods in _by_baseline(pairs).values():
+        level = next((drawn[m][0].interval() for m in methods if drawn[m]), None)
+        cells.append("not run" if level is None else f"{_within(level)}, n {level.n}")
+        cells += [_within(drawn[m][1].interval(), "+") if drawn[m] else "not run" for m in methods]
+    return cells
+
+
+def _within(interval: Interval, sign: str = "") -> str:
+    values = (interval.estimate, interval.lo, interval.hi)
+    middle, lo, hi = (f"{value:{sign}.1f}" for value in values)
+    return f"{middle} [{lo}, {hi}]"
+
+
+def _drawn(
+    results: Results,
+    cells: Sequence[Cell],
+    method: str,
+    baseline: str,
+    metric: str,
+    ids: set[str],
+) -> tuple[Resampled, Resampled] | None:
+    """The baseline's level and the method's gain over it, the data sets' questions together."""
+    sides = [
+        [results.scores(c, metric, lambda line: line["id"] in ids) for c in _of(cells, name)]
+        for name in (method, baseline)
+    ]
+    if not all(any(side) for side in sides):
+        return None
+    high, low = (_together([s for s in side if s is not None]) for side in sides)
+    gain = paired([(high, low)], metric)
+    return None if gain is None else (resampled(low, metric), gain)
+
+
+def _of(cells: Sequence[Cell], method: str) -> list[Cell]:
+    return [cell for cell in cells if cell.keys["method"] == method]
+
+
+def _together(parts: Sequence[Scores]) -> Scores:
+    ids, clusters = ([x for p in parts for x in getattr(p, of)] for of in ("ids", "clusters"))
+    return Scores(tuple(ids), tuple(clusters), np.concatenate([p.values for p in parts]))

@@ -1,0 +1,305 @@
+"""A pair classifier's judgements as tables and figures, out of the `judged` of records."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..data import ENVIRONMENT as DATA
+from ..data import is_made_here
+from ..evaluation import calibration
+from ..evaluation.calibration import Judgements
+from ..evaluation.pair_metrics import BOTH, HARD, RANDOM
+from ..evaluation.statistics import Interval
+from ..lm import hub
+from ..lm.plain import Plain
+from ..study.papers import Cell
+from ..study.scores import Results
+from ..study.services import SCORERS, Workshop, scorer_name, train_command
+from .exhibits import Row
+from .figures import MARKERS, STYLES, WIDTH, label, plots
+from .picture import Download, Note, Picture
+from .tables import Table, word
+from .traces import short
+
+SEED = 20240607
+
+
+def judgements(lines: Sequence[Mapping[str, Any]], against: Sequence[int] = BOTH):
+    """The judged pairs of recorded answers, positives and the negatives wanted; None: not both."""
+    found = [
+        (p, gold == 2, line["cluster"])
+        for line in lines
+        for _, _, p, gold in line.get("judged", ())
+        if gold == 2 or gold in against
+    ]
+    if len({positive for _, positive, _ in found}) < 2:
+        return None
+    return Judgements.of(*zip(*found, strict=True))
+
+
+def summary(cells: Sequence[Cell], results: Results, caption: str = "", name: str = "") -> Table:
+    """One line a condition: AUC over all questions' pairs, accuracy, calibration.
+
+    Intervals: 95 %, questions drawn. A condition without records says so.
+    """
+    head = ["data set", "classifier", "questions", "pairs", "AUC", "AUC, hard", "AUC, random"]
+    head += ["accuracy", "Brier score", "calibration error"]
+    body = []
+    for cell in cells:
+        lines = results.lines(cell) or ()
+        judged = {kinds: judgements(lines, kinds) for kinds in (BOTH, (HARD,), (RANDOM,))}
+        first = [word(cell.condition.label), cell.condition.configured.classifier]
+        if None in judged.values():
+            body.append([*first, f"not run: {missing(cell)}", *[""] * (len(head) - 3)])
+            continue
+        whole = judged[BOTH]
+        of_each = [(calibration.auc, judged[kinds], 100) for kinds in judged]
+        of_each += [(calibration.accuracy, whole, 100), (calibration.brier, whole, 1)]
+        of_each += [(calibration.ece, whole, 1)]
+        values = [said(f(j, np.random.default_rng(SEED)), scale) for f, j, scale in of_each]
+        asked = sum("judged" in line for line in lines)
+        body.append([*first, asked, len(whole.p), *values])
+    return Table(head, body, caption, name, _download(head, body, name))
+
+
+def said(interval: Interval, scale: float) -> str:
+    """As 91.2 [90.1, 92.3], or in three digits where it is no percentage."""
+    digits = 1 if scale == 100 else 3
+    values = [x * scale for x in (interval.estimate, max(0, interval.lo), min(1, interval.hi))]
+    estimate, low, high = (f"{x:.{digits}f}" for x in values)
+    return f"{estimate} [{low}, {high}]"
+
+
+def reliability(
+    cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
+) -> Picture | Note:
+    """Share of positives against probability, one panel a data set; the bins' counts below it."""
+    held = [(cell, judgements(results.lines(cell) or ())) for cell in cells]
+    held = [(cell, calibration.bins(judged)) for cell, judged in held if judged is not None]
+    if not held:
+        return Note(f"No calibration is shown: {_command(cells)}")
+    plt, colours = plots()
+    figure, axes = plt.subplots(
+        2,
+        len(held),
+        figsize=(WIDTH, 4.2),
+        squeeze=False,
+        sharex=True,
+        sharey="row",
+        height_ratios=[3, 1],
+        layout="constrained",
+    )
+    for column, (cell, bars) in enumerate(held):
+        above, below = axes[0][column], axes[1][column]
+        above.plot([0, 1], [0, 1], color="0.5", lw=1, ls="--")
+        above.plot([b.p for b in bars], [b.share for b in bars], color=colours[0], marker="o")
+        places = [min(int(b.p * calibration.BINS), calibration.BINS - 1) for b in bars]
+        width = 1 / calibration.BINS
+        below.bar(
+            [(i + 0.5) * width for i in places],
+            [b.n for b in bars],
+            width=width * 0.9,
+            color=colours[0],
+        )
+        above.set_title(label(cell.condition.label))
+        below.set_xlabel("probability")
+        below.set_xticks([0, 0.5, 1])
+    axes[0][0].set_ylabel("share of gold pairs")
+    axes[1][0].set_ylabel("pairs")
+    rows = [
+        [cell.condition.label, f"{b.p:.3f}", f"{b.share:.3f}", b.n] for cell, bs in held for b in bs
+    ]
+    alt = "Reliability diagram. " + "; ".join(
+        f"{label(row[0])}, probability {float(row[1]):.2f}: share {float(row[2]):.2f} of {row[3]}"
+        for row in rows
+    )
+    data = _download(["dataset", "probability", "share", "pairs"], rows, name)
+    return Picture(figure, f"{alt}.", caption, name, data)
+
+
+def lengths(
+    cells: Sequence[Cell],
+    results: Results,
+    workshop: Workshop,
+    tokenizer: str = "minilm",
+    rooms: Sequence[int] = (128, 256, 512, 1024),
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """How many of the judged pairs do not fit into so many tokens, marks counted.
+
+    Texts are looked up, so the data must be at hand; the tokenizer is a name of `lm.hub`.
+    """
+    from transformers import AutoTokenizer
+
+    plain = Plain(AutoTokenizer.from_pretrained(hub.resolve(tokenizer).path, local_files_only=True))
+    body = []
+    for cell in cells:
+        judged = [
+            (x["id"], d, e) for x in results.lines(cell) or () for d, e, *_ in x.get("judged", ())
+        ]
+        if not judged:
+            continue
+        if not (is_made_here(cell.condition.dataset) or workshop.data_dir or os.environ.get(DATA)):
+            body.append([word(cell.condition.label), len(judged), f"no texts here: set {DATA}"])
+            body[-1] += [""] * len(rooms)
+            continue
+        dataset = workshop.dataset(cell.condition.dataset, cell.condition.split)
+        passage, asked = dataset.corpus.by_id, dataset.by_id
+        size: dict[str, int] = {}
+
+        def tokens(text: str, size: dict[str, int] = size) -> int:
+            if text not in size:
+                size[text] = len(plain.tokens(text)[0])
+            return size[text]
+
+        found = np.array(
+            [
+                4 + tokens(asked[q].text) + tokens(passage[d].text) + tokens(passage[e].text)
+                for q, d, e in judged
+            ]
+        )
+        shares = [f"{100 * (found > room).mean():.1f}" for room in rooms]
+        body.append([word(dataset.name), len(found), int(np.median(found)), *shares])
+    if not body:
+        return Note(f"No lengths are shown: {_command(cells)}")
+    head = ["data set", "pairs", "median tokens", *(f"over {room}, %" for room in rooms)]
+    return Table(head, body, caption, name, _download(head, body, name))
+
+
+def worked(cell: Cell, results: Results, workshop: Workshop, name: str = "") -> Table | Note:
+    """One recorded question with its pairs: of those with a pair rightly accepted and a hard one
+    rightly refused the first, as the paper's table 10 shows three of each.
+    """
+    lines = results.lines(cell) or ()
+
+    def shows(line: Mapping[str, Any]) -> bool:
+        judged = line.get("judged", ())
+        return any(g == 2 and p >= 0.5 for *_, p, g in judged) and any(
+            g == HARD and p < 0.5 for *_, p, g in judged
+        )
+
+    line = next(filter(shows, lines), None)
+    if line is None:
+        return Note(f"No question is shown: {_command([cell])}")
+    dataset = workshop.dataset(cell.condition.dataset, cell.condition.split)
+    passage = dataset.corpus.by_id
+    body = [
+        [
+            short(passage[d].text),
+            short(passage[e].text),
+            {2: "both", HARD: "one", RANDOM: "none"}[gold],
+            f"{p:.2f}",
+            "accepted" if p >= 0.5 else "refused",
+        ]
+        for d, e, p, gold in line["judged"]
+    ]
+    question = dataset.by_id[line["id"]]
+    head = ["one passage", "the other", "gold", "probability", "so it is"]
+    return Table(head, body, f"Pairs judged for: {question.text}", name)
+
+
+def against_auc(
+    chosen: Sequence[Row],
+    checked: Sequence[Row],
+    metrics: Mapping[str, str],
+    caption: str = "",
+    name: str = "",
+) -> Picture | Note:
+    """What a selection hands on, by how well its classifier tells pairs apart: a panel a metric.
+
+    chosen: rows of selections by `classifier`; checked: rows of the same classifiers'
+    pair_auc. metrics: name -> words for the axis.
+    """
+    auc = {
+        (row.keys["dataset"], row.keys["classifier"]): row.ours.estimate
+        for row in checked
+        if row.ours and row.metric == "pair_auc"
+    }
+    held = [
+        (auc[place], row)
+        for row in chosen
+        if row.ours
+        and row.metric in metrics
+        and (place := (row.keys["dataset"], row.keys["classifier"])) in auc
+    ]
+    if not held:
+        return Note("No record of this is shown here.")
+    plt, colours = plots()
+    figure, axes = plt.subplots(
+        1, len(metrics), figsize=(WIDTH, 3.2), squeeze=False, layout="constrained"
+    )
+    series = list(dict.fromkeys((r.keys["dataset"], r.keys["method"]) for _, r in held))
+    for axis, (metric, words) in zip(axes[0], metrics.items(), strict=True):
+        for i, (dataset, method) in enumerate(series):
+            mine = sorted(
+                (
+                    (x, r)
+                    for x, r in held
+                    if (r.keys["dataset"], r.keys["method"], r.metric) == (dataset, method, metric)
+                ),
+                key=lambda pair: pair[0],
+            )
+            spread = [
+                [r.ours.estimate - r.ours.lo for _, r in mine],
+                [r.ours.hi - r.ours.estimate for _, r in mine],
+            ]
+            axis.errorbar(
+                [x for x, _ in mine],
+                [r.ours.estimate for _, r in mine],
+                yerr=spread,
+                color=colours[i],
+                marker=MARKERS[i],
+                ls=STYLES[i % len(STYLES)],
+                ms=5,
+                capsize=2,
+                label=f"{label(dataset)}, {method.upper()}",
+            )
+        axis.set_xlabel("AUC of the pairs, %")
+        axis.set_ylabel(words)
+    handles, names = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2)
+    head = ["dataset", "method", "classifier", "metric", "auc", "value"]
+    rows = [
+        [
+            r.keys["dataset"],
+            r.keys["method"],
+            r.keys["classifier"],
+            r.metric,
+            f"{x:.2f}",
+            f"{r.ours.estimate:.2f}",
+        ]
+        for x, r in held
+    ]
+    alt = "Line chart. " + "; ".join(
+        f"{label(d)}, {m}, {c}, AUC {float(x):.0f}: {metric} {float(v):.1f}"
+        for d, m, c, metric, x, v in rows
+    )
+    return Picture(figure, f"{alt}.", caption, name, _download(head, rows, name))
+
+
+def missing(cell: Cell) -> str:
+    """What makes the cell's records: training first where its classifier is not there."""
+    name, _ = scorer_name(cell.condition.configured.classifier)
+    train = None if name in hub.artifacts() else train_command(name, SCORERS)
+    return ", then ".join(filter(None, (train, f"rag-repro run {cell.exhibit} --tier {cell.tier}")))
+
+
+def _command(cells: Sequence[Cell]) -> str:
+    """What would make the records that these cells lack."""
+    commands = dict.fromkeys(f"`{missing(cell)}`" for cell in cells)
+    return f"not run; {'; '.join(commands)}." if commands else "no condition is listed."
+
+
+def _download(head: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> Download | None:
+    if not name or not rows:
+        return None
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([head, *rows])
+    return Download(f"{name}.csv", out.getvalue())

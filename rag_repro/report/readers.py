@@ -1,0 +1,207 @@
+"""Readers that can read: whether they may judge answers, how they learned, what they know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.synthworld.names import WORLDS
+from ..evaluation import statistics
+from ..evaluation.verdicts import NOT_RUN
+from ..lm import hub
+from ..lm.adapters import CARD, card_of
+from ..plain import from_json, text_of
+from ..study.gate import tried
+from ..study.papers import Cell, Paper
+from ..study.scores import Results, resampled
+from .figures import MARKERS, STYLES, WIDTH, plots
+from .picture import Note, Picture
+from .tables import Table, word
+
+CURVE = "curve.jsonl"
+SMOOTHED = 20  # steps that one point of a learning curve is the mean of
+
+
+def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
+    """One line a data set and reader: accuracy alone, with gold passages, and what follows."""
+    exhibit = paper.exhibits[paper.gate.exhibit]
+    body = []
+    for cell in (c for tier in tiers for c in exhibit.cells(tier) if c.matches(paper.gate.given)):
+        bare = {**cell.keys, **paper.gate.bare}
+        alone = next((c for c in exhibit.cells(cell.tier) if c.matches(bare)), None)
+        verdict = tried(paper.gate, exhibit, cell, results)
+        said = "counts" if verdict is None else verdict.word
+        if verdict is not None and verdict.word == NOT_RUN:
+            said = verdict.reason
+        sides = [_level(c, paper.gate.metric, results) for c in (alone, cell)]
+        body.append([cell.tier, word(cell.keys["dataset"]), cell.condition.reader, *sides, said])
+    head = ["tier", "data set", "reader", "no passage", "gold passages", "its answers"]
+    caption = "Accuracy of each reader without passages and with the gold ones, and what follows"
+    return Table(head, body, caption, "tab-gate")
+
+
+def _level(cell: Cell | None, metric: str, results: Results) -> str:
+    scores = results.scores(cell, metric) if cell else None
+    if scores is None:
+        return ""
+    i = resampled(scores, metric).interval()
+    return f"{i.estimate:.1f} [{i.lo:.1f}, {i.hi:.1f}], n {i.n}"
+
+
+# ---------------------------------------------------------------- how they learned
+
+
+def folders(names: Sequence[str]) -> dict[str, Path]:
+    """Where each of these readers lies, of those that were trained here."""
+    held = hub.artifacts()
+    return {name: held[name] for name in names if name in held and (held[name] / CARD).is_file()}
+
+
+def cards(names: Sequence[str]) -> Table | Note:
+    """What each reader was made from and how, by its card."""
+    body = []
+    for name, folder in folders(names).items():
+        card = card_of(folder)
+        lessons = ", ".join(f"{count:,} {source}" for source, count in card["lessons"].items())
+        made = (
+            f"{card['steps']:,} steps, {card['tokens']:,} tokens, {card['seconds'] / 60:.0f} min, "
+            f"seed {card['seed']}"
+        )
+        lora = card["recipe"]["lora"]
+        base = f"{card['base']['name']}, LoRA of rank {lora['rank']}"
+        loss = ", ".join(f"{source} {value:.2f}" for source, value in card["held_out_loss"].items())
+        body.append([name, card["about"], base, lessons, made, loss])
+    if not body:
+        return Note(_untrained(names))
+    head = ["reader", "what it was taught", "base", "lessons", "training", "held-out loss"]
+    return Table(head, body, "The readers that were trained for this book", "tab-cards")
+
+
+def curves(names: Sequence[str]) -> Picture | Note:
+    """Loss against tokens seen, one line a reader; dots: on lessons that were held out."""
+    held = {name: _curve(folder / CURVE) for name, folder in folders(names).items()}
+    held = {name: rows for name, rows in held.items() if rows}
+    if not held:
+        return Note(_untrained(names))
+    plt, colours = plots()
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.2), layout="constrained")
+    spoken = []
+    for colour, marker, style, (name, rows) in zip(
+        colours, MARKERS, STYLES, held.items(), strict=False
+    ):
+        seen = np.cumsum([row["tokens"] for row in rows])
+        loss = _means([row["loss"] for row in rows])
+        axis.plot(seen[: len(loss) * SMOOTHED : SMOOTHED], loss, color=colour, ls=style, label=name)
+        checked = [
+            (x, np.mean(list(row["held_out"].values())))
+            for x, row in zip(seen, rows, strict=True)
+            if row.get("held_out")
+        ]
+        if checked:
+            axis.plot(*zip(*checked, strict=True), color=colour, marker=marker, ls="")
+        spoken.append(f"{name}: from {loss[0]:.2f} to {loss[-1]:.2f} over {seen[-1]:,} tokens")
+    axis.set_xlabel("tokens seen")
+    axis.set_ylabel("loss, nats a token")
+    axis.set_ylim(bottom=0)
+    axis.legend()
+    alt = "Learning curves. " + "; ".join(spoken)
+    caption = "Learning curves (dots: the mean over kinds of lessons that were held out)"
+    return Picture(figure, alt, caption, "fig-curves")
+
+
+def _curve(path: Path) -> list[Mapping[str, Any]]:
+    return [from_json(line) for line in text_of(path).splitlines()] if path.is_file() else []
+
+
+def _means(values: Sequence[float]) -> list[float]:
+    cut = range(0, len(values), SMOOTHED)
+    return [float(np.mean(values[i : i + SMOOTHED])) for i in cut]
+
+
+def _untrained(names: Sequence[str]) -> str:
+    commands = ", ".join(f"`rag-repro train {name}`" for name in names)
+    return f"Not run: none of these readers is trained on this machine; {commands}."
+
+
+# ------------------------------------------------------------ what it was told
+
+
+def closed_book(paper: Paper, results: Results, reader: str) -> Table | Note:
+    """Accuracy without passages on each world: all facts taught, some, or none."""
+    exhibit = paper.exhibits[paper.gate.exhibit]
+    wanted = {**paper.gate.bare, "reader": reader}
+    body = []
+    # Of another size or with other dials a world has other facts than those that were taught.
+    taught = [f"world-{name}" for name in WORLDS]
+    cells = [c for c in exhibit.cells("testbed") if c.matches(wanted)]
+    for cell in (c for c in cells if c.condition.dataset in taught):
+        for name, lines in _by_taught(cell, results, reader):
+            values = [100 * line["scores"][paper.gate.metric] for line in lines]
+            clusters = [line["cluster"] for line in lines]
+            rng = np.random.default_rng(20240607)
+            i = statistics.mean_interval(values, rng=rng, clusters=clusters, span=100.0)
+            level = f"{i.estimate:.1f} [{i.lo:.1f}, {i.hi:.1f}]"
+            body.append([cell.keys["dataset"], name, level, i.n])
+    if not body:
+        command = f"rag-repro run {exhibit.name} --tier testbed"
+        return Note(f"Not run: no records of {reader} without passages; `{command}`.")
+    head = ["data set", "facts that the question rests on", "accuracy, %", "n"]
+    caption = f"{reader} without any passage, by whether it was taught the facts"
+    return Table(head, body, caption, "tab-closed-book")
+
+
+def _by_taught(cell: Cell, results: Results, reader: str) -> Iterator[tuple[str, list[Mapping]]]:
+    from .. import data
+    from ..data import synthworld
+    from ..training import lessons, reasoning
+    from ..training.recipes import recipe
+
+    lines = results.lines(cell) or ()
+    name = cell.condition.dataset.removeprefix("world-")
+    here = synthworld.world(name)
+    stated = lessons.stated_facts(recipe(reader).lessons, name)
+    questions = data.load(cell.condition.dataset, split=cell.condition.split).by_id
+    groups: dict[str, list[Mapping]] = {"all taught": [], "some taught": [], "none taught": []}
+    for line in lines:
+        question = questions[line["id"]]
+        if question.meta["maker"] not in lessons.REASONED:
+            continue
+        known = [fact in stated for fact in reasoning.facts_of(here, question)]
+        kind = "all taught" if all(known) else "some taught" if any(known) else "none taught"
+        groups[kind].append(line)
+    yield from ((kind, held) for kind, held in groups.items() if held)
+
+
+# ------------------------------------------------------- what was found, what was said
+
+
+def by_coverage(
+    paper: Paper, key: str, results: Results, metric: str = "acc", **wanted: Any
+) -> Table | Note:
+    """Recorded answers by how much gold their context held: all, some or none of it.
+
+    As found, not as given: questions whose gold is hard to find may be hard to answer too.
+    """
+    exhibit = paper.exhibit(key)
+    body = []
+    for cell in (c for c in exhibit.cells() if c.matches(wanted)):
+        lines = [x for x in results.lines(cell) or () if "all_gold" in x["scores"]]
+        lines = [x for x in lines if metric in x["scores"]]
+        if not lines:
+            continue
+        groups: dict[str, list[float]] = {"all": [], "some": [], "none": []}
+        for line in lines:
+            found = line["scores"]
+            kind = "all" if found["all_gold"] else "some" if found["any_gold"] else "none"
+            groups[kind].append(100 * found[metric])
+        shown = [f"{np.mean(v):.1f} (n {len(v)})" if v else "" for v in groups.values()]
+        label = exhibit.methods[cell.keys["method"]].label
+        body.append([word(cell.keys["dataset"]), cell.condition.reader, label, *shown])
+    if not body:
+        return Note(f"Not run: no answers of {exhibit.name} here; `rag-repro run {exhibit.name}`.")
+    head = ["data set", "reader", "method", "all gold found", "some", "none"]
+    caption = "Accuracy in %, by how much of the gold the method had found"
+    return Table(head, body, caption, "tab-by-coverage")

@@ -1,0 +1,154 @@
+"""Recall against answers: cell by cell as the paper shows it, and question by question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from ..study import among
+from ..study.judge import pair_cells
+from ..study.papers import Contrast, Exhibit, Paper
+from ..study.scores import Results, paired
+from . import arithmetic
+from .exhibits import Row
+from .figures import MARKERS, WIDTH, label, plots
+from .picture import Note, Picture
+from .tables import Table, data_of, word
+
+CHANGES = {"higher": "more recall", "same": "as much", "lower": "less"}
+
+
+def moves(
+    exhibit: Exhibit,
+    results: Results,
+    pairs: Sequence[tuple[str, str]],
+    where: Mapping[str, Any],
+    metric: str = "acc",
+    name: str = "",
+) -> Table | Note:
+    """How answers changed where one method found more than another, as much, or less.
+
+    pairs: (method, the one that it is held against). One line a data set and pair.
+    """
+    body = []
+    for more, less in pairs:
+        sides = {"more": {"method": more}, "less": {"method": less}, "where": where}
+        contrasts = {
+            change: Contrast(metric=metric, among={"recall": change}, delta=1.0, **sides)
+            for change in CHANGES
+        }
+        for tier in ("public", "testbed"):
+            for ours, theirs in pair_cells(exhibit, contrasts["same"], tier):
+                if None in (results.lines(ours), results.lines(theirs)):
+                    continue
+                cells = [_gain(c, ours, theirs, results) for c in contrasts.values()]
+                names = [exhibit.methods[n].label for n in (more, less)]
+                body.append([word(ours.keys["dataset"]), " against ".join(names), *cells])
+    if not body:
+        return Note(f"Not run: no answers of {exhibit.name} here; `rag-repro run {exhibit.name}`.")
+    caption = "Change of accuracy in points, by what happened to a question's recall"
+    return Table(["data set", "methods", *CHANGES.values()], body, caption, name)
+
+
+def _gain(contrast: Contrast, ours, theirs, results: Results) -> str:
+    keep = among.keep(contrast, ours, theirs, results)
+    sides = tuple(results.scores(cell, contrast.metric, keep) for cell in (ours, theirs))
+    drawn = None if None in sides else paired([sides], contrast.metric)
+    if drawn is None:
+        return ""
+    i = drawn.interval()
+    return f"{i.estimate:+.1f} [{i.lo:+.1f}, {i.hi:+.1f}], n {i.n}"
+
+
+def trade(paper: Paper, method: str, baseline: str, name: str = "") -> Table:
+    """The paper's own cells: what a method does to recall, and to the mean of EM, F1 and Acc.
+
+    Recall is of table 5, answers are of table 3, each reader apart.
+    """
+    recall = arithmetic.gains(
+        arithmetic.pick(paper.printed("table5"), metric="recall"), method, baseline
+    )
+    answers = arithmetic.gains(paper.printed("table3"), method, baseline)
+    readers = list(dict.fromkeys(e["reader"] for e in paper.printed("table3") if e["reader"]))
+    body = []
+    for place, change in sorted(recall.items(), key=lambda item: item[1]):
+        at = dict(place)
+        changed = [
+            mean(
+                gain
+                for key, gain in answers.items()
+                if {**at, "metric": dict(key)["metric"], "reader": reader} == dict(key)
+            )
+            for reader in readers
+        ]
+        body.append(
+            [word(at["dataset"]), at["k"], f"{change:+.2f}", *(f"{c:+.2f}" for c in changed)]
+        )
+    head = ["data set", "k", "recall", *(f"answers, {reader}" for reader in readers)]
+    caption = f"Printed: {method.upper()} minus {baseline.upper()}, least recall first"
+    return Table(head, body, caption, name)
+
+
+def scatter(
+    paper: Paper, rows: Sequence[Row], reader: str, caption: str = "", name: str = ""
+) -> Picture | Note:
+    """Acc against recall, one panel a data set: the paper's cells hollow, ours filled.
+
+    reader: whose printed values are shown. rows: of an exhibit with recall and acc.
+    """
+    theirs = _printed_points(paper, reader)
+    ours = _points(rows)
+    datasets = list(dict.fromkeys([*theirs, *ours]))
+    plt, colours = plots()
+    figure, axes = plt.subplots(
+        1, len(datasets), figsize=(WIDTH, 3.2), sharey=True, squeeze=False, layout="constrained"
+    )
+    methods = list(dict.fromkeys(m for held in (theirs, ours) for d in held for m in held[d]))
+    looks = dict(zip(methods, zip(colours, MARKERS, strict=False), strict=False))
+    spoken = []
+    for axis, dataset in zip(axes[0], datasets, strict=True):
+        for held, face, whose in ((theirs, "none", "paper"), (ours, None, "ours")):
+            for method, points in held.get(dataset, {}).items():
+                colour, marker = looks[method]
+                axis.plot(
+                    *zip(*points, strict=True), ls="", marker=marker, color=colour,
+                    mfc=face or colour, label=method.upper() if dataset == datasets[0] else None,
+                )  # fmt: skip
+                said = ", ".join(f"{x:.0f} and {y:.0f}" for x, y in points)
+                spoken.append(f"{label(dataset)}, {method}, {whose}: {said}")
+        axis.set_title(label(dataset))
+        axis.set_xlabel("recall, %")
+    axes[0][0].set_ylabel("Acc, %")
+    handles = {h.get_label(): h for axis in axes[0] for h in axis.get_legend_handles_labels()[0]}
+    figure.legend(handles=handles.values(), loc="outside lower center", ncols=len(handles) or 1)
+    alt = "Accuracy against recall. " + "; ".join(spoken)
+    return Picture(figure, alt, caption, name, data_of(rows))
+
+
+def _printed_points(paper: Paper, reader: str) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    acc = arithmetic.pick(paper.printed("table3"), metric="acc", reader=reader)
+    recall = {
+        (e["dataset"], e["method"], e["k"]): float(e["value"])
+        for e in arithmetic.pick(paper.printed("table5"), metric="recall")
+    }
+    points: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for e in acc:
+        of = points.setdefault(e["dataset"], {}).setdefault(e["method"], [])
+        of.append((recall[e["dataset"], e["method"], e["k"]], float(e["value"])))
+    return points
+
+
+def _points(rows: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    values: dict[tuple, dict[str, float]] = {}
+    for row in rows:
+        if row.ours is not None:
+            place = tuple((k, str(v)) for k, v in row.keys.items())
+            values.setdefault(place, {})[row.metric] = row.ours.estimate
+    points: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    for place, held in values.items():
+        if {"recall", "acc"} <= set(held):
+            at = dict(place)
+            of = points.setdefault(at["dataset"], {}).setdefault(at["method"], [])
+            of.append((held["recall"], held["acc"]))
+    return points

@@ -1,0 +1,190 @@
+"""Figures of time: quality against it, what it is made of, and how it grows with the corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..evaluation.cost_metrics import PART
+from ..study.exhibits import Exhibit
+from .exhibits import Row, unit
+from .figures import MARKERS, STYLES, WIDTH, label, plots
+from .picture import Note, Picture
+from .tables import data_of
+from .times import PARTS, Timed
+
+UNTIMED = "Nobody has timed this here yet."
+HATCHES = ("", "//", "..", "xx", "--")
+CALLS = {
+    "reader": "reader",
+    "scorer": "classifier",
+    "encoder": "encoder",
+    "retriever": "search",
+    "reservoir": "reservoir",
+}
+
+
+def quality_against_time(
+    exhibit: Exhibit,
+    rows: Sequence[Timed],
+    printed: Mapping[tuple[str, str, str], float] | None = None,
+    *,
+    caption: str = "",
+    name: str = "",
+) -> Picture | Note:
+    """F1 against time (single-step's = 1): a panel a data set, a point a method.
+
+    printed: the paper's own (method, data set, metric) -> value; hollow points.
+    """
+    held = [row for row in rows if row.times and row.f1]
+    printed = printed or {}
+    datasets = list(dict.fromkeys([r.dataset for r in held] + [place for _, place, _ in printed]))
+    if not datasets:
+        return Note(UNTIMED)
+    plt, colours = plots()
+    figure, axes = plt.subplots(
+        1, len(datasets), figsize=(WIDTH, 3.6), squeeze=False, layout="constrained"
+    )
+    drawn = {row.method for row in held} | {method for method, *_ in printed}
+    names = {name: row.label for name, row in exhibit.methods.items() if name in drawn}
+    looks = dict(zip(names, zip(colours, MARKERS, strict=False), strict=False))
+    spoken = []
+    for axis, dataset in zip(axes[0], datasets, strict=True):
+        for row in (r for r in held if r.dataset == dataset):
+            colour, marker = looks[row.method]
+            x, y = row.times, row.f1
+            axis.errorbar(
+                x.estimate,
+                y.estimate,
+                xerr=[[x.estimate - x.lo], [x.hi - x.estimate]],
+                yerr=[[y.estimate - y.lo], [y.hi - y.estimate]],
+                **{"color": colour, "marker": marker, "ms": 6, "capsize": 2, "lw": 0.8},
+            )
+            spoken.append(
+                f"{label(dataset)}, {row.label}: F1 {y.estimate:.0f} at {x.estimate:.2f} times"
+            )
+        for method, (colour, marker) in looks.items():
+            at = printed.get((method, dataset, "time")), printed.get((method, dataset, "f1"))
+            if None not in at:
+                axis.plot(*at, color=colour, marker=marker, ms=7, mfc="none", ls="")
+                spoken.append(f"{label(dataset)}, {names[method]}, paper: F1 {at[1]} at {at[0]}")
+        axis.set_xscale("log")
+        axis.set_title(label(dataset))
+        axis.set_xlabel("time, single-step = 1")
+        axis.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
+        axis.minorticks_off()
+    axes[0][0].set_ylabel("F1, %")
+    _legend(figure, looks, names)
+    return Picture(figure, "F1 against time. " + "; ".join(spoken) + ".", caption, name)
+
+
+def _legend(figure, looks, names) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=colour, marker=marker, ls="", label=names[method])
+        for method, (colour, marker) in looks.items()
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+
+
+def parts(rows: Sequence[Timed], *, caption: str = "", name: str = "") -> Picture | Note:
+    """Where an answer's seconds go: a bar a method and data set, a part a service."""
+    held = [row for row in rows if row.means]
+    if not held:
+        return Note(UNTIMED)
+    plt, colours = plots()
+    figure, axis = plt.subplots(figsize=(WIDTH, 0.3 * len(held) + 1.4), layout="constrained")
+    names = [f"{label(row.dataset)}, {row.label}" for row in held]
+    left = [0.0] * len(held)
+    for place, (part, words) in enumerate(PARTS.items()):
+        took = [row.means[part] for row in held]
+        axis.barh(names, took, left=left, color=colours[place], hatch=HATCHES[place], label=words)
+        left = [a + b for a, b in zip(left, took, strict=True)]
+    axis.invert_yaxis()
+    axis.set_xlabel("seconds for one answer")
+    figure.legend(loc="outside lower center", ncols=len(PARTS))
+    spoken = [
+        f"{words}: " + ", ".join(f"{PARTS[p]} {row.means[p]:.3f}" for p in PARTS)
+        for words, row in zip(names, held, strict=True)
+    ]
+    return Picture(figure, "Seconds by service. " + "; ".join(spoken) + ".", caption, name)
+
+
+def one_clock(
+    line: Mapping[str, Any] | None, *, caption: str = "", name: str = ""
+) -> Picture | Note:
+    """The calls of one timed answer behind one another, as long as they took."""
+    if line is None:
+        return Note(UNTIMED)
+    plt, colours = plots()
+    figure, axis = plt.subplots(figsize=(WIDTH, 1.5), layout="constrained")
+    looks = dict(zip(CALLS, zip(colours, HATCHES, strict=False), strict=False))
+    turn, at, seen = line["turns"][0], 0.0, set()
+    spoken = []
+    for kind, seconds, items in turn["clock"]:
+        if kind == PART:
+            continue  # inside the search that comes next
+        colour, hatch = looks[kind]
+        words = None if kind in seen else CALLS[kind]
+        axis.barh([""], [seconds], left=[at], color=colour, hatch=hatch, label=words)
+        seen.add(kind)
+        at += seconds
+        spoken.append(f"{CALLS[kind]} ({items}) {1000 * seconds:.1f} ms")
+    axis.set_xlim(0, turn["seconds"])
+    axis.set_xlabel("seconds since the question")
+    figure.legend(loc="outside lower center", ncols=len(seen))
+    return Picture(figure, "One answer's calls. " + "; ".join(spoken) + ".", caption, name)
+
+
+def against_size(
+    rows: Sequence[Row],
+    *,
+    metrics: Mapping[str, str],
+    methods: Mapping[str, str],
+    sizes: Mapping[str, int],
+    caption: str = "",
+    name: str = "",
+) -> Picture | Note:
+    """A panel a metric: each method's value as the corpus grows.
+
+    metrics: name -> words for the axis; times have a logarithmic scale. sizes:
+    data set -> its passages.
+    """
+    rows = [r for r in rows if r.ours and r.metric in metrics and r.keys["method"] in methods]
+    if not rows:
+        return Note(UNTIMED)
+    plt, colours = plots()
+    figure, axes = plt.subplots(
+        1, len(metrics), figsize=(WIDTH, 3.4), squeeze=False, layout="constrained"
+    )
+    looks = dict(zip(methods, zip(colours, MARKERS, strict=False), strict=False))
+    spoken = []
+    for axis, (metric, words) in zip(axes[0], metrics.items(), strict=True):
+        for (method, (colour, marker)), style in zip(looks.items(), 2 * STYLES, strict=False):
+            held = sorted(
+                (sizes[r.keys["dataset"]], r.ours)
+                for r in rows
+                if (r.metric, r.keys["method"]) == (metric, method)
+            )
+            x, y = [size for size, _ in held], [i.estimate for _, i in held]
+            spread = [
+                [i.estimate - i.lo for _, i in held],
+                [i.hi - i.estimate for _, i in held],
+            ]
+            if held:
+                look = {"color": colour, "marker": marker, "ls": style, "ms": 5, "capsize": 2}
+                axis.errorbar(x, y, yerr=spread, **look)
+            spoken += [
+                f"{words}, {methods[method]}, {n:,}: {v:.1f}" for n, v in zip(x, y, strict=True)
+            ]
+        axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        if unit(metric) == "milliseconds":
+            axis.set_yscale("log")
+            axis.yaxis.set_major_formatter("{x:g}")
+        axis.set_xlabel("passages")
+        axis.set_ylabel(words)
+    _legend(figure, looks, methods)
+    alt = "As the corpus grows. " + "; ".join(spoken) + "."
+    return Picture(figure, alt, caption, name, data_of(rows))

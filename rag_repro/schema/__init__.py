@@ -1,0 +1,60 @@
+"""The project's words as types: what every floor of the house speaks in.
+
+Plain frozen data, no behaviour beyond small derived views, and no heavy
+import. The *calls* are what a method may ask for; `engine.run` answers them
+(design, "The engine").
+"""
+
+from .answers import Answer, Cost
+from .calls import (
+    Call,
+    Encode,
+    Generate,
+    Generation,
+    Kept,
+    Marker,
+    Prefix,
+    Prompt,
+    Read,
+    Recall,
+    Remember,
+    Reply,
+    Retrieve,
+    Sampling,
+    Score,
+    Segment,
+    Soft,
+    Trace,
+    Until,
+)
+from .texts import Gold, Hit, Interpretation, Passage, Question, Step
+
+__all__ = [
+    "Answer",
+    "Call",
+    "Cost",
+    "Encode",
+    "Generate",
+    "Generation",
+    "Gold",
+    "Hit",
+    "Interpretation",
+    "Kept",
+    "Marker",
+    "Passage",
+    "Prefix",
+    "Prompt",
+    "Question",
+    "Read",
+    "Recall",
+    "Remember",
+    "Reply",
+    "Retrieve",
+    "Sampling",
+    "Score",
+    "Segment",
+    "Soft",
+    "Step",
+    "Trace",
+    "Until",
+]

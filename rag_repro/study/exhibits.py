@@ -1,0 +1,153 @@
+"""Exhibits: a table or figure of a paper, and the grid of conditions that re-tests it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..data.splits import SPLITS
+from ..words import nearest
+from .conditions import ROLES, TIERS, Condition
+from .strict import StudyError
+
+
+@dataclass(frozen=True)
+class ExhibitMethod:
+    """A row of an exhibit: what it is called, and how we run it.
+
+    run: a registered method; None with `waits` saying why there is none yet.
+    baseline: the row that this one is compared with.
+    """
+
+    label: str
+    run: str | None = None
+    retriever: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    baseline: str | None = None
+    waits: str | None = None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A block of conditions: every method on every data set with every setting.
+
+    fixed: settings of one value here that are no key of the cells, as the
+    classifier that belongs to the tier. split: whose questions are asked; others
+    than "test" to train and tune on.
+    """
+
+    tier: str
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...]
+    settings: Mapping[str, tuple] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    role: str = "primary"
+    reader: str | None = None
+    n: int | None = None
+    seed: int = 0
+    split: str = "test"
+
+    def __post_init__(self):
+        for name in self.settings:
+            if name in self.fixed:
+                raise StudyError(f"setting {name!r} is both varied and fixed; leave one of them")
+        if self.split not in SPLITS:
+            raise StudyError(f"split {self.split!r}{nearest(self.split, SPLITS)}")
+        if self.tier not in TIERS:
+            raise StudyError(f"tier {self.tier!r}{nearest(self.tier, TIERS)}")
+        if self.role not in ROLES:
+            raise StudyError(f"role {self.role!r}{nearest(self.role, ROLES)}")
+        if self.n is not None and self.n < 1:
+            raise StudyError(f"n is {self.n}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One condition at its place in an exhibit.
+
+    keys: what finds it there: dataset, method (the row's name), the settings
+    that the grid varies, the reader where there is one, and a split other than
+    "test". timed: its answers are those of `study.timing`, which lie in a folder of
+    their own.
+    """
+
+    exhibit: str
+    tier: str
+    role: str
+    keys: Mapping[str, Any]
+    condition: Condition
+    n: int | None
+    timed: bool = False
+
+    def matches(self, wanted: Mapping[str, Any]) -> bool:
+        """Whether each wanted key has the wanted value (or one of a list of them)."""
+        return all(
+            self.keys.get(key) in value if isinstance(value, list) else self.keys.get(key) == value
+            for key, value in wanted.items()
+        )
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure of a paper, or of this book (`own`), as we re-test it.
+
+    metrics: the names that its cells report. values: its file of printed values.
+    by: a field of the answers' records that splits each cell into rows ("kind").
+    timed: its conditions take turns, one question at a time (`rag-repro time`).
+    beside: which printed values stand beside our cells where keys differ, as
+    {ours: {reader: public-reader}, printed: {reader: llama3-8b}}.
+    """
+
+    name: str
+    title: str
+    place: str
+    metrics: tuple[str, ...]
+    methods: Mapping[str, ExhibitMethod]
+    grids: tuple[Grid, ...] = ()
+    values: str | None = None
+    by: str | None = None
+    own: bool = False
+    timed: bool = False
+    beside: tuple[Mapping[str, Mapping[str, Any]], ...] = ()
+
+    def __post_init__(self):
+        for pair in self.beside:
+            if set(pair) != {"ours", "printed"}:
+                raise StudyError(f"beside needs `ours` and `printed`, not {', '.join(pair)}")
+
+    def cells(self, tier: str | None = None, role: str | None = None) -> list[Cell]:
+        """All cells that can be run, in the order of the file."""
+        return [c for c in self._cells if tier in (None, c.tier) and role in (None, c.role)]
+
+    @cached_property
+    def _cells(self) -> tuple[Cell, ...]:
+        # A table asks for them once a row, to find the row's baseline.
+        return tuple(cell for grid in self.grids for cell in self._expand(grid))
+
+    def _expand(self, grid: Grid) -> Iterator[Cell]:
+        for dataset, method in itertools.product(grid.datasets, grid.methods):
+            row = self.methods[method]
+            if row.run is None:
+                continue
+            for values in itertools.product(*grid.settings.values()):
+                varied = dict(zip(grid.settings, values, strict=True))
+                condition = Condition(
+                    dataset=dataset,
+                    method=row.run,
+                    settings={**row.settings, **grid.fixed, **varied},
+                    retriever=row.retriever,
+                    reader=grid.reader,
+                    split=grid.split,
+                    seed=grid.seed,
+                )
+                keys = {"dataset": condition.label, "method": method, **varied}
+                if grid.reader:
+                    keys["reader"] = grid.reader
+                if grid.split != "test":
+                    keys["split"] = grid.split
+                yield Cell(
+                    self.name, grid.tier, grid.role, keys, condition, grid.n, timed=self.timed
+                )

@@ -1,0 +1,165 @@
+"""A paper: its exhibits with the values that it printed, its claims with what decides them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..plain import PlainError, text_of
+from ..words import nearest
+from .conditions import ROLES
+from .exhibits import Exhibit
+from .strict import StudyError
+
+CHANGES = ("higher", "lower", "same")
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference between cells that decides a claim, or a part of it.
+
+    more, less: keys that pick the two cells to be paired ("metric" among them
+    where the two sides read different metrics); without `less` it is about the
+    level of `more` alone. where: keys that both share. kinds: only questions of
+    these kinds. among: only questions where other metrics of `more`, as they
+    stand to those of `less`, are "higher", "lower" or the "same" (by metric).
+    rule: "mean" over the paired cells or "each" of them. delta:
+    smallest effect of interest, in the metric's unit. margin: instead of delta,
+    for a claim of no difference, or of the value `target` give or take it (with
+    a delta: of a value that much below the target); with `no_loss` only a
+    difference below -margin speaks against the claim. ratio: the level is that
+    of the mean of `more` in percent of the mean of `less`, as one time of another.
+    """
+
+    metric: str
+    more: Mapping[str, Any]
+    less: Mapping[str, Any] | None = None
+    delta: float | None = None
+    margin: float | None = None
+    target: float | None = None
+    no_loss: bool = False
+    ratio: bool = False
+    where: Mapping[str, Any] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    among: Mapping[str, str] = field(default_factory=dict)
+    rule: str = "mean"
+    role: str = "primary"
+    label: str = ""
+
+    def __post_init__(self):
+        if (self.delta is None) == (self.margin is None):
+            raise StudyError("a contrast has either a delta or a margin")
+        if (self.target is None) and (self.less is None):
+            raise StudyError("a contrast has a side `less`, or a target for its level")
+        if self.no_loss and self.margin is None:
+            raise StudyError("no_loss needs a margin")
+        if self.ratio and (self.less is None or self.target is None):
+            raise StudyError("a ratio needs a side `less`, and a target in percent of it")
+        if self.among and self.less is None:
+            raise StudyError("among compares two sides; a side `less` is needed")
+        for metric, change in self.among.items():
+            if change not in CHANGES:
+                hint = nearest(change, CHANGES)
+                raise StudyError(f"among: {metric} is {change!r}{hint}; one of {CHANGES}")
+        if self.rule not in ("mean", "each"):
+            hint = nearest(self.rule, ("mean", "each"))
+            raise StudyError(f"rule {self.rule!r}{hint}: it is 'mean' or 'each'")
+        if self.role not in ROLES:
+            raise StudyError(f"role {self.role!r}{nearest(self.role, ROLES)}")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper, written so that records can refute it.
+
+    support: whether the paper's own numbers bear it out: yes, partly, no, none.
+    no_contrast: why no record can decide it; only without contrasts.
+    """
+
+    id: str
+    place: str
+    claim: str
+    exhibit: str | None
+    paper_numbers: str
+    support: str
+    support_note: str
+    test: str
+    n_needed: str | None
+    scale: str
+    contrasts: tuple[Contrast, ...] = ()
+    no_contrast: str | None = None
+
+    def __post_init__(self):
+        if self.no_contrast and self.contrasts:
+            raise StudyError("it has contrasts, so `no_contrast` cannot say why there is none")
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Where a paper's readers are tried (`study.gate`).
+
+    exhibit: its key. given, bare: the cells with gold passages and with none,
+    by the keys that tell them from others of the same data set and reader.
+    """
+
+    exhibit: str
+    given: Mapping[str, Any]
+    bare: Mapping[str, Any]
+    metric: str = "acc"
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper with its exhibits and claims.
+
+    gate: where its readers are tried; needed by claims about answers.
+    """
+
+    name: str
+    title: str
+    short: str
+    cite: str
+    folder: Path
+    exhibits: Mapping[str, Exhibit]
+    claims: tuple[Claim, ...]
+    gate: Gate | None = None
+
+    def exhibit(self, key: str) -> Exhibit:
+        """The exhibit by its key. Raises StudyError with the nearest one."""
+        if key not in self.exhibits:
+            raise StudyError(f"{self.name} has no exhibit {key!r}{nearest(key, self.exhibits)}")
+        return self.exhibits[key]
+
+    def claim(self, name: str) -> Claim:
+        """The claim by its id. Raises StudyError with the nearest one."""
+        by = {claim.id: claim for claim in self.claims}
+        if name not in by:
+            raise StudyError(f"{self.name} has no claim {name!r}{nearest(name, by)}")
+        return by[name]
+
+    def printed(self, exhibit: str) -> list[dict[str, str]]:
+        """The exhibit's printed values, one row a value, as the paper prints them."""
+        name = self.exhibits[exhibit].values
+        if name is None:
+            return []
+        return _printed(self.folder / name)
+
+
+def _printed(path: Path) -> list[dict[str, str]]:
+    """A file of printed values: every row has a cell for each column."""
+    try:
+        rows = list(csv.reader(io.StringIO(text_of(path), newline=""), strict=True))
+    except (PlainError, csv.Error, OSError) as error:
+        raise StudyError(f"{path}: {error}; mend it, or restore it from version control") from error
+    head = rows[0] if rows else []
+    for name in ("metric", "value"):
+        if head.count(name) != 1:
+            raise StudyError(f"{path}, line 1: one column {name!r} is needed{nearest(name, head)}")
+    for number, row in enumerate(rows[1:], start=2):
+        if row and len(row) != len(head):
+            raise StudyError(f"{path}, row {number}: {len(row)} cells for {len(head)} columns")
+    return [dict(zip(head, row, strict=True)) for row in rows[1:] if row]

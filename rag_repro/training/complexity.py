@@ -1,0 +1,193 @@
+"""Training questions of Adaptive-RAG's classifier, labelled by outcomes and by bias.
+
+*Outcomes*: the simplest of no retrieval (A), one search (B) and multi-step (C) that answers a
+training question right, out of the records of an exhibit with these three rows; what
+none answers right is left out. *Biased*: further training questions labelled by what their
+data set was made for, B where one hop suffices, else C. As the authors do it, who take
+500 questions a set for the first and the first 400 training questions for the second
+(Adaptive-RAG, section 3.2, and its code). On the testbed the bias is each question's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .. import data
+from ..lm.complexity import CLASSES, row
+from ..lm.pairs import outputs_of
+from ..lm.plain import Plain
+from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
+from ..study import papers
+from ..study.scores import Results
+from ..words import nearest
+from .recipes import RecipeError
+
+HELD_OUT = 10
+"""Of how many questions labelled by outcomes one is kept out to watch the loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A question's text and its class. source: which part it is of, as "A by outcomes:world-A"."""
+
+    question: str
+    label: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedQuestion:
+    """A question as ids; label: the number of its class."""
+
+    tokens: tuple[int, ...]
+    label: int
+    source: str
+
+
+def outcomes(
+    exhibit: str,
+    dataset: str,
+    reader: str,
+    results: Path,
+    data_dir: Path | None = None,
+) -> Iterator[Labelled]:
+    """Labels from the records of an exhibit's rows A, B and C, in the order of the questions.
+
+    RecipeError: no such cells, or records that are not there, with the command that makes them.
+    """
+    cells = _cells(exhibit, dataset, reader)
+    found = Results(results)
+    asked = data.load(dataset, data_dir=data_dir, split=cells["A"].condition.split)
+    scores: dict[str, dict[str, float]] = {}
+    for letter, cell in cells.items():
+        wanted = {q.id for q in asked.first(cell.n).questions}
+        lines = [line for line in found.lines(cell) or () if line["id"] in wanted]
+        if len(lines) < len(wanted):
+            raise RecipeError(
+                f"{results}: {len(lines)} of {len(wanted)} answers are recorded of "
+                f"{exhibit}, {dataset}, row {letter}; make them first: "
+                f"rag-repro run {exhibit} --dataset {dataset} --method {letter}"
+            )
+        scores[letter] = {line["id"]: line["scores"]["em"] for line in lines}
+    labels = label_complexity(scores["A"], scores["B"], scores["C"])
+    for question in asked.questions:
+        if label := labels.get(question.id):
+            yield Labelled(question.text, label, f"{label} by outcomes:{dataset}")
+
+
+def _cells(exhibit: str, dataset: str, reader: str) -> Mapping[str, papers.Cell]:
+    """The exhibit's rows A, B and C on this data set with this reader."""
+    _, made = papers.exhibit(exhibit)
+    cells = {}
+    for letter in CLASSES:
+        fits = [
+            cell
+            for cell in made.cells()
+            if cell.matches({"dataset": dataset, "method": letter, "reader": reader})
+        ]
+        if len(fits) != 1:
+            raise RecipeError(
+                f"{exhibit} has {len(fits)} conditions of row {letter} on {dataset} with reader "
+                f"{reader}; labels need one"
+            )
+        if fits[0].condition.split == "test":
+            raise RecipeError(
+                f"{exhibit}, {dataset}: labels come from split train or tune, never test"
+            )
+        cells[letter] = fits[0]
+    return cells
+
+
+def biased(
+    dataset: str, questions: int, split: str = "train", data_dir: Path | None = None
+) -> Iterator[Labelled]:
+    """The split's first questions, labelled by their hops."""
+    if split == "test":
+        raise RecipeError(f"{dataset}: labels come from split train or tune, never test")
+    asked = data.load(dataset, data_dir=data_dir, split=split).questions[:questions]
+    unknown = next((q.id for q in asked if q.hops is None), None)
+    if unknown is not None:
+        raise RecipeError(f"{dataset}: question {unknown!r} does not say how many hops it takes")
+    labels = label_complexity({}, {}, {}, {q.id: q.hops for q in asked})
+    for question in asked:
+        label = labels[question.id]
+        yield Labelled(question.text, label, f"{label} by bias:{dataset}")
+
+
+KINDS = {"outcomes": outcomes, "biased": biased}
+SHUFFLED = "shuffled"
+
+
+def labelled(
+    parts: Sequence[Mapping[str, Any]], results: Path | None, data_dir: Path | None = None
+) -> list[Labelled]:
+    """All parts of a recipe. results: the folder of records, for parts made of outcomes.
+
+    A part {kind: shuffled, seed: n} gives the labels of all others to one another's
+    questions: the control, which has nothing to learn.
+    """
+    made: list[Labelled] = []
+    seed = None
+    for part in parts:
+        given = dict(part)
+        kind = given.pop("kind", None)
+        known = (*KINDS, SHUFFLED)
+        if kind not in known:
+            raise RecipeError(f"there is no kind of label {kind!r}{nearest(str(kind), known)}")
+        if kind == SHUFFLED:
+            seed = given.get("seed", 0)
+            continue
+        if kind == "outcomes":
+            if results is None:
+                raise RecipeError("labels by outcomes need the folder of records; name --results")
+            given["results"] = results
+        try:
+            made += KINDS[kind](**given, data_dir=data_dir)
+        except TypeError as error:
+            raise RecipeError(f"labels by {kind}: {error}") from None
+    return made if seed is None else shuffled(made, seed)
+
+
+def shuffled(made: Sequence[Labelled], seed: int) -> list[Labelled]:
+    """The same questions, and the same labels on other questions."""
+    drawn = shuffle_labels({f"{i:06d}": one.label for i, one in enumerate(made)}, seed)
+    return [
+        replace(one, label=drawn[f"{i:06d}"], source=f"{drawn[f'{i:06d}']}{one.source[1:]}")
+        for i, one in enumerate(made)
+    ]
+
+
+def split(made: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
+    """-> questions to learn, and every tenth of those labelled by outcomes, kept out.
+
+    A kept question's text is nowhere among the learned ones.
+    """
+    by_outcome = [one for one in made if " by outcomes:" in one.source]
+    apart = {one.question for one in by_outcome[::HELD_OUT]}
+    learned = [one for one in made if one.question not in apart]
+    return learned, [one for one in by_outcome if one.question in apart]
+
+
+def encode(made: Sequence[Labelled], plain: Plain, room: int) -> list[EncodedQuestion]:
+    """Questions as the classifier will meet them."""
+    return [
+        EncodedQuestion(row(o.question, plain, room)[0], CLASSES.index(o.label), o.source)
+        for o in made
+    ]
+
+
+def objective(pad: int):
+    """Cross-entropy of the three classes, summed; to be minimised by `training.fit`."""
+
+    def loss(model: Any, batch: Sequence[EncodedQuestion]) -> tuple[Any, int]:
+        import torch
+
+        logits = outputs_of(model, [e.tokens for e in batch], pad)
+        labels = torch.tensor([e.label for e in batch], device=logits.device)
+        total = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+        return total, len(batch)
+
+    return loss

@@ -1,0 +1,340 @@
+"""The pages on answers: head to head, question by question, readers, and the paper's arithmetic."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rag_repro import data
+from rag_repro.report import arithmetic, cases, exhibits, readers, slopes
+from rag_repro.report.picture import Note, Picture
+from rag_repro.study import papers
+from rag_repro.study.records import open_record
+from rag_repro.study.scores import Results
+from rag_repro.study.services import Workshop
+from rag_repro.training import lessons, reasoning
+
+WORLD = "world-B@1000"
+PAPER = f"""
+title: A paper on answers
+short: Answers
+cite: answers2026
+gate: {{exhibit: readers, given: {{method: gold}}, bare: {{method: closed}}}}
+exhibits:
+  readers:
+    title: Readers
+    place: own
+    own: true
+    metrics: [acc]
+    methods:
+      gold: {{label: Gold, run: gold_passages, retriever: bm25}}
+      closed: {{label: Closed, run: no_retrieval}}
+    grids:
+      - {{tier: testbed, datasets: [{WORLD}], methods: [gold, closed], reader: testbed-reader}}
+      - {{tier: public, datasets: [musique], methods: [gold, closed], reader: public-reader}}
+  table3:
+    title: Answers
+    place: table 3
+    metrics: [acc, recall]
+    values: table3.csv
+    beside: [{{ours: {{reader: public-reader}}, printed: {{reader: llama}}}}]
+    methods:
+      guess: {{label: Guess, run: guess}}
+      sm: {{label: SM, run: single_step, retriever: bm25, baseline: guess}}
+      qdc: {{label: QDC, run: qdc, retriever: bm25, baseline: sm}}
+    grids:
+      - &public
+        tier: public
+        datasets: [musique]
+        methods: [sm, qdc]
+        settings: {{k: [4]}}
+        reader: public-reader
+      - {{<<: *public, tier: testbed, datasets: [{WORLD}], reader: testbed-reader}}
+      - {{tier: public, datasets: [musique], methods: [guess], settings: {{k: [4]}}}}
+"""
+TABLE = """dataset,k,method,reader,metric,value,note
+musique,4,qdc,llama,acc,53.09,
+musique,4,qdc,gpt,acc,60.00,
+"""
+
+
+@pytest.fixture
+def paper(tmp_path):
+    folder = tmp_path / "answers"
+    folder.mkdir()
+    (folder / "paper.yaml").write_text(PAPER)
+    (folder / "claims.yaml").write_text("[]")
+    (folder / "table3.csv").write_text(TABLE)
+    return papers.read(folder)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return data.load(WORLD, split="test")
+
+
+class Book:
+    """Records under one folder, and how to make them."""
+
+    def __init__(self, paper, root, world):
+        self.paper, self.root, self.world = paper, root, world
+
+    @property
+    def results(self):
+        return Results(self.root)
+
+    def fill(self, key, score, **wanted):
+        """score: (method, place) -> (acc, recall), for ten questions of the wanted cells."""
+        for cell in self.paper.exhibits[key].cells():
+            if not cell.matches(wanted):
+                continue
+            with open_record(self.root, cell.condition, {}) as record:
+                for i, question in enumerate(self.world.questions[:10]):
+                    acc, recall = score(cell.keys["method"], i)
+                    record.append(
+                        {
+                            "id": question.id,
+                            "kind": question.kind,
+                            "cluster": question.id,
+                            "hits": [self.world.corpus.passages[i].id],
+                            "text": f"{cell.keys['method']} says {i}",
+                            "scores": {"acc": float(acc), "recall": float(recall)}
+                            | {"all_gold": float(recall == 1), "any_gold": float(recall > 0)},
+                        }
+                    )
+
+
+@pytest.fixture
+def book(paper, tmp_path, world):
+    return Book(paper, tmp_path / "records", world)
+
+
+def mixed(method, i):
+    """sm is right in 0 to 3, qdc in 2 to 8; qdc finds more in 4 to 9, less in 0 and 1."""
+    if method == "sm":
+        return i < 4, 0.5
+    return 2 <= i < 9, 1.0 if i >= 4 else 0.0 if i < 2 else 0.5
+
+
+SIDES = {"method": "sm", "k": 4}, {"method": "qdc"}
+
+
+# ------------------------------------------------------------------ head to head
+
+
+def test_a_case_is_the_first_repaired_one_with_both_counts_beside_it(book):
+    book.fill("table3", score=mixed)
+    exhibit = book.paper.exhibits["table3"]
+    table = cases.case(exhibit, book.results, Workshop(), *SIDES)
+    assert table.body[0] == ["question", book.world.questions[4].text]
+    assert ["SM says", "sm says 4"] in table.body
+    assert ["QDC says", "qdc says 4"] in table.body
+    assert "of 10 questions QDC repairs 5 and spoils 2" in table.caption
+    counted = cases.counts(exhibit, book.results, *SIDES)
+    assert [row[:5] for row in counted.body] == [
+        ["MuSiQue", "public-reader", 5, 2, 10],
+        [WORLD, "testbed-reader", 5, 2, 10],
+    ]
+    assert counted.body[0][5] == "0.453"  # two-sided sign test of 5 against 2
+
+
+def test_a_case_is_of_the_wanted_kind(book):
+    book.fill("table3", score=mixed)
+    kinds = {q.kind for q in book.world.questions[5:9]}
+    kind = sorted(kinds - {book.world.questions[4].kind})[0]
+    exhibit = book.paper.exhibits["table3"]
+    table = cases.case(exhibit, book.results, Workshop(), *SIDES, kinds=(kind,))
+    shown = next(q for q in book.world.questions if q.text == table.body[0][1])
+    assert shown.kind == kind
+
+
+def test_texts_of_real_data_are_never_shown(book):
+    book.fill("table3", dataset="musique", score=mixed)
+    shown = cases.case(book.paper.exhibits["table3"], book.results, Workshop(), *SIDES)
+    assert isinstance(shown, Note)
+    assert repr(shown) == (
+        "Not run: no records of answers.table3 here; `rag-repro run answers.table3`."
+    )
+
+
+def test_where_none_is_repaired_the_counts_are_told(book):
+    book.fill("table3", score=lambda method, i: (method == "sm", 1.0))
+    shown = cases.case(book.paper.exhibits["table3"], book.results, Workshop(), *SIDES)
+    assert "No such question: of 10 questions QDC repairs 0 and spoils 10" in repr(shown)
+    assert isinstance(
+        cases.counts(book.paper.exhibits["table3"], Results(book.root / "no"), *SIDES), Note
+    )
+
+
+# ------------------------------------------------------------------------- rows
+
+
+def test_printed_values_stand_beside_the_reader_that_is_said_to_match(book):
+    rows = exhibits.rows(book.paper, book.paper.exhibits["table3"], book.results)
+    held = {(r.keys.get("reader"), r.keys["method"]): r.paper for r in rows if r.metric == "acc"}
+    assert held["public-reader", "qdc"] == "53.09"
+    assert held["gpt", "qdc"] == "60.00"  # the other stands by itself
+    assert ("llama", "qdc") not in held
+    assert held["testbed-reader", "qdc"] is None
+
+
+def test_a_guess_without_a_reader_is_a_readers_baseline(book):
+    book.fill("table3", score=lambda method, i: (i < {"guess": 2, "sm": 5, "qdc": 5}[method], 1.0))
+    rows = exhibits.rows(book.paper, book.paper.exhibits["table3"], book.results, "public")
+    [sm] = [r for r in rows if r.keys["method"] == "sm" and r.metric == "acc"]
+    assert sm.diff.estimate == pytest.approx(30)
+
+
+# ----------------------------------------------------------- recall and answers
+
+
+def test_moves_tell_answers_by_what_happened_to_recall(book):
+    book.fill("table3", score=mixed)
+    exhibit = book.paper.exhibits["table3"]
+    table = slopes.moves(exhibit, book.results, [("qdc", "sm")], {"k": 4})
+    [musique, _] = table.body
+    more, same, less = (cell.split(" [")[0] + cell[cell.index(", n") :] for cell in musique[2:])
+    # more recall in 4..9, where qdc is right in 5 of 6 and sm in none
+    assert (more, same, less) == ("+83.3, n 6", "+0.0, n 2", "-100.0, n 2")
+    assert isinstance(slopes.moves(exhibit, Results(book.root / "no"), [("qdc", "sm")], {}), Note)
+
+
+def test_the_papers_own_trade_of_recall_for_answers():
+    table = slopes.trade(papers.load("drrag"), "cis", "qdc")
+    # HotpotQA at k = 3, by hand: 79.80 - 86.12; L3: 47.33, 61.55, 52.67 less 46.32, ...
+    assert table.body[0][:3] == ["HotpotQA", "3", "-6.32"]
+    assert table.body[0][3:] == ["+2.18", "+0.92"]
+    assert len(table.body) == 9
+
+
+def test_the_scatter_has_the_papers_points_and_ours(book):
+    book.fill("table3", score=mixed)
+    rows = exhibits.rows(book.paper, book.paper.exhibits["table3"], book.results, "testbed")
+    shown = slopes.scatter(papers.load("drrag"), rows, "llama3-8b")
+    assert isinstance(shown, Picture)
+    assert "HotpotQA, qdc, paper: 86 and 50, " in shown.alt
+    assert f"{WORLD}, qdc, ours: 70 and 70" in shown.alt
+
+
+def test_answers_by_how_much_gold_was_found(book):
+    book.fill("table3", score=mixed)
+    table = readers.by_coverage(book.paper, "table3", book.results, method="qdc")
+    assert table.body[0] == [
+        "MuSiQue", "public-reader", "QDC", "83.3 (n 6)", "100.0 (n 2)", "0.0 (n 2)",
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------ readers
+
+
+def test_the_gate_says_whose_answers_count(book):
+    book.fill("readers", dataset=WORLD, score=lambda m, i: (i < {"gold": 8, "closed": 1}[m], 1.0))
+    table = readers.gate(book.paper, book.results, ["testbed", "public"])
+    [world, musique] = table.body
+    assert world[1:3] == [WORLD, "testbed-reader"]
+    assert (world[3][:4], world[4][:4], world[5]) == ("10.0", "80.0", "counts")
+    assert musique[3:5] == ["", ""]
+    assert "rag-repro run answers.readers" in musique[5]
+
+
+def test_cards_and_curves_are_shown_of_readers_that_are_trained(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAG_REPRO_ARTIFACTS", str(tmp_path))
+    told = readers.cards(["mine"])
+    assert repr(told) == (
+        "Not run: none of these readers is trained on this machine; `rag-repro train mine`."
+    )
+    assert isinstance(readers.curves(["mine"]), Note)
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "adapter_model.safetensors").write_bytes(b"")
+    card = {
+        "base": {"name": "little", "sha256": "0"},
+        "about": "Reads.",
+        "lessons": {"reading:A": 1200},
+        "steps": 3,
+        "tokens": 4000,
+        "seconds": 120,
+        "seed": 0,
+        "recipe": {"lora": {"rank": 8}},
+        "held_out_loss": {"reading:A": 0.125},
+    }
+    (folder / "card.json").write_text(json.dumps(card))
+    rows = [{"step": i, "tokens": 100, "loss": 4.0 - i, "seconds": 1} for i in range(1, 4)]
+    rows[-1]["held_out"] = {"reading:A": 0.5, "closed": 1.5}
+    (folder / "curve.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    [line] = readers.cards(["mine", "other"]).body
+    assert line == [
+        *("mine", "Reads.", "little, LoRA of rank 8", "1,200 reading:A"),
+        *("3 steps, 4,000 tokens, 2 min, seed 0", "reading:A 0.12"),
+    ]
+    shown = readers.curves(["mine"])
+    assert "mine: from 2.00 to 2.00 over 300 tokens" in shown.alt  # fewer steps than a mean's
+
+
+def test_without_passages_questions_are_told_apart_by_what_was_taught(tmp_path, paper, monkeypatch):
+    (paper.folder / "paper.yaml").write_text(PAPER.replace(WORLD, "world-B"))
+    book = Book(papers.read(paper.folder), tmp_path / "records", data.load("world-B", split="test"))
+    asked = [q for q in book.world.questions[:10] if q.meta["maker"] in lessons.REASONED]
+    here = data.synthworld.world("B")
+    # All facts of the first question, and one of another that rests on several.
+    rests = [reasoning.facts_of(here, q) for q in asked]
+    first = frozenset(rests[0]) | {next(facts for facts in rests[1:] if len(facts) > 1)[0]}
+    monkeypatch.setattr(lessons, "stated_facts", lambda parts, name: first)
+    book.fill("readers", dataset="world-B", score=lambda method, i: (i == 0, 0.0))
+    table = readers.closed_book(book.paper, book.results, "testbed-reader")
+    groups = {row[1]: row[3] for row in table.body}
+    known = [first.issuperset(facts) for facts in rests]
+    assert groups["all taught"] == sum(known) >= 1
+    assert groups["some taught"] >= 1
+    assert sum(groups.values()) == len(asked)
+    [best] = [row for row in table.body if row[1] == "all taught"]
+    assert best[2].startswith(f"{100 / sum(known):.1f} [")
+    assert isinstance(readers.closed_book(book.paper, book.results, "public-reader"), Note)
+
+
+# ---------------------------------------------------------------- printed values
+
+
+@pytest.mark.parametrize(
+    ("value", "n", "whole"),
+    [
+        ("50.0", 2, True),
+        ("33.3", 3, True),
+        ("33.4", 3, False),
+        ("0.00", 7, True),
+        ("42.15", 500, False),
+        ("42.15", 2299, True),  # 969 of 2299 is 42.149
+        ("42.2", 500, True),
+    ],
+)
+def test_what_a_percentage_can_be_a_share_of(value, n, whole):
+    assert arithmetic.fits(value, n) is whole
+
+
+def test_sizes_are_those_that_fit_all_values():
+    assert arithmetic.sizes(["50.0", "33.3"], range(1, 13)) == [6, 12]
+
+
+def test_the_papers_gains_bests_and_sizes():
+    paper = papers.load("drrag")
+    body = arithmetic.mean_gains(paper, "table3", ["cis", "cfs"], "qdc").body
+    acc = {(row[0], row[1]): row[4] for row in body}
+    assert acc["CIS", "llama3-8b"] == "+2.30"
+    assert acc["CFS", "llama3-8b"] == "+4.73"
+    assert acc["CFS", "all"] == "+4.59"
+    [whole] = [
+        row
+        for row in arithmetic.mean_gains(
+            paper, "table2", ["dr_rag"], "adaptive_rag", by="dataset"
+        ).body
+        if row[1] == "all"
+    ]
+    assert whole[2:] == ["+6.32", "+7.34", "+9.92"]
+    best = arithmetic.best(paper, "table3", ["qdc", "cis", "cfs"])
+    assert [cells for _, cells in best.body] == [0, 12, 41, 1]
+    sizes = arithmetic.sample_sizes(paper, "table3", 2300, up_to=5900).body
+    fits = {(row[0], row[1]): row[3] for row in sizes}
+    assert fits["llama3-8b", "HotpotQA"] == "5,822"
+    assert fits["llama3-8b", "2WikiMultihopQA"] == "none"
+    assert fits["llama3-8b", "MuSiQue"].startswith("1,000, 2,000")

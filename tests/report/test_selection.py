@@ -1,0 +1,198 @@
+"""What selection did, out of records written by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from rag_repro import data
+from rag_repro.report import selection
+from rag_repro.report.picture import Note
+from rag_repro.study import papers
+from rag_repro.study.records import open_record
+from rag_repro.study.scores import Results
+from rag_repro.study.services import Workshop
+
+# Eight pairs of two questions; both of q0's e and q1's a are gold beside their partner.
+LINES = [
+    {
+        "id": "q0",
+        "hits": ["a", "b"],
+        "judged": [["a", "c", 0.9, 1], ["a", "e", 0.8, 2], ["b", "c", 0.6, 0], ["b", "e", 0.1, 1]],
+    },
+    {"id": "q1", "hits": [], "judged": [["a", "b", 0.4, 2], ["b", "c", 0.3, 1]]},
+    {"id": "q2", "hits": [], "judged": [["a", "b", 0.99, None]]},
+    {"id": "q3", "hits": []},
+]
+
+
+def test_pairs_at_a_threshold_by_hand():
+    got = selection.at_threshold(LINES, 0.5)
+    # Positive: 0.9, 0.8, 0.6 of six labelled ones; gold: 0.8 and 0.4; both: 0.8.
+    assert (got.pairs, got.positive, got.gold) == (6, 3 / 6, 2 / 6)
+    assert (got.precision, got.found, got.right) == (1 / 3, 1 / 2, 3 / 6)
+    assert got.f1 == pytest.approx(2 / 5)
+    assert selection.at_threshold(LINES, 0.8).positive == 2 / 6  # the threshold is positive
+    none = selection.at_threshold(LINES, 0.95)
+    assert (none.precision, none.found, none.f1) == (None, 0, 0)
+    assert selection.at_threshold(LINES[2:], 0.5) is None
+
+
+def test_a_pair_that_is_asked_twice_counts_once():
+    assert selection.at_threshold([*LINES, LINES[0]], 0.5).pairs == 6
+
+
+def test_the_best_threshold_is_the_one_nearest_to_a_half_of_equal_ones():
+    by_f1 = selection.best(LINES)
+    # From 0.31 to 0.40: both gold pairs among four positive ones, F1 2/3.
+    assert by_f1.threshold == 0.40
+    assert by_f1.f1 == pytest.approx(2 / 3)
+    # From 0.61 to 0.80 as many verdicts are right, 4 of 6; 0.40 is the nearer to 0.5.
+    by_right = selection.best(LINES, "right")
+    assert by_right.threshold == 0.40
+    assert by_right.right == pytest.approx(4 / 6)
+    assert selection.best(LINES[2:]) is None
+
+
+def test_only_useless_and_some_gold_removed():
+    line = {
+        "hits": ["a", "b"],
+        "gold": [["static", 1, 1], ["dynamic", 2, None]],
+        "judged": [["a", "c", 0.2, 1], ["b", "c", 0.2, 0], ["a", "e", 0.1, 2], ["b", "e", 0.1, 1]],
+    }
+    assert selection.some_gold_removed(line)
+    assert not selection.only_useless_removed(line)
+    only_c = {**line, "judged": line["judged"][:2]}
+    assert selection.only_useless_removed(only_c)
+    assert not selection.some_gold_removed(only_c)
+    kept = {**only_c, "hits": ["a", "b", "c"]}
+    assert not selection.only_useless_removed(kept)
+    assert not selection.all_gold(line)
+    assert selection.all_gold({"gold": [["static", 1, 1]]})
+    assert not selection.all_gold({"gold": []})
+
+
+# ------------------------------------------------------------- with records of a world
+
+WORLD = "world-B@1000"
+
+
+def cell_of(method, tier="testbed"):
+    cells = papers.exhibit("drrag.table5")[1].cells(tier)
+    wanted = {"method": method, "k": 4, "own_candidates": False}
+    first = next(c for c in cells if c.matches(wanted))
+    return dataclasses.replace(first, condition=dataclasses.replace(first.condition, dataset=WORLD))
+
+
+def write(root, cell, lines):
+    with open_record(root, cell.condition, {}) as record:
+        for line in lines:
+            record.append({"cluster": line["id"], "scores": {}, **line})
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Three questions: CFS finds all gold of the second alone, QDC of the third alone."""
+    dataset = data.load(WORLD, split="test")
+    questions = [q for q in dataset.questions if len(q.gold) == 2][:3]
+    other = [
+        p.id for p in dataset.corpus.passages if not any(p.id in q.gold_ids for q in questions)
+    ]
+
+    def line(question, found, judged=()):
+        first, second = question.gold_ids
+        hits = [first, *([second] if found else []), *other[: 2 - found]]
+        places = (1, 2 if found else None)
+        ranks = [[g.role, g.hop, p] for g, p in zip(question.gold, places, strict=True)]
+        made = {"id": question.id, "kind": question.kind, "hits": hits, "gold": ranks}
+        return made | ({"judged": [list(pair) for pair in judged]} if judged else {})
+
+    qdc, cfs = cell_of("qdc"), cell_of("cfs")
+    write(tmp_path, qdc, [line(q, found) for q, found in zip(questions, (0, 0, 1), strict=True)])
+    pairs = [
+        [(q.gold_ids[0], q.gold_ids[1], 0.75, 2), (q.gold_ids[0], other[5], 0.25, 1)]
+        for q in questions
+    ]
+    lines = [line(q, found, p) for q, found, p in zip(questions, (0, 1, 0), pairs, strict=True)]
+    write(tmp_path, cfs, lines)
+    return qdc, cfs, Results(tmp_path), questions
+
+
+def better(before, after):
+    return selection.all_gold(after) and not selection.all_gold(before)
+
+
+def worse(before, after):
+    return better(after, before)
+
+
+def test_a_case_is_the_first_question_that_is_better_with_both_directions_counted(recorded):
+    qdc, cfs, results, questions = recorded
+    case = selection.case(qdc, cfs, results, Workshop(), better, worse)
+    assert case.question == questions[1]
+    assert (case.gained, case.lost, case.of) == (1, 1, 3)
+    assert case.counts("only CFS", "only QDC").body == [[1, 1, 1, 3]]
+    pages = case.pages("By QDC", "By CFS")
+    assert [page.caption for page in pages[1:]] == [
+        "By QDC",
+        "By CFS",
+        "What the classifier was asked, in order",
+    ]
+    title = case.dataset.corpus.by_id[questions[1].gold_ids[1]].title
+    assert [row[1] for row in pages[1].body].count(title) == 0
+    assert [row[1] for row in pages[2].body].count(title) == 1
+    judged = pages[3].body
+    assert [row[2:] for row in judged] == [["0.75", 2, "yes"], ["0.25", 1, "no"]]
+
+
+def test_a_finer_wish_chooses_what_is_shown_and_not_what_is_counted(recorded):
+    qdc, cfs, results, questions = recorded
+    always = lambda before, after: True  # noqa: E731
+    case = selection.case(
+        qdc, cfs, results, Workshop(), always, worse, lambda b, a: a["id"] == questions[2].id
+    )
+    assert case.question == questions[2]
+    assert case.gained == 3
+
+
+def test_without_a_case_there_is_a_note_with_the_reason(recorded, tmp_path):
+    qdc, cfs, results, _ = recorded
+    never = lambda before, after: False  # noqa: E731
+    none = selection.case(qdc, cfs, results, Workshop(), never, worse)
+    assert isinstance(none, Note)
+    assert "none of the 3 recorded questions" in repr(none)
+    empty = selection.case(qdc, cfs, Results(tmp_path / "no"), Workshop(), better, worse)
+    assert "not run yet" in repr(empty)
+    public = cell_of("cfs", "public")
+    assert "not shown" in repr(selection.case(qdc, public, results, Workshop(), better, worse))
+
+
+def test_the_table_of_pairs_counts_them_a_question_and_says_what_is_not_run(recorded):
+    _, cfs, results, _ = recorded
+    write(results.folder, cell_of("cis"), [{"id": "q", "hits": []}])
+    labels = {"cfs": "CFS", "cis": "CIS", "cfs_random": "by chance"}
+    cells = [cfs, cell_of("cis"), cell_of("cfs_random")]
+    table = selection.pairs_table(cells, labels, results)
+    assert table.body[0][1:3] == ["CFS", 4]
+    assert table.body[0][3:] == [3, "2.0", "50.0", "50.0", "100.0", "100.0"]
+    assert table.body[1][3:] == ["no pair judged", *[""] * 5]
+    assert table.body[2][3:] == ["not run", *[""] * 5]
+    assert all(len(row) == len(table.head) for row in table.body)
+
+
+def test_the_table_of_thresholds_has_the_chosen_one_beside_a_half(recorded):
+    _, cfs, results, _ = recorded
+    table = selection.threshold_table([cfs, cell_of("cis")], results, "these")
+    # Positive up to 0.75, negative from 0.25 on: everything between is perfect.
+    assert table.body[0][1:] == [
+        6,
+        "50.0",
+        "0.50",
+        "100.0",
+        "100.0",
+        "0.50",
+        "100.0 (at 0.5: 100.0)",
+    ]
+    assert table.body[1][1:] == ["not run", *[""] * 6]
+    assert len(table.body[1]) == len(table.head)

@@ -1,0 +1,241 @@
+"""Answers count only where the reader can read, and only of the questions a claim is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_repro.study import papers
+from rag_repro.study.judge import judge
+from rag_repro.study.papers import StudyError
+from rag_repro.study.records import open_record
+from rag_repro.study.scores import Results
+
+PAPER = """
+title: A paper on answers
+short: Answers
+cite: answers2026
+gate: {exhibit: readers, given: {method: gold}, bare: {method: closed}}
+exhibits:
+  readers:
+    title: Readers
+    place: own
+    own: true
+    metrics: [acc]
+    methods:
+      gold: {label: Gold, run: gold_passages, retriever: bm25}
+      closed: {label: Closed, run: no_retrieval}
+    grids:
+      - {tier: public, datasets: [hotpotqa, musique], methods: [gold, closed], reader: smollm2-135m}
+  table1:
+    title: Answers
+    place: table 1
+    metrics: [acc, recall]
+    methods:
+      sm: {label: SM, run: single_step, retriever: bm25}
+      qdc: {label: QDC, run: qdc, retriever: bm25}
+    grids:
+      - tier: public
+        datasets: [hotpotqa, musique]
+        methods: [sm, qdc]
+        settings: {k: [4]}
+        reader: smollm2-135m
+"""
+CLAIMS = """
+- id: answers.c01
+  place: abstract
+  claim: Better answers.
+  exhibit: answers.table1
+  paper_numbers: ""
+  support: "none"
+  support_note: ""
+  test: paired
+  n_needed: null
+  scale: "yes"
+  contrasts: [{contrast}]
+"""
+GAIN = "{metric: acc, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
+ABLE, UNABLE = {"gold": 50, "closed": 20}, {"gold": 30, "closed": 20}  # of 100 right
+
+
+def read(tmp_path, contrast=GAIN, text=PAPER):
+    folder = tmp_path / "answers"
+    folder.mkdir(exist_ok=True)
+    (folder / "paper.yaml").write_text(text)
+    (folder / "claims.yaml").write_text(CLAIMS.replace("{contrast}", contrast))
+    return papers.read(folder)
+
+
+def fill(root, paper, shown, right, **more):
+    """A record of each cell: the first `right(dataset, method)` of 100 questions are right."""
+    for cell in paper.exhibits[shown].cells():
+        dataset, method = cell.keys["dataset"], cell.keys["method"]
+        with open_record(root, cell.condition, {}) as record:
+            for i in range(100):
+                scores = {"acc": float(i < right(dataset, method))}
+                scores |= {name: float(of(method, i)) for name, of in more.items()}
+                line = {"id": f"q{i}", "kind": "bridge", "cluster": f"q{i}", "hits": []}
+                record.append({**line, "scores": scores})
+
+
+def verdict(tmp_path, able, contrast=GAIN, right=None, **more):
+    """able: data set -> right answers of the gate's cells; {} where nobody ran them."""
+    paper, root = read(tmp_path, contrast), tmp_path / "records"
+    if able:
+        fill(root, paper, "readers", lambda d, m: able[d][m])
+    fill(root, paper, "table1", right or (lambda d, m: {"sm": 30, "qdc": 60}[m]), **more)
+    [judged] = judge(paper, "public", Results(root))
+    return judged.verdict
+
+
+def test_a_reader_that_can_read_gets_a_verdict_on_both_data_sets(tmp_path):
+    found = verdict(tmp_path, {"hotpotqa": ABLE, "musique": ABLE})
+    assert (found.word, found.interval.n) == ("reproduced", 200)
+    assert "left out" not in found.reason
+
+
+def test_a_data_set_on_which_it_cannot_leaves_the_pool_and_that_is_said(tmp_path):
+    found = verdict(tmp_path, {"hotpotqa": ABLE, "musique": UNABLE})
+    assert (found.word, found.interval.n) == ("reproduced", 100)
+    assert "left out: musique, method qdc, k 4, reader smollm2-135m (reader too weak: " in (
+        found.reason
+    )
+    assert "gold passages add 10.0 points" in found.reason
+
+
+def test_where_it_cannot_read_anywhere_there_is_no_verdict(tmp_path):
+    found = verdict(tmp_path, {"hotpotqa": UNABLE, "musique": UNABLE})
+    assert found.word == "reader too weak"
+    assert "smollm2-135m: gold passages add 10.0 points of accuracy, 15 are needed" in found.reason
+
+
+def test_of_a_claim_about_each_cell_the_weak_one_stays_open(tmp_path):
+    each = GAIN.replace("delta", "rule: each, delta")
+    found = verdict(tmp_path, {"hotpotqa": ABLE, "musique": UNABLE}, each)
+    assert found.word == "inconclusive"
+    assert "open: musique" in found.reason
+
+
+def test_a_reader_that_was_not_tried_gets_none_with_the_command(tmp_path):
+    found = verdict(tmp_path, {})
+    assert found.word == "not run"
+    assert found.reason == (
+        "whether smollm2-135m can read hotpotqa is not tried: rag-repro run answers.readers"
+    )
+
+
+def test_what_is_found_counts_whether_or_not_the_reader_can_read(tmp_path):
+    recall = GAIN.replace("acc", "recall")
+    found = verdict(tmp_path, {}, recall, recall=lambda method, i: method == "qdc" or i % 2)
+    assert (found.word, found.interval.n) == ("reproduced", 200)
+
+
+def test_the_gate_counts_only_questions_that_both_sides_have(tmp_path):
+    paper, root = read(tmp_path), tmp_path / "records"
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    for cell in paper.exhibits["readers"].cells():
+        part = range(40) if cell.keys["method"] == "gold" else range(100)
+        with open_record(root, cell.condition, {}) as record:
+            for i in part:  # of the common 40 gold gets 20 right, bare 20: no gain
+                line = {"id": f"q{i}", "cluster": f"q{i}", "hits": []}
+                record.append({**line, "scores": {"acc": float(i < 20)}})
+    [judged] = judge(paper, "public", Results(root))
+    assert judged.verdict.word == "reader too weak"
+    assert "add 0.0 points" in judged.verdict.reason
+
+
+def test_only_questions_where_another_metric_moved(tmp_path):
+    """qdc finds more in the first 50 questions, where it is right; less in 20, as much in 30."""
+    able = {"hotpotqa": ABLE, "musique": ABLE}
+
+    def recall(method, i):
+        return 0.5 if method == "sm" else 1.0 if i < 50 else 0.0 if i < 70 else 0.5
+
+    found = {}
+    for change in ("higher", "lower", "same"):
+        among = GAIN.replace("delta", f"among: {{recall: {change}}}, delta")
+        folder = tmp_path / change
+        folder.mkdir()
+        found[change] = verdict(folder, able, among, recall=recall).interval
+    # right are the first 30 of sm and the first 60 of qdc
+    assert [i.n for i in found.values()] == [100, 40, 60]
+    gains = [round(i.estimate, 6) for i in found.values()]
+    assert gains == [40.0, 50.0, 0.0]
+
+
+def test_questions_that_one_side_lacks_moved_nowhere(tmp_path):
+    among = GAIN.replace("delta", "among: {recall: same}, delta")
+    paper, root = read(tmp_path, among), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: ABLE[m])
+    for cell in paper.exhibits["table1"].cells():
+        n = {"sm": 60, "qdc": 100}[cell.keys["method"]]
+        with open_record(root, cell.condition, {}) as record:
+            for i in range(n):
+                line = {"id": f"q{i}", "kind": "bridge", "cluster": f"q{i}", "hits": []}
+                record.append({**line, "scores": {"acc": 1.0, "recall": 1.0}})
+    [judged] = judge(paper, "public", Results(root))
+    assert judged.verdict.interval.n == 120
+
+
+def test_without_such_questions_it_says_so(tmp_path):
+    among = GAIN.replace("delta", "among: {recall: lower}, delta")
+    able = {"hotpotqa": ABLE, "musique": ABLE}
+    found = verdict(tmp_path, able, among, recall=lambda method, i: 1.0)
+    assert (found.word, found.reason) == ("not run", "no question is with recall lower")
+
+
+def test_a_tier_without_a_condition_names_those_that_have_one(tmp_path):
+    [judged] = judge(read(tmp_path), "testbed", Results(tmp_path / "records"))
+    assert judged.verdict.reason == "no condition for it at tier testbed, only at public"
+
+
+def test_a_claim_that_no_record_can_decide_says_why(tmp_path, monkeypatch):
+    why = "  no_contrast: arithmetic on printed values\n  contrasts: [{contrast}]"
+    changed = CLAIMS.replace("  contrasts: [{contrast}]", why)
+    monkeypatch.setitem(globals(), "CLAIMS", changed)
+    [judged] = judge(read(tmp_path, ""), "public", Results(tmp_path / "records"))
+    assert (judged.verdict.word, judged.verdict.reason) == (
+        "not run",
+        "arithmetic on printed values",
+    )
+    with pytest.raises(StudyError, match="`no_contrast` cannot say why there is none"):
+        read(tmp_path, GAIN)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("exhibit: readers,", "exhibit: reader,", "gate: exhibit 'reader' is unknown, did you"),
+        ("{method: gold}", "{method: gild}", "gate: method 'gild' is unknown, did you mean 'gold'"),
+        ("{method: gold}", "{method: gold, k: 3}", "gate: key 'k' is unknown"),
+        ("bare:", "bar:", "gate: unknown key 'bar', did you mean 'bare'"),
+        ("gate: {", "gates: {", "unknown key 'gates', did you mean 'gate'"),
+        ("methods: [gold, closed], r", "methods: [gold], r", "gate: no condition of answers"),
+    ],
+)
+def test_a_gate_that_cannot_be_is_refused(tmp_path, old, new, message):
+    assert old in PAPER
+    with pytest.raises(StudyError, match=f"answers/paper.yaml.*{message}"):
+        read(tmp_path, text=PAPER.replace(old, new))
+
+
+def test_a_claim_about_answers_needs_a_gate(tmp_path):
+    bare = "\n".join(line for line in PAPER.splitlines() if not line.startswith("gate"))
+    with pytest.raises(StudyError, match=r"c01: it is about answers \(acc\), so answers needs a"):
+        read(tmp_path, text=bare)
+    read(tmp_path, GAIN.replace("acc", "recall"), text=bare)
+
+
+@pytest.mark.parametrize(
+    ("contrast", "message"),
+    [
+        (GAIN.replace("delta", "among: {recall: up}, delta"), "among: recall is 'up'"),
+        (GAIN.replace("delta", "among: {recal: same}, delta"), "metric 'recal' is unknown"),
+        (
+            "{metric: acc, more: {method: sm}, target: 5, delta: 1, among: {recall: same}}",
+            "among compares two sides",
+        ),
+    ],
+)
+def test_questions_that_cannot_be_picked_are_refused(tmp_path, contrast, message):
+    with pytest.raises(StudyError, match=message):
+        read(tmp_path, contrast)
