@@ -302,6 +302,13 @@ figures.gains(
 )
 
 # %% [markdown]
+# CIS and CFS are read here with a *small* classifier: a few coefficients over similarities, learned
+# from some hundreds of questions, where the paper fine-tunes BigBird on whole training sets.
+# {doc}`The chapter on it <13_drrag_classifier>` measures how well it tells pairs apart, and the rows
+# *by the labels* of {numref}`tab-controls-11` show what a perfect one would bring. So a verdict that
+# CIS or CFS brings nothing is one about this classifier; with a better one it may turn.
+
+# %% [markdown]
 # The whole table. *Paper* is what the paper prints, on the full benchmarks and with an encoder that
 # it does not name; *ours* is on the questions at hand, with MiniLM. The two are not meant to be
 # equal: the claim is about the difference between rows.
@@ -462,9 +469,10 @@ desk.live("table5")
 # is tested as *well below complete*.
 #
 # CIS and CFS were run on all public questions and on 300 of each world, other rows on 500; a
-# difference is over the questions that both have. The claims c08 and c16 name a number of points
-# or per cent: they are held against it as points, give or take half of it, which is the kinder reading
-# of the two for c08.
+# difference is over the questions that both have. Where a claim names a
+# number of per cent, it can mean points: c08 is held against points, give or take half of them, which
+# is the kinder reading; c16 against per cent of what was useless before, give or take ten, and as a
+# secondary contrast against points.
 #
 # In reading them it helps to keep in mind what two stages do at equal $k$: each place that the second
 # search fills is taken from the first. QDC buys dynamic-relevant passages with static-relevant ones,

@@ -64,6 +64,7 @@ def test_one_line_a_condition_and_what_makes_the_missing_one(cells, results):
     assert first[:4] == [DATASET, NAMES[0], 2, 6]
     # 0.9 beats all four; 0.6 beats 0.2 and 0.1, loses to 0.7, ties with 0.6: 6.5 of 8.
     assert first[4].startswith("81.2 [")
+    assert first[4].endswith(", 100.0]")  # no share is above it
     assert first[5].startswith("75.0 [")  # hard: 0.9 beats two, 0.6 beats 0.2
     assert first[6].startswith("87.5 [")  # random: 0.9 beats two, 0.6 beats 0.1 and ties
     assert first[7].startswith("75.0 [")  # both positives, two negatives of four

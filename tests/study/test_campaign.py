@@ -34,8 +34,9 @@ def test_primary_conditions_come_first():
 def test_each_condition_is_taken_once():
     alone = select(["drrag.table5"])
     together = select(["drrag.table5", "drrag.roles", "drrag.kinds"])
-    assert [c.condition.hash for c in together] == [c.condition.hash for c in alone]
-    assert len({c.condition.hash for c in alone}) == len(alone)
+    # Not in the same order: what is secondary in one may be primary in another.
+    assert {c.condition.hash for c in together} == {c.condition.hash for c in alone}
+    assert len(together) == len({c.condition.hash for c in alone}) == len(alone)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,6 @@ def test_tier_role_data_set_and_method_narrow_the_choice():
     [
         ({"datasets": ["musiqe"]}, r"dataset 'musiqe', did you mean 'musique'\?; there are: 2wiki"),
         ({"methods": ["qcd"]}, r"method 'qcd', did you mean 'qdc'"),
-        ({"methods": ["cfs"]}, r"no condition has the method 'cfs'"),
         ({"tier": "paper"}, "these exhibits have none at this tier"),
     ],
 )
