@@ -36,7 +36,9 @@ def retarget(
     """
     exhibits = {}
     for key, exhibit in paper.exhibits.items():
-        moved = [(_grid(g, datasets, reader, n, seed, settings or {}), g) for g in exhibit.grids]
+        # What is tuned on belongs to its own data set, and moves to no other.
+        grids = [g for g in exhibit.grids if not datasets or g.split == "test"]
+        moved = [(_grid(g, datasets, reader, n, seed, settings or {}), g) for g in grids]
         # Of grids that are one now, that of the tier moved to stays: its classifier is right.
         moved.sort(key=lambda pair: (ROLES.index(pair[0].role), pair[0].tier != pair[1].tier))
         exhibits[key] = replace(

@@ -196,7 +196,9 @@ def test_the_data_of_an_exhibit_is_in_its_page(pages):
         assert link["download"].endswith(".csv")
         text = base64.b64decode(link["href"].split("base64,")[1]).decode()
         head, *rows = csv.reader(io.StringIO(text))
-        assert head[:2] == ["exhibit", "tier"]
+        assert len(set(head)) == len(head) > 1
+        if "." in link["download"].removesuffix(".csv"):  # an exhibit's own, as drrag.table5.csv
+            assert head[:2] == ["exhibit", "tier"]
         assert rows
         assert {len(row) for row in rows} == {len(head)}
 

@@ -106,7 +106,13 @@ def test_the_extras_are_bounded():
 
 
 # Imported name -> distribution, where the two differ.
-NAMES = {"faiss": "faiss-cpu", "Stemmer": "pystemmer", "yaml": "pyyaml", "IPython": "ipykernel"}
+NAMES = {
+    "faiss": "faiss-cpu",
+    "Stemmer": "pystemmer",
+    "yaml": "pyyaml",
+    "IPython": "ipykernel",
+    "sklearn": "scikit-learn",
+}
 # Come with one that is declared: torch's numpy-like world, jupyter's own parts.
 COME_ALONG = {
     "docutils": "jupyter-book",

@@ -241,6 +241,16 @@ def test_retarget_to_a_world_makes_one_testbed_grid(tmp_path):
     assert len({c.condition.hash for c in cells}) == 4
 
 
+def test_what_is_tuned_on_moves_to_no_other_data_set():
+    """Worlds B to D have no tune questions; a chapter re-run on one must not ask for them."""
+    here = papers.load("drrag")
+    assert "tune" in {g.split for g in here.exhibits["threshold"].grids}
+    moved = retarget(here, datasets=["world-C"]).exhibits["threshold"]
+    assert {c.condition.split for c in moved.cells()} == {"test"}
+    stays = retarget(here, n=5).exhibits["threshold"]
+    assert {c.condition.split for c in stays.cells()} == {"test", "tune"}
+
+
 def test_retarget_to_real_data_is_public_and_keeps_the_roles():
     moved = retarget(papers.load("drrag"), datasets=["nq"])
     cells = moved.exhibits["table5"].cells()
