@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-Line = Mapping[str, Any]
+from .metric import Line, Metric
+
 Turn = Mapping[str, Any]
 
 PART = "retriever.encoder"
@@ -93,18 +94,23 @@ def a_scored_item(line: Line) -> float | None:
     return 1000 * sum(s for kind, s, _ in clock if kind == "scorer") / items if items else None
 
 
-def _count(name: str, symbol: str, unit: str, meaning: str) -> tuple:
-    return name, symbol, unit, partial(count, name), meaning
+def _less(
+    name: str, symbol: str, unit: str, fn: Callable[[Line], float | None], meaning: str
+) -> Metric:
+    return Metric(name, symbol, unit, "line", False, fn, meaning)
 
 
-def _seconds(name: str, symbol: str, of: Callable[[Turn], float | None], meaning: str) -> tuple:
-    return name, symbol, "seconds", partial(over_turns, of), meaning
+def _count(name: str, symbol: str, unit: str, meaning: str) -> Metric:
+    return _less(name, symbol, unit, partial(count, name), meaning)
 
 
-# Name, symbol, unit, function of a line, meaning: rows of the registry.
+def _seconds(name: str, symbol: str, of: Callable[[Turn], float | None], meaning: str) -> Metric:
+    return _less(name, symbol, "seconds", partial(over_turns, of), meaning)
+
+
 TABLE = (
     _count("reader_calls", "Calls", "calls", "calls in which a reader writes (DR-RAG's Step)"),
-    (
+    _less(
         "prefilled_tokens",
         "Prefilled",
         "tokens",
@@ -131,14 +137,14 @@ TABLE = (
         after_first_search,
         "seconds in further searches and classifiers",
     ),
-    (
+    _less(
         "ms",
         "Milliseconds",
         "milliseconds",
         partial(over_turns, in_milliseconds),
         "as `seconds`, for answers without a reading",
     ),
-    (
+    _less(
         "ms_scored",
         "ms an item",
         "milliseconds",

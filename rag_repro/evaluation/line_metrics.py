@@ -8,10 +8,7 @@ that a selection asked for, where it asked for any.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-Line = Mapping[str, Any]
+from .metric import Line, Metric, percent
 
 
 def useless(line: Line) -> float | None:
@@ -85,3 +82,66 @@ def searched(line: Line) -> float | None:
 def _gold_hits(line: Line) -> set[str]:
     ranks = {rank for *_, rank in line.get("gold", ()) if rank is not None}
     return {name for place, name in enumerate(line["hits"], start=1) if place in ranks}
+
+
+TABLE = (
+    Metric(
+        "entropy",
+        "Entropy",
+        "nats",
+        "line",
+        None,
+        lambda line: line.get("entropy"),
+        "highest entropy of a token of the answer, where the method had its reader traced",
+    ),
+    percent(
+        "useless",
+        "Useless",
+        "line",
+        useless,
+        "share of the passages handed on that are not gold (DR-RAG, section 4.2)",
+        higher=False,
+    ),
+    Metric(
+        "pairs",
+        "Pairs",
+        "pairs",
+        "line",
+        None,
+        pairs,
+        "number of items that a classifier was asked about",
+    ),
+    Metric(
+        "removed",
+        "Removed",
+        "passages",
+        "line",
+        None,
+        number_removed,
+        "number of passages judged and not handed on",
+    ),
+    percent(
+        "removed_gold",
+        "Gold removed",
+        "line",
+        removed_gold,
+        "share of gold among the passages judged and not handed on",
+        higher=False,
+    ),
+    percent(
+        "lost_gold",
+        "Gold lost",
+        "line",
+        lost_gold,
+        "a gold passage was judged and not handed on",
+        higher=False,
+    ),
+    percent(
+        "searched",
+        "Searched",
+        "line",
+        searched,
+        "an adaptive method decided to fetch passages",
+        higher=None,
+    ),
+)

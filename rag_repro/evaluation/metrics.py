@@ -28,8 +28,9 @@ from .answer_metrics import (
     token_scores,
 )
 from .heuristics import guess, is_yes_no, majority, options, pick_one, yes_or_no
+from .metric import Metric, Scored, accepted, readings
 from .normalise import answer as normalise_answer
-from .registry import METRICS, Metric, Scored, accepted, readings
+from .registry import METRICS
 
 __all__ = [
     "METRICS",

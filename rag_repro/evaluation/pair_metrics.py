@@ -8,11 +8,10 @@ the pairs of all questions at once (a reliability diagram) is in `report.pairs`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any
 
-Line = Mapping[str, Any]
+from .metric import Line, percent
 
 HARD, RANDOM = 1, 0
 """How many of a negative's two passages are gold: one beside another, or none."""
@@ -51,50 +50,51 @@ def accuracy(line: Line, threshold: float = 0.5) -> float | None:
     return (found + refused) / 2
 
 
-# Name, symbol, function of a line, meaning, whether higher is better: rows of the registry.
 TABLE = (
-    (
+    percent(
         "pair_auc",
         "AUC",
+        "line",
         partial(auc_against, BOTH),
         "how often a pair of gold passages gets a higher probability than another pair of "
         "the same question",
-        True,
     ),
-    (
+    percent(
         "pair_auc_hard",
         "AUC (hard)",
+        "line",
         partial(auc_against, (HARD,)),
         "as AUC, against pairs of a gold passage and another",
-        True,
     ),
-    (
+    percent(
         "pair_auc_random",
         "AUC (random)",
+        "line",
         partial(auc_against, (RANDOM,)),
         "as AUC, against pairs without a gold passage",
-        True,
     ),
-    (
+    percent(
         "pair_accuracy",
         "Accuracy",
+        "line",
         accuracy,
         "share of pairs judged rightly at 0.5, positives and negatives at equal weight",
-        True,
     ),
-    (
+    percent(
         "pair_swapped_hard",
         "Swapped (hard)",
+        "line",
         partial(swapped, (HARD,)),
         "how often a pair of a gold passage and another gets a higher probability than a pair "
         "of gold passages of the same question (1 - AUC)",
-        False,
+        higher=False,
     ),
-    (
+    percent(
         "pair_swapped_random",
         "Swapped (random)",
+        "line",
         partial(swapped, (RANDOM,)),
         "as Swapped (hard), of pairs without a gold passage",
-        False,
+        higher=False,
     ),
 )

@@ -27,7 +27,7 @@ LINE = {
     "cost": {"reader_calls": 1, "prefilled_tokens": 300, "new_tokens": 20, "retrievals": 3},
     "turns": [TURN],
 }
-NAMES = [name for name, *_ in TABLE]
+NAMES = [metric.name for metric in TABLE]
 
 
 def told(line, *names):

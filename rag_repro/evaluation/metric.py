@@ -1,0 +1,91 @@
+"""What a metric is, and what one sees. The tables of them are in the modules of the functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..schema import Passage, Question
+from . import answer_metrics as ans
+from .normalise import answer as normalise_answer
+
+Line = Mapping[str, Any]
+"""One line of a record."""
+
+
+def readings(question: Question) -> tuple[tuple[str, ...], ...]:
+    """The accepted answers of each way to understand the question.
+
+    One group for an unambiguous question, one for each interpretation of an
+    ambiguous one (interpretations without answers are left out).
+    """
+    groups = tuple(i.answers for i in question.interpretations if i.answers)
+    return groups or ((question.answers,) if question.answers else ())
+
+
+def accepted(question: Question) -> tuple[str, ...]:
+    """All accepted answers, those of every interpretation among them, once each.
+
+    So an ambiguous question is answered by any of its readings, as in AmbigNQ
+    and in ERM4's labels; `set_recall` asks for all of them.
+    """
+    flat = [*question.answers, *(a for i in question.interpretations for a in i.answers)]
+    return tuple(dict.fromkeys(flat))
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What a metric sees: one question with one record's outcome."""
+
+    question: Question
+    answers: tuple[str, ...]
+    prediction: str | None
+    hit_ids: tuple[str, ...]
+    passages: tuple[Passage, ...]
+
+    @property
+    def closed(self) -> bool:
+        return bool(self.answers) and all(normalise_answer(a) in ans.CLOSED for a in self.answers)
+
+    def gold(self, role: str | None = None) -> tuple[str, ...]:
+        wanted = [g for g in self.question.gold if role is None or g.role == role]
+        return tuple(dict.fromkeys(g.passage_id for g in wanted))
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric.
+
+    unit: "percent" (scores in [0, 1], printed times `scale` = 100) or the
+    name of what is counted. needs: "prediction"; "hits" (their ids); "texts"
+    (the hits' passages); "line" (of a record, see `line_metrics`). fn takes a
+    `Scored`, or the line, and gives None where the score is not defined.
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    needs: Literal["prediction", "hits", "texts", "line"]
+    higher_is_better: bool | None
+    fn: Callable[[Any], float | None]
+    meaning: str
+
+    @property
+    def scale(self) -> float:
+        return 100.0 if self.unit == "percent" else 1.0
+
+    @property
+    def of_answers(self) -> bool:
+        """Whether it says how good an answer is, so that a reader must be able to read."""
+        return self.needs == "prediction" and self.higher_is_better is True
+
+    @property
+    def span(self) -> float | None:
+        """The largest difference two scores can have; None where unbounded."""
+        return 1.0 if self.unit == "percent" else None
+
+
+def percent(name, symbol, needs, fn, meaning, higher: bool | None = True) -> Metric:
+    """A metric whose scores lie in [0, 1]."""
+    return Metric(name, symbol, "percent", needs, higher, fn, meaning)
