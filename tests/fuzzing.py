@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import gzip
 import json
+import lzma
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -109,6 +110,9 @@ _FORMS: tuple[Callable[[bytes], bytes], ...] = (
     gzip.compress,
     lambda data: gzip.compress(data)[:-9],
     lambda data: gzip.compress(data) + b"trailing",
+    lzma.compress,
+    lambda data: lzma.compress(data)[:-9],
+    lambda data: lzma.compress(data) + b"trailing",
     lambda data: b"",
 )
 

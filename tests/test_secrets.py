@@ -8,9 +8,9 @@ variables, an executed notebook.
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import logging
+import lzma
 import re
 import subprocess
 import sys
@@ -72,8 +72,8 @@ def found_under(folder: Path) -> dict[str, list[str]]:
     for path in folder.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
-            if content[:2] == b"\x1f\x8b":
-                content = gzip.decompress(content)
+            if content[:2] == b"\xfd7":
+                content = lzma.decompress(content)
             text = content.decode(errors="replace")
             once = text.replace("\\\\", "\\")  # JSON in JSON
             found = [*found_in(text), *found_in(once), *found_in(str(path))]

@@ -11,6 +11,7 @@ import numpy as np
 from ..evaluation import metrics
 from ..evaluation.statistics import paired_interval
 from ..study import records
+from ..study.lines import PACKED, PLAIN
 from ..study.records import RecordError
 
 
@@ -30,8 +31,8 @@ def rows(a: Path, b: Path) -> list[dict[str, Any]]:
 def _files(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise RecordError(f"there is no folder {folder}")
-    found = sorted(folder.rglob("*.jsonl")) + sorted(folder.rglob("*.jsonl.gz"))
-    return {str(p.relative_to(folder)).split(".jsonl")[0]: p for p in found}
+    found = [(p, ending) for ending in (PLAIN, PACKED) for p in sorted(folder.rglob(f"*{ending}"))]
+    return {str(p.relative_to(folder)).removesuffix(ending): p for p, ending in found}
 
 
 def _compare(path: str, a: Path, b: Path) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from typing import Any
 from ..plain import PlainError, from_json, text_of
 from .conditions import Condition
 from .files import trouble, write_whole
+from .lines import PACKED, PLAIN
 from .records import AGAIN, SHARD, RecordError
 
 log = logging.getLogger(__name__)
@@ -112,8 +113,8 @@ def absorb(results: Path, condition: Condition) -> None:
     whole = _file(results, condition)
     name = Path(condition.path).name
     for file in sorted(whole.parent.glob(f"{name}{SHARD}*{ENDING}")):
-        shard = file.with_name(file.name.removesuffix(ENDING) + ".jsonl")
-        if shard.exists() or shard.with_name(shard.name + ".gz").exists():
+        shard = file.name.removesuffix(ENDING)
+        if any(file.with_name(shard + ending).exists() for ending in (PLAIN, PACKED)):
             continue  # still at work, or waiting to be joined
         earlier = _entries(whole)
         # Those of a join that was killed before its end are there already.

@@ -3,7 +3,7 @@
 A record file begins with a header line (the condition's identity and a
 fingerprint of what else can change the result) and goes on with one line a
 question. It lies open (`.jsonl`) while a run is under way and is compressed
-(`.jsonl.gz`) when the run has ended; a sidecar manifest says which machine,
+(`.jsonl.xz`) when the run has ended; a sidecar manifest says which machine,
 versions and commit made it, one entry a run.
 
 A torn last line (a killed run) is cut off and its question asked again. Any
@@ -63,7 +63,7 @@ def times_beside(root: Path, exhibit: str) -> Path:
 def find(root: Path, condition: Condition) -> Path | None:
     """The condition's record file under `root`, open or compressed; None where there is none."""
     # More than once: a run that opens or compresses it moves it between two looks.
-    for ending in (".jsonl", ".jsonl.gz") * 3:
+    for ending in (form.PLAIN, form.PACKED) * 3:
         path = root / (condition.path + ending)
         if path.exists():
             return path
@@ -201,12 +201,12 @@ def open_record(
     appended before is kept.
     """
     base = root / (condition.path + (SHARD + shard if shard else ""))
-    plain = base.with_name(base.name + ".jsonl")
+    plain = base.with_name(base.name + form.PLAIN)
     with ExitStack() as stack:
         try:
             base.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(alone(base.with_name(base.name + ".lock")))
-            for ending in (".jsonl", ".jsonl.gz", ".manifest.json"):  # what a kill left half
+            for ending in (form.PLAIN, form.PACKED, ".manifest.json"):  # what a kill left half
                 base.with_name(f"{base.name}{ending}.part").unlink(missing_ok=True)
             writer = _writer(plain, condition, fingerprint)
         except OSError as error:
@@ -224,7 +224,7 @@ def open_record(
 
 
 def packed_name(plain: Path) -> Path:
-    return plain.with_name(plain.name + ".gz")
+    return plain.with_name(plain.name.removesuffix(form.PLAIN) + form.PACKED)
 
 
 def _writer(plain: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> RecordWriter:
@@ -289,7 +289,7 @@ def absorb(root: Path, condition: Condition) -> int:
     Each shard must have been made with the same data and weights as the first.
     """
     base = root / condition.path
-    while shards := sorted(base.parent.glob(f"{base.name}{SHARD}*.jsonl.gz")):
+    while shards := sorted(base.parent.glob(f"{base.name}{SHARD}*{form.PACKED}")):
         try:
             fingerprint = read(shards[0]).header["fingerprint"]
         except RecordError as error:
@@ -305,7 +305,7 @@ def _join(
     path: Path, condition: Condition, fingerprint: Mapping[str, Any], record: RecordWriter
 ) -> int:
     """One shard's lines into the open record, and the shard away; 0 where another run did it."""
-    with alone(path.with_name(path.name.removesuffix(".jsonl.gz") + ".lock")):
+    with alone(path.with_name(path.name.removesuffix(form.PACKED) + ".lock")):
         if not path.exists():
             return 0
         shard = _parsed(path)

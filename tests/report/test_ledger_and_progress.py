@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import gzip
 import io
 import json
+import lzma
 import shutil
 
 import pytest
@@ -177,7 +177,7 @@ def test_only_common_questions_are_compared(two):
 def test_an_open_record_is_compared_as_well(two):
     a, b, condition = two
     packed = records.find(b, condition)
-    packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+    packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
     packed.unlink()
     assert {row["same"] for row in compare.rows(a, b)} == {1.0}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import shutil
 
 import pytest
@@ -38,7 +38,7 @@ def record(tmp_path_factory) -> list:
     with open_record(root, CONDITION, {"corpus": "c0ffee"}) as writer:
         for name in ("q1", "q2", "q3"):
             writer.append({**LINE, "id": name})
-    content = gzip.decompress(records.find(root, CONDITION).read_bytes())
+    content = lzma.decompress(records.find(root, CONDITION).read_bytes())
     return [json.loads(line) for line in content.splitlines()]
 
 
@@ -65,13 +65,13 @@ def _continued(root):
 @given(st.data())
 def test_records(tmp_path_factory, record, data):
     root = tmp_path_factory.mktemp("r")
-    path = root / (CONDITION.path + data.draw(st.sampled_from([".jsonl", ".jsonl.gz"])))
+    path = root / (CONDITION.path + data.draw(st.sampled_from([".jsonl", ".jsonl.xz"])))
     path.parent.mkdir(parents=True)
     rows = data.draw(changed(record) | st.just(record))
     content = "".join(text_of(row) + "\n" for row in rows if rows).encode() if rows else b""
     content = data.draw(spoilt(content) | st.just(content))
-    if path.suffix == ".gz":
-        content = gzip.compress(content, mtime=0)
+    if path.suffix == ".xz":
+        content = lzma.compress(content)
         content = data.draw(spoilt(content) | st.just(content))
     path.write_bytes(content)
     if used(root, path):

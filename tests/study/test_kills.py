@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import os
 import random
 import signal
@@ -123,9 +123,9 @@ def stored(results: Path) -> dict[str, list[bytes]]:
     """Condition -> whole lines of its record, open or compressed, header first."""
     found: dict[str, list[bytes]] = {}
     for path in sorted(results.rglob("*.jsonl*")):
-        if path.name.endswith((".jsonl", ".gz")):
+        if path.name.endswith((".jsonl", ".xz")):
             data = path.read_bytes()
-            data = gzip.decompress(data) if path.suffix == ".gz" else data
+            data = lzma.decompress(data) if path.suffix == ".xz" else data
             name = path.name.split(".jsonl")[0]
             found.setdefault(name, []).extend(data[: data.rfind(b"\n") + 1].splitlines())
     return found
@@ -170,7 +170,7 @@ def wait_for(moment: str, results: Path, rng: random.Random, alive) -> None:
         while alive() and size(results) < target:
             time.sleep(0.0005)
     else:
-        parts = (".gz.part", ".manifest.json.part")
+        parts = (".xz.part", ".manifest.json.part")
         while alive() and not any(entry.name.endswith(parts) for entry in listed(results)):
             time.sleep(0.0002)
         pause = rng.uniform(0, 0.002)
@@ -220,7 +220,7 @@ def test_twenty_kills_leave_what_an_undisturbed_run_leaves(home, warm, tmp_path)
     assert all(len(lines) == n + 1 for lines in stored(results).values())
     # One record and one manifest a condition, and nothing that a kill left behind.
     names = {p.name.split(".", 1)[1] for p in results.rglob("*") if p.is_file()}
-    assert names == {"jsonl.gz", "manifest.json"}
+    assert names == {"jsonl.xz", "manifest.json"}
     for manifest in results.rglob("*.manifest.json"):
         entries = json.loads(manifest.read_text())
         assert sum(entry["questions"] for entry in entries) <= n

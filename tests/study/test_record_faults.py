@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
 import json
 import logging
+import lzma
 import os
 import resource
 import shutil
@@ -49,7 +49,7 @@ def whole(tmp_path_factory):
 def lines(root) -> list[bytes]:
     path = records.find(root, condition())
     data = path.read_bytes()
-    data = gzip.decompress(data) if path.suffix == ".gz" else data
+    data = lzma.decompress(data) if path.suffix == ".xz" else data
     return data[: data.rfind(b"\n") + 1].splitlines()
 
 
@@ -63,7 +63,7 @@ def left(root) -> list[str]:
     return sorted(name for name in names if not name.startswith("shard-") or ".lock" not in name)
 
 
-DONE = ["jsonl.gz", "manifest.json"]
+DONE = ["jsonl.xz", "manifest.json"]
 
 
 def in_child(work) -> int:
@@ -197,7 +197,7 @@ def test_the_entry_of_a_long_run_is_renewed(tmp_path, monkeypatch):
 def torn(root, cut, tail=b""):
     """An open record whose last line has lost `cut` bytes, with `tail` in their place."""
     packed = records.find(root, condition())
-    data = gzip.decompress(packed.read_bytes())
+    data = lzma.decompress(packed.read_bytes())
     packed.with_suffix("").write_bytes(data[: len(data) - cut] + tail)
     packed.unlink()
 
@@ -221,7 +221,7 @@ def test_a_line_cut_within_a_character_is_asked_again(tmp_path):
         record.append({"id": "a", **plain})
         record.append({"id": "b", **plain, "text": odd})
     assert records.load(tmp_path, condition()).by_question["b"]["text"] == odd
-    data = gzip.decompress(records.find(tmp_path, condition()).read_bytes())
+    data = lzma.decompress(records.find(tmp_path, condition()).read_bytes())
     assert data.decode()  # UTF-8 for every other program, too
     for cut in range(1, len(data) - data.index(b"\n", data.index(b'"a"'))):
         root = tmp_path / str(cut)
@@ -241,7 +241,7 @@ def test_a_header_cut_at_any_byte_starts_anew_and_is_no_record_meanwhile(tmp_pat
         assert run(root, n=1) == 1
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz"])
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.xz"])
 @pytest.mark.parametrize(
     "content",
     [
@@ -253,7 +253,7 @@ def test_a_header_cut_at_any_byte_starts_anew_and_is_no_record_meanwhile(tmp_pat
 def test_a_foreign_file_is_refused_by_name_and_stays(tmp_path, content, ending):
     path = tmp_path / (condition().path + ending)
     path.parent.mkdir(parents=True)
-    data = gzip.compress(content) if ending.endswith("gz") else content
+    data = lzma.compress(content) if ending.endswith("xz") else content
     path.write_bytes(data)
     for use in (run, lambda root: records.load(root, condition())):
         with pytest.raises(RecordError, match="is no record file of format 1") as caught:
@@ -287,7 +287,7 @@ def test_an_open_and_a_compressed_record_that_went_apart_are_joined(tmp_path, wh
     with open_record(tmp_path / "apart", condition(), Shop().fingerprint(None)) as record:
         record.append(json.loads(whole[6]))
     apart = records.find(tmp_path / "apart", condition())
-    packed.with_suffix("").write_bytes(gzip.decompress(apart.read_bytes()))
+    packed.with_suffix("").write_bytes(lzma.decompress(apart.read_bytes()))
     assert packed.read_bytes() == other
     assert run(tmp_path) == 1
     assert lines(tmp_path) == whole
@@ -307,7 +307,7 @@ def test_a_damaged_archive_is_refused_by_name_and_stays(tmp_path, whole):
             except RecordError as error:
                 told = str(error)
             refused += str(path) in told
-            # Else a byte of gzip's header that says nothing, or no byte at all.
+            # Else no byte at all.
             assert told or same is None or len(same) == 6
             assert path.read_bytes() == bad
     assert refused > len(good) // 5
@@ -394,7 +394,7 @@ def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, mon
         patch.setattr(files.os, "replace", fails)
         real = records.write_whole
         patch.setattr(
-            records, "write_whole", lambda p, d: fails() if p.suffix == ".gz" else real(p, d)
+            records, "write_whole", lambda p, d: fails() if p.suffix == ".xz" else real(p, d)
         )
         patch.setattr(files.os, "replace", os.rename)
         with pytest.raises(RecordError, match="its 3 finished answers are saved"):
@@ -549,7 +549,7 @@ def test_a_shard_that_another_run_joined_meanwhile_is_passed_over(tmp_path, whol
 
     @contextlib.contextmanager
     def late(lock):
-        lock.with_name(lock.name.removesuffix(".lock") + ".jsonl.gz").unlink(missing_ok=True)
+        lock.with_name(lock.name.removesuffix(".lock") + ".jsonl.xz").unlink(missing_ok=True)
         yield
 
     real = files.alone

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import multiprocessing
 import time
 
@@ -79,7 +79,7 @@ def test_spelling_out_a_default_changes_nothing():
 def test_what_is_written_is_read_back_and_compressed(tmp_path):
     write(tmp_path, "a", "b")
     [path] = [p for p in tmp_path.rglob("*") if p.is_file()]
-    assert path.name.endswith(".jsonl.gz")
+    assert path.name.endswith(".jsonl.xz")
     record = records.load(tmp_path, CONDITION)
     assert [entry["id"] for entry in record.lines] == ["a", "b"]
     assert record.header["fingerprint"] == PRINT
@@ -111,7 +111,7 @@ def killed(tmp_path, tail: bytes):
     """A record as a killed run leaves it: open, with `tail` torn off its end."""
     write(tmp_path, "a", "b")
     packed = records.find(tmp_path, CONDITION)
-    content = gzip.decompress(packed.read_bytes())
+    content = lzma.decompress(packed.read_bytes())
     packed.with_suffix("").write_bytes(content + tail)
     packed.unlink()
     return packed.with_suffix("")
@@ -172,7 +172,7 @@ def test_a_damaged_archive_is_refused_by_name(tmp_path):
 def test_another_conditions_file_under_this_name_is_refused(tmp_path):
     other = Condition("world-B", "qdc", {"k": 6}, retriever="minilm")
     write(tmp_path, "a", condition=other)
-    target = tmp_path / (CONDITION.path + ".jsonl.gz")
+    target = tmp_path / (CONDITION.path + ".jsonl.xz")
     records.find(tmp_path, other).rename(target)
     with pytest.raises(RecordError, match=r"another condition.*settings"):
         records.load(tmp_path, CONDITION)

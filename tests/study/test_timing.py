@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -297,7 +297,7 @@ def test_a_torn_line_is_timed_again(tmp_path):
     run(tmp_path, n=2)
     folder = records.times_beside(tmp_path / "records", EXHIBIT)
     packed = records.find(folder, condition("plain"))
-    whole = gzip.decompress(packed.read_bytes())
+    whole = lzma.decompress(packed.read_bytes())
     packed.unlink()
     packed.with_suffix("").write_bytes(whole[:-40])
     assert run(tmp_path, n=2) == 1
