@@ -120,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--seed", type=int, help="this seed only (default: the headline one)")
     train.add_argument("--estimate", action="store_true", help="print the cost, train nothing")
     train.add_argument("--base", help="another base, as hub:OWNER/NAME@COMMIT")
+    train.add_argument("--device", default="cpu", help="where it computes: cpu, cuda, mps (cpu)")
     train.add_argument("--out", type=Path, help="where the adapter goes (default: artifacts/)")
     _folders(train)
 

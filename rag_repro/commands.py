@@ -127,7 +127,7 @@ def train(arguments: argparse.Namespace) -> None:
 
     chosen = recipe(arguments.name).on(arguments.base)
     seed = chosen.seeds[0] if arguments.seed is None else arguments.seed
-    prepared = run.prepare(chosen, seed, arguments.data, _results(arguments))
+    prepared = run.prepare(chosen, seed, arguments.data, _results(arguments), arguments.device)
     if arguments.estimate:
         print(prepared.cost())
         return

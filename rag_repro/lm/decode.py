@@ -29,6 +29,7 @@ class Job:
     number: int
     call: Generate
     tokens: np.ndarray
+    pieces: tuple[str, ...]
     soft: dict[int, Tensor]
     declared: int
     limit: int
@@ -280,6 +281,7 @@ class Decoder:
                 np.array(row.probability[:n], dtype=np.float32),
                 np.array(row.entropy[:n], dtype=np.float32),
                 {-1: attention},
+                job.pieces,
             )
         watched = None
         if job.watched:

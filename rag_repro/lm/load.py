@@ -12,6 +12,7 @@ from rag_repro.lm.hub import Weights
 from rag_repro.words import nearest
 
 DTYPES = ("float32", "bfloat16", "float16", "nf4")
+DEVICES = ("cpu", "cuda", "mps")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,17 +39,37 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
+def check_device(device: str) -> None:
+    """ReaderError where it is no device's name, as "cpu", "cuda:1", or PyTorch sees none such."""
+    import torch
+
+    kind, _, number = device.partition(":")
+    if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
+        raise ReaderError(
+            f"there is no device {device!r}{nearest(kind, DEVICES)}; "
+            f"there are: {', '.join(DEVICES)}, and cuda:1 and so on for further ones"
+        )
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no CUDA device")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        raise ReaderError(
+            f"device {device!r} wanted, but the last of the {torch.cuda.device_count()} CUDA "
+            f"devices here is cuda:{torch.cuda.device_count() - 1}"
+        )
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no Apple GPU")
+
+
 def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loaded:
     """A causal model and its tokenizer. ReaderError: a dtype, device or model we cannot use."""
     if dtype not in DTYPES:
         raise ReaderError(
             f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}; known are {', '.join(DTYPES)}"
         )
+    check_device(device)
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no CUDA device")
     if weights.base is not None:
         return _adapted(weights, device, dtype)
     how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}

@@ -20,10 +20,10 @@ from rag_repro.lm.hub import Weights
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
-from rag_repro.lm.prompts import Codec, Encoded
+from rag_repro.lm.prompts import Codec, Encoded, kept, said
 from rag_repro.lm.reading import Reading, read
 from rag_repro.lm.soft import SoftModules, content_id
-from rag_repro.schema import Generate, Generation, Prompt, Read, Until
+from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
 
 WAVE = 256
 """Calls planned together: enough to find what their prompts share."""
@@ -158,21 +158,22 @@ class LocalReader:
             raise PromptTooLong(len(encoded), self.context)
         tokens, soft = self._content(encoded)
         limit = min(call.max_new_tokens, room)
-        return Job(number, call, tokens, soft, encoded.prefix, limit, watched)
+        return Job(number, call, tokens, encoded.pieces, soft, encoded.prefix, limit, watched)
 
     def _reading(self, number: int, call: Read) -> Reading:
         layers = self._passes.layers
         wrong = [i for i in call.layers if not -layers <= i <= -1]
         if wrong:
             raise CallError(f"layers {wrong}: -1 (the last) to -{layers} are known")
-        encoded = self.codec.encode(call.prompt)
+        encoded = Encoded((), ()) if call.prompt is None else self.codec.encode(call.prompt)
         given, offsets = self.codec.given(call.text)
         if not given:
             raise CallError("the text to read is empty")
         if len(encoded) + len(given) > self.context:
             raise PromptTooLong(len(encoded) + len(given), self.context)
         tokens, soft = self._content(encoded)
-        return Reading(number, call, tokens, soft, given, offsets)
+        text = call.text if isinstance(call.text, str) else said(call.text)
+        return Reading(number, call, tokens, encoded.pieces, soft, text, given, offsets)
 
     def _content(self, encoded: Encoded) -> tuple[np.ndarray, dict[int, Tensor]]:
         """Ids that name the content everywhere: a soft place gets one made of its vector."""
@@ -221,9 +222,14 @@ class LocalReader:
         Two calls with one key get the same result; rules (`Until`) count by name.
         CallError: what `generate` or `read` would put into the call's place.
         """
-        tokens, _ = self._content(self.codec.encode(call.prompt))
+        tokens = np.array([], dtype=np.int64)
+        if call.prompt is not None:
+            tokens, _ = self._content(self.codec.encode(call.prompt))
         if isinstance(call, Read):
-            asked = ["read", call.text, list(call.layers)]
+            text = call.text
+            if isinstance(text, Kept):
+                text = ["tokens", *kept(text)[0]]
+            asked = ["read", text, list(call.layers)]
         else:
             stop = [["rule", s.name] if isinstance(s, Until) else s for s in call.stop]
             s = call.sampling

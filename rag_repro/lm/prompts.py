@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from rag_repro.lm.errors import CallError
@@ -29,10 +30,12 @@ _FIXED = {"date_string": "26 Jul 2024"}
 class Encoded:
     """A prompt as token ids; at the places in `soft` an embedding stands instead (id 0).
 
-    prefix: how many leading tokens the prompt declares to share (`Prefix`).
+    pieces: what each token says. prefix: how many leading tokens the prompt declares
+    to share (`Prefix`).
     """
 
     tokens: tuple[int, ...]
+    pieces: tuple[str, ...]
     soft: tuple[tuple[int, Soft], ...] = ()
     prefix: int = 0
 
@@ -48,11 +51,19 @@ class _Run:
     prefix: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """Tokens that are not made of text here, and what each says."""
+
+    tokens: Sequence[int]
+    pieces: Sequence[str]
+
+
 @dataclass(slots=True)
 class _Line:
     """What a prompt becomes before it is tokenised: runs of text, ids, soft segments."""
 
-    items: list[_Run | int | Soft] = field(default_factory=list)
+    items: list[_Run | _Ids | Soft] = field(default_factory=list)
 
     def say(self, text: str, prefix: bool = False) -> None:
         if not (self.items and isinstance(self.items[-1], _Run)):
@@ -85,8 +96,11 @@ class Codec:
         """Token ids of plain text: no opening token, nothing in it is special."""
         return tuple(self._words.tokens(text)[0])
 
-    def given(self, text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Ids of plain text, and the character at which each begins."""
+    def given(self, text: str | Kept) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Ids of plain text or of kept tokens, and the character at which each begins."""
+        if isinstance(text, Kept):
+            ids, _ = kept(text)
+            return tuple(ids), text.generation.offsets[: text.n_tokens]
         ids, spans = self._words.tokens(text)
         return tuple(ids), tuple(first for first, _ in spans)
 
@@ -107,44 +121,43 @@ class Codec:
         """A prompt's ids. CallError: no tokens, no chat template, a bad Kept."""
         line = self._chat(prompt) if prompt.chat else self._plain(prompt)
         tokens: list[int] = []
+        pieces: list[str] = []
         soft: list[tuple[int, Soft]] = []
         prefix = 0
         for item in line.items:
             if isinstance(item, Soft):
                 soft.append((len(tokens), item))
                 tokens.append(0)
-            elif isinstance(item, int):
-                tokens.append(item)
+                pieces.append("")
+            elif isinstance(item, _Ids):
+                tokens.extend(item.tokens)
+                pieces.extend(item.pieces)
             else:
                 ids, spans = self._words.tokens(item.text)
                 if item.prefix is not None:
                     prefix = len(tokens) + sum(last <= item.prefix for _, last in spans)
                 tokens.extend(ids)
+                pieces.extend(pieces_of(item.text, [first for first, _ in spans]))
         if not tokens:
             raise CallError("the prompt is empty: a reader needs at least one token to start from")
-        return Encoded(tuple(tokens), tuple(soft), prefix)
+        return Encoded(tuple(tokens), tuple(pieces), tuple(soft), prefix)
 
     def _segment(self, line: _Line, segment) -> None:
         if isinstance(segment, str):
             line.say(segment)
-        elif isinstance(segment, Prefix):
-            line.say(segment.text, prefix=True)
-        elif isinstance(segment, Reply):
-            line.say(segment.text)
+        elif isinstance(segment, Prefix | Reply):
+            line.say(segment.text, prefix=isinstance(segment, Prefix))
         elif isinstance(segment, Soft):
             line.items.append(segment)
         elif isinstance(segment, Marker):
-            line.items.append(self._marker(segment.text))
+            line.items.append(_Ids([self._marker(segment.text)], [segment.text]))
         elif isinstance(segment, Kept):
-            have = len(segment.generation.tokens)
-            if not 0 <= segment.n_tokens <= have:
-                raise CallError(f"cannot keep {segment.n_tokens} tokens of a generation of {have}")
-            line.items.extend(segment.generation.tokens[: segment.n_tokens])
+            line.items.append(_Ids(*kept(segment)))
         else:
             raise CallError(f"a prompt cannot hold a {type(segment).__name__}")
 
     def _plain(self, prompt: Prompt) -> _Line:
-        line = _Line(list(self._opening))
+        line = _Line([_Ids(self._opening, [self.text([i]) for i in self._opening])])
         for segment in prompt.segments:
             self._segment(line, segment)
         return line
@@ -182,7 +195,7 @@ class Codec:
         for found in self._words.pattern.finditer(text):
             if found.start() > at:
                 line.say(text[at : found.start()])
-            line.items.append(self._words.added[found[found.lastindex]])
+            line.items.append(_Ids([self._words.added[found[found.lastindex]]], [found[0]]))
             at = found.end()
         if at < len(text):
             line.say(text[at:])
@@ -247,6 +260,27 @@ class Codec:
             before = self.text(tokens[:i])
             starts.append(_common(before, text))
         return tuple(starts)
+
+
+def pieces_of(text: str, offsets: Sequence[int]) -> list[str]:
+    """What each token says, from where each begins; joined it is the text.
+
+    Of a character made of several tokens the last says it.
+    """
+    return [text[a:b] for a, b in pairwise([0, *offsets[1:], len(text)])] if offsets else []
+
+
+def kept(segment: Kept) -> tuple[Sequence[int], Sequence[str]]:
+    """The ids that a segment keeps, and what each says. CallError: more than there are."""
+    made, n = segment.generation, segment.n_tokens
+    if not 0 <= n <= len(made.tokens):
+        raise CallError(f"cannot keep {n} tokens of a generation of {len(made.tokens)}")
+    return made.tokens[:n], pieces_of(made.text, made.offsets)[:n]
+
+
+def said(segment: Kept) -> str:
+    """The text of the tokens that a segment keeps."""
+    return "".join(kept(segment)[1])
 
 
 def _common(left: str, right: str) -> int:

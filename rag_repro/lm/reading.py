@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from rag_repro.lm.attention import Slots
@@ -17,12 +18,14 @@ from rag_repro.schema import Generation, Read, Trace
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """A `Read` call as tokens: the prompt's, and the text's own with their offsets."""
+    """A `Read` call as tokens: the prompt's (maybe none), and the text's own with their offsets."""
 
     number: int
     call: Read
     tokens: np.ndarray
+    pieces: tuple[str, ...]
     soft: dict[int, Tensor]
+    text: str
     given: tuple[int, ...]
     offsets: tuple[int, ...]
 
@@ -35,7 +38,7 @@ def read(
     for job in jobs:
         full = np.concatenate([job.tokens, np.array(job.given, dtype=np.int64)])
         # Token t is drawn from what its predecessor predicts: the prompt's last is needed too.
-        whole = len(job.given) + 1
+        whole = len(job.given) + bool(len(job.tokens))
         done, span = (0, None) if store is None else store.prefix(full[:-whole], adapter)
         todos.append(
             Todo(
@@ -49,11 +52,19 @@ def read(
     for row, logits, captured in passes.ragged(todos, wanted):
         job = jobs[row]
         log_p = logits[:-1].log_softmax(-1)
-        given = log_p.gather(1, logits.new_tensor(job.given).long()[:, None])[:, 0]
+        foretold = logits.new_tensor(job.given[-len(log_p) :] if len(log_p) else ()).long()
+        given = log_p.gather(1, foretold[:, None])[:, 0].exp()
+        # Without a prompt nothing foretells the first token.
+        unknown = logits.new_full((len(job.given) - len(log_p),), torch.nan)
         attention = {i: captured[passes.layers + i].cpu().numpy() for i in job.call.layers}
-        trace = Trace(given.exp().cpu().numpy(), entropy(log_p).cpu().numpy(), attention)
+        trace = Trace(
+            torch.cat([unknown, given]).cpu().numpy(),
+            torch.cat([unknown, entropy(log_p)]).cpu().numpy(),
+            attention,
+            job.pieces,
+        )
         results[job.number] = Generation(
-            text=job.call.text,
+            text=job.text,
             tokens=job.given,
             offsets=job.offsets,
             finish="given",

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_repro.lm.errors import CallError, ReaderError
+from rag_repro.lm.errors import ReaderError
+from rag_repro.lm.prompts import said
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Soft, Trace
 
 _PIECE = re.compile(r"\s*\S+|\s+")
@@ -40,8 +41,10 @@ def pieces(text: str) -> list[str]:
     return _PIECE.findall(text)
 
 
-def prompt_text(prompt: Prompt) -> str:
+def prompt_text(prompt: Prompt | None) -> str:
     """A prompt's segments as one text: soft ones as [name:index], kept ones as written."""
+    if prompt is None:
+        return ""
     parts = []
     for segment in prompt.segments:
         if isinstance(segment, str):
@@ -49,10 +52,7 @@ def prompt_text(prompt: Prompt) -> str:
         elif isinstance(segment, Soft):
             parts.append(f"[{segment.name}:{segment.index}]")
         elif isinstance(segment, Kept):
-            made, n = segment.generation, segment.n_tokens
-            if not 0 <= n <= len(made.tokens):
-                raise CallError(f"cannot keep {n} tokens of a generation of {len(made.tokens)}")
-            parts.append(made.text[: made.offsets[n]] if n < len(made.tokens) else made.text)
+            parts.append(said(segment))
         else:
             parts.append(segment.text)
     return "".join(parts)
@@ -97,34 +97,35 @@ class ScriptedReader:
         self.calls.extend(calls)
         results: list[Generation | Exception] = []
         for call in calls:
-            said = Said(call.text)
+            text = said(call.text) if isinstance(call.text, Kept) else call.text
+            told = Said(text)
             if self._reads is not None:
-                said = self._reads(prompt_text(call.prompt), call.text)
-            if isinstance(said, Generation | Exception):
-                results.append(said)
+                told = self._reads(prompt_text(call.prompt), text)
+            if isinstance(told, Generation | Exception):
+                results.append(told)
                 continue
-            said = Said(said) if isinstance(said, str) else said
-            if said.text != call.text:
-                raise ReaderError(f"the script reads {said.text!r} where {call.text!r} was given")
-            made = self._made(call.prompt, said, len(pieces(said.text)), "given")
+            told = Said(told) if isinstance(told, str) else told
+            if told.text != text:
+                raise ReaderError(f"the script reads {told.text!r} where {text!r} was given")
+            made = self._made(call.prompt, told, len(pieces(told.text)), "given")
             wanted = dict.fromkeys(call.layers, made.trace.attention[-1])
-            trace = Trace(made.trace.probability, made.trace.entropy, wanted)
+            trace = dataclasses.replace(made.trace, attention=wanted)
             results.append(dataclasses.replace(made, trace=trace))
         return results
 
     def _answer(self, call: Generate) -> Generation | Exception:
         if callable(self._script):
-            said = self._script(prompt_text(call.prompt))
+            told = self._script(prompt_text(call.prompt))
         elif self._used < len(self._script):
-            said = self._script[self._used]
+            told = self._script[self._used]
             self._used += 1
         else:
             raise ReaderError(f"the script has only {len(self._script)} answers")
-        if isinstance(said, Generation | Exception):
-            return said
-        said = Said(said) if isinstance(said, str) else said
-        words = pieces(said.text)
-        finish, n, text = "eos", len(words), said.text
+        if isinstance(told, Generation | Exception):
+            return told
+        told = Said(told) if isinstance(told, str) else told
+        words = pieces(told.text)
+        finish, n, text = "eos", len(words), told.text
         for i in range(1, len(words) + 1):
             so_far = "".join(words[:i])
             cuts = [so_far.find(s) for s in call.stop if isinstance(s, str) and s in so_far]
@@ -138,36 +139,37 @@ class ScriptedReader:
             if i == call.max_new_tokens:
                 finish, n, text = ("length" if i < len(words) else "eos"), i, so_far
                 break
-        made = self._made(call.prompt, said, n, finish)
+        made = self._made(call.prompt, told, n, finish)
         watched = None
         if call.watch:
-            if said.watched is None:
+            if told.watched is None:
                 raise ReaderError(f"the script says nothing of the watched tokens {call.watch}")
-            watched = np.asarray(said.watched, dtype=np.float32)[:n]
+            watched = np.asarray(told.watched, dtype=np.float32)[:n]
         return dataclasses.replace(
             made, text=text, trace=made.trace if call.trace else None, watched=watched
         )
 
-    def _made(self, prompt: Prompt, said: Said, n: int, finish: str) -> Generation:
-        words, before = pieces(said.text), self.tokens(prompt)
+    def _made(self, prompt: Prompt, told: Said, n: int, finish: str) -> Generation:
+        words, before = pieces(told.text), pieces(prompt_text(prompt))
         for name in ("probability", "entropy"):
-            given = getattr(said, name)
+            given = getattr(told, name)
             if given is not None and len(given) != len(words):
                 raise ReaderError(
                     f"the script gives {len(given)} values of {name} for {len(words)} tokens"
                 )
-        attention = said.attention
+        attention = told.attention
         if attention is None:
-            seen = np.tril(np.ones((len(words), before + len(words))), before)
+            seen = np.tril(np.ones((len(words), len(before) + len(words))), len(before))
             attention = (seen / seen.sum(1, keepdims=True))[None]
         trace = Trace(
-            np.asarray(said.probability or [1.0] * len(words), dtype=np.float32)[:n],
-            np.asarray(said.entropy or [0.0] * len(words), dtype=np.float32)[:n],
-            {-1: np.asarray(attention, dtype=np.float32)[:, :n, : before + n]},
+            np.asarray(told.probability or [1.0] * len(words), dtype=np.float32)[:n],
+            np.asarray(told.entropy or [0.0] * len(words), dtype=np.float32)[:n],
+            {-1: np.asarray(attention, dtype=np.float32)[:, :n, : len(before) + n]},
+            tuple(before),
         )
         ids = tuple(self._vocabulary.setdefault(w, len(self._vocabulary)) for w in words[:n])
         starts = tuple(_starts(words[:n]))
-        return Generation(said.text, ids, starts, finish, before, before, trace)
+        return Generation(told.text, ids, starts, finish, len(before), len(before), trace)
 
 
 def _starts(words: Sequence[str]) -> list[int]:

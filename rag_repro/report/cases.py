@@ -1,4 +1,4 @@
-"""Questions that one method answers and another does not, both ways round.
+"""Questions on which one method does better than another, both ways round.
 
 A worked case is chosen because it shows what is claimed, so it proves nothing:
 beside it stands how often the reverse happens (McNemar's test). Texts are shown
@@ -7,104 +7,123 @@ of the testbed alone, for those of real data are not ours to print.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..data.dataset import Dataset
 from ..evaluation import metrics
-from ..evaluation.significance import McNemar, mcnemar
+from ..evaluation.significance import mcnemar
+from ..schema import Answer, Hit
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from ..study.services import Workshop
+from . import missing, traces
+from .exhibits import beside
 from .picture import Note
+from .selection import judged_table
 from .tables import Table, word
-from .traces import short
+from .values import p_value
 
 Line = Mapping[str, Any]
+Pair = tuple[Line, Line]
+Told = Callable[[Line, Line], bool | None]
+"""Of the lines (before, after) of one question; None where nobody can tell."""
 
 
 @dataclass(frozen=True)
 class Versus:
     """Two cells on the questions that both have answered.
 
-    repaired: lines (before, after) of questions that only `after` answers, in the
-    record's order; spoilt: those that only `before` does.
+    gained: lines (before, after) of the questions of which `after` is the better, in
+    the record's order; lost: of those of which `before` is. of: all that can be told.
     """
 
     before: Cell
     after: Cell
-    repaired: tuple[tuple[Line, Line], ...]
-    spoilt: tuple[tuple[Line, Line], ...]
+    gained: tuple[Pair, ...]
+    lost: tuple[Pair, ...]
     of: int
-    test: McNemar
+
+    @property
+    def p(self) -> float:
+        """McNemar's exact p: whether so many against so many may be chance."""
+        won, lost = len(self.gained), len(self.lost)
+        rest = [0] * (self.of - won - lost)
+        return mcnemar([1] * won + [0] * lost + rest, [0] * won + [1] * lost + rest).p
+
+
+def higher(metric: str) -> Told:
+    """Whether `after` has the higher value."""
+
+    def better(before: Line, after: Line) -> bool | None:
+        was, now = (metrics.of_line(metric, line) for line in (before, after))
+        return None if None in (was, now) else now > was
+
+    return better
+
+
+def of_kind(*kinds: str) -> Told:
+    """Whether the question is of one of these kinds."""
+    return lambda before, after: before["kind"] in kinds
+
+
+ANSWERED = higher("acc")
 
 
 def versus(
-    results: Results, before: Cell, after: Cell, metric: str = "acc", kinds: Collection[str] = ()
+    results: Results, before: Cell, after: Cell, better: Told = ANSWERED, worse: Told | None = None
 ) -> Versus | None:
-    """The two cells head to head; None where either has no record, or none in common."""
+    """The two cells head to head; None where either has no record, or none in common.
+
+    worse: what counts as the reverse; None: `better` with the sides exchanged.
+    """
     lines = results.lines(before), results.lines(after)
     if None in lines:
         return None
-    theirs, ours = ({x["id"]: x for x in held} for held in lines)
-    pairs = []
-    for name, line in theirs.items():
-        if name in ours and (not kinds or line["kind"] in kinds):
-            scores = metrics.of_line(metric, line), metrics.of_line(metric, ours[name])
-            if None not in scores:
-                pairs.append((line, ours[name], *scores))
-    if not pairs:
+    ours = {line["id"]: line for line in lines[1]}
+    both = [(line, ours[line["id"]]) for line in lines[0] if line["id"] in ours]
+    told = [(pair, said) for pair in both if (said := better(*pair)) is not None]
+    if not told:
         return None
-    return Versus(
-        before,
-        after,
-        tuple((a, b) for a, b, was, now in pairs if now > was),
-        tuple((a, b) for a, b, was, now in pairs if now < was),
-        len(pairs),
-        mcnemar([now for *_, now in pairs], [was for *_, was, _ in pairs]),
-    )
+    reverse = worse or (lambda first, second: better(second, first))
+    gained = tuple(pair for pair, said in told if said)
+    lost = tuple(pair for pair, _ in told if reverse(*pair))
+    return Versus(before, after, gained, lost, len(told))
+
+
+def _sides(
+    exhibit: Exhibit, before: Mapping, after: Mapping, tier: str | None = None
+) -> list[tuple[Cell, Cell]]:
+    """Every cell with the keys of `before`, with the one that differs by those of `after`."""
+    found = ((c, beside(exhibit, c, after)) for c in exhibit.cells(tier) if c.matches(before))
+    return [(cell, other) for cell, other in found if other]
 
 
 def counts(
-    exhibit: Exhibit, results: Results, before: Mapping, after: Mapping, metric: str = "acc"
+    exhibit: Exhibit, results: Results, before: Mapping, after: Mapping, better: Told = ANSWERED
 ) -> Table | Note:
     """One line a data set and reader: repaired, spoilt, and whether that may be chance.
 
     before, after: keys that pick the two cells; all others must agree.
     """
+    sides = _sides(exhibit, before, after)
     body = []
-    for cell in exhibit.cells():
-        other = _partner(exhibit, cell, before, after)
-        found = other and versus(results, cell, other, metric)
-        if found:
-            body.append(
-                [
-                    word(cell.keys["dataset"]),
-                    cell.condition.reader or "",
-                    len(found.repaired),
-                    len(found.spoilt),
-                    found.of,
-                    _p(found.test.p),
-                ]
-            )
+    for pair in sides:
+        if found := versus(results, *pair, better):
+            gained, lost, rest = _row(found)
+            place = [word(pair[0].keys["dataset"]), pair[0].condition.reader or ""]
+            body.append([*place, gained, lost, *rest])
     if not body:
-        return not_run(exhibit)
+        return missing.note([cell for pair in sides for cell in pair], results)
     head = ["data set", "reader", "repaired", "spoilt", "questions", "p"]
     names = [exhibit.methods[side["method"]].label for side in (before, after)]
     caption = f"Questions wrong by {names[0]} and right by {names[1]} (repaired), and the reverse"
     return Table(head, body, caption)
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _partner(exhibit: Exhibit, cell: Cell, before: Mapping, after: Mapping) -> Cell | None:
-    """The cell of `after` beside one of `before`; None for a cell that is none."""
-    if not cell.matches(before):
-        return None
-    wanted = {**cell.keys, **after}
-    return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) == wanted), None)
+def _row(found: Versus) -> tuple[int, int, list[Any]]:
+    return len(found.gained), len(found.lost), [found.of, p_value(found.p)]
 
 
 def case(
@@ -113,45 +132,61 @@ def case(
     workshop: Workshop,
     before: Mapping,
     after: Mapping,
+    better: Told = ANSWERED,
+    worse: Told | None = None,
     *,
-    metric: str = "acc",
-    kinds: Collection[str] = (),
-) -> Table | Note:
-    """The first testbed question that only `after` answers, with what each read and said.
+    fine: Told | None = None,
+    names: Sequence[str] = (),
+    counted: Sequence[str] = (),
+) -> list[Table | Note]:
+    """The first testbed question of which `after` is the better: what each handed on and said.
 
-    Of the given kinds where there is one among the repaired.
+    Pages to be shown one by one; the last counts how often it happens, and how often the
+    reverse. before, after: as `counts` has them. fine: asked beside `better` of the question
+    that is shown, where there is such a one; it does not count. names: of the two in words;
+    counted: of what happens and of its reverse.
     """
-    for cell in exhibit.cells("testbed"):
-        other = _partner(exhibit, cell, before, after)
-        found = other and versus(results, cell, other, metric, kinds)
-        if found:
-            return _shown(found, exhibit, workshop)
-    return not_run(exhibit)
+    sides = _sides(exhibit, before, after, "testbed")
+    held = (versus(results, *pair, better, worse) for pair in sides)
+    found = next((one for one in held if one), None)
+    if found is None and not sides and _sides(exhibit, before, after):
+        return [Note("Texts of public data sets are not shown here.")]
+    if found is None:
+        return [missing.note([cell for pair in sides for cell in pair], results)]
+    names = names or [exhibit.methods[c.keys["method"]].label for c in (found.before, found.after)]
+    counted = counted or [f"{names[1]} alone", f"{names[0]} alone"]
+    if not found.gained:
+        why = f"none of {found.of} recorded questions is one, and of {len(found.lost)} the reverse"
+        return [Note(f"No case is shown: {why} is true.")]
+    shown = next((pair for pair in found.gained if fine and fine(*pair)), found.gained[0])
+    dataset = workshop.dataset(found.after.condition.dataset, found.after.condition.split)
+    return [*_pages(shown, dataset, found, names), _count_table(found, counted)]
 
 
-def _shown(found: Versus, exhibit: Exhibit, workshop: Workshop) -> Table | Note:
-    names = [exhibit.methods[c.keys["method"]].label for c in (found.before, found.after)]
-    counted = (
-        f"of {found.of} questions {names[1]} repairs {len(found.repaired)} and spoils "
-        f"{len(found.spoilt)} (McNemar's p {_p(found.test.p)})"
-    )
-    if not found.repaired:
-        return Note(f"No such question: {counted}.")
-    lines = found.repaired[0]
-    dataset = workshop.dataset(found.before.condition.dataset, found.before.condition.split)
-    question, passages = dataset.by_id[lines[0]["id"]], dataset.corpus.by_id
-    gold = set(question.gold_ids)
-    body = [["question", question.text], ["answer", " | ".join(question.answers)]]
-    for name, line in zip(names, lines, strict=True):
-        for hit in line["hits"]:
-            mark = " (gold)" if hit in gold else ""
-            passage = passages[hit]
-            body.append([f"{name} reads{mark}", short(f"{passage.title}: {passage.text}")])
-        body.append([f"{name} says", line.get("text", "")])
-    caption = f"The first question that only {names[1]} answers; {counted}"
-    return Table(["part", "text"], body, caption)
+def _pages(shown: Pair, dataset: Dataset, found: Versus, names: Sequence[str]) -> list[Table]:
+    question = dataset.by_id[shown[0]["id"]]
+    pages = [traces.question_table(question, dataset)]
+    for line, cell, name in zip(shown, (found.before, found.after), names, strict=True):
+        k = f", k = {cell.keys['k']}" if "k" in cell.keys else ""
+        caption = f"Handed on by {name}{k}"
+        pages.append(traces.context_table(_handed_on(line, dataset), question, caption))
+    if any("text" in line for line in shown):
+        said = [[name, line.get("text", "")] for name, line in zip(names, shown, strict=True)]
+        pages.append(Table(["method", "answer"], said, "What the reader makes of it"))
+    if "judged" in shown[1]:
+        pages.append(judged_table(shown[1], dataset))
+    return pages
 
 
-def not_run(exhibit: Exhibit) -> Note:
-    """That there are no records of an exhibit, and the command that makes them."""
-    return Note(f"Not run: no records of {exhibit.name} here; `rag-repro run {exhibit.name}`.")
+def _handed_on(line: Line, dataset: Dataset) -> Answer:
+    """The line's passages, from the corpus, as an answer's hits."""
+    passages = dataset.corpus.by_id
+    ranked = enumerate(line["hits"], start=1)
+    return Answer(hits=tuple(Hit(passages[name], 0.0, rank) for rank, name in ranked))
+
+
+def _count_table(found: Versus, counted: Sequence[str]) -> Table:
+    """How often the shown thing happens, and how often its reverse."""
+    gained, lost, rest = _row(found)
+    neither = found.of - gained - lost
+    return Table([*counted, "neither", "questions", "p"], [[gained, lost, neither, *rest]])

@@ -7,7 +7,7 @@ idea; and one whose signal can be shuffled without a change does not use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,15 @@ from ..evaluation import calibration
 from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, paired, resampled
-from .tables import Table
+from . import missing
+from .missing import NotRun
+from .picture import Note
+from .tables import Table, word
+from .values import within
 
 Line = Mapping[str, Any]
 GOLD = ("all", "static", "dynamic")
+CRITICS = ("self_rag",)  # methods whose answers say how relevant each passage is
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,10 @@ class Separation:
     area: Interval | None
 
 
-def separations(exhibit: Exhibit, results: Results, tier: str | None = None) -> list[Separation]:
+def separations(cells: Iterable[Cell], results: Results) -> list[Separation]:
     """Of each cell whose records hold critiques; static and dynamic where gold has roles."""
     made = []
-    for cell in exhibit.cells(tier):
+    for cell in cells:
         judged = list(judged_passages(results.lines(cell) or ()))
         for role in GOLD:
             kept = [one for one in judged if not one[1] or role in ("all", one[2])]
@@ -88,14 +93,11 @@ class Shuffled:
     em: Interval | None
 
 
-def shuffles(exhibit: Exhibit, results: Results, tier: str | None = None) -> list[Shuffled]:
-    """Of each cell whose row names the true method as its baseline, where both have records."""
-    cells = exhibit.cells(tier)
+def shuffles(exhibit: Exhibit, cells: Sequence[Cell], results: Results) -> list[Shuffled]:
+    """Of each of these cells that is a control (`controls`), where both have records."""
     made = []
-    for cell in cells:
-        baseline = exhibit.methods[cell.keys["method"]].baseline
-        true = baseline and _beside(cells, cell, baseline)
-        if not true or not (results.lines(cell) and results.lines(true)):
+    for cell, true in controls(exhibit, cells):
+        if not (results.lines(cell) and results.lines(true)):
             continue
         rates = [results.scores(one, "searched") for one in (true, cell)]
         decided = [
@@ -108,7 +110,7 @@ def shuffles(exhibit: Exhibit, results: Results, tier: str | None = None) -> lis
         made.append(
             Shuffled(
                 cell.keys,
-                baseline,
+                true.keys["method"],
                 *(resampled(rate, "searched").interval() for rate in rates),
                 100 * sum(_class(decided[0][q]) != _class(decided[1][q]) for q in common)
                 / len(common),
@@ -117,6 +119,17 @@ def shuffles(exhibit: Exhibit, results: Results, tier: str | None = None) -> lis
             )
         )  # fmt: skip
     return made
+
+
+def controls(exhibit: Exhibit, cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
+    """Each control with what it is the control of: its row names that one as its baseline."""
+    found = []
+    for cell in cells:
+        baseline = exhibit.methods[cell.keys["method"]].baseline
+        true = baseline and _beside(cells, cell, baseline)
+        if true:
+            found.append((cell, true))
+    return found
 
 
 def _class(decided: Sequence[Any]) -> Any:
@@ -136,43 +149,110 @@ def _difference(results: Results, more: Cell, less: Cell, metric: str) -> Interv
     return drawn and drawn.interval()
 
 
-def separation_table(found: Sequence[Separation], name: str = "tab-relevance") -> Table:
+# ------------------------------------------------------------------------ tables
+
+
+def rate_table(
+    exhibit: Exhibit, results: Results, tiers: Sequence[str], name: str = "tab-searched"
+) -> Table | Note:
+    """How often each method fetched passages; one that always or never does decides nothing."""
+    caption = "How often the adaptive baselines search"
+    cells = _at(exhibit, tiers)
+    drawn = [control for control, _ in controls(exhibit, cells)]
+    cells = [cell for cell in cells if cell not in drawn]
+    body = []
+    for cell in cells:
+        label = [place(cell.keys), exhibit.methods[cell.keys["method"]].label]
+        rate = results.scores(cell, "searched")
+        if rate is None:
+            body.append([*label, "", "", _why(cell, results)])
+            continue
+        share = resampled(rate, "searched").interval()
+        said = {0.0: "never searches", 100.0: "always searches"}.get(share.estimate, "decides")
+        body.append([*label, within(share, 1), share.n, said])
+    head = ["data set", "method", "searched, % [95 %]", "n", "so it"]
+    return _table(head, body, cells, results, caption, name)
+
+
+def separation_table(
+    exhibit: Exhibit, results: Results, tiers: Sequence[str], name: str = "tab-relevance"
+) -> Table | Note:
     """Data set, which gold, how many passages, AUC with its interval."""
+    caption = 'How "relevant" tells gold passages from others'
+    cells = [c for c in _at(exhibit, tiers) if c.condition.method in CRITICS]
     body = [
-        [s.keys["dataset"], s.role, f"{s.gold} / {s.others}", _shown(s.area, 3), _n(s.area)]
-        for s in found
+        [place(s.keys), s.role, f"{s.gold} / {s.others}", _shown(s.area, 3), _n(s.area)]
+        for s in separations(cells, results)
+    ]
+    told = {row[0] for row in body}
+    body += [
+        [place(c.keys), "", "", _why(c, results), ""] for c in cells if place(c.keys) not in told
     ]
     head = ["data set", "gold", "gold / other passages", "AUC [95 %]", "questions"]
-    return Table(head, body, 'How "relevant" tells gold passages from others', name)
+    return _table(head, body, cells, results, caption, name)
 
 
 def shuffle_table(
-    found: Sequence[Shuffled], labels: Mapping[str, str], name: str = "tab-shuffled"
-) -> Table:
-    """labels: the exhibit's names of methods."""
+    exhibit: Exhibit, results: Results, tiers: Sequence[str], name: str = "tab-shuffled"
+) -> Table | Note:
+    """Each method beside its control, on the same questions."""
+    caption = "The same method with its signal shuffled"
+    cells = _at(exhibit, tiers)
+    labels = {key: row.label for key, row in exhibit.methods.items()}
     body = [
         [
-            s.keys["dataset"],
+            place(s.keys),
             labels[s.against],
-            _shown(s.searched, 1),
-            _shown(s.control, 1),
+            within(s.searched, 1),
+            within(s.control, 1),
             f"{s.changed:.1f}",
-            _shown(s.calls, 2),
-            _shown(s.em, 1),
+            _shown(s.calls, 2, "+"),
+            _shown(s.em, 1, "+"),
             _n(s.searched),
         ]
-        for s in found
+        for s in shuffles(exhibit, cells, results)
     ]
+    told = {(row[0], row[1]) for row in body}
+    both = controls(exhibit, cells)
+    for control, true in both:
+        key = place(control.keys), labels[true.keys["method"]]
+        if key not in told:
+            body.append([*key, _why(true, results), _why(control, results), *[""] * 4])
     head = ["data set", "method", "searched, %", "shuffled", "decision changed, %"]
     head += ["searches a question (difference)", "EM (difference)", "n"]
-    return Table(head, body, "The same method with its signal shuffled", name)
+    return _table(head, body, [c for pair in both for c in pair], results, caption, name)
 
 
-def _shown(interval: Interval | None, digits: int) -> str:
-    if interval is None:
-        return "-"
-    low, high = (f"{value:.{digits}f}" for value in (interval.lo, interval.hi))
-    return f"{interval.estimate:.{digits}f} [{low}, {high}]"
+def place(keys: Mapping[str, Any]) -> str:
+    """The data set, with the split where it is not the one that is tested on."""
+    return ", ".join([word(keys["dataset"]), *filter(None, [keys.get("split")])])
+
+
+def _at(exhibit: Exhibit, tiers: Sequence[str]) -> list[Cell]:
+    return [cell for tier in tiers for cell in exhibit.cells(tier)]
+
+
+def _why(cell: Cell, results: Results) -> NotRun | str:
+    """In place of what a cell's records do not tell: the command, where there are none."""
+    return "-" if results.lines(cell) else missing.of_cells([cell])
+
+
+def _table(
+    head: Sequence[str],
+    body: Sequence[Sequence[Any]],
+    cells: Sequence[Cell],
+    results: Results,
+    caption: str,
+    name: str,
+) -> Table | Note:
+    """The table; where no cell has a record one sentence instead of rows without a number."""
+    if any(results.lines(cell) for cell in cells):
+        return Table(head, body, caption, name)
+    return missing.note(cells, results, caption)
+
+
+def _shown(interval: Interval | None, digits: int, sign: str = "") -> str:
+    return within(interval, digits, sign) or "-"
 
 
 def _n(interval: Interval | None) -> str:

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from ..lm import adapters, hub
-from ..study.services import SCORERS, train_command
+from ..lm.adapters import card_of
+from ..study.services import SCORERS
+from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
 from .tables import Table
 
-CURVE = "curve.jsonl"
 STEPS = 40
 """Parts of a run over which the loss of its steps is averaged for a picture."""
-
-
-def made(names: Sequence[str]) -> dict[str, Path]:
-    """Those of the classifiers that are trained on this machine, with their folders."""
-    known = hub.artifacts()
-    return {name: known[name] for name in names if name in known}
 
 
 def cards(names: Sequence[str], caption: str = "", name: str = "") -> Table:
     """One line a classifier: lessons, steps, minutes, held-out loss; or what would make it."""
     head = ["classifier", "pairs", "positive", "steps", "tokens", "minutes", "held-out loss"]
-    at_hand = made(names)
+    at_hand = trained.folders(names)
     body = []
     for one in names:
         if one not in at_hand:
-            body.append([one, f"not run: {train_command(one, SCORERS)}", *[""] * (len(head) - 2)])
+            body.append([one, missing.of_trained([one], SCORERS), *[""] * (len(head) - 2)])
             continue
-        card = adapters.card_of(at_hand[one])
+        card = card_of(at_hand[one])
         lessons = card["lessons"]
         positive = sum(n for source, n in lessons.items() if source.startswith("positive:"))
         counts = [card["steps"], f"{card['tokens']:,}", round(card["seconds"] / 60)]
@@ -46,7 +38,7 @@ def cards(names: Sequence[str], caption: str = "", name: str = "") -> Table:
 def cost(names: Sequence[str]) -> dict[str, float]:
     """Seconds of training by name, of those that are made."""
     return {
-        name: float(adapters.card_of(folder)["seconds"]) for name, folder in made(names).items()
+        name: float(card_of(folder)["seconds"]) for name, folder in trained.folders(names).items()
     }
 
 
@@ -70,15 +62,15 @@ def repaid(classifier: str, seconds: Mapping[str, float], *, ours: str) -> list[
 
 def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture | Note:
     """Loss while learning (line) and on held-out questions (marks), in nats, one colour each."""
-    at_hand = {one: folder for one, folder in made(names).items() if (folder / CURVE).is_file()}
-    if not at_hand:
-        commands = dict.fromkeys(f"`{train_command(one, SCORERS)}`" for one in names)
-        return Note(f"No learning curve is shown: not run; {', '.join(commands)}")
+    at_hand = trained.folders(names)
+    learned = {one: rows for one in at_hand if (rows := trained.curve(at_hand[one]))}
+    if not learned:
+        return missing.of_trained(names, SCORERS).note
     plt, colours = plots()
     figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
     said = []
-    for i, (one, folder) in enumerate(at_hand.items()):
-        rows = [json.loads(x) for x in (folder / CURVE).read_text(encoding="utf-8").splitlines()]
+    for i, (one, rows) in enumerate(learned.items()):
+        lessons = card_of(at_hand[one])["lessons"]
         whole = len(rows)
         part = max(1, whole // STEPS)
         means = [
@@ -89,7 +81,7 @@ def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture |
             for j in range(0, whole, part)
         ]
         held = [
-            (row["step"] / whole, _mean(row["held_out"], adapters.card_of(folder)["lessons"]))
+            (row["step"] / whole, _mean(row["held_out"], lessons))
             for row in rows
             if row.get("held_out")
         ]
@@ -104,7 +96,7 @@ def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture |
     axis.set_ylabel("loss, nats")
     axis.set_ylim(bottom=0)
     figure.legend(loc="outside lower center", ncols=2)
-    alt = "Learning curves. " + "; ".join(said or at_hand)
+    alt = "Learning curves. " + "; ".join(said or learned)
     return Picture(figure, f"{alt}.", caption, name)
 
 

@@ -29,6 +29,7 @@ from .escape import as_code, listing
 from .exhibits import Row
 from .picture import Note
 from .tables import Table
+from .values import within
 
 # Parameters that move the conditions themselves; the others say how and what to show.
 # n_questions is not among them: of fewer questions the committed records tell as well.
@@ -247,10 +248,7 @@ def _at_hand(cell: Cell) -> bool:
 def _verdict_line(judged: judge.Judged) -> list[str]:
     part = judged.headline
     interval, verdict = (part.interval, part.verdict) if part else (None, judged.verdict)
-    effect = ""
-    if interval is not None:
-        i = interval
-        effect = f"{i.estimate:+.2f} [{i.lo:+.2f}, {i.hi:+.2f}], n {i.n}"
+    effect = within(interval, sign="+", n=True)
     small = "" if verdict.delta is None else f"{verdict.delta:g}"
     if judged.verdict.word == "inconclusive" and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"

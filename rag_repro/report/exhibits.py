@@ -5,17 +5,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..evaluation import metrics
 from ..evaluation.statistics import Interval
+from ..evaluation.verdicts import NOT_RUN
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results, everything, paired, resampled
+from .picture import csv_text
+from .values import number
 
 HEAD = ("exhibit", "tier", "dataset", "method", "metric", "paper", "ours", "lo", "hi", "n")
 TAIL = ("baseline", "diff", "diff_lo", "diff_hi", "role", "note")
@@ -53,14 +54,14 @@ class Row:
             **settings,
             "metric": self.metric,
             "paper": self.paper or "",
-            "ours": _number(ours and ours.estimate),
-            "lo": _number(ours and ours.lo),
-            "hi": _number(ours and ours.hi),
+            "ours": number(ours and ours.estimate),
+            "lo": number(ours and ours.lo),
+            "hi": number(ours and ours.hi),
             "n": str(ours.n) if ours else "",
             "baseline": self.baseline or "",
-            "diff": _number(diff and diff.estimate),
-            "diff_lo": _number(diff and diff.lo),
-            "diff_hi": _number(diff and diff.hi),
+            "diff": number(diff and diff.estimate),
+            "diff_lo": number(diff and diff.lo),
+            "diff_hi": number(diff and diff.hi),
             "role": self.role,
             "note": self.note,
         }
@@ -100,9 +101,9 @@ def _row(exhibit: Exhibit, cell: Cell, metric: str, group: str | None, keep, res
     scores = results.scores(cell, metric, keep)
     if scores is None:
         lines = results.lines(cell)
-        return _with(row, note="not run" if lines is None else "no question has this metric")
+        return _with(row, note=NOT_RUN if lines is None else "no question has this metric")
     row = _with(row, ours=resampled(scores, metric).interval())
-    base = _baseline(exhibit, cell, method.baseline)
+    base = beside(exhibit, cell, {"method": method.baseline}) if method.baseline else None
     theirs = results.scores(base, metric, keep) if base else None
     if theirs is not None and (drawn := paired([(scores, theirs)], metric)) is not None:
         row = _with(row, baseline=method.baseline, diff=drawn.interval())
@@ -120,19 +121,15 @@ def _groups(exhibit: Exhibit, cell: Cell, results: Results) -> Iterator[tuple[st
         yield value, lambda line, value=value: str(line[exhibit.by]) == value
 
 
-def _baseline(exhibit: Exhibit, cell: Cell, name: str | None) -> Cell | None:
-    """The same cell of the row's baseline method, at the same tier; a guess has no reader."""
-    if name is None:
-        return None
-    wanted = {**cell.keys, "method": name}
+def beside(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Cell | None:
+    """The cell of the same tier with the same keys but for `changes`; a guess has no reader."""
+    wanted = {**cell.keys, **changes}
     unread = {key: value for key, value in wanted.items() if key != "reader"}
     return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) in (wanted, unread)), None)
 
 
 def _with(row: Row, **changes: Any) -> Row:
-    import dataclasses
-
-    return dataclasses.replace(row, **changes)
+    return replace(row, **changes)
 
 
 # ------------------------------------------------------------- printed values
@@ -160,7 +157,7 @@ def _waiting(exhibit: Exhibit, entry: Mapping[str, str]) -> Row:
     method = exhibit.methods.get(entry["method"]) if "method" in entry else None
     keys = {k: v for k, v in entry.items() if k not in ("value", "note", "metric") and v}
     keys = {"dataset": keys.pop("dataset", ""), "method": keys.pop("method", ""), **keys}
-    why = (method.waits if method else None) or "not run"
+    why = (method.waits if method else None) or NOT_RUN
     note = _joined(why, entry.get("note"))
     return Row(exhibit.name, "public", "primary", keys, entry["metric"], entry["value"], note=note)
 
@@ -200,11 +197,8 @@ def columns(made: list[Row]) -> list[str]:
 
 def to_csv(made: list[Row]) -> str:
     """One line a row, every column of `columns`."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns(made), restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(row.flat() for row in made)
-    return out.getvalue()
+    head = columns(made)
+    return csv_text(head, ([flat.get(name, "") for name in head] for flat in map(Row.flat, made)))
 
 
 def lines_of(made: list[Row]) -> dict[tuple, list[Row]]:
@@ -219,10 +213,6 @@ def unit(metric: str) -> str:
     """What a metric's numbers are in: "%" or the name of what is counted."""
     known = metrics.get(metric)
     return "%" if known.unit == "percent" else known.unit
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 def _plain(value: Any) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ..evaluation.statistics import Interval
 from .exhibits import Row
+from .missing import note_of_rows
 from .picture import Note, Picture
-from .tables import DATASETS, data_of
+from .tables import data_of, word
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDTH = 8.0  # inches; a page shows them at about 90 points an inch
 # Methods differ by colour and by marker, metrics by line style: no colour tells anything alone.
@@ -26,8 +32,34 @@ def plots():
     return plt, [*colours[:3], (0.13, 0.13, 0.13), *colours[3:]]
 
 
-def label(dataset: str) -> str:
-    return DATASETS.get(dataset, dataset)
+def bars(intervals: Iterable[Interval]) -> list[list[float]]:
+    """The lengths of error bars: down from each estimate, and up."""
+    intervals = list(intervals)
+    return [[i.estimate - i.lo for i in intervals], [i.hi - i.estimate for i in intervals]]
+
+
+def legend(
+    figure: Figure,
+    looks: Iterable[tuple[Any, str]],
+    words: Iterable[str],
+    styles: Iterable[str] = (),
+    **line: Any,
+) -> None:
+    """Below the figure: a colour and marker for each of the words, then line styles alone.
+
+    styles: words for the first of `STYLES`. line: how all the former are drawn, as ls="".
+    """
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=colour, marker=marker, label=said, **line)
+        for (colour, marker), said in zip(looks, words, strict=False)
+    ]
+    handles += [
+        Line2D([], [], color="0.3", ls=style, label=said)
+        for style, said in zip(STYLES, styles, strict=False)
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
 
 
 def against_k(
@@ -45,9 +77,10 @@ def against_k(
     metrics, methods: name -> words for the legend. Bars are 95 % intervals.
     Rows of other metrics and methods, and those that nobody has run, are left out.
     """
-    rows = [r for r in rows if r.ours and r.metric in metrics and r.keys["method"] in methods]
+    asked = [r for r in rows if r.metric in metrics and r.keys["method"] in methods]
+    rows = [row for row in asked if row.ours]
     if not rows:
-        return Note("No record of this is shown here.")
+        return note_of_rows(asked)
     plt, colours = plots()
     datasets = list(dict.fromkeys(row.keys["dataset"] for row in rows))
     figure, axes = plt.subplots(
@@ -58,12 +91,13 @@ def against_k(
         for look, method in zip(looks, methods, strict=False):
             for style, metric in zip(STYLES, metrics, strict=False):
                 _line(axis, rows, dataset, method, metric, along, *look, style)
-        axis.set_title(label(dataset))
+        axis.set_title(word(dataset))
         axis.set_xlabel(along)
         axis.set_ylim(0, 102)
         axis.set_xticks(_apart(sorted({r.keys[along] for r in rows})))
     axes[0][0].set_ylabel(ylabel)
-    _legend(figure, looks, methods, metrics)
+    styles = metrics.values() if len(metrics) > 1 else ()
+    legend(figure, looks, methods.values(), styles, ms=5)
     alt = _spoken(rows, metrics, methods, along)
     return Picture(figure, alt, caption, name, data_of(rows))
 
@@ -88,33 +122,15 @@ def _line(axis, rows, dataset, method, metric, along, colour, marker, style) -> 
     )
     x = [row.keys[along] for row in held]
     y = [row.ours.estimate for row in held]
-    spread = [
-        [row.ours.estimate - row.ours.lo for row in held],
-        [row.ours.hi - row.ours.estimate for row in held],
-    ]
+    spread = bars(row.ours for row in held)
     if held:
         axis.errorbar(x, y, yerr=spread, color=colour, ls=style, marker=marker, ms=5, capsize=2)
-
-
-def _legend(figure, looks, methods, metrics) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], color=colour, marker=marker, ms=5, label=words)
-        for (colour, marker), words in zip(looks, methods.values(), strict=False)
-    ]
-    if len(metrics) > 1:
-        handles += [
-            Line2D([], [], color="0.3", ls=style, label=words)
-            for style, words in zip(STYLES, metrics.values(), strict=False)
-        ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
 
 
 def _spoken(rows, metrics, methods, along) -> str:
     """The figure's numbers in words, for alt text."""
     parts = [
-        f"{label(r.keys['dataset'])}, {methods[r.keys['method']]}, {along} {r.keys[along]}: "
+        f"{word(r.keys['dataset'])}, {methods[r.keys['method']]}, {along} {r.keys[along]}: "
         f"{metrics[r.metric]} {r.ours.estimate:.0f}"
         for r in rows
     ]
@@ -136,12 +152,11 @@ def gains(
     printed: the paper's own difference by (data set, k), shown as a diamond.
     delta: smallest effect of interest, shown as a dashed line.
     """
-    plt, colours = plots()
-    held = [
-        r for r in rows if r.diff is not None and r.metric == metric and r.keys["method"] == method
-    ]
+    asked = [r for r in rows if r.metric == metric and r.keys["method"] == method]
+    held = [row for row in asked if row.diff is not None]
     if not held:
-        return Note("No record of this is shown here.")
+        return note_of_rows(asked)
+    plt, colours = plots()
     figure, axis = plt.subplots(figsize=(WIDTH, 0.34 * len(held) + 1.2), layout="constrained")
     names = []
     for place, row in enumerate(held):
@@ -149,7 +164,7 @@ def gains(
         axis.errorbar(
             d.estimate,
             place,
-            xerr=[[d.estimate - d.lo], [d.hi - d.estimate]],
+            xerr=bars([d]),
             color=colours[0],
             marker="o",
             ms=5,
@@ -158,7 +173,7 @@ def gains(
         theirs = (printed or {}).get((row.keys["dataset"], str(row.keys["k"])))
         if theirs is not None:
             axis.plot(theirs, place, marker="D", ms=6, mfc="none", mec=colours[1], ls="")
-        names.append(f"{label(row.keys['dataset'])}, k = {row.keys['k']}")
+        names.append(f"{word(row.keys['dataset'])}, k = {row.keys['k']}")
     axis.axvline(0, color="0.2", lw=1)
     if delta is not None:
         axis.axvline(delta, color="0.5", lw=1, ls="--")

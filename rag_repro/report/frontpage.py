@@ -19,6 +19,7 @@ from ..study.scores import Results
 from . import ledger
 from .caveats import Recorded, asked, count, how_sure, table, with_verdict
 from .escape import as_code, as_myst
+from .missing import run_command
 
 # The papers of this book: name in `study/papers`, short name, key of the bibliography.
 BOOK = (
@@ -205,7 +206,7 @@ def _next(recorded: Sequence[Recorded]) -> str:
         places.setdefault((r.cell.exhibit, r.cell.tier), []).append(r.lines is None)
     points = [
         f"Not run: {sum(missing)} of {count(len(missing), 'condition')} of {as_code(exhibit)} at "
-        f"tier `{tier}`; {as_code(f'rag-repro run {exhibit} --tier {tier}')} runs them."
+        f"tier `{tier}`; {as_code(run_command(exhibit, tier))} runs them."
         for (exhibit, tier), missing in places.items()
         if any(missing)
     ]

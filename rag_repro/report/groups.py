@@ -12,12 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..data.dataset import Dataset
-from ..evaluation.statistics import Interval, Resampled
+from ..evaluation.statistics import Resampled
+from ..evaluation.verdicts import NOT_RUN
 from ..schema import Question
 from ..study.exhibits import Cell, Exhibit
 from ..study.scores import Results, Scores, paired, resampled
+from . import missing
 from .picture import Note
 from .tables import Table
+from .values import within
 
 FEWEST = 30  # questions of a group, all data sets together; smaller ones are not shown
 
@@ -87,6 +90,7 @@ def group_table(
     """
     group = grouped(list(datasets.values()))
     cells = [c for c in exhibit.cells() if c.keys["dataset"] in datasets and c.matches(wanted)]
+    asked = [c for c in cells if c.keys["method"] in {*pairs, *pairs.values()}]
     body = []
     for one in dict.fromkeys(group.values()):
         ids = {question for question in group if group[question] == one}
@@ -94,7 +98,7 @@ def group_table(
         if any(d and d[0].n >= FEWEST for d in drawn.values()):
             body.append([one, *_told(drawn, pairs)])
     if not body:
-        return Note("No record of this is shown here.")
+        return missing.note(asked, results)
     labels = {key: row.label for key, row in exhibit.methods.items()}
     head = [what]
     for baseline, methods in _by_baseline(pairs).items():
@@ -113,15 +117,9 @@ def _told(
     cells = []
     for methods in _by_baseline(pairs).values():
         level = next((drawn[m][0].interval() for m in methods if drawn[m]), None)
-        cells.append("not run" if level is None else f"{_within(level)}, n {level.n}")
-        cells += [_within(drawn[m][1].interval(), "+") if drawn[m] else "not run" for m in methods]
+        cells.append(within(level, 1, n=True) or NOT_RUN)
+        cells += [within(drawn[m] and drawn[m][1].interval(), 1, "+") or NOT_RUN for m in methods]
     return cells
-
-
-def _within(interval: Interval, sign: str = "") -> str:
-    values = (interval.estimate, interval.lo, interval.hi)
-    middle, lo, hi = (f"{value:{sign}.1f}" for value in values)
-    return f"{middle} [{lo}, {hi}]"
 
 
 def _drawn(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +11,9 @@ from ..study.conditions import TIERS
 from ..study.judge import Judged, judge
 from ..study.papers import Paper
 from ..study.scores import Results
-from .escape import as_cell
+from .picture import csv_text
+from .tables import github
+from .values import number
 
 COLUMNS = (
     "id",
@@ -56,20 +56,16 @@ def _row(paper: Paper, judged: Judged) -> dict[str, Any]:
         "claim": claim.claim,
         "tier": judged.tier,
         "verdict": verdict.word,
-        "effect": _number(interval and interval.estimate),
-        "lo": _number(interval and interval.lo),
-        "hi": _number(interval and interval.hi),
+        "effect": number(interval and interval.estimate),
+        "lo": number(interval and interval.lo),
+        "hi": number(interval and interval.hi),
         "n": interval.n if interval else "",
-        "delta": _number(headline and headline.verdict.delta),
-        "mde": _number(headline and headline.verdict.mde),
+        "delta": number(headline and headline.verdict.delta),
+        "mde": number(headline and headline.verdict.mde),
         "support": claim.support,
         "place": claim.place,
         "reason": verdict.reason,
     }
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 def text(made: Sequence[dict[str, Any]], form: str) -> str:
@@ -77,12 +73,6 @@ def text(made: Sequence[dict[str, Any]], form: str) -> str:
     if form == "json":
         return json.dumps(list(made), ensure_ascii=False, indent=1) + "\n"
     if form == "csv":
-        out = io.StringIO()
-        writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(made)
-        return out.getvalue()
+        return csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in made))
     shown = [c for c in COLUMNS if c not in ("place", "paper")]
-    lines = [shown, ["---"] * len(shown)]
-    lines += [[as_cell(row[c]) for c in shown] for row in made]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+    return github(shown, [[row[c] for c in shown] for row in made]) + "\n"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,14 @@ from ..lm import hub
 from ..lm.plain import Plain
 from ..study.papers import Cell
 from ..study.scores import Results
-from ..study.services import SCORERS, Workshop, scorer_name, train_command
+from ..study.services import Workshop
+from . import missing
 from .exhibits import Row
-from .figures import MARKERS, STYLES, WIDTH, label, plots
+from .figures import MARKERS, STYLES, WIDTH, bars, plots
 from .picture import Download, Note, Picture
 from .tables import Table, word
 from .traces import short
+from .values import within
 
 SEED = 20240607
 
@@ -56,7 +57,8 @@ def summary(cells: Sequence[Cell], results: Results, caption: str = "", name: st
         judged = {kinds: judgements(lines, kinds) for kinds in (BOTH, (HARD,), (RANDOM,))}
         first = [word(cell.condition.label), cell.condition.configured.classifier]
         if None in judged.values():
-            body.append([*first, f"not run: {missing(cell)}", *[""] * (len(head) - 3)])
+            told = "no such pairs" if lines else missing.of_cells([cell])
+            body.append([*first, told, *[""] * (len(head) - 3)])
             continue
         whole = judged[BOTH]
         of_each = [(calibration.auc, judged[kinds], 100) for kinds in judged]
@@ -65,15 +67,14 @@ def summary(cells: Sequence[Cell], results: Results, caption: str = "", name: st
         values = [said(f(j, np.random.default_rng(SEED)), scale) for f, j, scale in of_each]
         asked = sum("judged" in line for line in lines)
         body.append([*first, asked, len(whole.p), *values])
-    return Table(head, body, caption, name, _download(head, body, name))
+    return Table(head, body, caption, name, Download.of(name, head, body))
 
 
 def said(interval: Interval, scale: float) -> str:
     """As 91.2 [90.1, 92.3], or in three digits where it is no percentage."""
-    digits = 1 if scale == 100 else 3
-    values = [x * scale for x in (interval.estimate, max(0, interval.lo), min(1, interval.hi))]
-    estimate, low, high = (f"{x:.{digits}f}" for x in values)
-    return f"{estimate} [{low}, {high}]"
+    ends = {"lo": max(0, interval.lo), "hi": min(1, interval.hi), "estimate": interval.estimate}
+    scaled = replace(interval, **{end: scale * value for end, value in ends.items()})
+    return within(scaled, 1 if scale == 100 else 3)
 
 
 def reliability(
@@ -83,7 +84,7 @@ def reliability(
     held = [(cell, judgements(results.lines(cell) or ())) for cell in cells]
     held = [(cell, calibration.bins(judged)) for cell, judged in held if judged is not None]
     if not held:
-        return Note(f"No calibration is shown: {_command(cells)}")
+        return missing.note(cells, results, caption)
     plt, colours = plots()
     figure, axes = plt.subplots(
         2,
@@ -107,7 +108,7 @@ def reliability(
             width=width * 0.9,
             color=colours[0],
         )
-        above.set_title(label(cell.condition.label))
+        above.set_title(word(cell.condition.label))
         below.set_xlabel("probability")
         below.set_xticks([0, 0.5, 1])
     axes[0][0].set_ylabel("share of gold pairs")
@@ -116,10 +117,10 @@ def reliability(
         [cell.condition.label, f"{b.p:.3f}", f"{b.share:.3f}", b.n] for cell, bs in held for b in bs
     ]
     alt = "Reliability diagram. " + "; ".join(
-        f"{label(row[0])}, probability {float(row[1]):.2f}: share {float(row[2]):.2f} of {row[3]}"
+        f"{word(row[0])}, probability {float(row[1]):.2f}: share {float(row[2]):.2f} of {row[3]}"
         for row in rows
     )
-    data = _download(["dataset", "probability", "share", "pairs"], rows, name)
+    data = Download.of(name, ["dataset", "probability", "share", "pairs"], rows)
     return Picture(figure, f"{alt}.", caption, name, data)
 
 
@@ -168,9 +169,9 @@ def lengths(
         shares = [f"{100 * (found > room).mean():.1f}" for room in rooms]
         body.append([word(dataset.name), len(found), int(np.median(found)), *shares])
     if not body:
-        return Note(f"No lengths are shown: {_command(cells)}")
+        return missing.note(cells, results, caption)
     head = ["data set", "pairs", "median tokens", *(f"over {room}, %" for room in rooms)]
-    return Table(head, body, caption, name, _download(head, body, name))
+    return Table(head, body, caption, name, Download.of(name, head, body))
 
 
 def worked(cell: Cell, results: Results, workshop: Workshop, name: str = "") -> Table | Note:
@@ -187,7 +188,7 @@ def worked(cell: Cell, results: Results, workshop: Workshop, name: str = "") -> 
 
     line = next(filter(shows, lines), None)
     if line is None:
-        return Note(f"No question is shown: {_command([cell])}")
+        return missing.note([cell], results)
     dataset = workshop.dataset(cell.condition.dataset, cell.condition.split)
     passage = dataset.corpus.by_id
     body = [
@@ -222,15 +223,14 @@ def against_auc(
         for row in checked
         if row.ours and row.metric == "pair_auc"
     }
+    wanted = [row for row in chosen if row.metric in metrics]
     held = [
         (auc[place], row)
-        for row in chosen
-        if row.ours
-        and row.metric in metrics
-        and (place := (row.keys["dataset"], row.keys["classifier"])) in auc
+        for row in wanted
+        if row.ours and (place := (row.keys["dataset"], row.keys["classifier"])) in auc
     ]
     if not held:
-        return Note("No record of this is shown here.")
+        return missing.note_of_rows([*wanted, *checked])
     plt, colours = plots()
     figure, axes = plt.subplots(
         1, len(metrics), figsize=(WIDTH, 3.2), squeeze=False, layout="constrained"
@@ -246,20 +246,16 @@ def against_auc(
                 ),
                 key=lambda pair: pair[0],
             )
-            spread = [
-                [r.ours.estimate - r.ours.lo for _, r in mine],
-                [r.ours.hi - r.ours.estimate for _, r in mine],
-            ]
             axis.errorbar(
                 [x for x, _ in mine],
                 [r.ours.estimate for _, r in mine],
-                yerr=spread,
+                yerr=bars(r.ours for _, r in mine),
                 color=colours[i],
                 marker=MARKERS[i],
                 ls=STYLES[i % len(STYLES)],
                 ms=5,
                 capsize=2,
-                label=f"{label(dataset)}, {method.upper()}",
+                label=f"{word(dataset)}, {method.upper()}",
             )
         axis.set_xlabel("AUC of the pairs, %")
         axis.set_ylabel(words)
@@ -278,28 +274,7 @@ def against_auc(
         for x, r in held
     ]
     alt = "Line chart. " + "; ".join(
-        f"{label(d)}, {m}, {c}, AUC {float(x):.0f}: {metric} {float(v):.1f}"
+        f"{word(d)}, {m}, {c}, AUC {float(x):.0f}: {metric} {float(v):.1f}"
         for d, m, c, metric, x, v in rows
     )
-    return Picture(figure, f"{alt}.", caption, name, _download(head, rows, name))
-
-
-def missing(cell: Cell) -> str:
-    """What makes the cell's records: training first where its classifier is not there."""
-    name, _ = scorer_name(cell.condition.configured.classifier)
-    train = None if name in hub.artifacts() else train_command(name, SCORERS)
-    return ", then ".join(filter(None, (train, f"rag-repro run {cell.exhibit} --tier {cell.tier}")))
-
-
-def _command(cells: Sequence[Cell]) -> str:
-    """What would make the records that these cells lack."""
-    commands = dict.fromkeys(f"`{missing(cell)}`" for cell in cells)
-    return f"not run; {'; '.join(commands)}." if commands else "no condition is listed."
-
-
-def _download(head: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> Download | None:
-    if not name or not rows:
-        return None
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([head, *rows])
-    return Download(f"{name}.csv", out.getvalue())
+    return Picture(figure, f"{alt}.", caption, name, Download.of(name, head, rows))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import csv
 import io
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .escape import as_html, seen
 
@@ -19,6 +21,11 @@ class Download:
     def __init__(self, name: str, text: str):
         self.name, self.text = name, text
 
+    @classmethod
+    def of(cls, name: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> Download | None:
+        """The rows as NAME.csv; None without a name or a row."""
+        return cls(f"{name}.csv", csv_text(head, rows)) if name and rows else None
+
     def _repr_html_(self) -> str:
         data = base64.b64encode(seen(self.text).encode()).decode()
         name = as_html(self.name)
@@ -26,6 +33,13 @@ class Download:
             f'<p class="rr-data"><a download="{name}" '
             f'href="data:text/csv;charset=utf-8;base64,{data}">{name}</a></p>'
         )
+
+
+def csv_text(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Head and rows as CSV, None as an empty cell."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([head, *rows])
+    return out.getvalue()
 
 
 class Picture:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,17 +10,16 @@ import numpy as np
 from ..data.synthworld.names import WORLDS
 from ..evaluation import statistics
 from ..evaluation.verdicts import NOT_RUN
-from ..lm import hub
-from ..lm.adapters import CARD, card_of
-from ..plain import from_json, text_of
+from ..lm.adapters import card_of
 from ..study.gate import tried
 from ..study.papers import Cell, Paper
 from ..study.scores import Results, resampled
+from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
 from .tables import Table, word
+from .values import within
 
-CURVE = "curve.jsonl"
 SMOOTHED = 20  # steps that one point of a learning curve is the mean of
 
 
@@ -47,23 +45,16 @@ def _level(cell: Cell | None, metric: str, results: Results) -> str:
     scores = results.scores(cell, metric) if cell else None
     if scores is None:
         return ""
-    i = resampled(scores, metric).interval()
-    return f"{i.estimate:.1f} [{i.lo:.1f}, {i.hi:.1f}], n {i.n}"
+    return within(resampled(scores, metric).interval(), 1, n=True)
 
 
 # ---------------------------------------------------------------- how they learned
 
 
-def folders(names: Sequence[str]) -> dict[str, Path]:
-    """Where each of these readers lies, of those that were trained here."""
-    held = hub.artifacts()
-    return {name: held[name] for name in names if name in held and (held[name] / CARD).is_file()}
-
-
 def cards(names: Sequence[str]) -> Table | Note:
     """What each reader was made from and how, by its card."""
     body = []
-    for name, folder in folders(names).items():
+    for name, folder in trained.folders(names).items():
         card = card_of(folder)
         lessons = ", ".join(f"{count:,} {source}" for source, count in card["lessons"].items())
         made = (
@@ -75,17 +66,17 @@ def cards(names: Sequence[str]) -> Table | Note:
         loss = ", ".join(f"{source} {value:.2f}" for source, value in card["held_out_loss"].items())
         body.append([name, card["about"], base, lessons, made, loss])
     if not body:
-        return Note(_untrained(names))
+        return missing.of_trained(names, ("reader",)).note
     head = ["reader", "what it was taught", "base", "lessons", "training", "held-out loss"]
     return Table(head, body, "The readers that were trained for this book", "tab-cards")
 
 
 def curves(names: Sequence[str]) -> Picture | Note:
     """Loss against tokens seen, one line a reader; dots: on lessons that were held out."""
-    held = {name: _curve(folder / CURVE) for name, folder in folders(names).items()}
+    held = {name: trained.curve(folder) for name, folder in trained.folders(names).items()}
     held = {name: rows for name, rows in held.items() if rows}
     if not held:
-        return Note(_untrained(names))
+        return missing.of_trained(names, ("reader",)).note
     plt, colours = plots()
     figure, axis = plt.subplots(figsize=(WIDTH, 3.2), layout="constrained")
     spoken = []
@@ -112,18 +103,9 @@ def curves(names: Sequence[str]) -> Picture | Note:
     return Picture(figure, alt, caption, "fig-curves")
 
 
-def _curve(path: Path) -> list[Mapping[str, Any]]:
-    return [from_json(line) for line in text_of(path).splitlines()] if path.is_file() else []
-
-
 def _means(values: Sequence[float]) -> list[float]:
     cut = range(0, len(values), SMOOTHED)
     return [float(np.mean(values[i : i + SMOOTHED])) for i in cut]
-
-
-def _untrained(names: Sequence[str]) -> str:
-    commands = ", ".join(f"`rag-repro train {name}`" for name in names)
-    return f"Not run: none of these readers is trained on this machine; {commands}."
 
 
 # ------------------------------------------------------------ what it was told
@@ -137,17 +119,16 @@ def closed_book(paper: Paper, results: Results, reader: str) -> Table | Note:
     # Of another size or with other dials a world has other facts than those that were taught.
     taught = [f"world-{name}" for name in WORLDS]
     cells = [c for c in exhibit.cells("testbed") if c.matches(wanted)]
-    for cell in (c for c in cells if c.condition.dataset in taught):
+    cells = [c for c in cells if c.condition.dataset in taught]
+    for cell in cells:
         for name, lines in _by_taught(cell, results, reader):
             values = [100 * line["scores"][paper.gate.metric] for line in lines]
             clusters = [line["cluster"] for line in lines]
             rng = np.random.default_rng(20240607)
             i = statistics.mean_interval(values, rng=rng, clusters=clusters, span=100.0)
-            level = f"{i.estimate:.1f} [{i.lo:.1f}, {i.hi:.1f}]"
-            body.append([cell.keys["dataset"], name, level, i.n])
+            body.append([cell.keys["dataset"], name, within(i, 1), i.n])
     if not body:
-        command = f"rag-repro run {exhibit.name} --tier testbed"
-        return Note(f"Not run: no records of {reader} without passages; `{command}`.")
+        return missing.note(cells, results)
     head = ["data set", "facts that the question rests on", "accuracy, %", "n"]
     caption = f"{reader} without any passage, by whether it was taught the facts"
     return Table(head, body, caption, "tab-closed-book")
@@ -187,7 +168,8 @@ def by_coverage(
     """
     exhibit = paper.exhibit(key)
     body = []
-    for cell in (c for c in exhibit.cells() if c.matches(wanted)):
+    cells = [c for c in exhibit.cells() if c.matches(wanted)]
+    for cell in cells:
         lines = [x for x in results.lines(cell) or () if "all_gold" in x["scores"]]
         lines = [x for x in lines if metric in x["scores"]]
         if not lines:
@@ -201,7 +183,7 @@ def by_coverage(
         label = exhibit.methods[cell.keys["method"]].label
         body.append([word(cell.keys["dataset"]), cell.condition.reader, label, *shown])
     if not body:
-        return Note(f"Not run: no answers of {exhibit.name} here; `rag-repro run {exhibit.name}`.")
+        return missing.note(cells, results)
     head = ["data set", "reader", "method", "all gold found", "some", "none"]
     caption = "Accuracy in %, by how much of the gold the method had found"
     return Table(head, body, caption, "tab-by-coverage")

@@ -6,22 +6,19 @@ pair in the order asked (`study.runner.line_of`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..data.dataset import Dataset
 from ..evaluation.line_metrics import gold_of_judged, removed
-from ..schema import Answer, Hit, Question
 from ..study.papers import Cell
 from ..study.scores import Results
-from ..study.services import Workshop
-from . import traces
-from .picture import Note
+from . import missing
 from .tables import Table, word
+from .values import points
 
 Line = Mapping[str, Any]
-NOT_RUN = "not run"
 
 
 # ------------------------------------------------------------- pairs and thresholds
@@ -94,11 +91,12 @@ def pairs_table(
         start = [word(str(cell.keys["dataset"])), labels[cell.keys["method"]], cell.keys["k"]]
         told = at_threshold(lines or (), cell.condition.configured.threshold)
         if told is None:
-            body.append([*start, NOT_RUN if lines is None else "no pair judged", *[""] * 5])
+            why = missing.of_cells([cell]) if lines is None else "no pair judged"
+            body.append([*start, why, *[""] * 5])
             continue
         asked = sum(len(line.get("judged", ())) for line in lines) / len(lines)
         shares = (told.positive, told.gold, told.precision, told.found)
-        body.append([*start, len(lines), f"{asked:.1f}", *map(_points, shares)])
+        body.append([*start, len(lines), f"{asked:.1f}", *map(points, shares)])
     head = ["data set", "method", "k", "questions", "pairs a question", "positive, %"]
     head += ["both gold, %", "of positive ones both gold, %", "of gold pairs positive, %"]
     return Table(head, body, "What the classifier was asked, and what it said", name)
@@ -110,70 +108,27 @@ def threshold_table(
     """The threshold that the pairs of each cell would choose, beside 0.5."""
     body = []
     for cell in cells:
-        lines = results.lines(cell) or ()
-        if (by_f1 := best(lines)) is None:
-            body.append([str(cell.keys["dataset"]), NOT_RUN, *[""] * 6])
+        lines, start = results.lines(cell), [word(str(cell.keys["dataset"])), cell.keys["k"]]
+        if (by_f1 := best(lines or ())) is None:
+            why = missing.of_cells([cell]) if lines is None else "no pair judged"
+            body.append([*start, why, *[""] * 6])
             continue
         plain, by_right = at_threshold(lines, 0.5), best(lines, "right")
         body.append(
             [
-                str(cell.keys["dataset"]),
+                *start,
                 by_f1.pairs,
-                _points(by_f1.gold),
+                points(by_f1.gold),
                 f"{by_f1.threshold:.2f}",
-                _points(by_f1.f1),
-                _points(plain.f1),
+                points(by_f1.f1),
+                points(plain.f1),
                 f"{by_right.threshold:.2f}",
-                f"{_points(by_right.right)} (at 0.5: {_points(plain.right)})",
+                f"{points(by_right.right)} (at 0.5: {points(plain.right)})",
             ]
         )
-    head = ["data set", "pairs", "both gold, %", "best for F1", "its F1, %", "F1 at 0.5, %"]
-    head += ["best for accuracy", "accuracy, %"]
+    head = ["data set", "k", "pairs", "both gold, %", "best for F1", "its F1, %"]
+    head += ["F1 at 0.5, %", "best for accuracy", "accuracy, %"]
     return Table(head, body, f"Thresholds chosen on {chosen_on}", name)
-
-
-def _points(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.1f}"
-
-
-# ------------------------------------------------------------------ a worked case
-
-
-@dataclass(frozen=True)
-class Case:
-    """One recorded question under two conditions, and how often they part.
-
-    gained: questions of which `after` is the better (as `case` was told), lost: the
-    reverse, of: recorded under both.
-    """
-
-    question: Question
-    dataset: Dataset
-    before: Line
-    after: Line
-    gained: int
-    lost: int
-    of: int
-
-    def counts(self, gained: str, lost: str) -> Table:
-        """How often the shown thing happens, and how often its reverse."""
-        rest = self.of - self.gained - self.lost
-        return Table(
-            [gained, lost, "neither", "questions"], [[self.gained, self.lost, rest, self.of]]
-        )
-
-    def handed_on(self, line: Line) -> Answer:
-        """The line's passages, from the corpus, as an answer's hits."""
-        passages = self.dataset.corpus.by_id
-        ranked = enumerate(line["hits"], start=1)
-        return Answer(hits=tuple(Hit(passages[name], 0.0, rank) for rank, name in ranked))
-
-    def pages(self, before: str, after: str) -> list[Table]:
-        """The question, what each condition hands on, and what the classifier was asked."""
-        shown = [traces.question_table(self.question, self.dataset)]
-        for line, caption in ((self.before, before), (self.after, after)):
-            shown.append(traces.context_table(self.handed_on(line), self.question, caption))
-        return [*shown, judged_table(self.after, self.dataset)]
 
 
 def judged_table(line: Line, dataset: Dataset) -> Table:
@@ -193,39 +148,7 @@ def judged_table(line: Line, dataset: Dataset) -> Table:
     return Table(head, body, "What the classifier was asked, in order")
 
 
-def case(
-    before: Cell,
-    after: Cell,
-    results: Results,
-    workshop: Workshop,
-    better: Callable[[Line, Line], bool],
-    worse: Callable[[Line, Line], bool],
-    fine: Callable[[Line, Line], bool] = lambda before, after: True,
-) -> Case | Note:
-    """The first recorded question that `after` has `better`; a note where there is none.
-
-    better, worse: of (line before, line after). fine: asked beside `better` of the
-    question that is shown, not of those counted. Texts are shown, so only of the testbed.
-    """
-    if after.tier != "testbed":
-        return Note("Texts of public data sets are not shown here.")
-    sides = [{line["id"]: line for line in results.lines(cell) or ()} for cell in (before, after)]
-    both = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1]]
-    if not both:
-        return Note("No case is shown: its conditions are not run yet.")
-    gained = [pair for pair in both if better(*pair)]
-    if not gained:
-        return Note(f"No case is shown: none of the {len(both)} recorded questions is one.")
-    shown = next((pair for pair in gained if fine(*pair)), gained[0])
-    dataset = workshop.dataset(after.condition.dataset, after.condition.split)
-    return Case(
-        dataset.by_id[shown[0]["id"]],
-        dataset,
-        *shown,
-        len(gained),
-        sum(worse(*pair) for pair in both),
-        len(both),
-    )
+# ------------------------------------------------------- what is true of a line
 
 
 def all_gold(line: Line) -> bool:

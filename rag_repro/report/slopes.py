@@ -10,11 +10,12 @@ from ..study import among
 from ..study.judge import pair_cells
 from ..study.papers import Contrast, Exhibit, Paper
 from ..study.scores import Results, paired
-from . import arithmetic
+from . import arithmetic, missing
 from .exhibits import Row
-from .figures import MARKERS, WIDTH, label, plots
+from .figures import MARKERS, WIDTH, plots
 from .picture import Note, Picture
 from .tables import Table, data_of, word
+from .values import within
 
 CHANGES = {"higher": "more recall", "same": "as much", "lower": "less"}
 
@@ -31,7 +32,7 @@ def moves(
 
     pairs: (method, the one that it is held against). One line a data set and pair.
     """
-    body = []
+    body, cells = [], []
     for more, less in pairs:
         sides = {"more": {"method": more}, "less": {"method": less}, "where": where}
         contrasts = {
@@ -40,13 +41,14 @@ def moves(
         }
         for tier in ("public", "testbed"):
             for ours, theirs in pair_cells(exhibit, contrasts["same"], tier):
+                cells += [ours, theirs]
                 if None in (results.lines(ours), results.lines(theirs)):
                     continue
-                cells = [_gain(c, ours, theirs, results) for c in contrasts.values()]
+                told = [_gain(c, ours, theirs, results) for c in contrasts.values()]
                 names = [exhibit.methods[n].label for n in (more, less)]
-                body.append([word(ours.keys["dataset"]), " against ".join(names), *cells])
+                body.append([word(ours.keys["dataset"]), " against ".join(names), *told])
     if not body:
-        return Note(f"Not run: no answers of {exhibit.name} here; `rag-repro run {exhibit.name}`.")
+        return missing.note(cells, results)
     caption = "Change of accuracy in points, by what happened to a question's recall"
     return Table(["data set", "methods", *CHANGES.values()], body, caption, name)
 
@@ -55,10 +57,7 @@ def _gain(contrast: Contrast, ours, theirs, results: Results) -> str:
     keep = among.keep(contrast, ours, theirs, results)
     sides = tuple(results.scores(cell, contrast.metric, keep) for cell in (ours, theirs))
     drawn = None if None in sides else paired([sides], contrast.metric)
-    if drawn is None:
-        return ""
-    i = drawn.interval()
-    return f"{i.estimate:+.1f} [{i.lo:+.1f}, {i.hi:+.1f}], n {i.n}"
+    return within(drawn and drawn.interval(), 1, "+", n=True)
 
 
 def trade(paper: Paper, method: str, baseline: str, name: str = "") -> Table:
@@ -116,8 +115,8 @@ def scatter(
                     mfc=face or colour, label=method.upper() if dataset == datasets[0] else None,
                 )  # fmt: skip
                 said = ", ".join(f"{x:.0f} and {y:.0f}" for x, y in points)
-                spoken.append(f"{label(dataset)}, {method}, {whose}: {said}")
-        axis.set_title(label(dataset))
+                spoken.append(f"{word(dataset)}, {method}, {whose}: {said}")
+        axis.set_title(word(dataset))
         axis.set_xlabel("recall, %")
     axes[0][0].set_ylabel("Acc, %")
     handles = {h.get_label(): h for axis in axes[0] for h in axis.get_legend_handles_labels()[0]}

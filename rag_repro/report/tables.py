@@ -12,7 +12,9 @@ from ..study.papers import Exhibit
 from . import exhibits
 from .escape import NO_FORMULAS, as_cell, as_html
 from .exhibits import Row
+from .missing import NotRun
 from .picture import Download, id_of
+from .values import within
 
 DATASETS = {
     "musique": "MuSiQue",
@@ -37,9 +39,13 @@ def text(rows: Sequence[Row], form: str) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """A GitHub table: each metric's difference to the baseline first, then ours, paper."""
-    head, body = grid(rows)
+    return github(*grid(rows)) + "\n"
+
+
+def github(head: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
+    """A table as GitHub reads it, and a terminal shows it."""
     lines = [head, ["---"] * len(head), *body]
-    return "".join("| " + " | ".join(map(as_cell, cells)) + " |\n" for cells in lines)
+    return "\n".join("| " + " | ".join(map(as_cell, cells)) + " |" for cells in lines)
 
 
 def grid(
@@ -90,18 +96,12 @@ def word(value: str) -> str:
 
 def gain(row: Row) -> str:
     """Ours minus the baseline's, with its interval; empty where there is no baseline."""
-    if row.diff is None:
-        return ""
-    d = row.diff
-    return f"{d.estimate:+.2f} [{d.lo:+.2f}, {d.hi:+.2f}]"
+    return within(row.diff, sign="+")
 
 
 def ours(row: Row) -> str:
     """Our value with interval and n, or why there is none."""
-    if row.ours is None:
-        return row.note
-    o = row.ours
-    return f"{o.estimate:.2f} [{o.lo:.2f}, {o.hi:.2f}], n {o.n}"
+    return row.note if row.ours is None else within(row.ours, n=True)
 
 
 class Table:
@@ -124,11 +124,7 @@ class Table:
         self.name, self.data = name, data
 
     def __repr__(self) -> str:
-        def line(cells: Sequence[Any]) -> str:
-            return "| " + " | ".join(map(as_cell, cells)) + " |"
-
-        rule = "| " + " | ".join(["---"] * len(self.head)) + " |"
-        return "\n".join([line(self.head), rule, *map(line, self.body)])
+        return github(self.head, self.body)
 
     def _repr_html_(self) -> str:
         if not self.body:
@@ -142,10 +138,12 @@ class Table:
             wraps = len(text) > PROSE and not _NUMBER.fullmatch(text)
             return ' class="prose"' if wraps else ""
 
+        def cell(value: Any) -> str:
+            return value.html() if isinstance(value, NotRun) else as_html(value)
+
         def row(tag: str, cells: Sequence[Any]) -> str:
             made = "".join(
-                f"<{tag}{kind(i, str(v))}>{as_html(v)}</{tag.split()[0]}>"
-                for i, v in enumerate(cells)
+                f"<{tag}{kind(i, str(v))}>{cell(v)}</{tag.split()[0]}>" for i, v in enumerate(cells)
             )
             return f"<tr>{made}</tr>"
 

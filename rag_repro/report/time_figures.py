@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.cost_metrics import PART
-from ..study.exhibits import Exhibit
+from ..study.exhibits import Cell, Exhibit
+from . import missing
 from .exhibits import Row, unit
-from .figures import MARKERS, STYLES, WIDTH, label, plots
+from .figures import MARKERS, STYLES, WIDTH, bars, legend, plots
 from .picture import Note, Picture
-from .tables import data_of
-from .times import PARTS, Timed
+from .tables import data_of, word
+from .times import PARTS, Timed, no_clock, not_timed
 
-UNTIMED = "Nobody has timed this here yet."
 HATCHES = ("", "//", "..", "xx", "--")
 CALLS = {
     "reader": "reader",
@@ -40,7 +40,7 @@ def quality_against_time(
     printed = printed or {}
     datasets = list(dict.fromkeys([r.dataset for r in held] + [place for _, place, _ in printed]))
     if not datasets:
-        return Note(UNTIMED)
+        return not_timed(rows)
     plt, colours = plots()
     figure, axes = plt.subplots(
         1, len(datasets), figsize=(WIDTH, 3.6), squeeze=False, layout="constrained"
@@ -56,46 +56,36 @@ def quality_against_time(
             axis.errorbar(
                 x.estimate,
                 y.estimate,
-                xerr=[[x.estimate - x.lo], [x.hi - x.estimate]],
-                yerr=[[y.estimate - y.lo], [y.hi - y.estimate]],
+                xerr=bars([x]),
+                yerr=bars([y]),
                 **{"color": colour, "marker": marker, "ms": 6, "capsize": 2, "lw": 0.8},
             )
             spoken.append(
-                f"{label(dataset)}, {row.label}: F1 {y.estimate:.0f} at {x.estimate:.2f} times"
+                f"{word(dataset)}, {row.label}: F1 {y.estimate:.0f} at {x.estimate:.2f} times"
             )
         for method, (colour, marker) in looks.items():
             at = printed.get((method, dataset, "time")), printed.get((method, dataset, "f1"))
             if None not in at:
                 axis.plot(*at, color=colour, marker=marker, ms=7, mfc="none", ls="")
-                spoken.append(f"{label(dataset)}, {names[method]}, paper: F1 {at[1]} at {at[0]}")
+                spoken.append(f"{word(dataset)}, {names[method]}, paper: F1 {at[1]} at {at[0]}")
         axis.set_xscale("log")
-        axis.set_title(label(dataset))
+        axis.set_title(word(dataset))
         axis.set_xlabel("time, single-step = 1")
         axis.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
         axis.minorticks_off()
     axes[0][0].set_ylabel("F1, %")
-    _legend(figure, looks, names)
+    legend(figure, looks.values(), names.values(), ls="")
     return Picture(figure, "F1 against time. " + "; ".join(spoken) + ".", caption, name)
-
-
-def _legend(figure, looks, names) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], color=colour, marker=marker, ls="", label=names[method])
-        for method, (colour, marker) in looks.items()
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
 
 
 def parts(rows: Sequence[Timed], *, caption: str = "", name: str = "") -> Picture | Note:
     """Where an answer's seconds go: a bar a method and data set, a part a service."""
     held = [row for row in rows if row.means]
     if not held:
-        return Note(UNTIMED)
+        return not_timed(rows)
     plt, colours = plots()
     figure, axis = plt.subplots(figsize=(WIDTH, 0.3 * len(held) + 1.4), layout="constrained")
-    names = [f"{label(row.dataset)}, {row.label}" for row in held]
+    names = [f"{word(row.dataset)}, {row.label}" for row in held]
     left = [0.0] * len(held)
     for place, (part, words) in enumerate(PARTS.items()):
         took = [row.means[part] for row in held]
@@ -112,11 +102,14 @@ def parts(rows: Sequence[Timed], *, caption: str = "", name: str = "") -> Pictur
 
 
 def one_clock(
-    line: Mapping[str, Any] | None, *, caption: str = "", name: str = ""
+    line: Mapping[str, Any] | None, cell: Cell | None, *, caption: str = "", name: str = ""
 ) -> Picture | Note:
-    """The calls of one timed answer behind one another, as long as they took."""
+    """The calls of one timed answer behind one another, as long as they took.
+
+    line, cell: as `times.clock_table` has them.
+    """
     if line is None:
-        return Note(UNTIMED)
+        return no_clock(cell)
     plt, colours = plots()
     figure, axis = plt.subplots(figsize=(WIDTH, 1.5), layout="constrained")
     looks = dict(zip(CALLS, zip(colours, HATCHES, strict=False), strict=False))
@@ -151,9 +144,10 @@ def against_size(
     metrics: name -> words for the axis; times have a logarithmic scale. sizes:
     data set -> its passages.
     """
-    rows = [r for r in rows if r.ours and r.metric in metrics and r.keys["method"] in methods]
+    asked = [r for r in rows if r.metric in metrics and r.keys["method"] in methods]
+    rows = [row for row in asked if row.ours]
     if not rows:
-        return Note(UNTIMED)
+        return missing.note_of_rows(asked, "time")
     plt, colours = plots()
     figure, axes = plt.subplots(
         1, len(metrics), figsize=(WIDTH, 3.4), squeeze=False, layout="constrained"
@@ -168,10 +162,7 @@ def against_size(
                 if (r.metric, r.keys["method"]) == (metric, method)
             )
             x, y = [size for size, _ in held], [i.estimate for _, i in held]
-            spread = [
-                [i.estimate - i.lo for _, i in held],
-                [i.hi - i.estimate for _, i in held],
-            ]
+            spread = bars(i for _, i in held)
             if held:
                 look = {"color": colour, "marker": marker, "ls": style, "ms": 5, "capsize": 2}
                 axis.errorbar(x, y, yerr=spread, **look)
@@ -185,6 +176,6 @@ def against_size(
             axis.yaxis.set_major_formatter("{x:g}")
         axis.set_xlabel("passages")
         axis.set_ylabel(words)
-    _legend(figure, looks, methods)
+    legend(figure, looks.values(), methods.values(), ls="")
     alt = "As the corpus grows. " + "; ".join(spoken) + "."
     return Picture(figure, alt, caption, name, data_of(rows))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,9 +11,10 @@ from ..study import records
 from ..study.exhibits import Cell, Exhibit
 from ..study.paper import Paper
 from ..study.scores import Results, ratio, resampled
-from .escape import as_code
+from . import missing
 from .picture import Download, Note
 from .tables import Table, word
+from .values import number, within
 
 ONE = "single_step"  # whose time counts as 1
 # Metric of each part of an answer's time -> its name in words.
@@ -120,11 +119,11 @@ def time_table(
         theirs = [_told(printed.get((row.method, row.dataset, of))) for of in ("time", "step")]
         place = [word(row.dataset), row.label]
         if row.seconds is None:
-            body.append([*place, f"not run: {command(row.cell)}", theirs[0], "", "", ""])
+            body.append([*place, missing.of_cells([row.cell]), theirs[0], "", "", ""])
             body[-1] += [theirs[1], "", "", "", ""]
             continue
         counts = [_told(row.means.get(name)) for name in COUNTS]
-        body.append([*place, _within(row.times), theirs[0], _within(row.seconds), row.seconds.n])
+        body.append([*place, within(row.times), theirs[0], within(row.seconds), row.seconds.n])
         body[-1] += [counts[0], theirs[1], *counts[1:]]
     ours = {(row.method, row.dataset) for row in rows}
     for method, dataset, of in printed:
@@ -136,16 +135,23 @@ def time_table(
     return Table(head, body, caption, name, _download(rows, printed))
 
 
-def command(cell: Cell) -> str:
-    """What times the cell with those that it is compared with."""
-    return f"rag-repro time {cell.exhibit} --dataset {cell.keys['dataset']}"
+def not_timed(rows: Sequence[Timed]) -> Note:
+    """In place of what rows of which none is timed would show."""
+    return missing.note_of_cells([row.cell for row in rows])
+
+
+def no_clock(cell: Cell | None) -> Note:
+    """In place of the clock of a cell that is not timed, or of a method that is not shown."""
+    if cell is None:
+        return Note("This method is not among the rows shown.")
+    return missing.note_of_cells([cell])
 
 
 def part_table(rows: Sequence[Timed], name: str = "") -> Table | Note:
     """Milliseconds of each part of an answer's time with its share, and of one judged pair."""
     held = [row for row in rows if row.means]
     if not held:
-        return Note("Nobody has timed this here yet.")
+        return not_timed(rows)
     body = []
     for row in held:
         took = [(1000 * row.means[part], row.means[part] / row.seconds.estimate) for part in PARTS]
@@ -170,10 +176,8 @@ def clock_table(line: Mapping[str, Any] | None, cell: Cell | None) -> Table | No
 
     cell: None where the method is not shown at all.
     """
-    if cell is None:
-        return Note("This method is not among the rows shown.")
     if line is None:
-        return Note(f"Nobody has timed this here yet: {as_code(command(cell))}.")
+        return no_clock(cell)
     turn = line["turns"][0]
     body = [
         [_KINDS[kind], items, f"{1000 * seconds:,.1f}", f"{100 * seconds / turn['seconds']:.1f} %"]
@@ -213,16 +217,9 @@ def sizes(exhibit: Exhibit, results: Results) -> dict[str, int]:
     return found
 
 
-def _within(interval: Interval | None) -> str:
-    if interval is None:
-        return ""
-    return f"{interval.estimate:.2f} [{interval.lo:.2f}, {interval.hi:.2f}]"
-
-
 def _ends(interval: Interval | None) -> list[str]:
-    if interval is None:
-        return [""] * 3
-    return [f"{value:.4f}" for value in (interval.estimate, interval.lo, interval.hi)]
+    of = (interval.estimate, interval.lo, interval.hi) if interval else (None, None, None)
+    return [number(value, 4) for value in of]
 
 
 def _told(value: float | None) -> str:
@@ -235,17 +232,14 @@ def _download(
     """The rows as a CSV file, more of each than the table shows."""
     if not rows:
         return None
-    out = io.StringIO()
     spans = [f"{of}{end}" for of in ("seconds", "times", "f1") for end in ("", "_lo", "_hi")]
     head = ["exhibit", "tier", "dataset", "method", "n", *spans, *PARTS, *COUNTS]
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*head, "paper_time", "paper_step", "paper_f1"])
+    head += ["paper_time", "paper_step", "paper_f1"]
+    body = []
     for row in rows:
         ends = [text for i in (row.seconds, row.times, row.f1) for text in _ends(i)]
-        means = [
-            f"{row.means[m]:.5f}" if row.means and m in row.means else "" for m in (*PARTS, *COUNTS)
-        ]
+        means = [number((row.means or {}).get(m), 5) for m in (*PARTS, *COUNTS)]
         theirs = [printed.get((row.method, row.dataset, m), "") for m in ("time", "step", "f1")]
         place = [row.cell.exhibit, row.cell.tier, row.dataset, row.method]
-        writer.writerow([*place, row.seconds.n if row.seconds else "", *ends, *means, *theirs])
-    return Download(f"{rows[0].cell.exhibit}-times.csv", out.getvalue())
+        body.append([*place, row.seconds.n if row.seconds else "", *ends, *means, *theirs])
+    return Download.of(f"{rows[0].cell.exhibit}-times", head, body)

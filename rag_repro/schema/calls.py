@@ -89,11 +89,14 @@ class Trace:
     attention: layer -> (heads, n, n_prompt + n); row t is the attention *of*
     token t, once it is itself an input, over prompt and tokens up to itself.
     Layers count from the end: -1 is the last. Empty where not asked for.
+    prompt: what each of the n_prompt tokens says, so that its words can be found;
+    joined it is the prompt as the reader saw it. A soft one says nothing.
     """
 
     probability: np.ndarray
     entropy: np.ndarray
     attention: Mapping[int, np.ndarray] = field(default_factory=dict)
+    prompt: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,12 +164,15 @@ class Generate:
 class Read:
     """Ask a reader what it makes of a given text. -> Generation, "given"
 
+    prompt: None lets the text stand alone, without even an opening token; nothing
+        foretells its first token then, whose probability and entropy are nan.
+    text: in plain words, or an earlier generation's tokens, as they are.
     layers: those whose attention is wanted, counted from the end; none: only
     probabilities and entropies.
     """
 
-    prompt: Prompt
-    text: str
+    prompt: Prompt | None
+    text: str | Kept
     layers: tuple[int, ...] = ()
     adapter: str | None = None
     service: str = "reader"

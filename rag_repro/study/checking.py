@@ -14,7 +14,7 @@ from ..words import nearest
 from . import services
 
 if TYPE_CHECKING:
-    from .exhibits import Exhibit
+    from .exhibits import Cell, Exhibit
     from .paper import Claim, Contrast, Paper
 
 
@@ -54,9 +54,20 @@ def _of_exhibit(paper: Paper, key: str, exhibit: Exhibit) -> Iterator[str]:
         if grid.reader is not None:
             yield from _refused(f"grid {number}", services.check_reader, grid.reader)
     try:
-        exhibit.cells()
+        cells = exhibit.cells()
     except ValueError as error:  # a method or setting that the methods refuse
         yield str(error)
+        return
+    # By name, as methods call them: a setting's default counts as well as what the files say.
+    needed = {name: cell for cell in cells for name in _scorers(cell)}
+    for name, cell in needed.items():
+        yield from _refused(f"method {cell.keys['method']}", services.check_scorer, name)
+
+
+def _scorers(cell: Cell) -> Iterator[str]:
+    """The classifiers that a cell's method asks."""
+    needs = cell.condition.configured.needs
+    return (name for name, kind in needs.items() if kind == "scorer")
 
 
 def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:

@@ -81,7 +81,7 @@ def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
 
 
 def check_reader(name: str) -> None:
-    """Raise ReaderError, with the nearest name, for no reader's name; nothing is loaded.
+    """Raise a ValueError, with the nearest name, for no reader's name; nothing is loaded.
 
     What looks like a folder is taken at its word, since it may lie elsewhere.
     """
@@ -90,7 +90,42 @@ def check_reader(name: str) -> None:
     if name.startswith(endpoint.PREFIX):
         endpoint.parse(name)
     elif "/" not in name and train_command(name) is None:
+        if (task := _trained_for(name)) in SCORERS:
+            raise UnknownService(f"{name} cannot be a reader: it is trained for {task!r}")
         hub.check_name(name)
+
+
+def check_scorer(name: str) -> None:
+    """Raise UnknownService, with the nearest name, for no classifier's name; nothing is loaded.
+
+    A recipe's name, NAME-SEED, or an adapter's that is here, each with its room or without. What
+    looks like a folder is taken at its word.
+    """
+    from ..lm import hub
+
+    bare, _ = scorer_name(name)
+    task = _trained_for(bare)
+    if "/" in bare or task in SCORERS:
+        return
+    if task is not None:
+        raise UnknownService(f"{bare} cannot be a classifier: it is trained for {task!r}")
+    recipes = _to_be_trained(SCORERS)
+    known = [*recipes, *(other for other in hub.artifacts() if other != bare)]
+    raise UnknownService(
+        f"there is no classifier {bare!r}{nearest(bare, known)}; there are: "
+        f"{', '.join(recipes)}, and any folder that `rag-repro train` made"
+    )
+
+
+def _trained_for(name: str) -> str | None:
+    """The task of what a recipe makes, or of an adapter that is here; None: neither, or untold."""
+    from ..lm import adapters, hub
+
+    for task in ("reader", *SCORERS):
+        if train_command(name, (task,)):
+            return task
+    folder = hub.artifacts().get(name)
+    return None if folder is None else adapters.task_of(folder)
 
 
 @dataclass

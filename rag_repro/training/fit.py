@@ -270,10 +270,12 @@ class State:
                 for name, parameter in model.named_parameters():
                     if parameter.requires_grad:
                         parameter.copy_(file.get_tensor(f"{name}|weight"))
-                        adam.state[parameter] = {
-                            part: file.get_tensor(f"{name}|{part}")
-                            for part in ("step", "exp_avg", "exp_avg_sq")
+                        # Moments lie beside their weights, AdamW's count of steps stays here.
+                        held = {
+                            part: file.get_tensor(f"{name}|{part}").to(parameter.device)
+                            for part in ("exp_avg", "exp_avg_sq")
                         }
+                        adam.state[parameter] = {"step": file.get_tensor(f"{name}|step"), **held}
         log.info("%s: going on after step %s", self.folder.parent.name, facts["step"])
         return int(facts["step"]), json.loads(facts["curve"])
 

@@ -22,7 +22,7 @@ from ..lm import hub
 from ..lm.adapters import CARD, card_of, write_card
 from ..lm.complexity import CLASSES
 from ..lm.hub import Weights, sha256
-from ..lm.load import load
+from ..lm.load import check_device, load
 from ..lm.pairs import Cutter, sequence_classifier
 from ..lm.plain import Plain
 from ..lm.prompts import Codec
@@ -51,8 +51,8 @@ order of a cost, measured over the first steps."""
 class Prepared:
     """A recipe's lessons as tokens, and the run over them.
 
-    model: the base, unchanged so far. objective: None where the base stays as it is, and
-    only a head is learned, in one step.
+    model: the base, unchanged so far, on `device`. objective: None where the base stays as
+    it is, and only a head is learned, in one step.
     """
 
     recipe: Recipe
@@ -63,6 +63,7 @@ class Prepared:
     held_out: tuple[Any, ...]
     digest: str
     objective: Objective | None
+    device: str = "cpu"
 
     def cost(self) -> str:
         """What the run will take, in tokens, by source of lessons."""
@@ -79,33 +80,41 @@ class Prepared:
 
 
 def prepare(
-    recipe: Recipe, seed: int, data_dir: Path | None = None, results: Path | None = None
+    recipe: Recipe,
+    seed: int,
+    data_dir: Path | None = None,
+    results: Path | None = None,
+    device: str = "cpu",
 ) -> Prepared:
     """Load the base, write the recipe's lessons and put them into tokens (up to a minute).
 
     data_dir: the folder of real data, for recipes that need it; None: RAG_REPRO_DATA's.
-    results: the folder of records, for recipes whose labels are outcomes.
+    results: the folder of records, for recipes whose labels are outcomes. device: where the
+    model computes; the card names it, but it makes no other adapter: a run may go on elsewhere.
+    ReaderError: a device that is not here.
     """
+    check_device(device)
     weights = hub.resolve(recipe.base)
-    sources = Sources(data_dir, results)
+    sources = Sources(data_dir, results, device)
     model, encoded, held_out, objective = TASKS[recipe.task](recipe, seed, weights, sources)
     digest = _digest(encoded)
     facts = [recipe.facts, seed, weights.sha256, digest]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     plan = Plan(encoded, recipe.lora, recipe.optimiser, seed, key)
-    return Prepared(recipe, seed, weights, model, plan, tuple(held_out), digest, objective)
+    return Prepared(recipe, seed, weights, model, plan, tuple(held_out), digest, objective, device)
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Folders that lessons may be made of: real data, and records."""
+    """What a recipe finds here: folders of real data and of records, and where models compute."""
 
     data: Path | None
     records: Path | None
+    device: str
 
 
 def _reader(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
-    loaded = load(weights)
+    loaded = load(weights, sources.device)
     codec = Codec(loaded.tokenizer)
     end = loaded.tokenizer.eos_token_id
     made = list(lessons(recipe.lessons, seed, sources.data))
@@ -118,7 +127,7 @@ def _reader(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
 
 
 def _pairs(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
-    model, tokenizer = sequence_classifier(weights)
+    model, tokenizer = sequence_classifier(weights, sources.device)
     cutter = Cutter.of(tokenizer, model)
     made: dict[str, list] = {"train": [], "tune": []}
     for part in recipe.lessons:
@@ -130,7 +139,7 @@ def _pairs(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
 
 
 def _complexity(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
-    model, tokenizer = sequence_classifier(weights, labels=len(CLASSES))
+    model, tokenizer = sequence_classifier(weights, sources.device, labels=len(CLASSES))
     cutter = Cutter.of(tokenizer, model)
     made = complexity.labelled(recipe.lessons, sources.records, sources.data)
     learned, held_out = (
@@ -153,7 +162,7 @@ def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources)
         for split in ("train", "tune")
     }
     learned, held_out = (list(chain(*parts)) for parts in made.values())
-    return Workshop().encoder(recipe.base), learned, held_out, None
+    return Workshop(device=sources.device).encoder(recipe.base), learned, held_out, None
 
 
 TASKS = {
@@ -195,6 +204,7 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
         "seconds": round(sum(row["seconds"] for row in curve)),
         "held_out_loss": checked[-1] if checked else {},
         "weights_sha256": sha256(folder / "adapter_model.safetensors"),
+        "device": prepared.device,
         "made_on": environment(),
     }
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from rag_repro.schema import Generate, Prefix, Prompt, Read
+from rag_repro.lm.errors import CallError
+from rag_repro.lm.local import LocalReader
+from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply
 
 from . import tiny
 
@@ -118,3 +122,67 @@ def test_outside_our_passes_the_model_is_transformers_own():
     reader.model.train()
     reader.generate([Generate(PROMPTS[0], 2)])
     assert reader.model.training
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_kept_tokens_are_read_as_they_were_written(family: str):
+    """What a generation's own pass told is what reading its tokens tells."""
+    reader = tiny.reader(family)
+    for prompt in PROMPTS:
+        made = reader.generate([Generate(prompt, NEW, trace=True)])[0]
+        n = len(made.tokens) - 2
+        read = reader.read([Read(prompt, Kept(made, n), layers=(-1,))])[0]
+        assert read.tokens == made.tokens[:n]
+        assert read.text == made.text[: made.offsets[n]]
+        at = made.prompt_tokens + n
+        np.testing.assert_allclose(read.trace.probability, made.trace.probability[:n], atol=1e-5)
+        np.testing.assert_allclose(
+            read.trace.attention[-1], made.trace.attention[-1][:, :n, :at], atol=1e-5
+        )
+    calls = [Read(prompt, Kept(made, m)) for m in (n, n - 1)] + [Read(prompt, made.text)]
+    assert len({reader.key(call) for call in calls}) == 3
+    refused = reader.read([Read(prompt, Kept(made, NEW + 1))])[0]
+    assert isinstance(refused, CallError)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_a_text_can_be_read_alone(family: str):
+    """No prompt and no opening token: the first token sees itself alone, nothing foretells it."""
+    text = "She was born in Łódź; the city"
+    reader = tiny.reader(family)
+    for _ in range(2):  # the second time from what the first has kept
+        made = reader.read([Read(None, text, (-1,)), Read(None, text[:1], (-1,))])
+        for one, said in zip(made, (text, text[:1]), strict=True):
+            ids = list(reader.codec.ids(said))
+            logits, attention = tiny.plain_pass(reader.model, ids)
+            log_p = torch.tensor(logits[:-1]).log_softmax(-1).numpy()
+            assert (one.prompt_tokens, one.trace.prompt) == (0, ())
+            assert np.isnan(one.trace.probability[0])
+            assert np.isnan(one.trace.entropy[0])
+            p = np.exp(log_p)
+            np.testing.assert_allclose(
+                one.trace.probability[1:],
+                np.exp(log_p)[np.arange(len(ids) - 1), ids[1:]],
+                atol=1e-5,
+            )
+            np.testing.assert_allclose(one.trace.entropy[1:], -(p * log_p).sum(-1), atol=1e-5)
+            np.testing.assert_allclose(one.trace.attention[-1], attention[-1], atol=1e-5)
+            assert (one.trace.attention[-1][:, 0, 0] == 1).all()
+
+
+@pytest.mark.parametrize("metaspace", [False, True], ids=["bytes", "metaspace"])
+def test_a_trace_says_what_each_prompt_token_stands_for(metaspace: bool):
+    held = tiny.loaded()
+    reader = LocalReader(replace(held, tokenizer=tiny.tokenizer(metaspace=metaspace)))
+    first = reader.generate([Generate(Prompt.of("Who was born in Łódź?"), 6, trace=True)])[0]
+    prompts = {
+        Prompt.of(
+            Prefix(SHARED), "Łódź, and when?", Reply(" Answer:")
+        ): f"{SHARED}Łódź, and when? Answer:",
+        Prompt.of("Łódź is", Kept(first, 3)): "Łódź is" + first.text[: first.offsets[3]],
+        Prompt.of("Who?", chat=True): "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n",
+    }
+    calls = [Generate(prompt, 2, trace=True) for prompt in prompts]
+    for text, made in zip(prompts.values(), reader.generate(calls), strict=True):
+        assert len(made.trace.prompt) == made.prompt_tokens
+        assert "".join(made.trace.prompt) == text

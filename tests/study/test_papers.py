@@ -147,6 +147,32 @@ def test_printed_values_are_text_as_the_paper_has_them(tmp_path):
         ),
         ("values: table1.csv", "values: table9.csv", "there is no file 'table9.csv'"),
         ("cite: mini2026", "quote: mini2026", ": unknown key 'quote'"),
+        (
+            "settings: {k: [3, 4]}",
+            "settings: {k: [3, 4]}\n        reader: testbed-raeder",
+            "grid 1: no weights named 'testbed-raeder'",
+        ),
+        (
+            "settings: {k: [3, 4]}",
+            "settings: {k: [3, 4]}\n        reader: drrag-classifier",
+            "grid 1: drrag-classifier cannot be a reader: it is trained for 'similarities'",
+        ),
+        (
+            "run: qdc, retr",
+            "run: cfs, settings: {classifier: drrag-clasifier@256}, retr",
+            r"table1: method qdc: there is no classifier 'drrag-clasifier', "
+            r"did you mean 'drrag-classifier'\?",
+        ),
+        (
+            "run: qdc, retr",
+            "run: cfs, settings: {classifier: testbed-reader-1}, retr",
+            "method qdc: testbed-reader-1 cannot be a classifier: it is trained for 'reader'",
+        ),
+        (
+            "run: qdc, retr",
+            "run: adaptive_rag, retr",
+            "method qdc: there is no classifier 'adaptive-rag-classifier'",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_paper_is_refused_with_its_place(
@@ -154,6 +180,18 @@ def test_what_is_wrong_in_a_paper_is_refused_with_its_place(
 ):
     with pytest.raises(StudyError, match=rf"^mini/paper.yaml.*{message}"):
         changed(tmp_path, monkeypatch, old, new)
+
+
+@pytest.mark.parametrize(
+    "name", ["drrag-classifier", "drrag-classifier-2", "drrag-classifier-joint@256", "mine/c"]
+)
+def test_a_classifier_may_be_a_recipes_another_seeds_with_less_room_or_a_folder(
+    name, tmp_path, monkeypatch
+):
+    row = f"run: cfs, settings: {{classifier: {name}}}, retr"
+    made = changed(tmp_path, monkeypatch, "run: qdc, retr", row)
+    asked = [c for c in made.exhibits["table1"].cells() if c.condition.method == "cfs"]
+    assert {c.condition.configured.classifier for c in asked} == {name}
 
 
 @pytest.mark.parametrize(

@@ -273,3 +273,29 @@ def test_a_condition_may_name_a_reader_before_it_is_trained(tmp_path, monkeypatc
     assert not Workshop().ready(judged)
     with pytest.raises(UnknownService, match="rag-repro train testbed-reader"):
         Workshop().reader("testbed-reader")
+
+
+def test_an_adapter_that_is_here_is_told_by_its_card(tmp_path, monkeypatch):
+    import json
+
+    from rag_repro.lm import hub
+
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
+    cards = {"judge": {"task": "pairs"}, "book": {"task": "reader"}, "gift": None}
+    for name, recipe in cards.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / hub.ADAPTER).write_bytes(b"")
+        card = {"base": {"name": "b", "sha256": "0"}} | ({"recipe": recipe} if recipe else {})
+        (tmp_path / name / "card.json").write_text(json.dumps(card))
+    services.check_scorer("judge")
+    services.check_scorer("judge@64")
+    services.check_reader("book")
+    services.check_reader("gift")
+    with pytest.raises(UnknownService, match=r"judge cannot be a reader: .*'pairs'"):
+        services.check_reader("judge")
+    with pytest.raises(UnknownService, match=r"book cannot be a classifier: .*'reader'"):
+        services.check_scorer("book")
+    with pytest.raises(UnknownService, match="no classifier 'gift'; there are"):
+        services.check_scorer("gift")
+    with pytest.raises(UnknownService, match=r"no classifier 'jugde', did you mean 'judge'\?"):
+        services.check_scorer("jugde")

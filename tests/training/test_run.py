@@ -6,13 +6,14 @@ import json
 from dataclasses import replace
 
 import pytest
+import torch
 
 from rag_repro import cli
 from rag_repro.lm import hub, load
 from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.local import LocalReader
 from rag_repro.schema import Generate, Prompt
-from rag_repro.training import run
+from rag_repro.training import recipes, run
 from rag_repro.training.recipes import Lora, Optimiser, Recipe
 from tests.lm import tiny
 
@@ -58,7 +59,7 @@ def test_from_recipe_to_reader_by_name(base, tmp_path):
     again = run.prepare(replace(RECIPE, base=base), seed=6)
     assert not run.is_made(again, folder)
     card = json.loads((folder / "card.json").read_text())
-    assert card["seed"] == 5
+    assert (card["seed"], card["device"]) == (5, "cpu")
     assert card["lessons"]["statements:B"] == sum(
         e.source == "statements:B" for e in prepared.plan.examples
     )
@@ -103,3 +104,55 @@ def test_a_misspelt_artifact_or_recipe_is_named(base, capsys):
         hub.resolve("tiny-raeder")
     assert cli.main(["train", "testbed-raeder"]) == 2
     assert "testbed-reader" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("cdua", r"no device 'cdua', did you mean 'cuda'\?; there are: cpu, cuda, mps"),
+        ("meta", "no device 'meta'; there are"),
+        ("cuda:x", "no device 'cuda:x'"),
+        ("cpu:1", "no device 'cpu:1'"),
+        ("", "no device ''"),
+        ("cuda", "sees no CUDA device"),
+        ("cuda:1", "sees no CUDA device"),
+        ("mps", "sees no Apple GPU"),
+    ],
+)
+def test_a_device_that_is_not_here_is_refused_before_anything_is_made(
+    device, message, base, capsys, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    monkeypatch.setattr(run, "lessons", lambda *_: pytest.fail("lessons were made first"))
+    with pytest.raises(ReaderError, match=message):
+        run.prepare(replace(RECIPE, base=base), seed=0, device=device)
+    assert cli.main(["train", "testbed-reader", "--device", device, "--estimate"]) == 2
+    assert "device" in capsys.readouterr().err
+
+
+def test_a_gpu_beyond_the_last_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    load.check_device("cuda:1")
+    with pytest.raises(ReaderError, match=r"'cuda:2' wanted.* last of the 2 .* cuda:1"):
+        load.check_device("cuda:2")
+
+
+@pytest.mark.parametrize("task", ["reader", "pairs", "complexity", "similarities"])
+def test_every_task_computes_where_it_is_told(task, base, monkeypatch):
+    """What loads a model is told the device; nothing is computed."""
+
+    class Told(Exception):
+        pass
+
+    def told(weights=None, device="cpu", **_):
+        raise Told(device)
+
+    monkeypatch.setattr(run, "check_device", lambda name: None)
+    for name in ("load", "sequence_classifier"):
+        monkeypatch.setattr(run, name, told)
+    monkeypatch.setattr(run, "Workshop", told)
+    recipe = replace(recipes.recipe("drrag-classifier-testbed"), task=task, lessons=())
+    with pytest.raises(Told, match="cuda:1"):
+        run.prepare(recipe, 0, device="cuda:1")

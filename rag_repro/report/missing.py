@@ -1,0 +1,111 @@
+"""What is not run: one sentence for it, with the commands that make what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..evaluation.verdicts import NOT_RUN
+from ..lm import hub
+from ..study.papers import Cell
+from ..study.scores import Results
+from ..study.services import SCORERS, scorer_name, train_command
+from .escape import as_code, as_html, as_myst
+from .exhibits import Row
+from .picture import Note
+
+NOTHING = "this exhibit has no such condition at this tier"
+UNTOLD = "the records of this exhibit hold nothing of this kind"
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """What stands in place of a number; commands: what makes it, in their order."""
+
+    commands: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self._with(as_code)
+
+    def html(self) -> str:
+        """For a cell of a table on a page."""
+        return self._with(lambda command: f"<code>{as_html(command)}</code>")
+
+    def _with(self, code) -> str:
+        return ": ".join(filter(None, (NOT_RUN, ", then ".join(map(code, self.commands)))))
+
+    @property
+    def note(self) -> Note:
+        """For a table or figure that is not there at all."""
+        return _sentence(str(self))
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def of_cells(cells: Iterable[Cell]) -> NotRun:
+    """What makes the cells' records: first the training of what is not there."""
+    cells = list(cells)
+    train = [command for cell in cells for command in _untrained(cell)]
+    return NotRun(tuple(dict.fromkeys([*train, *map(_command, cells)])))
+
+
+def of_trained(names: Iterable[str], tasks: tuple[str, ...]) -> NotRun:
+    """What trains these; tasks: what they are trained for, as `study.services.SCORERS`."""
+    commands = (train_command(name, tasks) for name in names)
+    return NotRun(tuple(dict.fromkeys(filter(None, commands))))
+
+
+def note(cells: Sequence[Cell], results: Results, caption: str = "") -> Note:
+    """In place of what the cells would show, with what makes the records that they lack.
+
+    caption: that of the table or figure, which says what is not shown where
+    nothing could be run: there is no cell, or all have records that do not tell.
+    """
+    lacking = [cell for cell in cells if not results.lines(cell)]
+    if lacking or not cells:
+        return note_of_cells(lacking, caption)
+    return _sentence(UNTOLD, caption)
+
+
+def note_of_cells(cells: Sequence[Cell], caption: str = "") -> Note:
+    """The same where none of the cells has a record."""
+    return of_cells(cells).note if cells else _sentence(NOTHING, caption)
+
+
+def _sentence(text: str, caption: str = "") -> Note:
+    return Note(f"{as_myst(caption)}: {text}." if caption else f"{_upper(text)}.")
+
+
+def note_of_rows(rows: Iterable[Row], verb: str = "run") -> Note:
+    """In place of what an exhibit's rows would show, of which none has a value of ours.
+
+    verb: "time" for exhibits that are timed.
+    """
+    waiting = (row for row in rows if row.ours is None and row.note.startswith(NOT_RUN))
+    commands = dict.fromkeys(run_command(row.exhibit, row.tier, verb) for row in waiting)
+    return NotRun(tuple(commands)).note if commands else _sentence(NOTHING)
+
+
+def run_command(exhibit: str, tier: str, verb: str = "run") -> str:
+    return f"rag-repro {verb} {exhibit} --tier {tier}"
+
+
+def _command(cell: Cell) -> str:
+    """What makes the cell's records; of a timed one with those that it is compared with."""
+    if cell.timed:
+        return f"rag-repro time {cell.exhibit} --dataset {cell.keys['dataset']}"
+    return run_command(cell.exhibit, cell.tier)
+
+
+def _untrained(cell: Cell) -> Iterable[str]:
+    """The training of the cell's reader and classifiers, of those that are not there."""
+    condition, trained = cell.condition, hub.artifacts()
+    needs = [(condition.reader, ("reader",))] if condition.reader else []
+    for name, kind in condition.configured.needs.items():
+        if kind == "scorer":
+            needs.append((scorer_name(name)[0], SCORERS))
+    for name, tasks in needs:
+        if name not in trained:
+            yield from of_trained([name], tasks).commands
