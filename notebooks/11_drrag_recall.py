@@ -52,7 +52,7 @@ from IPython.display import display
 from rag_repro.methods.drrag import concatenation, crowd
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import exhibits, figures, printed, selection, traces
+from rag_repro.report import cases, exhibits, figures, printed, selection, traces
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.tables import Table
 
@@ -219,53 +219,40 @@ example.counts
 
 # %% tags=["hide-input"]
 AT_4 = {"k": 4, "own_candidates": False}
-qdc, cis, cfs = (desk.cell("table5", method=name, **AT_4) for name in ("qdc", "cis", "cfs"))
+table_5 = desk.paper.exhibit("table5")
 
 
 def only_second_has_all(first, second):
     return selection.all_gold(second) and not selection.all_gold(first)
 
 
-def show(case, captions, counted):
-    shown = [*case.pages(*captions), case.counts(*counted)] if case_found(case) else [case]
-    for page in shown:
-        display(page)
-
-
-def case_found(case):
-    return isinstance(case, selection.Case)
-
-
-against_cfs = selection.case(
-    qdc,
-    cfs,
+pages = cases.case(
+    table_5,
     desk.results,
     desk.workshop,
+    {"method": "qdc", **AT_4},
+    {"method": "cfs"},
     better=only_second_has_all,
-    worse=lambda first, second: only_second_has_all(second, first),
     fine=lambda first, second: len(second["hits"]) < len(first["hits"]),
+    counted=("all gold by CFS alone", "all gold by QDC alone"),
 )
-show(
-    against_cfs,
-    ("Handed on by QDC", "Handed on by CFS"),
-    ("all gold by CFS alone", "all gold by QDC alone"),
-)
+for page in pages:
+    display(page)
 
 # %% tags=["hide-input"]
-against_cis = selection.case(
-    qdc,
-    cis,
+pages = cases.case(
+    table_5,
     desk.results,
     desk.workshop,
+    {"method": "qdc", **AT_4},
+    {"method": "cis"},
     better=lambda first, second: selection.only_useless_removed(second),
     worse=lambda first, second: selection.some_gold_removed(second),
     fine=lambda first, second: selection.all_gold(first),
+    counted=("only useless passages taken away", "gold taken away"),
 )
-show(
-    against_cis,
-    ("Handed on by QDC", "Handed on by CIS"),
-    ("only useless passages taken away", "gold taken away"),
-)
+for page in pages:
+    display(page)
 
 # %% [markdown] tags=["result"]
 # ## Table 5

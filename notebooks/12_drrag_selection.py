@@ -44,7 +44,7 @@ from IPython.display import display
 from rag_repro.methods.drrag import forward, inverse
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import figures, selection
+from rag_repro.report import cases, figures, selection
 from rag_repro.report.desk import Desk, Listing
 
 run = chapter(
@@ -127,47 +127,39 @@ Listing(forward.forward_selection, forward._partners)
 # %% tags=["hide-input"]
 
 
-def show(case, captions, counted):
-    found = isinstance(case, selection.Case)
-    for page in [*case.pages(*captions), case.counts(*counted)] if found else [case]:
-        display(page)
-
-
 def gold_in(line):
     return sum(rank is not None for *_, rank in line["gold"])
 
 
-by_equation, by_text = (desk.cell("readings", method=name, k=4) for name in ("cis", "cis_text"))
-show(
-    selection.case(
-        by_equation,
-        by_text,
-        desk.results,
-        desk.workshop,
-        better=lambda first, second: gold_in(second) < gold_in(first),
-        worse=lambda first, second: gold_in(second) > gold_in(first),
-    ),
-    ("Handed on by equation 3", "Handed on by the text's reading"),
-    ("the text loses gold that the equation keeps", "the reverse"),
+pages = cases.case(
+    desk.paper.exhibit("readings"),
+    desk.results,
+    desk.workshop,
+    {"method": "cis", "k": 4},
+    {"method": "cis_text"},
+    better=lambda first, second: gold_in(second) < gold_in(first),
+    names=("equation 3", "the text's reading"),
+    counted=("the text loses gold that the equation keeps", "the reverse"),
 )
+for page in pages:
+    display(page)
 
 # %% [markdown]
 # And a gold passage that forward selection was offered and refused, put back from the labels:
 
 # %% tags=["hide-input"]
-as_it_is, put_back = (desk.cell("put_back", method=name, k=4) for name in ("cfs", "cfs_back"))
-show(
-    selection.case(
-        as_it_is,
-        put_back,
-        desk.results,
-        desk.workshop,
-        better=lambda first, second: gold_in(second) > gold_in(first),
-        worse=lambda first, second: gold_in(second) < gold_in(first),
-    ),
-    ("Handed on by CFS", "With refused gold put back"),
-    ("refused gold is put back", "the reverse, which cannot be"),
+pages = cases.case(
+    desk.paper.exhibit("put_back"),
+    desk.results,
+    desk.workshop,
+    {"method": "cfs", "k": 4},
+    {"method": "cfs_back"},
+    better=lambda first, second: gold_in(second) > gold_in(first),
+    names=("CFS", "CFS with refused gold put back"),
+    counted=("refused gold is put back", "the reverse, which cannot be"),
 )
+for page in pages:
+    display(page)
 
 # %% [markdown] tags=["result"]
 # ## Second query, classifier, or both

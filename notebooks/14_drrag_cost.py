@@ -132,7 +132,7 @@ times.clock_table(line, cell)
 
 # %% tags=["remove-input"]
 time_figures.one_clock(
-    line, caption="The calls of one answer, one behind the other", name="fig-clock"
+    line, cell, caption="The calls of one answer, one behind the other", name="fig-clock"
 )
 
 # %% [markdown] tags=["result"]

@@ -105,7 +105,9 @@ Listing(given.given_passages, given.others)
 # %% tags=["remove-input"]
 coverage = desk.paper.exhibit("coverage")
 SOME, ALL = {"method": "some"}, {"method": "all"}
-cases.case(coverage, desk.results, desk.workshop, SOME, ALL, kinds=("compositional",))
+two_hops = cases.of_kind("compositional")
+for page in cases.case(coverage, desk.results, desk.workshop, SOME, ALL, fine=two_hops):
+    display(page)
 
 # %% tags=["remove-input"]
 cases.counts(coverage, desk.results, SOME, ALL)
@@ -116,7 +118,8 @@ cases.counts(coverage, desk.results, SOME, ALL)
 # %% tags=["remove-input"]
 distractors = desk.paper.exhibit("distractors")
 AMONG, ALONE = {"method": "near", "others": 8}, {"method": "near", "others": 0}
-cases.case(distractors, desk.results, desk.workshop, AMONG, ALONE)
+for page in cases.case(distractors, desk.results, desk.workshop, AMONG, ALONE):
+    display(page)
 
 # %% tags=["remove-input"]
 cases.counts(distractors, desk.results, AMONG, ALONE)

@@ -79,7 +79,8 @@ class SimilarityClassifier:
         part = self._parts
         z = (found - part["mean"]) / part["scale"]
         logits = squares(z) @ part["weights"] + part["bias"]
-        return (1 / (1 + np.exp(-logits))).astype(np.float32)
+        # Capped, since float32 has no exp(89); below it the probability is nothing already.
+        return (1 / (1 + np.exp(np.minimum(-logits, 80)))).astype(np.float32)
 
     def __repr__(self) -> str:
         return f"SimilarityClassifier({self.name})"

@@ -116,6 +116,8 @@ METHODS = {
     "self_rag": "baselines.self_rag:SELF_RAG",
     "ircot": "baselines.ircot:IRCOT",
     "adaptive_rag": "baselines.adaptive_rag:ADAPTIVE_RAG",
+    "dynamic": "dragin.loop:DYNAMIC",
+    "dragin_released": "dragin.loop:DRAGIN_RELEASED",
 }
 
 

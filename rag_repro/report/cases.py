@@ -116,7 +116,7 @@ def counts(
             body.append([*place, gained, lost, *rest])
     if not body:
         return missing.note([cell for pair in sides for cell in pair], results)
-    head = ["data set", "reader", "repaired", "spoilt", "questions", "p"]
+    head = ["data set", "reader", "repaired", "spoilt", "questions", "McNemar's p"]
     names = [exhibit.methods[side["method"]].label for side in (before, after)]
     caption = f"Questions wrong by {names[0]} and right by {names[1]} (repaired), and the reverse"
     return Table(head, body, caption)
@@ -189,4 +189,6 @@ def _count_table(found: Versus, counted: Sequence[str]) -> Table:
     """How often the shown thing happens, and how often its reverse."""
     gained, lost, rest = _row(found)
     neither = found.of - gained - lost
-    return Table([*counted, "neither", "questions", "p"], [[gained, lost, neither, *rest]])
+    return Table(
+        [*counted, "neither", "questions", "McNemar's p"], [[gained, lost, neither, *rest]]
+    )

@@ -16,9 +16,10 @@ import numpy as np
 from ..evaluation import calibration
 from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, paired, resampled
+from ..study.scores import Results, Scores, paired, resampled
 from . import missing
 from .missing import NotRun
+from .pairs import said
 from .picture import Note
 from .tables import Table, word
 from .values import within
@@ -80,7 +81,7 @@ class Shuffled:
     """A method beside its control with a shuffled signal, on the same questions.
 
     searched, control: share of questions for which each fetched passages, in points;
-    changed: share of questions whose decision differs. calls, em: the
+    changed: share of questions whose decision differs, in points. calls, em: the
     control's minus the method's, paired: searches a question, exact match in points.
     """
 
@@ -88,7 +89,7 @@ class Shuffled:
     against: str
     searched: Interval
     control: Interval
-    changed: float
+    changed: Interval
     calls: Interval
     em: Interval | None
 
@@ -100,25 +101,31 @@ def shuffles(exhibit: Exhibit, cells: Sequence[Cell], results: Results) -> list[
         if not (results.lines(cell) and results.lines(true)):
             continue
         rates = [results.scores(one, "searched") for one in (true, cell)]
-        decided = [
-            {line["id"]: line["decided"] for line in results.lines(one) if "decided" in line}
-            for one in (true, cell)
-        ]
-        common = decided[0].keys() & decided[1].keys()
-        if None in rates or not common:
+        changed = _changed(results.lines(true), results.lines(cell))
+        if None in (*rates, changed):
             continue
         made.append(
             Shuffled(
                 cell.keys,
                 true.keys["method"],
                 *(resampled(rate, "searched").interval() for rate in rates),
-                100 * sum(_class(decided[0][q]) != _class(decided[1][q]) for q in common)
-                / len(common),
+                resampled(changed, "searched").interval(),
                 _difference(results, cell, true, "retrievals"),
                 _difference(results, cell, true, "em"),
             )
-        )  # fmt: skip
+        )
     return made
+
+
+def _changed(true: Sequence[Line], control: Sequence[Line]) -> Scores | None:
+    """100 for each question whose decision differs, else 0; None where none is in both."""
+    decided = {line["id"]: _class(line["decided"]) for line in control if "decided" in line}
+    common = [line for line in true if "decided" in line and line["id"] in decided]
+    if not common:
+        return None
+    values = [100.0 * (_class(line["decided"]) != decided[line["id"]]) for line in common]
+    ids, clusters = (tuple(line[key] for line in common) for key in ("id", "cluster"))
+    return Scores(ids, clusters, np.array(values))
 
 
 def controls(exhibit: Exhibit, cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
@@ -168,8 +175,8 @@ def rate_table(
             body.append([*label, "", "", _why(cell, results)])
             continue
         share = resampled(rate, "searched").interval()
-        said = {0.0: "never searches", 100.0: "always searches"}.get(share.estimate, "decides")
-        body.append([*label, within(share, 1), share.n, said])
+        told = {0.0: "never searches", 100.0: "always searches"}.get(share.estimate, "decides")
+        body.append([*label, within(share, 1), share.n, told])
     head = ["data set", "method", "searched, % [95 %]", "n", "so it"]
     return _table(head, body, cells, results, caption, name)
 
@@ -181,7 +188,13 @@ def separation_table(
     caption = 'How "relevant" tells gold passages from others'
     cells = [c for c in _at(exhibit, tiers) if c.condition.method in CRITICS]
     body = [
-        [place(s.keys), s.role, f"{s.gold} / {s.others}", _shown(s.area, 3), _n(s.area)]
+        [
+            place(s.keys),
+            s.role,
+            f"{s.gold} / {s.others}",
+            said(s.area, 100) if s.area else "-",
+            _n(s.area),
+        ]
         for s in separations(cells, results)
     ]
     told = {row[0] for row in body}
@@ -205,7 +218,7 @@ def shuffle_table(
             labels[s.against],
             within(s.searched, 1),
             within(s.control, 1),
-            f"{s.changed:.1f}",
+            within(s.changed, 1),
             _shown(s.calls, 2, "+"),
             _shown(s.em, 1, "+"),
             _n(s.searched),

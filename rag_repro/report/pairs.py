@@ -96,15 +96,15 @@ def reliability(
         height_ratios=[3, 1],
         layout="constrained",
     )
-    for column, (cell, bars) in enumerate(held):
+    for column, (cell, bins) in enumerate(held):
         above, below = axes[0][column], axes[1][column]
         above.plot([0, 1], [0, 1], color="0.5", lw=1, ls="--")
-        above.plot([b.p for b in bars], [b.share for b in bars], color=colours[0], marker="o")
-        places = [min(int(b.p * calibration.BINS), calibration.BINS - 1) for b in bars]
+        above.plot([b.p for b in bins], [b.share for b in bins], color=colours[0], marker="o")
+        places = [min(int(b.p * calibration.BINS), calibration.BINS - 1) for b in bins]
         width = 1 / calibration.BINS
         below.bar(
             [(i + 0.5) * width for i in places],
-            [b.n for b in bars],
+            [b.n for b in bins],
             width=width * 0.9,
             color=colours[0],
         )

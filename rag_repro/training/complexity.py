@@ -23,7 +23,7 @@ from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
 from ..study import papers
 from ..study.scores import Results
 from ..words import nearest
-from .recipes import RecipeError
+from .recipes import RecipeError, called
 
 HELD_OUT = 10
 """Of how many questions labelled by outcomes one is kept out to watch the loss."""
@@ -130,7 +130,7 @@ def labelled(
     questions: the control, which has nothing to learn.
     """
     made: list[Labelled] = []
-    seed = None
+    drawn = None
     for part in parts:
         given = dict(part)
         kind = given.pop("kind", None)
@@ -138,17 +138,13 @@ def labelled(
         if kind not in known:
             raise RecipeError(f"there is no kind of label {kind!r}{nearest(str(kind), known)}")
         if kind == SHUFFLED:
-            seed = given.get("seed", 0)
+            drawn = given
             continue
-        if kind == "outcomes":
-            if results is None:
-                raise RecipeError("labels by outcomes need the folder of records; name --results")
-            given["results"] = results
-        try:
-            made += KINDS[kind](**given, data_dir=data_dir)
-        except TypeError as error:
-            raise RecipeError(f"labels by {kind}: {error}") from None
-    return made if seed is None else shuffled(made, seed)
+        if kind == "outcomes" and results is None:
+            raise RecipeError("labels by outcomes need the folder of records; name --results")
+        ours = {"results": results} if kind == "outcomes" else {}
+        made += called(KINDS[kind], f"labels by {kind}", given, data_dir=data_dir, **ours)
+    return made if drawn is None else called(shuffled, "labels shuffled", drawn, made=made)
 
 
 def shuffled(made: Sequence[Labelled], seed: int) -> list[Labelled]:

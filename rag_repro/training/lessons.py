@@ -25,7 +25,7 @@ from ..words import nearest
 from . import reflection
 from .examples import Example
 from .reasoning import facts_of, public_thoughts, statements, thoughts
-from .recipes import RecipeError
+from .recipes import RecipeError, called
 
 # Kinds with one answer that follows from facts; "ambiguous" has several by design.
 REASONED = tuple(kind for kind in synthworld.KINDS if kind != "ambiguous")
@@ -71,7 +71,7 @@ def closed_book(
     split: str | None = None,
 ) -> Iterator[Example]:
     """Questions all of whose facts are taught, without passages."""
-    here, asked = _world(world, questions, split)
+    here, asked = _to_learn(world, questions, split)
     random = Random(f"closed book/{seed}")
     for question in asked:
         if all(fact.taught for fact in facts_of(here, question)):
@@ -99,7 +99,7 @@ def reading(
     """
     from ..retrieval.bm25 import BM25
 
-    here, asked = _world(world, skip + questions, split)
+    here, asked = _to_learn(world, skip + questions, split)
     asked = asked[skip:]
     dataset = synthworld.build(world, n_questions=1)
     near = BM25(dataset.corpus).search([q.text for q in asked], 20)
@@ -152,7 +152,7 @@ def self_rag(
     """
     from ..retrieval.bm25 import BM25
 
-    here, asked = _world(world, questions, split)
+    here, asked = _to_learn(world, questions, split)
     stated = set(taught_facts(here, asked[:taught]))
     dataset = synthworld.build(world, n_questions=1)
     near = BM25(dataset.corpus).search([q.text for q in asked], 10)
@@ -187,7 +187,6 @@ def public_reading(
     exposures: int = 1,
     questions: int | None = None,
     leave_out: str | None = None,
-    split: str = "train",
     data_dir: Path | None = None,
 ) -> Iterator[Example]:
     """Real questions of a train split with their gold passages among their own candidates.
@@ -196,7 +195,7 @@ def public_reading(
     leave_out: of a collection, the data set whose questions are not taught.
     Each exposure draws form, number, others and order anew.
     """
-    asked = data.load(dataset, data_dir=data_dir, split=split)
+    asked = data.load(dataset, data_dir=data_dir, split="train")
     passage, everything = asked.corpus.by_id, asked.corpus.passages
     random = Random(f"public/{dataset}/{seed}")
     sizes, weights = list(passages), list(passages.values())
@@ -236,6 +235,16 @@ def with_others(
     return chosen
 
 
+def _to_learn(name: str, questions: int, split: str | None) -> tuple[World, tuple[Question, ...]]:
+    """`_world`, of questions that are answered in lessons. RecipeError: others than to train on."""
+    if split != "train":
+        raise RecipeError(
+            f"world {name}: answers are taught of split train alone (world A has one), "
+            f"not of {split or 'all splits'}: the other questions are tuned and tested on"
+        )
+    return _world(name, questions, split)
+
+
 def _world(name: str, questions: int, split: str | None) -> tuple[World, tuple[Question, ...]]:
     """A world and its first questions, in the order in which every run takes them."""
     dataset = synthworld.build(name, n_questions=max(questions, 1_000), split=split)
@@ -264,9 +273,5 @@ def lessons(
         kind = given.pop("kind", None)
         if kind not in KINDS:
             raise RecipeError(f"there is no kind of lesson {kind!r}{nearest(str(kind), KINDS)}")
-        if kind == "public":
-            given["data_dir"] = data_dir
-        try:
-            yield from KINDS[kind](**given, seed=seed)
-        except TypeError as error:
-            raise RecipeError(f"lesson {kind}: {error}") from None
+        ours = {"data_dir": data_dir} if kind == "public" else {}
+        yield from called(KINDS[kind], f"lesson {kind}", given, seed=seed, **ours)

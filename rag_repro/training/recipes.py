@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -79,14 +80,18 @@ class Recipe:
         return made
 
     def on(self, base: str | None) -> Recipe:
-        """The recipe over another base; None: its own. RecipeError: a hub's without a commit."""
+        """The recipe over another base; None: its own. RecipeError: a hub's without a commit.
+
+        What is made over another base is local: the committed adapter is the recipe's own.
+        """
+        local = self.local or base not in (None, self.base)
         base = base or self.base
         if base.startswith("hub:") and "@" not in base:
             raise RecipeError(
                 f"the base of {self.name} is not pinned, since nobody has run it yet; name its "
                 f"commit: rag-repro train {self.name} --base {base}@COMMIT"
             )
-        return replace(self, base=base)
+        return replace(self, base=base, local=local)
 
 
 def recipes() -> dict[str, Recipe]:
@@ -106,6 +111,22 @@ def recipe(name: str) -> Recipe:
             f"there is no recipe {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
         )
     return known[name]
+
+
+def called(function: Callable[..., Any], what: str, part: Mapping[str, Any], **ours: Any) -> Any:
+    """function(**part, **ours): what a part of a recipe asks for, and what it may not set.
+
+    RecipeError: a key too many or too few. An error inside the function is no recipe's
+    fault, and stays what it is.
+    """
+    for name in part:
+        if name not in function.__code__.co_varnames:
+            raise RecipeError(f"{what}: {name} is not the recipe's to set; leave it out")
+    try:
+        signature(function).bind(**part, **ours)
+    except TypeError as error:
+        raise RecipeError(f"{what}: {error}") from None
+    return function(**part, **ours)
 
 
 def _recipe(name: str, given: Any) -> Recipe:

@@ -11,10 +11,10 @@ The tokens are spelt in words of the vocabulary (`methods.baselines.self_rag.WOR
 
 Relevant is gold. Fully: the passage tells all facts behind the question; partly: the one whose
 value is the answer; hardly: neither. As in the original, nothing is said of support after an
-irrelevant passage. Other than there, where the true answer follows whatever the passage is:
-an answer that neither the passage gives nor the question offers (yes or no, one of the names
-that it compares) is "unknown", for a small reader that is taught answers which nothing
-gives learns to make them up. (Asai et al. 2024, section 3.2; the critic's judgements,
+irrelevant passage. In the original the true answer follows whatever the passage is. Here it does
+only where the passage gives it, or the question offers it (yes or no, one of the names
+that it compares); else "unknown" follows, for a small reader that is taught answers which
+nothing gives learns to make them up. (Asai et al. 2024, section 3.2; the critic's judgements,
 GPT-4's there, are the testbed's own knowledge here.)
 """
 

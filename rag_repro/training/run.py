@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -32,7 +32,7 @@ from . import complexity, pairs, similarities
 from .examples import encode
 from .fit import Objective, Plan, fit, loss_of, wrap
 from .lessons import lessons
-from .recipes import Recipe
+from .recipes import Recipe, called
 
 log = logging.getLogger(__name__)
 
@@ -132,10 +132,14 @@ def _pairs(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     made: dict[str, list] = {"train": [], "tune": []}
     for part in recipe.lessons:
         for split, found in made.items():
-            asked = pairs.pairs(**part, split=split, seed=seed, data_dir=sources.data)
-            found += pairs.encode(list(asked), cutter)
+            found += pairs.encode(_asked(part, split, seed, sources), cutter)
     objective = pairs.objective(tokenizer.pad_token_id)
     return model, made["train"], made["tune"], objective
+
+
+def _asked(part: Mapping[str, Any], split: str, seed: int, sources: Sources) -> list[pairs.Pair]:
+    ours = {"split": split, "seed": seed, "data_dir": sources.data}
+    return list(called(pairs.pairs, "pairs", part, **ours))
 
 
 def _complexity(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
@@ -154,10 +158,7 @@ def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources)
     plain = Plain(AutoTokenizer.from_pretrained(weights.path, local_files_only=True))
     made = {
         split: [
-            similarities.asked(
-                list(pairs.pairs(**part, split=split, seed=seed, data_dir=sources.data)), plain
-            )
-            for part in recipe.lessons
+            similarities.asked(_asked(part, split, seed, sources), plain) for part in recipe.lessons
         ]
         for split in ("train", "tune")
     }

@@ -108,7 +108,9 @@ def test_a_printed_row_that_has_no_such_setting_does_not_stop_the_figure():
 def test_without_a_value_against_k_is_a_sentence(rows):
     note = against_k(rows)
     assert isinstance(note, Note)
-    assert note._repr_markdown_() == repr(note) == "No record of this is shown here."
+    assert (
+        note._repr_markdown_() == repr(note) == "This exhibit has no such condition at this tier."
+    )
 
 
 def test_gains_say_difference_and_interval():

@@ -68,9 +68,9 @@ def test_one_line_a_condition_and_what_makes_the_missing_one(cells, results):
     assert first[5].startswith("75.0 [")  # hard: 0.9 beats two, 0.6 beats 0.2
     assert first[6].startswith("87.5 [")  # random: 0.9 beats two, 0.6 beats 0.1 and ties
     assert first[7].startswith("75.0 [")  # both positives, two negatives of four
-    assert second[2] == (
-        "not run: rag-repro train drrag-classifier-testbed --seed 1, then "
-        "rag-repro run mini.check --tier testbed"
+    assert str(second[2]) == (
+        "not run: `rag-repro train drrag-classifier-testbed --seed 1`, then "
+        "`rag-repro run mini.check --tier testbed`"
     )
     assert "tab-x.csv" in made.data._repr_html_()
 
@@ -122,7 +122,21 @@ def test_without_records_each_says_what_makes_them(cells, tmp_path):
         pairs.worked(cells[0], empty, Workshop()),
     ):
         assert isinstance(note, Note)
-        assert "rag-repro run mini.check --tier testbed" in note.text
+        assert note.text.startswith("Not run: `rag-repro train drrag-classifier-testbed`, then")
+        assert note.text.endswith("then `rag-repro run mini.check --tier testbed`.")
+
+
+def test_where_there_is_no_condition_or_no_such_pair_nothing_is_to_be_run(cells, results):
+    none = pairs.reliability([], results, "Share of gold pairs, paper")
+    assert none.text == (
+        "Share of gold pairs, paper: this exhibit has no such condition at this tier."
+    )
+    assert pairs.worked(cells[0], results, Workshop()).caption.startswith("Pairs judged for")
+    only_accepted = results.lines(cells[0])
+    for line in only_accepted:
+        line.pop("judged", None)
+    assert "hold nothing of this kind" in pairs.worked(cells[0], results, Workshop()).text
+    assert pairs.summary(cells[:1], results).body[0][2] == "no such pairs"
 
 
 def row(metric, value, classifier, method="cfs"):
@@ -172,7 +186,10 @@ def test_cards_of_what_is_trained_and_commands_for_the_rest(card):
     first, second = classifiers.cards(NAMES).body
     # Each pair is a lesson in both orders. (60 x 0.2 + 40 x 0.5 + 20 x 0.8) / 120 = 0.4.
     assert first == [NAMES[0], 60, 30, 4, "1,234", 10, "0.400"]
-    assert second[:2] == [NAMES[1], "not run: rag-repro train drrag-classifier-testbed --seed 1"]
+    assert [str(cell) for cell in second[:2]] == [
+        NAMES[1],
+        "not run: `rag-repro train drrag-classifier-testbed --seed 1`",
+    ]
     assert classifiers.cost(NAMES) == {NAMES[0]: 600.0}
 
 

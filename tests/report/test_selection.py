@@ -6,13 +6,10 @@ import dataclasses
 
 import pytest
 
-from rag_repro import data
 from rag_repro.report import selection
-from rag_repro.report.picture import Note
 from rag_repro.study import papers
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
-from rag_repro.study.services import Workshop
 
 # Eight pairs of two questions; both of q0's e and q1's a are gold beside their partner.
 LINES = [
@@ -93,83 +90,16 @@ def write(root, cell, lines):
 
 @pytest.fixture
 def recorded(tmp_path):
-    """Three questions: CFS finds all gold of the second alone, QDC of the third alone."""
-    dataset = data.load(WORLD, split="test")
-    questions = [q for q in dataset.questions if len(q.gold) == 2][:3]
-    other = [
-        p.id for p in dataset.corpus.passages if not any(p.id in q.gold_ids for q in questions)
-    ]
-
-    def line(question, found, judged=()):
-        first, second = question.gold_ids
-        hits = [first, *([second] if found else []), *other[: 2 - found]]
-        places = (1, 2 if found else None)
-        ranks = [[g.role, g.hop, p] for g, p in zip(question.gold, places, strict=True)]
-        made = {"id": question.id, "kind": question.kind, "hits": hits, "gold": ranks}
-        return made | ({"judged": [list(pair) for pair in judged]} if judged else {})
-
-    qdc, cfs = cell_of("qdc"), cell_of("cfs")
-    write(tmp_path, qdc, [line(q, found) for q, found in zip(questions, (0, 0, 1), strict=True)])
-    pairs = [
-        [(q.gold_ids[0], q.gold_ids[1], 0.75, 2), (q.gold_ids[0], other[5], 0.25, 1)]
-        for q in questions
-    ]
-    lines = [line(q, found, p) for q, found, p in zip(questions, (0, 1, 0), pairs, strict=True)]
+    """CFS on three questions: a pair accepted and one refused of each."""
+    cfs = cell_of("cfs")
+    judged = [["a", "b", 0.75, 2], ["a", "c", 0.25, 1]]
+    lines = [{"id": f"q{i}", "hits": ["a", "b"], "judged": judged} for i in range(3)]
     write(tmp_path, cfs, lines)
-    return qdc, cfs, Results(tmp_path), questions
-
-
-def better(before, after):
-    return selection.all_gold(after) and not selection.all_gold(before)
-
-
-def worse(before, after):
-    return better(after, before)
-
-
-def test_a_case_is_the_first_question_that_is_better_with_both_directions_counted(recorded):
-    qdc, cfs, results, questions = recorded
-    case = selection.case(qdc, cfs, results, Workshop(), better, worse)
-    assert case.question == questions[1]
-    assert (case.gained, case.lost, case.of) == (1, 1, 3)
-    assert case.counts("only CFS", "only QDC").body == [[1, 1, 1, 3]]
-    pages = case.pages("By QDC", "By CFS")
-    assert [page.caption for page in pages[1:]] == [
-        "By QDC",
-        "By CFS",
-        "What the classifier was asked, in order",
-    ]
-    title = case.dataset.corpus.by_id[questions[1].gold_ids[1]].title
-    assert [row[1] for row in pages[1].body].count(title) == 0
-    assert [row[1] for row in pages[2].body].count(title) == 1
-    judged = pages[3].body
-    assert [row[2:] for row in judged] == [["0.75", 2, "yes"], ["0.25", 1, "no"]]
-
-
-def test_a_finer_wish_chooses_what_is_shown_and_not_what_is_counted(recorded):
-    qdc, cfs, results, questions = recorded
-    always = lambda before, after: True  # noqa: E731
-    case = selection.case(
-        qdc, cfs, results, Workshop(), always, worse, lambda b, a: a["id"] == questions[2].id
-    )
-    assert case.question == questions[2]
-    assert case.gained == 3
-
-
-def test_without_a_case_there_is_a_note_with_the_reason(recorded, tmp_path):
-    qdc, cfs, results, _ = recorded
-    never = lambda before, after: False  # noqa: E731
-    none = selection.case(qdc, cfs, results, Workshop(), never, worse)
-    assert isinstance(none, Note)
-    assert "none of the 3 recorded questions" in repr(none)
-    empty = selection.case(qdc, cfs, Results(tmp_path / "no"), Workshop(), better, worse)
-    assert "not run yet" in repr(empty)
-    public = cell_of("cfs", "public")
-    assert "not shown" in repr(selection.case(qdc, public, results, Workshop(), better, worse))
+    return cfs, Results(tmp_path)
 
 
 def test_the_table_of_pairs_counts_them_a_question_and_says_what_is_not_run(recorded):
-    _, cfs, results, _ = recorded
+    cfs, results = recorded
     write(results.folder, cell_of("cis"), [{"id": "q", "hits": []}])
     labels = {"cfs": "CFS", "cis": "CIS", "cfs_random": "by chance"}
     cells = [cfs, cell_of("cis"), cell_of("cfs_random")]
@@ -177,15 +107,17 @@ def test_the_table_of_pairs_counts_them_a_question_and_says_what_is_not_run(reco
     assert table.body[0][1:3] == ["CFS", 4]
     assert table.body[0][3:] == [3, "2.0", "50.0", "50.0", "100.0", "100.0"]
     assert table.body[1][3:] == ["no pair judged", *[""] * 5]
-    assert table.body[2][3:] == ["not run", *[""] * 5]
+    assert str(table.body[2][3]).endswith("`rag-repro run drrag.table5 --tier testbed`")
     assert all(len(row) == len(table.head) for row in table.body)
 
 
 def test_the_table_of_thresholds_has_the_chosen_one_beside_a_half(recorded):
-    _, cfs, results, _ = recorded
+    cfs, results = recorded
     table = selection.threshold_table([cfs, cell_of("cis")], results, "these")
     # Positive up to 0.75, negative from 0.25 on: everything between is perfect.
-    assert table.body[0][1:] == [
+    assert table.body[0] == [
+        "world-B",
+        4,
         6,
         "50.0",
         "0.50",
@@ -194,5 +126,5 @@ def test_the_table_of_thresholds_has_the_chosen_one_beside_a_half(recorded):
         "0.50",
         "100.0 (at 0.5: 100.0)",
     ]
-    assert table.body[1][1:] == ["not run", *[""] * 6]
+    assert str(table.body[1][2]).startswith("not run: `rag-repro ")
     assert len(table.body[1]) == len(table.head)

@@ -12,7 +12,7 @@ import pytest
 
 from rag_repro.report import time_figures, times
 from rag_repro.report.exhibits import rows as exhibit_rows
-from rag_repro.report.picture import Note, Picture
+from rag_repro.report.picture import Picture
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.scores import Results, Scores, ratio
@@ -209,18 +209,23 @@ def test_what_nobody_has_timed_says_how_to(book):
     made = times.timed(book.exhibit, book.results(), "testbed")
     assert all(r.seconds is None and r.means is None for r in made)
     table = times.time_table(book.exhibit, made, {})
-    assert table.body[0][2] == "not run: rag-repro time mini.fig3 --dataset world-B@1000"
+    assert str(table.body[0][2]) == "not run: `rag-repro time mini.fig3 --dataset world-B@1000`"
     cell = made[0].cell
     assert times.worked(cell, book.results()) is None
-    assert "rag-repro time mini.fig3" in repr(times.clock_table(None, cell))
+    [small, large] = (f"`rag-repro time mini.fig3 --dataset world-B@{n}`" for n in (1000, 5000))
+    for one in (times.clock_table(None, cell), time_figures.one_clock(None, cell)):
+        assert repr(one) == f"Not run: {small}."
+    assert "not among the rows" in repr(time_figures.one_clock(None, None))
     for note in (
         times.part_table(made),
         time_figures.parts(made),
-        time_figures.one_clock(None),
         time_figures.quality_against_time(book.exhibit, made),
-        time_figures.against_size([], metrics={}, methods={}, sizes={}),
     ):
-        assert isinstance(note, Note)
+        assert repr(note) == f"Not run: {small}, then {large}."
+    rows = exhibit_rows(book.paper, book.exhibit, book.results(), "testbed")
+    shown = {"metrics": {"ms": "ms"}, "methods": {"dr_rag": "DR-RAG"}, "sizes": {}}
+    note = time_figures.against_size(rows, **shown)
+    assert repr(note) == "Not run: `rag-repro time mini.fig3 --tier testbed`."
     assert times.sizes(book.exhibit, book.results()) == {}
 
 
@@ -248,7 +253,7 @@ def test_the_worked_answer_is_one_with_pairs_and_told_call_by_call(book):
         "all in all",
     ]
     assert table.body[2][1:] == [2, "30.0", "2.9 %"]
-    picture = time_figures.one_clock(line)
+    picture = time_figures.one_clock(line, cell)
     assert "search (1) 10.0 ms; search (2) 30.0 ms; classifier (2) 60.0 ms" in picture.alt
 
 

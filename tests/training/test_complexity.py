@@ -109,6 +109,10 @@ def test_a_recipes_parts_are_read_strictly(made):
         labelled([{"kind": "biased", "dataset": "world-A", "question": 7}], folder)
     with pytest.raises(RecipeError, match="--results"):
         labelled(whole, None)
+    with pytest.raises(RecipeError, match=r"labels shuffled: .*'sede'"):
+        labelled([whole[1], {"kind": "shuffled", "seed": 0, "sede": 1}], folder)
+    with pytest.raises(RecipeError, match="results is not the recipe's to set"):
+        labelled([{**whole[0], "results": "elsewhere"}], folder)
 
 
 def test_shuffled_labels_are_the_same_on_other_questions():

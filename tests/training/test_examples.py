@@ -20,7 +20,7 @@ from rag_repro.training.lessons import (
     taught_facts,
 )
 from rag_repro.training.reasoning import facts_of, public_thoughts, statements, thoughts
-from rag_repro.training.recipes import RecipeError, recipe, recipes
+from rag_repro.training.recipes import RecipeError, called, recipe, recipes
 from tests.lm import tiny
 
 
@@ -200,3 +200,38 @@ def test_a_reader_can_be_kept_from_one_data_set(data_dir):
     assert not asked & hotpot
     assert asked & {q.id for q in demos}
     assert "hotpotqa_train" not in {part["dataset"] for part in parts}
+
+
+@pytest.mark.parametrize("kind", ["closed_book", "reading", "selfrag"])
+@pytest.mark.parametrize(
+    ("world", "split"), [("A", None), ("A", "tune"), ("B", None), ("B", "test")]
+)
+def test_no_answer_is_taught_to_a_question_that_is_tuned_or_tested_on(kind, world, split):
+    part = {
+        "closed_book": {"forms": ["cot"], "exposures": 1},
+        "reading": {"forms": ["cot"], "passages": {2: 1}},
+        "selfrag": {"taught": 1, "known": 1, "answering": 1, "others": 0},
+    }[kind]
+    asked = {"kind": kind, "world": world, "questions": 2, **part}
+    with pytest.raises(
+        RecipeError, match=rf"world {world}: answers are taught of split train alone"
+    ):
+        list(lessons([asked | ({"split": split} if split else {})], 0))
+
+
+def test_a_part_sets_neither_the_seed_nor_another_split_of_real_data():
+    part = {"kind": "public", "dataset": "nq", "forms": ["cot"], "passages": {0: 1}}
+    for more, why in (({"split": "test"}, "'split'"), ({"seed": 3}, "seed is not the recipe's")):
+        with pytest.raises(RecipeError, match=rf"lesson public: .*{why}"):
+            list(lessons([{**part, **more}], 0))
+
+
+def test_an_error_inside_is_no_fault_of_the_recipe():
+    def broken(world):
+        return len(world)
+
+    with pytest.raises(RecipeError, match="lesson x: missing a required argument: 'world'"):
+        called(broken, "lesson x", {})
+    with pytest.raises(TypeError, match="has no len"):
+        called(broken, "lesson x", {"world": 3})
+    assert called(broken, "lesson x", {"world": "BC"}) == 2

@@ -128,3 +128,22 @@ def test_the_papers_encoders_want_a_commit(name):
     pinned = f"{recipe.base}@{'0' * 40}"
     assert recipe.on(pinned).base == pinned
     assert recipe.on(pinned).facts["base"] == pinned
+
+
+def test_over_another_base_the_committed_adapter_stays_what_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    own = recipes.recipe("drrag-classifier")
+    assert own.on(None) == own
+    assert own.on(own.base) == own
+    other = own.on("smollm2-135m")
+    where = tmp_path / "results" / "local" / "artifacts" / "drrag-classifier"
+    assert run.folder_of(other, 0) == where
+    assert other.facts == {**own.facts, "base": "smollm2-135m"}
+
+
+@pytest.mark.parametrize("given", [{"split": "test"}, {"seed": 7}, {"dataset": "x", "noize": 0.1}])
+def test_a_recipe_cannot_choose_the_split_or_seed_of_its_pairs(given, tmp_path):
+    base = encoders.save("bert", tmp_path / "base")
+    recipe = Recipe("x", "for this test", "pairs", base, ({"dataset": "world-A", **given},))
+    with pytest.raises(recipes.RecipeError, match=rf"pairs: .*{list(given)[-1]}"):
+        run.prepare(recipe, 0)

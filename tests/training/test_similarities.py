@@ -102,6 +102,18 @@ def test_it_learns_what_separates_the_pairs(tmp_path):
     assert judge.score([]).shape == (0,)
 
 
+def test_what_is_like_nothing_learned_is_judged_without_a_warning(tmp_path):
+    folder = fit(Drawn(), lessons(range(30)), (), tmp_path / "c")
+    base = Weights("plane", tmp_path, "safetensors", "0" * 64, "here", "none", "", None)
+    judge = SimilarityClassifier(
+        Weights("c", folder, "adapter", "1" * 64, "", "", "", base), Drawn()
+    )
+    far = np.array([[1, 1, 1, 1, 1], [-1, 1, -1, 1, -1]], dtype=np.float32) * 1e3
+    with np.errstate(over="raise"):
+        p = judge.of(far)
+    assert set(p.round(6)) <= {0.0, 1.0}
+
+
 def test_the_same_lessons_give_the_same_bytes(tmp_path):
     one, two = (fit(Drawn(), lessons(range(30)), (), tmp_path / n) for n in "ab")
     assert (one / ADAPTER).read_bytes() == (two / ADAPTER).read_bytes()

@@ -1,0 +1,91 @@
+"""QFS, what to retrieve: DRAGIN's section 3.2, and what its released code computes instead.
+
+    (1) A_i = {a_i,1 .. a_i,i-1}: the last layer's attention of t_i       `attention_of`
+    (2) the top n tokens by it                                            `select`
+    (3) their words, in their order in the text, (4) are the query        `select`
+
+Left open by the paper: the heads (their mean here, as released), how far back the
+"preceding token sequence" goes (`settings.context`), parts of words (a word is taken
+where one of its tokens is).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..language import Language
+from .draft import Span, text_of, words_of
+from .settings import Qfs
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """What a token can look back at.
+
+    pieces: what each of the c tokens says. attention: (H, r, c), whose first row is of
+    token `offset`, the r rows of tokens in their order. first: where the candidates begin.
+    """
+
+    pieces: tuple[str, ...]
+    attention: np.ndarray
+    offset: int
+    first: int = 0
+
+
+def attention_of(context: Context, hits: Sequence[Span], row: str = "own") -> np.ndarray:
+    """How much each token of the context is looked at from the hits, (c,).
+
+    Of each hit, tokens a..b-1, what stands before a gets shares that sum to 1 for each of
+    its tokens, by the mean of the heads; then the mean over its tokens, and over the hits.
+    row: "own", or "previous", the row of the place that foretold the token. All 0 where
+    no row is known.
+    """
+    mean = context.attention.mean(0)  # (r, c)
+    looked = np.zeros(len(context.pieces))
+    for a, b in hits:
+        rows = [i - context.offset - (row == "previous") for i in range(a, b)]
+        shares = [mean[r, :a] / mean[r, :a].sum() for r in rows if r >= 0 and mean[r, :a].any()]
+        if shares:
+            looked[:a] += np.mean(shares, axis=0) / len(hits)
+    return looked
+
+
+def select(
+    context: Context, looked: np.ndarray, hits: Sequence[Span], settings: Qfs, language: Language
+) -> str:
+    """The query: words of the most looked-at tokens before the hits, in the text's order.
+
+    candidates "content": whole words compete, by their tokens' sum, that contain a word of
+    content and are no hits, wherever they stand, as in the released code.
+    """
+    words = words_of(context.pieces)
+    if settings.candidates == "all":
+        last = max((a for a, _ in hits), default=len(context.pieces))
+        tokens = np.arange(context.first, last)
+        # Stable, so that equal ones go by their order.
+        top = set(tokens[np.argsort(-looked[tokens], kind="stable")][: settings.top_n].tolist())
+        chosen = [word for word in words if top & set(range(*word))]
+    else:
+        content = language.content("".join(context.pieces))
+        chosen = [
+            word
+            for word in words
+            if word[0] >= context.first
+            and not any(a <= word[0] < b for a, b in hits)
+            and any(said in text_of(context.pieces, word) for said in content)
+        ]
+        weight = {word: looked[slice(*word)].sum() for word in chosen}
+        chosen = sorted(sorted(chosen, key=weight.__getitem__, reverse=True)[: settings.top_n])
+    return " ".join(text_of(context.pieces, word) for word in chosen)
+
+
+def qfs(context: Context, hits: Sequence[Span], settings: Qfs, language: Language) -> str:
+    """The query for what the hits need to know; "" where the context is empty.
+
+    Without a hit (the released code's filter may clear them all) nothing is looked
+    at, and the first words of the context are the query.
+    """
+    return select(context, attention_of(context, hits, settings.row), hits, settings, language)

@@ -1,0 +1,101 @@
+"""What to retrieve: the query rules of DRAGIN's tables 1 and 6, and controls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..language import Language
+from .draft import Draft
+from .rind import Moment
+from .settings import DynamicSettings
+from .timing import chance, doubtful
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """A draft that broke off.
+
+    said: what stood before the draft. pieces: of the question and `said`, by tokens.
+    """
+
+    question: str
+    said: str
+    pieces: Sequence[str]
+    draft: Draft
+    moment: Moment
+    place: str = ""
+
+    @property
+    def kept(self) -> str:
+        """The draft's text up to the break."""
+        return "".join(self.draft.pieces[: self.moment.keep])
+
+    @property
+    def sentence(self) -> str:
+        """The sentence of the draft that gave the alarm."""
+        return "".join(self.draft.pieces[slice(*self.moment.sentence)]).strip()
+
+
+def plain_query(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    """The query by any rule but QFS, which asks for attention."""
+    return _RULES[settings.query](now, settings, language)
+
+
+def question(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    return now.question
+
+
+def full_context(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    """Question and all that is written, the draft up to its break."""
+    return f"{now.question} {now.said}{now.kept}"
+
+
+def sentence(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    return now.sentence
+
+
+def last_sentence(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    """The last whole sentence before the break; the question where there is none."""
+    first, last = now.moment.sentence
+    whole = now.moment.keep if now.moment.keep >= last else min(first, now.moment.keep)
+    text = now.said + "".join(now.draft.pieces[:whole])
+    spans = language.sentences(text)
+    return text[slice(*spans[-1])] if spans else now.question
+
+
+def last_tokens(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    """The tokens closest to the break, of question and text, as they read together."""
+    pieces = [*now.pieces, *now.draft.pieces[: now.moment.keep]]
+    return "".join(pieces[-settings.window :]).strip()
+
+
+def sure_sentence(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    """The sentence without its doubtful tokens (FLARE's masked query); whole if none is sure."""
+    first, last = now.moment.sentence
+    sure = [now.draft.pieces[i] for i in range(first, last) if not doubtful(now.draft, i, settings)]
+    return "".join(sure).strip() or now.sentence
+
+
+def first_words(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    """A control: as many words of the context as QFS takes, its first ones."""
+    return " ".join(full_context(now, settings, language).split()[: settings.top_n])
+
+
+def random_words(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    """A control: as many words of the context as QFS takes, by chance, in their order."""
+    words = full_context(now, settings, language).split()
+    rng = chance(settings, f"words {now.place}")
+    drawn = rng.permutation(len(words))[: settings.top_n]
+    return " ".join(words[i] for i in np.sort(drawn))
+
+
+_RULES = {
+    rule.__name__: rule
+    for rule in (
+        *(question, full_context, sentence, last_sentence, last_tokens, sure_sentence),
+        *(first_words, random_words),
+    )
+}

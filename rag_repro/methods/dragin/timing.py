@@ -1,0 +1,98 @@
+"""When to retrieve: the rules of DRAGIN's table 1, and controls.
+
+Each looks at a draft and says where it breaks off, or that it stands. FL-RAG and FS-RAG
+break off behind what is written, so that a search follows every window and every sentence;
+FLARE writes a doubtful sentence again; RIND cuts where the reader needs help.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..language import Language
+from .draft import Draft, text_of
+from .rind import Moment, Scores, rind, sentences_of
+from .settings import DynamicSettings
+
+ONE_SENTENCE = ("flare", "sentence")
+"""Rules that write, and judge, a sentence at a time."""
+
+
+def decide(
+    draft: Draft, settings: DynamicSettings, language: Language, settled: int, place: str
+) -> tuple[Moment | None, Scores | None]:
+    """Where the draft breaks off (None: it stands), and RIND's scores if it was asked.
+
+    settled: the draft's first tokens, for which passages were just fetched: no alarm there.
+    place: names the question and the draft, for the rule that goes by chance.
+    """
+    if settings.timing == "rind":
+        return rind(draft, settings, language, settled)
+    if settings.timing == "flare":
+        return flare(draft, settings, language, settled), None
+    if settings.timing == "random":
+        return by_chance(draft, settings, language, settled, place), None
+    whole = (0, len(draft))
+    return (Moment(len(draft), (), whole) if settings.timing != "never" else None), None
+
+
+def flare(
+    draft: Draft, settings: DynamicSettings, language: Language, settled: int
+) -> Moment | None:
+    """The first sentence with doubt: any token's p up to `doubt`, or the mean's (D16)."""
+    units = tuple((i, i + 1) for i in range(len(draft)))
+    for first, last in sentences_of(draft, units, language):
+        p = draft.probability[first:last]
+        doubt = p.min() if settings.doubt_of == "token" else p.mean()
+        if doubt <= settings.doubt and last > settled:
+            hits = tuple((i, i + 1) for i in range(first, last) if doubtful(draft, i, settings))
+            return Moment(first, hits, (first, last))
+    return None
+
+
+def doubtful(draft: Draft, token: int, settings: DynamicSettings) -> bool:
+    """Whether a token leaves FLARE's query."""
+    return bool(draft.probability[token] <= settings.mask)
+
+
+def by_chance(
+    draft: Draft, settings: DynamicSettings, language: Language, settled: int, place: str
+) -> Moment | None:
+    """A control: each token may give the alarm, at a rate, whatever it is."""
+    drawn = np.flatnonzero(chance(settings, place).random(len(draft)) < settings.rate)
+    drawn = drawn[drawn >= settled]
+    if not len(drawn):
+        return None
+    hit = int(drawn[0])
+    units = tuple((i, i + 1) for i in range(len(draft)))
+    sentence = next(s for s in sentences_of(draft, units, language) if s[0] <= hit < s[1])
+    return Moment(hit, ((hit, hit + 1),), sentence)
+
+
+def chance(settings: DynamicSettings, place: str) -> np.random.Generator:
+    """The same luck for the same question and draft, whatever is answered beside it."""
+    digest = hashlib.sha256(f"{settings.seed} {place}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "big"))
+
+
+def event(draft: Draft, moment: Moment | None, told: Scores | None) -> dict[str, Any]:
+    """A decision as plain data: every unit's text, entropy, attention and score, the cut."""
+    made: dict[str, Any] = {"stage": "decide", "text": draft.text}
+    if told is not None:
+        made["words"] = [text_of(draft.pieces, unit) for unit in told.units]
+        for name in ("entropy", "attention", "meaning", "score"):
+            made[name] = [round(float(x), 4) for x in getattr(told, name)]
+    made["keep"] = len(draft) if moment is None else moment.keep
+    made["hits"] = [] if moment is None else [text_of(draft.pieces, hit) for hit in moment.hits]
+    return made
+
+
+def rate_of(trace: list[Mapping[str, Any]]) -> float:
+    """Alarms a written token, out of an answer's trace: what `by_chance` must match."""
+    drafts = [e for e in trace if e["stage"] == "decide"]
+    written = sum(len(e.get("words", ())) for e in drafts)
+    return sum(bool(e["hits"]) for e in drafts) / written if written else 0.0
