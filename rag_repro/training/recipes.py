@@ -120,7 +120,7 @@ def called(function: Callable[..., Any], what: str, part: Mapping[str, Any], **o
     fault, and stays what it is.
     """
     for name in part:
-        if name not in function.__code__.co_varnames:
+        if name in ours:
             raise RecipeError(f"{what}: {name} is not the recipe's to set; leave it out")
     try:
         signature(function).bind(**part, **ours)

@@ -50,8 +50,9 @@ class Draft:
         return len(self.pieces)
 
     def tokens_before(self, character: int) -> int:
-        """How many tokens begin before a character of the text."""
-        return sum(start < character for start in starts(self.pieces))
+        """How many tokens end at or before a character of the text."""
+        ends = np.cumsum([len(piece) for piece in self.pieces])
+        return int((ends <= character).sum())
 
 
 def pieces_of(text: str, offsets: Sequence[int]) -> tuple[str, ...]:

@@ -37,8 +37,8 @@ from ..reading import PROMPTS, Template, extract
 from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
 from ..stages import search
-from .draft import Draft, Span, starts, words_of
-from .qfs import Context, qfs
+from .draft import Draft, starts
+from .qfs import again, again_text, behind, qfs
 from .queries import Situation, plain_query
 from .rind import Moment
 from .settings import RELEASED, DynamicSettings
@@ -194,17 +194,15 @@ def _query(question, settings: DynamicSettings, language, now, draft, moment: Mo
     first = _first_column(question, draft, now)
     if settings.query != "qfs":
         pieces = draft.before[first:]
-        return plain_query(
-            Situation(question.text, now.text, pieces, draft, moment, place), settings, language
-        )
+        situation = Situation(question.text, now.text, pieces, draft, moment, place)
+        return plain_query(situation, settings, language)
     if settings.context == "again":
-        context, hits = yield from _second_reading(question, now, draft, moment)
+        text = again_text(question.text, now.text, draft, moment)
+        read = yield Read(None, text, layers=(-1,))
+        context, hits = again(Draft.of(read), draft, moment)
     else:
         begin = {"prompt": 0, "text": first, "output": len(draft.before) - now.tokens}
-        pieces = (*draft.before, *draft.pieces)
-        offset = len(draft.before)
-        context = Context(pieces, draft.attention, offset, begin[settings.context])
-        hits = [(a + offset, b + offset) for a, b in moment.hits]
+        context, hits = behind(draft, moment, begin[settings.context])
     return qfs(context, hits, settings, language)
 
 
@@ -214,32 +212,6 @@ def _first_column(question: Question, draft: Draft, now: _Written) -> int:
     at = text.rfind(question.text, 0, len(text) - len(now.text))
     ends = [*starts(draft.before)[1:], len(text)] if text else []
     return sum(end <= at for end in ends)
-
-
-def _second_reading(question, now: _Written, draft: Draft, moment: Moment):
-    """The released code's context: question and text read alone, the hits found again by words.
-
-    Blanks stand between the parts, also where one is empty. That the tokens make the same
-    words a second time is taken for granted, as there.
-    """
-    words = words_of(draft.pieces)
-    first, last = moment.sentence
-    current = [w for w in words if first <= w[0] < last]
-    kept = "".join(draft.pieces[:first]).strip()
-    sentence = " ".join("".join(draft.pieces[a:b]).strip() for a, b in current)
-    text = " ".join((question.text, now.text.strip(), kept, sentence))
-    read = yield Read(None, text, layers=(-1,))
-    again = Draft.of(read)
-    anew = words_of(again.pieces)
-    behind = len(anew) - len(current)
-    places = {a: i for i, (a, _) in enumerate(current)}
-    hits: list[Span] = [
-        anew[behind + i]
-        for a, _ in moment.hits
-        for start, i in places.items()
-        if start <= a < current[i][1] and 0 <= behind + i < len(anew)
-    ]
-    return Context(again.pieces, again.attention, 0), hits
 
 
 def _serve_once(question, settings: DynamicSettings, template: Template, sentences, now: _Written):

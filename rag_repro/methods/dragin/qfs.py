@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..language import Language
-from .draft import Span, text_of, words_of
+from .draft import Draft, Span, text_of, words_of
+from .rind import Moment
 from .settings import Qfs
 
 
@@ -89,3 +90,44 @@ def qfs(context: Context, hits: Sequence[Span], settings: Qfs, language: Languag
     at, and the first words of the context are the query.
     """
     return select(context, attention_of(context, hits, settings.row), hits, settings, language)
+
+
+# -------------------------------------------------------------- where attention comes from
+
+
+def behind(draft: Draft, moment: Moment, first: int) -> tuple[Context, tuple[Span, ...]]:
+    """The context as the reader had it: all its prompt, and the draft. -> context, hits in it"""
+    m = len(draft.before)
+    context = Context((*draft.before, *draft.pieces), draft.attention, m, first)
+    return context, tuple((a + m, b + m) for a, b in moment.hits)
+
+
+def again_text(question: str, said: str, draft: Draft, moment: Moment) -> str:
+    """What the released code reads a second time: question, text so far, the sentence.
+
+    Neither exemplars nor passages. Blanks stand between the parts, empty ones too.
+    """
+    kept = "".join(draft.pieces[: moment.sentence[0]]).strip()
+    words = [text_of(draft.pieces, word) for word in _sentence_words(draft, moment)]
+    return " ".join((question, said.strip(), kept, " ".join(words)))
+
+
+def again(read: Draft, draft: Draft, moment: Moment) -> tuple[Context, tuple[Span, ...]]:
+    """The context of a second reading, and the hits in it, counted in words from its end.
+
+    That its tokens make the same words again is taken for granted, as in the released code.
+    """
+    sentence = _sentence_words(draft, moment)
+    anew = words_of(read.pieces)
+    last = len(anew) - len(sentence)
+    hits = [
+        anew[last + i]
+        for i, (a, b) in enumerate(sentence)
+        if any(a <= first < b for first, _ in moment.hits) and last + i >= 0
+    ]
+    return Context(read.pieces, read.attention, 0), tuple(hits)
+
+
+def _sentence_words(draft: Draft, moment: Moment) -> list[Span]:
+    first, last = moment.sentence
+    return [word for word in words_of(draft.pieces) if first <= word[0] < last]

@@ -24,11 +24,23 @@ from .draft import Draft, Span, text_of, windows, words_of
 from .settings import Rind
 
 
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a draft: its text, the token with which it begins, and its units.
+
+    The units, first..last-1, are found by their text (`draft.windows`) and can be none.
+    """
+
+    text: str
+    begins: int
+    units: Span
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """Every unit's (a token's, or a word's) part in the decision; arrays of (u,).
 
-    units: their tokens. sentences: their units, sentence by sentence.
+    units: their tokens.
     """
 
     units: tuple[Span, ...]
@@ -36,7 +48,7 @@ class Scores:
     attention: np.ndarray
     meaning: np.ndarray
     score: np.ndarray
-    sentences: tuple[Span, ...]
+    sentences: tuple[Sentence, ...]
 
 
 @dataclass(frozen=True)
@@ -73,15 +85,15 @@ def influence(attention: np.ndarray, heads: str = "mean", own_row: bool = False)
 def meaning(
     draft: Draft,
     units: Sequence[Span],
-    sentences: Sequence[Span],
+    sentences: Sequence[Sentence],
     rule: str,
     language: Language,
 ) -> np.ndarray:
     """s (equation 4), (u,): 0 for units without meaning, else 1.
 
-    A token counts as the word that it is a part of. sentences: of units. rule:
-    "stop_words": no bare word of the language's list; "content": units that contain,
-    as text, a word of content of their sentence.
+    A token counts as the word that it is a part of. rule: "stop_words": no bare word of
+    the language's list; "content": units that contain, as text, a word of content of
+    their sentence.
     """
     words = words_of(draft.pieces)
     whole = [next(w for w in words if w[0] <= first < w[1]) for first, _ in units]
@@ -89,11 +101,10 @@ def meaning(
     if rule == "stop_words":
         return np.array([not language.is_stop(bare(text)) for text in texts], dtype=float)
     made = np.zeros(len(units))
-    for a, b in sentences:
-        if b > a:
-            said = text_of(draft.pieces, (units[a][0], units[b - 1][1]))
-            content = language.content(said)
-            made[a:b] = [any(word in text for word in content) for text in texts[a:b]]
+    for sentence in sentences:
+        content = language.content(sentence.text)
+        mine = slice(*sentence.units)
+        made[mine] = [any(word in text for word in content) for text in texts[mine]]
     return made
 
 
@@ -116,7 +127,7 @@ def scores(draft: Draft, settings: Rind, language: Language) -> Scores:
     sentences = sentences_of(draft, units, language)
     means = meaning(draft, units, sentences, settings.meaning, language)
     if settings.normalise:
-        for a, b in sentences:
+        for a, b in (sentence.units for sentence in sentences):
             if total := attention[a:b].sum():
                 attention[a:b] *= (b - a) / total
     factors = {"entropy": entropy, "attention": attention, "surprise": surprise}
@@ -129,15 +140,22 @@ def scores(draft: Draft, settings: Rind, language: Language) -> Scores:
     return Scores(units, entropy, attention, means, score, sentences)
 
 
-def sentences_of(draft: Draft, units: Sequence[Span], language: Language) -> tuple[Span, ...]:
-    """The units of each sentence of a draft, empty ones left out."""
+def sentences_of(draft: Draft, units: Sequence[Span], language: Language) -> tuple[Sentence, ...]:
+    """A draft's sentences, with their tokens or words."""
     words = words_of(draft.pieces)
-    text = draft.text
-    texts = [text[a:b] for a, b in language.sentences(text)]
+    spans = language.sentences(draft.text)
+    texts = [draft.text[a:b] for a, b in spans]
+    firsts = [first for first, _ in units]
+    ends = [first for first, _ in words] + [len(draft)]
     found = windows([text_of(draft.pieces, word) for word in words], texts)
-    spans = [(words[a][0], words[b - 1][1]) for a, b in found if b > a]
-    first = [a for a, _ in units]
-    return tuple((bisect_left(first, a), bisect_left(first, b)) for a, b in spans)
+    return tuple(
+        Sentence(
+            text,
+            draft.tokens_before(start),
+            (bisect_left(firsts, ends[a]), bisect_left(firsts, ends[b])),
+        )
+        for (start, _), text, (a, b) in zip(spans, texts, found, strict=True)
+    )
 
 
 def rind(
@@ -151,7 +169,8 @@ def rind(
     over = (told.score > settings.threshold) & np.array(
         [first >= settled for first, _ in told.units], dtype=bool
     )
-    for a, b in told.sentences:
+    for sentence in told.sentences:
+        a, b = sentence.units
         inside = [u for u in range(a, b) if over[u]]
         if not inside:
             continue
@@ -159,7 +178,9 @@ def rind(
         hits = inside if settings.pooled else inside[:1]
         if settings.gate == "after":
             hits = [u for u in hits if told.meaning[u]]
-        keep = told.units[a if settings.cut == "sentence" else (hits or [first])[0]][0]
-        sentence = (told.units[a][0], told.units[b - 1][1])
-        return Moment(keep, tuple(told.units[u] for u in hits), sentence), told
+        keep = told.units[(hits or [first])[0]][0]
+        if settings.cut == "sentence":
+            keep = sentence.begins
+        tokens = (told.units[a][0], told.units[b - 1][1])
+        return Moment(keep, tuple(told.units[u] for u in hits), tokens), told
     return None, told

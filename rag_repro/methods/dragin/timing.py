@@ -45,7 +45,9 @@ def flare(
 ) -> Moment | None:
     """The first sentence with doubt: any token's p up to `doubt`, or the mean's (D16)."""
     units = tuple((i, i + 1) for i in range(len(draft)))
-    for first, last in sentences_of(draft, units, language):
+    for first, last in (s.units for s in sentences_of(draft, units, language)):
+        if last == first:
+            continue
         p = draft.probability[first:last]
         doubt = p.min() if settings.doubt_of == "token" else p.mean()
         if doubt <= settings.doubt and last > settled:
@@ -69,7 +71,8 @@ def by_chance(
         return None
     hit = int(drawn[0])
     units = tuple((i, i + 1) for i in range(len(draft)))
-    sentence = next(s for s in sentences_of(draft, units, language) if s[0] <= hit < s[1])
+    spans = [s.units for s in sentences_of(draft, units, language)]
+    sentence = next((span for span in spans if span[0] <= hit < span[1]), (0, len(draft)))
     return Moment(hit, ((hit, hit + 1),), sentence)
 
 

@@ -131,7 +131,7 @@ def test_words_sum_attention_and_average_entropy():
     told = scores(DRAFT, Rind(unit="word"), SMALL)
     np.testing.assert_allclose(told.attention, [0.1, 0.2, 0.9, 0.9, 0.9, 0.9, 0.6, 0.2, 0.6])
     np.testing.assert_allclose(told.entropy, [0.1, 0.2, 0.3, 0.8, 0.2, 2.5 / 3, 0.5, 0.1, 4 / 3])
-    assert told.sentences == ((0, 6), (6, 9))
+    assert [(s.begins, s.units) for s in told.sentences] == [(0, (0, 6)), (9, (6, 9))]
 
 
 def test_attention_by_the_sentence_mean():
