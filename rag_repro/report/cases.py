@@ -156,7 +156,7 @@ def case(
     names = names or [exhibit.methods[c.keys["method"]].label for c in (found.before, found.after)]
     counted = counted or [f"{names[1]} alone", f"{names[0]} alone"]
     if not found.gained:
-        why = f"none of {found.of} recorded questions is one, and of {len(found.lost)} the reverse"
+        why = f"none of the {found.of} recorded questions is one; of {len(found.lost)} the reverse"
         return [Note(f"No case is shown: {why} is true.")]
     shown = next((pair for pair in found.gained if fine and fine(*pair)), found.gained[0])
     dataset = workshop.dataset(found.after.condition.dataset, found.after.condition.split)

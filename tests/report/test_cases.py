@@ -191,7 +191,7 @@ def test_without_a_case_there_is_a_note_with_the_reason(exhibit, world, tmp_path
     results = fill(root, exhibit, world.questions[:10], lambda method, i: method == "sm")
     [none] = cases.case(exhibit, results, Workshop(), SM, QDC)
     assert isinstance(none, Note)
-    assert "none of 10 recorded questions is one, and of 10 the reverse" in none.text
+    assert "none of the 10 recorded questions is one; of 10 the reverse" in none.text
     [empty] = cases.case(exhibit, Results(tmp_path / "no"), Workshop(), SM, QDC)
     assert empty.text == (
         "Not run: `rag-repro train testbed-reader`, then "

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Small:
-    """Sentences end with a full stop and a blank; given stop words; content is what is no stop."""
+    """Sentences end with a full stop; stop words, and others without content, by list."""
 
     stops: frozenset[str] = frozenset({"the", "was", "in", "of", "is"})
+    idle: frozenset[str] = frozenset({"hall"})
     name: str = "small"
 
     def is_stop(self, word: str) -> bool:
@@ -21,7 +22,7 @@ class Small:
         return tuple((m.start(), m.start() + len(m[0].rstrip())) for m in found)
 
     def content(self, text: str) -> tuple[str, ...]:
-        return tuple(w for w in re.findall(r"\w+", text) if not self.is_stop(w))
+        return tuple(w for w in re.findall(r"\w+", text) if w.lower() not in self.stops | self.idle)
 
 
 SMALL = Small()
