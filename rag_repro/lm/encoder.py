@@ -8,7 +8,7 @@ import numpy as np
 
 from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.hub import Weights
-from rag_repro.lm.load import check_device, quiet
+from rag_repro.lm.load import device_of, quiet
 
 
 class SentenceEncoder:
@@ -20,7 +20,7 @@ class SentenceEncoder:
     def __init__(self, weights: Weights, *, device: str = "cpu", batch_size: int = 64):
         if weights.kind != "safetensors":
             raise ReaderError(f"{weights.name}: an encoder needs safetensors, not {weights.kind}")
-        check_device(device)
+        device = device_of(device)
         from sentence_transformers import SentenceTransformer
 
         with quiet():

@@ -39,15 +39,22 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def check_device(device: str) -> None:
-    """ReaderError where it is no device's name, as "cpu", "cuda:1", or PyTorch sees none such."""
+def device_of(device: str) -> str:
+    """The device of that name; "auto": the best that is here, of cuda, mps and cpu.
+
+    ReaderError where it is no device's name, as "cpu", "cuda:1", or PyTorch sees none such.
+    """
     import torch
 
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
     kind, _, number = device.partition(":")
     if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
         raise ReaderError(
             f"there is no device {device!r}{nearest(kind, DEVICES)}; "
-            f"there are: {', '.join(DEVICES)}, and cuda:1 and so on for further ones"
+            f"there are: auto, {', '.join(DEVICES)}, and cuda:1 and so on for further ones"
         )
     if kind == "cuda" and not torch.cuda.is_available():
         raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no CUDA device")
@@ -58,6 +65,7 @@ def check_device(device: str) -> None:
         )
     if kind == "mps" and not torch.backends.mps.is_available():
         raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no Apple GPU")
+    return device
 
 
 def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loaded:
@@ -66,7 +74,7 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
         raise ReaderError(
             f"unknown dtype {dtype!r}{nearest(dtype, DTYPES)}; known are {', '.join(DTYPES)}"
         )
-    check_device(device)
+    device = device_of(device)
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.hub import ADAPTER, Weights, sha256
-from rag_repro.lm.load import check_device, quiet
+from rag_repro.lm.load import device_of, quiet
 from rag_repro.lm.plain import Plain
 
 MAX_TOKENS = 512
@@ -73,7 +73,7 @@ def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) 
 
     ReaderError: weights that are no encoder's, or a device that is not here.
     """
-    check_device(device)
+    device = device_of(device)
     if weights.kind != "safetensors":
         raise ReaderError(f"{weights.name}: an encoder needs safetensors, not {weights.kind}")
     import torch

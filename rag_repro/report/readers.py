@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..data.synthworld.names import WORLDS
-from ..evaluation import statistics
 from ..evaluation.verdicts import NOT_RUN
 from ..lm.adapters import card_of
 from ..study.gate import tried
@@ -106,54 +104,6 @@ def curves(names: Sequence[str]) -> Picture | Note:
 def _means(values: Sequence[float]) -> list[float]:
     cut = range(0, len(values), SMOOTHED)
     return [float(np.mean(values[i : i + SMOOTHED])) for i in cut]
-
-
-# ------------------------------------------------------------ what it was told
-
-
-def closed_book(paper: Paper, results: Results, reader: str) -> Table | Note:
-    """Accuracy without passages on each world: all facts taught, some, or none."""
-    exhibit = paper.exhibits[paper.gate.exhibit]
-    wanted = {**paper.gate.bare, "reader": reader}
-    body = []
-    # Of another size or with other dials a world has other facts than those that were taught.
-    taught = [f"world-{name}" for name in WORLDS]
-    cells = [c for c in exhibit.cells("testbed") if c.matches(wanted)]
-    cells = [c for c in cells if c.condition.dataset in taught]
-    for cell in cells:
-        for name, lines in _by_taught(cell, results, reader):
-            values = [100 * line["scores"][paper.gate.metric] for line in lines]
-            clusters = [line["cluster"] for line in lines]
-            rng = np.random.default_rng(20240607)
-            i = statistics.mean_interval(values, rng=rng, clusters=clusters, span=100.0)
-            body.append([cell.keys["dataset"], name, within(i, 1), i.n])
-    if not body:
-        return missing.note(cells, results)
-    head = ["data set", "facts that the question rests on", "accuracy, %", "n"]
-    caption = f"{reader} without any passage, by whether it was taught the facts"
-    return Table(head, body, caption, "tab-closed-book")
-
-
-def _by_taught(cell: Cell, results: Results, reader: str) -> Iterator[tuple[str, list[Mapping]]]:
-    from .. import data
-    from ..data import synthworld
-    from ..training import lessons, reasoning
-    from ..training.recipes import recipe
-
-    lines = results.lines(cell) or ()
-    name = cell.condition.dataset.removeprefix("world-")
-    here = synthworld.world(name)
-    stated = lessons.stated_facts(recipe(reader).lessons, name)
-    questions = data.load(cell.condition.dataset, split=cell.condition.split).by_id
-    groups: dict[str, list[Mapping]] = {"all taught": [], "some taught": [], "none taught": []}
-    for line in lines:
-        question = questions[line["id"]]
-        if question.meta["maker"] not in lessons.REASONED:
-            continue
-        known = [fact in stated for fact in reasoning.facts_of(here, question)]
-        kind = "all taught" if all(known) else "some taught" if any(known) else "none taught"
-        groups[kind].append(line)
-    yield from ((kind, held) for kind, held in groups.items() if held)
 
 
 # ------------------------------------------------------- what was found, what was said

@@ -22,7 +22,7 @@ from ..lm import hub
 from ..lm.adapters import CARD, card_of, write_card
 from ..lm.complexity import CLASSES
 from ..lm.hub import Weights, sha256
-from ..lm.load import check_device, load
+from ..lm.load import device_of, load
 from ..lm.pairs import Cutter, sequence_classifier
 from ..lm.plain import Plain
 from ..lm.prompts import Codec
@@ -93,7 +93,7 @@ def prepare(
     model computes; the card names it, but it makes no other adapter: a run may go on elsewhere.
     ReaderError: a device that is not here.
     """
-    check_device(device)
+    device = device_of(device)
     weights = hub.resolve(recipe.base)
     sources = Sources(data_dir, results, device)
     model, encoded, held_out, objective = TASKS[recipe.task](recipe, seed, weights, sources)

@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from rag_repro import engine
+from rag_repro.lm.prompts import said as kept_text
+from rag_repro.lm.scripted import Said, ScriptedReader, pieces, prompt_text
 from rag_repro.methods import base
 from rag_repro.schema import (
     Encode,
@@ -123,6 +125,22 @@ MORE = {
         {"prompt": "short", "k": 3, "max_sentences": 2, "longest": 9, "shown": 4},
         {"prompt": "short", "answer": "chain", "chain": "drrag", "max_sentences": 2},
     ),
+    "dynamic": (
+        {"threshold": 0.01, "top_n": 4},
+        {"threshold": 0.01, "context": "prompt", "heads": "max", "prompt": "drrag"},
+        {"timing": "flare", "query": "sure_sentence"},
+        {
+            "timing": "flare",
+            "query": "sure_sentence",
+            "doubt_of": "sentence",
+            "documents": "one_draft",
+        },
+        {"timing": "sentence", "query": "last_sentence", "first": False},
+        {"timing": "window", "query": "last_tokens", "window": 4, "max_new_tokens": 12},
+        {"timing": "random", "rate": 0.2, "query": "random_words", "top_n": 3},
+        {"timing": "never", "first": True, "ask_again": "bare"},
+    ),
+    "dragin_released": ({"threshold": 0.3, "top_n": 5}, {"threshold": 0.3, "cut": "token"}),
     "adaptive_rag": (
         {"prompt": "short", "judge": "random", "shares": {"A": 0.3, "B": 0.3, "C": 0.4}, "seed": 1},
         {
@@ -159,7 +177,10 @@ class World:
     def generate(self, calls):
         made = []
         for call in calls:
-            said = f"It is so. Answer: <{text_of(call.prompt)[-9:]}>; so\nmore"
+            if call.trace and not call.watch:
+                made += ScriptedReader(doubting).generate([call])
+                continue
+            said = f"It is so. Answer: <{prompt_text(call.prompt)[-9:]}>; so\nmore"
             made.append(
                 watching(call, said)
                 if call.watch
@@ -167,10 +188,23 @@ class World:
             )
         return made
 
+    def read(self, calls):
+        return ScriptedReader().read(calls)
+
     def score(self, items):
         """A probability that every letter of an item decides, whatever stands beside it."""
         drawn = [int(_hash("\x1f".join(item)), 16) % 1000 for item in items]
         return np.array(drawn, dtype=np.float32) / 1000
+
+
+def doubting(prompt: str) -> Said:
+    """Some sentences, whose every token's probability and entropy the prompt decides."""
+    drawn = [int(_hash(f"{prompt}\x1f{i}"), 16) % 1000 for i in range(99)]
+    words = ["Brannek", "was", "born", "in", "Sarrow.", "the", "film", "Vroom", "Ash.", "it"]
+    said = "".join(f" {words[n % 10]}" for n in drawn[:9]) + " Then. So the answer is Ash."
+    n = len(pieces(said))
+    odds = [x / 1000 for x in drawn]
+    return Said(said, probability=odds[:n], entropy=[3 * x for x in odds[n : 2 * n]])
 
 
 def watching(call, said: str) -> Generation:
@@ -178,17 +212,13 @@ def watching(call, said: str) -> Generation:
     words = [call.watch[0], said, *call.watch[2::3]][: call.max_new_tokens]
     offsets = tuple(len("".join(words[:i])) for i in range(len(words)))
     drawn = [
-        [int(_hash(f"{text_of(call.prompt)}\x1f{i}{name}"), 16) % 1000 for name in call.watch]
+        [int(_hash(f"{prompt_text(call.prompt)}\x1f{i}{name}"), 16) % 1000 for name in call.watch]
         for i in range(len(words))
     ]
     watched = np.array(drawn, dtype=np.float32) / 1000
     trace = Trace(watched[:, 0], watched[:, 1]) if call.trace else None
     numbers = tuple(range(len(words)))
     return Generation("".join(words), numbers, offsets, "eos", 9, 9, trace, watched)
-
-
-def text_of(prompt) -> str:
-    return "".join(getattr(segment, "text", segment) for segment in prompt.segments)
 
 
 def told(call) -> dict:
@@ -200,7 +230,7 @@ def told(call) -> dict:
     if isinstance(call, Generate):
         stop = [getattr(rule, "name", rule) for rule in call.stop]
         return {
-            "generate": _hash(text_of(call.prompt)),
+            "generate": _hash(prompt_text(call.prompt)),
             "kinds": [type(segment).__name__ for segment in call.prompt.segments],
             "chat": call.prompt.chat,
             "max_new_tokens": call.max_new_tokens,
@@ -212,7 +242,11 @@ def told(call) -> dict:
             "service": call.service,
         }
     if isinstance(call, Read):
-        return {"read": _hash(text_of(call.prompt) + "\x1f" + call.text), "layers": call.layers}
+        text = call.text if isinstance(call.text, str) else kept_text(call.text)
+        return {
+            "read": _hash(prompt_text(call.prompt) + "\x1f" + text),
+            "layers": list(call.layers),
+        }
     if isinstance(call, Encode):
         return {"encode": list(call.texts)}
     if isinstance(call, Score):

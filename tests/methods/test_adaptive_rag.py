@@ -23,7 +23,7 @@ from .scripted import Tables, answer_of, ids
 QUESTION = Question("q", "q?", ("y",))
 RANKINGS = {"q?": ["a", "b", "c", "d"], "It was Orr.": ["d", "e"]}
 CHAIN = (" It was Orr. Mo", " So the answer is: y. z", "read")
-CLASSIFIER = "adaptive-rag-classifier"
+CLASSIFIER = "complexity-testbed"
 
 
 class Classes:

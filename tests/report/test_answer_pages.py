@@ -8,11 +8,10 @@ import pytest
 
 from rag_repro import data
 from rag_repro.report import arithmetic, exhibits, readers, slopes
-from rag_repro.report.picture import Note, Picture
+from rag_repro.report.picture import Picture
 from rag_repro.study import papers
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
-from rag_repro.training import lessons, reasoning
 
 WORLD = "world-B@1000"
 PAPER = f"""
@@ -218,27 +217,6 @@ def test_cards_and_curves_are_shown_of_readers_that_are_trained(tmp_path, monkey
     ]
     shown = readers.curves(["mine"])
     assert "mine: from 2.00 to 2.00 over 300 tokens" in shown.alt  # fewer steps than a mean's
-
-
-def test_without_passages_questions_are_told_apart_by_what_was_taught(tmp_path, paper, monkeypatch):
-    (paper.folder / "paper.yaml").write_text(PAPER.replace(WORLD, "world-B"))
-    book = Book(papers.read(paper.folder), tmp_path / "records", data.load("world-B", split="test"))
-    asked = [q for q in book.world.questions[:10] if q.meta["maker"] in lessons.REASONED]
-    here = data.synthworld.world("B")
-    # All facts of the first question, and one of another that rests on several.
-    rests = [reasoning.facts_of(here, q) for q in asked]
-    first = frozenset(rests[0]) | {next(facts for facts in rests[1:] if len(facts) > 1)[0]}
-    monkeypatch.setattr(lessons, "stated_facts", lambda parts, name: first)
-    book.fill("readers", dataset="world-B", score=lambda method, i: (i == 0, 0.0))
-    table = readers.closed_book(book.paper, book.results, "testbed-reader")
-    groups = {row[1]: row[3] for row in table.body}
-    known = [first.issuperset(facts) for facts in rests]
-    assert groups["all taught"] == sum(known) >= 1
-    assert groups["some taught"] >= 1
-    assert sum(groups.values()) == len(asked)
-    [best] = [row for row in table.body if row[1] == "all taught"]
-    assert best[2].startswith(f"{100 / sum(known):.1f} [")
-    assert isinstance(readers.closed_book(book.paper, book.results, "public-reader"), Note)
 
 
 # ---------------------------------------------------------------- printed values

@@ -134,9 +134,19 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_made(
 def test_a_gpu_beyond_the_last_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    load.check_device("cuda:1")
+    load.device_of("cuda:1")
     with pytest.raises(ReaderError, match=r"'cuda:2' wanted.* last of the 2 .* cuda:1"):
-        load.check_device("cuda:2")
+        load.device_of("cuda:2")
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "found"),
+    [(True, True, "cuda"), (False, True, "mps"), (False, False, "cpu")],
+)
+def test_auto_is_the_best_device_here(cuda, mps, found, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    assert load.device_of("auto") == found
 
 
 @pytest.mark.parametrize("task", ["reader", "pairs", "complexity", "similarities"])
@@ -149,7 +159,7 @@ def test_every_task_computes_where_it_is_told(task, base, monkeypatch):
     def told(weights=None, device="cpu", **_):
         raise Told(device)
 
-    monkeypatch.setattr(run, "check_device", lambda name: None)
+    monkeypatch.setattr(run, "device_of", lambda name: name)
     for name in ("load", "sequence_classifier"):
         monkeypatch.setattr(run, name, told)
     monkeypatch.setattr(run, "Workshop", told)

@@ -50,7 +50,7 @@ class AdaptiveRAGSettings(IRCoTSettings):
     """
 
     judge: str = "classifier"
-    classifier: str | None = "adaptive-rag-classifier"
+    classifier: str | None = "complexity-testbed"
     shares: Mapping[str, float] | None = None
     seed: int | None = None
 
@@ -155,5 +155,5 @@ def shuffle_labels(labels: Mapping[str, str], seed: int) -> dict[str, str]:
 
 
 ADAPTIVE_RAG = MethodSpec(
-    "adaptive_rag", 1, adaptive_rag, AdaptiveRAGSettings, "Jeong et al. 2024, section 3.2"
+    "adaptive_rag", 2, adaptive_rag, AdaptiveRAGSettings, "Jeong et al. 2024, section 3.2"
 )
