@@ -158,6 +158,28 @@ PROMPTS = MappingProxyType(
             marker="So the answer is",
             stop=("\n",),
         ),
+        "dragin": Template(
+            name="dragin",
+            source="DRAGIN, appendix F",
+            passage="[{number}] {text}\n",
+            body="Context:\n{passages}Answer in the same format as before.\n"
+            "Question: {question}\nAnswer:",
+            bare="Question: {question}\nAnswer:",
+            marker="So the answer is",
+            stop=("\n",),
+        ),
+        "dragin_steps": Template(
+            name="dragin_steps",
+            source="DRAGIN, appendix F, for HotpotQA",
+            passage="[{number}] {text}\n",
+            body="Context:\n{passages}Answer in the same format as before.\n"
+            "Answer the following question by reasoning step-by-step, following the example "
+            "above.\nQuestion: {question}\nAnswer:",
+            bare="Answer the following question by reasoning step-by-step, following the example "
+            "above.\nQuestion: {question}\nAnswer:",
+            marker="So the answer is",
+            stop=("\n",),
+        ),
         "chat": Template(
             name="chat",
             source="this book: plain words, for a reader that was taught to follow them",

@@ -42,9 +42,9 @@ def encode(example: Example, codec: Codec, end: int) -> Encoded:
 
 
 def batches(
-    lengths: Sequence[int], epoch: int, seed: int, budget: int
+    lengths: Sequence[int], epoch: int, seed: int, budget: int, rows: int | None = None
 ) -> Iterator[tuple[int, ...]]:
-    """The examples' numbers in batches of at most `budget` padded tokens, each once.
+    """The examples' numbers in batches of at most `budget` padded tokens and `rows`, each once.
 
     The order depends on seed and epoch alone, so a run can go on in the middle.
     Examples of like length stand together, drawn from a shuffled stream.
@@ -58,7 +58,7 @@ def batches(
     for start in range(0, len(order), window):
         batch: list[int] = []
         for number in sorted(order[start : start + window], key=lambda i: (lengths[i], i)):
-            if batch and (len(batch) + 1) * lengths[number] > budget:
+            if batch and (len(batch) == rows or (len(batch) + 1) * lengths[number] > budget):
                 made.append(tuple(batch))
                 batch = []
             batch.append(number)

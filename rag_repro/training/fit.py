@@ -49,7 +49,13 @@ class Plan:
         return [
             batch
             for epoch in range(self.optimiser.epochs)
-            for batch in batches(lengths, epoch, self.seed, self.optimiser.batch_tokens)
+            for batch in batches(
+                lengths,
+                epoch,
+                self.seed,
+                self.optimiser.batch_tokens,
+                self.optimiser.batch_rows,
+            )
         ]
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from .. import data
 from ..data import synthworld
 from ..data.synthworld import World
+from ..data.synthworld.reasoning import facts_of, statements, thoughts
 from ..data.synthworld.world import Fact
 from ..methods.baselines.self_rag import SelfRAGSettings, with_passage
 from ..methods.reading import PROMPTS, Template
@@ -24,7 +25,7 @@ from ..schema import Hit, Passage, Prompt, Question
 from ..words import nearest
 from . import reflection
 from .examples import Example
-from .reasoning import facts_of, public_thoughts, statements, thoughts
+from .reasoning import public_thoughts
 from .recipes import RecipeError, called
 
 # Kinds with one answer that follows from facts; "ambiguous" has several by design.
@@ -32,19 +33,34 @@ REASONED = tuple(kind for kind in synthworld.KINDS if kind != "ambiguous")
 
 
 def statements_of(
-    world: str, questions: int, exposures: int, seed: int, split: str | None = None
+    world: str,
+    questions: int,
+    exposures: int,
+    seed: int,
+    split: str | None = None,
+    told: Mapping[str, int] | None = None,
 ) -> Iterator[Example]:
     """The taught facts behind a world's first questions, each said `exposures` times.
 
-    The title stands as given, what follows is learned; wordings take turns.
+    The title stands as given, what follows is learned; wordings take turns. told: reading
+    form -> how many times more, in the reader's own turn: where the form has its question
+    stands the title alone, and the statement is what to write. Facts that were only ever
+    read as text are not found again from there.
     """
     here, asked = _world(world, questions, split)
+    source = f"statements:{world}"
     for fact in taught_facts(here, asked):
         said = statements(here, fact)
+        title = here.entity[fact.subject].title
+        turn = -1
         for turn in range(exposures):
             text = said[(turn + seed) % len(said)]
-            title = here.entity[fact.subject].title
-            yield Example(Prompt.of(title), text.removeprefix(title), f"statements:{world}")
+            yield Example(Prompt.of(title), text.removeprefix(title), source)
+        for form in (PROMPTS[name] for name, n in (told or {}).items() for _ in range(n)):
+            turn += 1
+            text = said[(turn + seed) % len(said)]
+            about = Question(title, title, ())
+            yield Example(form.fill(about, ()), text if form.chat else f" {text}", source)
 
 
 def taught_facts(world: World, questions: Sequence[Question]) -> tuple[Fact, ...]:

@@ -35,7 +35,9 @@ class Lora:
 class Optimiser:
     """AdamW with a linear warm-up and a cosine to nothing.
 
-    batch_tokens: padded tokens of one step. piece_tokens: how many of them are computed at
+    batch_tokens: padded tokens of one step. batch_rows: and at most so many examples; facts
+    are learned by heart in many small steps, which tokens alone do not make of short lessons.
+    piece_tokens: how many of them are computed at
     once (a small piece stays in the processor's cache; a GPU wants them all). epochs: passes
     over all lessons.
     autocast: compute in bfloat16 (BigBird's sparse attention cannot).
@@ -46,6 +48,7 @@ class Optimiser:
     warmup: float = 0.03
     clip: float = 1.0
     batch_tokens: int = 4096
+    batch_rows: int | None = None
     piece_tokens: int = 2048
     epochs: int = 1
     autocast: bool = True
@@ -77,6 +80,8 @@ class Recipe:
         """All that makes the adapter, as plain data; where it is kept is no part of it."""
         made = json.loads(json.dumps(asdict(self)))
         del made["local"]
+        if self.optimiser.batch_rows is None:  # as cards have it from before there was one
+            del made["optimiser"]["batch_rows"]
         return made
 
     def on(self, base: str | None) -> Recipe:

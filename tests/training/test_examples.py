@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from rag_repro.data import synthworld
+from rag_repro.data.synthworld.reasoning import facts_of, statements, thoughts
 from rag_repro.lm.prompts import Codec
 from rag_repro.methods.reading import PROMPTS, extract
 from rag_repro.schema import Passage, Prompt, Question
@@ -19,7 +20,7 @@ from rag_repro.training.lessons import (
     statements_of,
     taught_facts,
 )
-from rag_repro.training.reasoning import facts_of, public_thoughts, statements, thoughts
+from rag_repro.training.reasoning import public_thoughts
 from rag_repro.training.recipes import RecipeError, called, recipe, recipes
 from tests.lm import tiny
 
@@ -49,6 +50,15 @@ def test_batches_hold_each_example_once_within_the_budget():
     assert made == list(batches(lengths, 0, seed=1, budget=60))
     assert made != list(batches(lengths, 1, seed=1, budget=60))
     assert made != list(batches(lengths, 0, seed=2, budget=60))
+
+
+def test_batches_hold_no_more_than_the_rows_that_they_may():
+    lengths = [3, 4, 5] * 20
+    made = list(batches(lengths, 0, seed=1, budget=60, rows=4))
+    assert sorted(i for batch in made for i in batch) == list(range(60))
+    assert max(map(len, made)) == 4
+    assert len(made) == 15
+    assert max(map(len, batches(lengths, 0, seed=1, budget=60))) > 4
 
 
 def _world():
@@ -82,6 +92,32 @@ def test_statements_teach_the_taught_facts_of_the_asked_questions_only():
     for question in asked:
         for fact in facts_of(world, question):
             assert bool(said & set(statements(world, fact))) == fact.taught
+
+
+def test_statements_are_told_in_a_reading_form_about_the_title_alone():
+    plain = list(statements_of("A", 20, 2, seed=0, split="train"))
+    told = list(statements_of("A", 20, 2, seed=0, split="train", told={"cot": 1, "drrag": 2}))
+    assert len(told) == len(plain) // 2 * 5
+    assert [e for e in told if len(e.prompt.segments) == 1 and not e.prompt.chat][:2] == plain[:2]
+    world = synthworld.world("A")
+    shown = told[2:5]  # of the first fact, behind its two plain ones
+    title = "".join(told[0].prompt.segments)
+    wordings = {f" {s}" for s in statements(world, _fact(world, told[0]))}
+    assert shown[0].prompt == PROMPTS["cot"].fill(Question(title, title, ()), ())
+    assert shown[0].target in wordings
+    assert [e.prompt.chat for e in shown] == [False, True, True]
+    assert {f" {e.target}" for e in shown[1:]} <= wordings
+    assert len({e.target.strip() for e in told[:5]}) > 2  # wordings take turns
+
+
+def _fact(world, example):
+    title = "".join(example.prompt.segments)
+    return next(
+        fact
+        for subject in world.facts_of.values()
+        for fact in subject.values()
+        if title + example.target in statements(world, fact)
+    )
 
 
 def test_test_worlds_give_statements_and_never_a_question_or_a_passage():

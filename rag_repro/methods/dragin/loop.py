@@ -17,8 +17,10 @@ sentence (`settings.documents`); its attention comes from second passes, which a
 The trace, one entry an event:
 
     {"stage": "decide", "text": the draft, "words", "entropy", "attention", "meaning",
-     "score" (RIND's, a value a unit), "keep": tokens that stay, "hits": words}
-    {"stage": "retrieve", "query": text, "found": ids}
+     "score" (RIND's, a value a unit; other rules: "probability", a value a token),
+     "keep": tokens that stay, "kept": their text, "hits": words, "alarm": their numbers}
+    {"stage": "retrieve", "query": text, "found": ids; of QFS "context": the words it could
+     take, "taken": the numbers of those that it took}
     {"stage": "write", "text": what was added}
     {"stage": "ask_again", "text": what was answered}
 """
@@ -38,7 +40,8 @@ from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
 from ..stages import search
 from .draft import Draft, starts
-from .qfs import again, again_text, behind, qfs
+from .exemplars import with_exemplars
+from .qfs import again, again_text, behind, choice, query_of, taken
 from .queries import Situation, plain_query
 from .rind import Moment
 from .settings import RELEASED, DynamicSettings
@@ -75,7 +78,7 @@ def dynamic(
     sentences: Sentences = RULES,
 ) -> Flow:
     """Write, break off where the timing rule says, search with the query rule's words, go on."""
-    template = PROMPTS[settings.prompt]
+    template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
     now = _Written()
     if settings.asks_first:
         yield from _search(question.text, question, settings, now)
@@ -96,8 +99,8 @@ def dynamic(
             if ended or not len(draft):
                 break
             continue
-        query = yield from _query(question, settings, language, now, draft, moment, place)
-        yield from _search(query, question, settings, now)
+        query, words = yield from _query(question, settings, language, now, draft, moment, place)
+        yield from _search(query, question, settings, now, words)
         now.add(made, moment.keep)
         now.settled = _settled(draft, moment, settings)
         if settings.documents != "until_replaced":
@@ -176,7 +179,13 @@ def _settled(draft: Draft, moment: Moment, settings: DynamicSettings) -> int:
     return last - first if moment.keep == first else 1
 
 
-def _search(query: str, question: Question, settings: DynamicSettings, now: _Written):
+def _search(
+    query: str,
+    question: Question,
+    settings: DynamicSettings,
+    now: _Written,
+    words: Mapping[str, Any] | None = None,
+):
     if settings.query_tokens is not None and query:
         read = yield Read(None, query)
         if len(read.tokens) > settings.query_tokens:
@@ -186,16 +195,16 @@ def _search(query: str, question: Question, settings: DynamicSettings, now: _Wri
         hits = yield search(query, settings.k, question, settings)
     now.passages = tuple(hits)
     found = [hit.passage.id for hit in hits]
-    now.trace.append({"stage": "retrieve", "query": query, "found": found})
+    now.trace.append({"stage": "retrieve", "query": query, "found": found, **(words or {})})
 
 
 def _query(question, settings: DynamicSettings, language, now, draft, moment: Moment, place: str):
-    """Stage `formulate`, by the query rule."""
+    """Stage `formulate`, by the query rule -> the query, and what QFS chose it from."""
     first = _first_column(question, draft, now)
     if settings.query != "qfs":
         pieces = draft.before[first:]
         situation = Situation(question.text, now.text, pieces, draft, moment, place)
-        return plain_query(situation, settings, language)
+        return plain_query(situation, settings, language), {}
     if settings.context == "again":
         text = again_text(question.text, now.text, draft, moment)
         read = yield Read(None, text, layers=(-1,))
@@ -203,7 +212,8 @@ def _query(question, settings: DynamicSettings, language, now, draft, moment: Mo
     else:
         begin = {"prompt": 0, "text": first, "output": len(draft.before) - now.tokens}
         context, hits = behind(draft, moment, begin[settings.context])
-    return qfs(context, hits, settings, language)
+    words = taken(context, hits, settings, language)
+    return query_of(context, words), choice(context, words)
 
 
 def _first_column(question: Question, draft: Draft, now: _Written) -> int:

@@ -49,6 +49,18 @@ class Rind:
     cut: str = "token"
     pooled: bool = False
 
+    def check_rind(self) -> None:
+        """ValueError where one of these is none of what it can be."""
+        for factor in self.factors:
+            one_of("factors", factor, FACTORS)
+        one_of("heads", self.heads, ("mean", "max", "mean_of_max"))
+        one_of("unit", self.unit, ("token", "word"))
+        one_of("gate", self.gate, ("score", "after"))
+        one_of("meaning", self.meaning, ("stop_words", "content"))
+        one_of("cut", self.cut, ("token", "sentence"))
+        if self.threshold < 0:
+            raise ValueError(f"threshold is {self.threshold}; it must not be below 0")
+
 
 @dataclass(frozen=True)
 class Qfs:
@@ -94,7 +106,9 @@ class DynamicSettings(Settings, Rind, Qfs):
         and FLARE's do in the released code.
     ask_again: where no answer was said, "So the answer is" is put behind the text and the
         reader goes on (appendix B), "bare" as released or "with_passages".
-    exemplars: a data set's of the paper (appendix F), "own" invented ones, or none.
+    exemplars: a data set's of the paper (appendix F), "own" invented ones, or None.
+    sampled: draw tokens with `temperature` and `top_p` (D15: what the released code leaves
+        to the model's own settings) in place of greedy decoding.
     """
 
     k: int = 3
@@ -113,6 +127,7 @@ class DynamicSettings(Settings, Rind, Qfs):
     query_tokens: int | None = None
     space: bool = False
     ask_again: str = "with_passages"
+    exemplars: str | None = None
     sampled: bool = False
     temperature: float = 0.6
     top_p: float = 0.9
@@ -125,13 +140,7 @@ class DynamicSettings(Settings, Rind, Qfs):
         one_of("query", self.query, QUERIES)
         one_of("documents", self.documents, DOCUMENTS)
         one_of("ask_again", self.ask_again, ASK_AGAIN)
-        for factor in self.factors:
-            one_of("factors", factor, FACTORS)
-        one_of("heads", self.heads, ("mean", "max", "mean_of_max"))
-        one_of("unit", self.unit, ("token", "word"))
-        one_of("gate", self.gate, ("score", "after"))
-        one_of("meaning", self.meaning, ("stop_words", "content"))
-        one_of("cut", self.cut, ("token", "sentence"))
+        self.check_rind()
         one_of("row", self.row, ("own", "previous"))
         one_of("candidates", self.candidates, ("all", "content"))
         one_of("context", self.context, ("output", "text", "prompt", "again"))
@@ -143,8 +152,6 @@ class DynamicSettings(Settings, Rind, Qfs):
         for name in ("doubt", "mask", "rate"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        if self.threshold < 0:
-            raise ValueError(f"threshold is {self.threshold}; it must not be below 0")
 
     @property
     def asks_first(self) -> bool:

@@ -1,0 +1,79 @@
+"""DRAGIN's few-shot exemplars: the paper's where they are at hand, ours in the same form.
+
+The paper's (appendix F) are text of others and lie in the data folder; ours are
+invented, and none of their names occurs in a testbed world.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from ...data import ENVIRONMENT
+from ...plain import PlainError, from_json, text_of
+from ...words import nearest
+from ..reading import Template
+
+FILE = "dragin_exemplars.jsonl"
+OURS = "own"
+
+_OWN = (
+    (
+        "In which town was the director of Harbour of Glass born?",
+        "Harbour of Glass was directed by Ilvo Brannek. Ilvo Brannek was born in the town of "
+        "Sarrow. So the answer is Sarrow.",
+    ),
+    (
+        "Who was born first, Maurin Delk or Ansa Rhoe?",
+        "Maurin Delk was born on 3 May 1907. Ansa Rhoe was born on 12 July 1911. Thus, Maurin "
+        "Delk was born first. So the answer is Maurin Delk.",
+    ),
+    (
+        "Did The Quiet Orchard come out before A Lamp for Winter?",
+        "The Quiet Orchard was released in 1988. A Lamp for Winter was released in 1979. Thus, "
+        "The Quiet Orchard did not come out before A Lamp for Winter. So the answer is no.",
+    ),
+    (
+        "How many people can sit in the home stadium of Corve United?",
+        "The home of Corve United is Corve Stadium. Corve Stadium seats 18,400 people. So the "
+        "answer is 18,400.",
+    ),
+)
+
+
+def with_exemplars(template: Template, name: str | None) -> Template:
+    """The template behind exemplars: a data set's of the paper, "own", or (None) as it is.
+
+    Raises ValueError: an unknown name; no data folder, or no file of exemplars in it.
+    """
+    if name is None:
+        return template
+    pairs = _OWN if name == OURS else _paper(name, os.environ.get(ENVIRONMENT))
+    text = "".join(f"Question: {question}\nAnswer: {answer}\n\n" for question, answer in pairs)
+    return replace(template, exemplars=text)
+
+
+@lru_cache(maxsize=8)
+def _paper(name: str, folder: str | None) -> tuple[tuple[str, str], ...]:
+    if not folder:
+        raise ValueError(
+            f"exemplars of {name!r} lie in the data folder: set {ENVIRONMENT}, or take "
+            f"exemplars: {OURS}"
+        )
+    path = Path(folder) / FILE
+    try:
+        rows = [from_json(line) for line in text_of(path).splitlines() if line.strip()]
+        held = [(row["dataset"], row["question"], row["answer"]) for row in rows]
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file; take exemplars: {OURS}") from None
+    except (PlainError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: not a file of exemplars ({error})") from None
+    known = dict.fromkeys(dataset for dataset, *_ in held)
+    if name not in known:
+        raise ValueError(
+            f"there are no exemplars of {name!r}{nearest(name, [*known, OURS])}; "
+            f"there are: {', '.join([*known, OURS])}"
+        )
+    return tuple((question, answer) for dataset, question, answer in held if dataset == name)
