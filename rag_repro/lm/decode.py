@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -19,48 +18,8 @@ from rag_repro.lm.choose import choose
 from rag_repro.lm.passes import Passes, Todo
 from rag_repro.lm.prefix import LEAST, Store, shared_lengths
 from rag_repro.lm.prompts import Codec
-from rag_repro.schema import Generate, Generation, Trace
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """A call as tokens. Soft places have negative ids, made from their vectors' content."""
-
-    number: int
-    call: Generate
-    tokens: np.ndarray
-    pieces: tuple[str, ...]
-    soft: dict[int, Tensor]
-    declared: int
-    limit: int
-    watched: tuple[int, ...]
-    shared: Span | None = None
-    n_shared: int = 0
-    prefilled: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Row:
-    """A job being written. own: its tokens in its slot; fed: new tokens among them."""
-
-    job: Job
-    own: int
-    generator: torch.Generator | None
-    tokens: list[int] = field(default_factory=list)
-    probability: list[float] = field(default_factory=list)
-    entropy: list[float] = field(default_factory=list)
-    watched: list[tuple[float, ...]] = field(default_factory=list)
-    attention: list[np.ndarray] = field(default_factory=list)
-    fed: int = 0
-    text: str = ""
-    kept: int = 0
-    offsets: tuple[int, ...] = ()
-    finish: str | None = None
-
-    @property
-    def done(self) -> bool:
-        """Finished, and every kept token of a trace has been an input itself."""
-        return self.finish is not None and (not self.job.call.trace or self.fed >= self.kept)
+from rag_repro.lm.rows import Job, Row
+from rag_repro.schema import Generation, Trace
 
 
 class Decoder:
@@ -185,13 +144,13 @@ class Decoder:
             [row.own for row in rows],
             [(row.job.shared, row.job.n_shared) for row in rows],
             slots,
-            traced=any(row.job.call.trace for row in rows),
+            traced=any(row.job.looks for row in rows),
         )
         if attention is not None:
             attention = attention.cpu().numpy()
         writing = []
         for place, row in enumerate(rows):
-            if row.job.call.trace:
+            if row.job.looks:
                 mine = attention[place]
                 own = mine[:, width : width + row.own + 1]
                 row.attention.append(np.concatenate([mine[:, : row.job.n_shared], own], axis=1))
@@ -274,13 +233,10 @@ class Decoder:
         job, n = row.job, row.kept
         trace = None
         if job.call.trace:
-            attention = np.zeros((self.passes.heads, n, len(job.tokens) + n), dtype=np.float32)
-            for t, seen in enumerate(row.attention[:n]):
-                attention[:, t, : seen.shape[1]] = seen
             trace = Trace(
                 np.array(row.probability[:n], dtype=np.float32),
                 np.array(row.entropy[:n], dtype=np.float32),
-                {-1: attention},
+                {-1: self._attention(row)} if job.looks else {},
                 job.pieces,
             )
         watched = None
@@ -297,3 +253,11 @@ class Decoder:
             trace=trace,
             watched=watched,
         )
+
+    def _attention(self, row: Row) -> np.ndarray:
+        """Of the kept tokens, (H, kept, prompt + kept)."""
+        n, before = row.kept, len(row.job.tokens)
+        made = np.zeros((self.passes.heads, n, before + n), dtype=np.float32)
+        for t, seen in enumerate(row.attention[:n]):
+            made[:, t, : seen.shape[1]] = seen
+        return made

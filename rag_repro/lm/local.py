@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from rag_repro.lm.adapters import Adapters
-from rag_repro.lm.decode import Decoder, Job
+from rag_repro.lm.decode import Decoder
 from rag_repro.lm.errors import CallError, PromptTooLong
 from rag_repro.lm.hub import Weights
 from rag_repro.lm.load import Loaded, check, load
@@ -22,6 +22,7 @@ from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
 from rag_repro.lm.prompts import Codec, Encoded, kept, said
 from rag_repro.lm.reading import Reading, read
+from rag_repro.lm.rows import Job
 from rag_repro.lm.soft import SoftModules, content_id
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
 
@@ -234,7 +235,8 @@ class LocalReader:
             stop = [["rule", s.name] if isinstance(s, Until) else s for s in call.stop]
             s = call.sampling
             sampling = None if s is None else [s.seed, s.temperature, s.top_p]
-            asked = ["generate", call.max_new_tokens, stop, call.trace, list(call.watch), sampling]
+            trace = call.trace and (call.attention or "without attention")
+            asked = ["generate", call.max_new_tokens, stop, trace, list(call.watch), sampling]
         adapter = self._adapters.digest(call.adapter)
         return _hash([self._identity(), adapter, tokens.tolist(), asked])
 

@@ -145,9 +145,10 @@ class ScriptedReader:
             if told.watched is None:
                 raise ReaderError(f"the script says nothing of the watched tokens {call.watch}")
             watched = np.asarray(told.watched, dtype=np.float32)[:n]
-        return dataclasses.replace(
-            made, text=text, trace=made.trace if call.trace else None, watched=watched
-        )
+        trace = made.trace if call.trace else None
+        if call.trace and not call.attention:
+            trace = dataclasses.replace(made.trace, attention={})
+        return dataclasses.replace(made, text=text, trace=trace, watched=watched)
 
     def _made(self, prompt: Prompt, told: Said, n: int, finish: str) -> Generation:
         words, before = pieces(told.text), pieces(prompt_text(prompt))

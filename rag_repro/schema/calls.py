@@ -146,7 +146,8 @@ class Generate:
     """Ask a reader to write. -> Generation
 
     stop: strings (cut off from the text) or rules (kept) that end it.
-    trace: also probability, entropy and last-layer attention of each token.
+    trace: also probability, entropy and last-layer attention of each token. attention:
+        False leaves the attention out of the trace, where nobody reads it.
     watch: tokens, given as text, whose probability is wanted at each step.
     """
 
@@ -154,6 +155,7 @@ class Generate:
     max_new_tokens: int
     stop: tuple[str | Until, ...] = ()
     trace: bool = False
+    attention: bool = True
     watch: tuple[str, ...] = ()
     sampling: Sampling | None = None
     adapter: str | None = None

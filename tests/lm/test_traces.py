@@ -104,6 +104,25 @@ def test_a_trace_costs_one_more_step_and_nothing_else():
     assert (traced.text, traced.tokens, traced.finish) == (plain.text, plain.tokens, "length")
 
 
+def test_a_trace_without_attention_is_the_same_otherwise_and_takes_no_step_more():
+    reader = tiny.reader()
+    steps = []
+    step = reader._passes.step
+    reader._passes.step = lambda *a, **k: steps.append(k["traced"]) or step(*a, **k)
+    whole, bare = (
+        reader.generate([Generate(p, 6, trace=True, attention=a) for p in PROMPTS])
+        for a in (True, False)
+    )
+    for one, other in zip(whole, bare, strict=True):
+        assert other.trace.attention == {}
+        assert other.trace.prompt == one.trace.prompt
+        np.testing.assert_allclose(other.trace.probability, one.trace.probability, atol=1e-6)
+        np.testing.assert_allclose(other.trace.entropy, one.trace.entropy, atol=1e-5)
+    assert steps == [True] * 6 + [False] * 5
+    calls = [Generate(PROMPTS[0], 6, trace=True, attention=a) for a in (True, False)]
+    assert reader.key(calls[0]) != reader.key(calls[1])
+
+
 def test_an_answer_that_ends_at_once_has_an_empty_trace():
     reader = tiny.reader()
     first = reader.generate([Generate(PROMPTS[0], 1)])[0].tokens[0]

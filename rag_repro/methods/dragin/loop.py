@@ -139,6 +139,7 @@ def _write(question, settings, template, sentences, now, passages, longest: int,
         max_new_tokens=longest,
         stop=(*template.stop, sentences.until_first()) if one else template.stop,
         trace=True,
+        attention=settings.looks,
         sampling=sampling,
     )
     ended = made.finish != "length"

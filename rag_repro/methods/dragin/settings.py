@@ -154,6 +154,13 @@ class DynamicSettings(Settings, Rind, Qfs):
                 raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
 
     @property
+    def looks(self) -> bool:
+        """Whether the attention of a draft is read: else nobody computes it."""
+        if self.timing == "rind" and not self.alone:
+            return True
+        return self.timing != "never" and self.query == "qfs" and self.context != "again"
+
+    @property
     def asks_first(self) -> bool:
         """Whether the question is searched for before anything is written."""
         if self.first is None:
