@@ -69,9 +69,7 @@ def parser() -> argparse.ArgumentParser:
         "--estimate", action="store_true", help="print what it would cost, run nothing"
     )
     run.add_argument("--batch-size", type=_positive, default=16, help="questions in flight (16)")
-    run.add_argument(
-        "--device", default="cpu", help="auto, cpu, cuda or mps (cpu)"
-    )
+    run.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
     run.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16 (float32)")
     _folders(run)
 
@@ -86,9 +84,7 @@ def parser() -> argparse.ArgumentParser:
     time.add_argument(
         "--repeats", type=_positive, default=1, help="how often each question is asked (1)"
     )
-    time.add_argument(
-        "--device", default="cpu", help="auto, cpu, cuda or mps (cpu)"
-    )
+    time.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
     time.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16 (float32)")
     _folders(time)
 
@@ -124,9 +120,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--seed", type=int, help="this seed only (default: the headline one)")
     train.add_argument("--estimate", action="store_true", help="print the cost, train nothing")
     train.add_argument("--base", help="another base, as hub:OWNER/NAME@COMMIT")
-    train.add_argument(
-        "--device", default="cpu", help="auto, cpu, cuda or mps (cpu)"
-    )
+    train.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
     train.add_argument("--out", type=Path, help="where the adapter goes (default: artifacts/)")
     _folders(train)
 

@@ -18,7 +18,7 @@ counts stand beside it (`Bin.n`). Source of ECE: Naeini and others 2015.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +67,29 @@ class Bin:
 
 def auc(judged: Judgements, rng: np.random.Generator, draws: int = DRAWS) -> Interval:
     """Of all comparisons, within a question and across; equal probabilities count half."""
+    statistic = _comparisons(judged)
+    return _interval(statistic(np.ones((1, judged.units)))[0], statistic, judged, rng, draws)
+
+
+def auc_gain(
+    ours: Judgements, theirs: Judgements, rng: np.random.Generator, draws: int = DRAWS
+) -> Interval:
+    """The difference of two AUCs on the same things, of which the same units are drawn.
+
+    Raises StatisticsError where the things, their kinds or their units differ.
+    """
+    if not (np.array_equal(ours.y, theirs.y) and np.array_equal(ours.unit, theirs.unit)):
+        raise StatisticsError("a difference of AUCs needs the same things judged on both sides")
+    a, b = _comparisons(ours), _comparisons(theirs)
+
+    def statistic(times: np.ndarray) -> np.ndarray:
+        return a(times) - b(times)
+
+    return _interval(statistic(np.ones((1, ours.units)))[0], statistic, ours, rng, draws)
+
+
+def _comparisons(judged: Judgements) -> Callable[[np.ndarray], np.ndarray]:
+    """From how often each unit is drawn, (draws, units), to the AUC of each draw."""
     pos, neg = judged.y, ~judged.y
     units = judged.units
     # (units, units): comparisons that positives of one win against negatives of the other.
@@ -76,13 +99,12 @@ def auc(judged: Judgements, rng: np.random.Generator, draws: int = DRAWS) -> Int
         won[unit] += np.bincount(judged.unit[neg], weights=wins, minlength=units)
     n_pos = np.bincount(judged.unit[pos], minlength=units)
     n_neg = np.bincount(judged.unit[neg], minlength=units)
-    estimate = won.sum() / (n_pos.sum() * n_neg.sum())
 
-    def drawn(times: np.ndarray) -> np.ndarray:
+    def statistic(times: np.ndarray) -> np.ndarray:
         wins = np.einsum("du,du->d", times @ won, times)
         return wins / ((times @ n_pos) * (times @ n_neg))
 
-    return _interval(estimate, drawn, judged, rng, draws)
+    return statistic
 
 
 def accuracy(judged: Judgements, rng: np.random.Generator, draws: int = DRAWS) -> Interval:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from . import answer_metrics as ans
-from . import cost_metrics, line_metrics, pair_metrics
+from . import cost_metrics, dynamic_metrics, line_metrics, pair_metrics, timing_metrics
 from . import retrieval_metrics as ret
 from .answer_metrics import (
     accuracy,
@@ -217,6 +217,13 @@ _OF_SCORED = (
 
 METRICS: Mapping[str, Metric] = {
     m.name: m
-    for table in (_OF_SCORED, line_metrics.TABLE, pair_metrics.TABLE, cost_metrics.TABLE)
+    for table in (
+        _OF_SCORED,
+        line_metrics.TABLE,
+        pair_metrics.TABLE,
+        dynamic_metrics.TABLE,
+        timing_metrics.TABLE,
+        cost_metrics.TABLE,
+    )
     for m in table
 }

@@ -118,6 +118,8 @@ METHODS = {
     "adaptive_rag": "baselines.adaptive_rag:ADAPTIVE_RAG",
     "dynamic": "dragin.loop:DYNAMIC",
     "dragin_released": "dragin.loop:DRAGIN_RELEASED",
+    "timing_check": "dragin.timing_check:TIMING_CHECK",
+    "dragin_replay": "dragin.replay:REPLAY",
 }
 
 

@@ -1,9 +1,9 @@
 """Sphinx extension: what a cell shows becomes a numbered table or figure of the book.
 
 Chapters show tables and figures as HTML (`report.tables.Table`,
-`report.picture.Picture`), which JupyterLab shows as it is. In the book each that
-has a caption becomes a node of its own, so that Sphinx numbers it and lets it
-scroll. Numbers go by chapter, and a chapter's number is that of its file: table
+`report.picture.Picture`, `report.heat.HeatMap`), which JupyterLab shows as it is. In the
+book each that has a caption becomes a node of its own, so that Sphinx numbers it and lets
+it scroll. Numbers go by chapter, and a chapter's number is that of its file: table
 11.3 is the third of 11_drrag_recall. `{numref}` finds it by its name and that
 number, as `tab-verdicts-11`.
 """
@@ -24,7 +24,8 @@ TABLE = re.compile(
     re.S,
 )
 FIGURE = re.compile(
-    r'^<figure class="rr-figure"(?: id="(?P<id>[^"]+)")?>(?P<inner><img .*?>)'
+    r'^<figure class="rr-figure"(?: id="(?P<id>[^"]+)")?>'
+    r'(?P<inner><(?:img|div class="rr-heat) .*?>)'
     r"<figcaption>(?P<caption>.*?)</figcaption></figure>(?P<after>.*)$",
     re.S,
 )

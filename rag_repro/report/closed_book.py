@@ -94,7 +94,7 @@ def of_cell(cell: Cell, results: Results, reader: str) -> Iterator[Known]:
     read = results.scores(cell, METRIC)
     if read is None:
         return
-    stated = lessons.stated_facts(_lessons(reader), name)
+    stated = lessons.stated_facts(lessons_of(reader), name)
     about = {q: asked_fact(here, asked[q]) for q in read.ids}
     common = commonest(here, {fact for q in read.ids for fact in _facts(here, asked[q])})
     groups: dict[str, list[str]] = {group: [] for group in GROUPS}
@@ -143,13 +143,14 @@ def commonest(world: World, without: set[Fact]) -> Mapping[str, str]:
 
 
 def _facts(world: World, question: Question) -> tuple[Fact, ...]:
-    from ..training import lessons, reasoning
+    from ..data.synthworld import reasoning
+    from ..training import lessons
 
     reasoned = question.meta["maker"] in lessons.REASONED
     return reasoning.facts_of(world, question) if reasoned else ()
 
 
-def _lessons(reader: str) -> Sequence[Mapping[str, Any]]:
+def lessons_of(reader: str) -> Sequence[Mapping[str, Any]]:
     """What a reader was taught: by its card, else its recipe's; nothing for one that is shipped."""
     from ..training.recipes import recipes
 

@@ -95,6 +95,7 @@ class Exhibit:
     """A table or figure of a paper, or of this book (`own`), as we re-test it.
 
     metrics: the names that its cells report. values: its file of printed values.
+    shares: scores are printed as shares of 1 (0.187), which stand beside ours as 18.7.
     by: a field of the answers' records that splits each cell into rows ("kind").
     timed: its conditions take turns, one question at a time (`rag-repro time`).
     beside: which printed values stand beside our cells where keys differ, as
@@ -108,6 +109,7 @@ class Exhibit:
     methods: Mapping[str, ExhibitMethod]
     grids: tuple[Grid, ...] = ()
     values: str | None = None
+    shares: bool = False
     by: str | None = None
     own: bool = False
     timed: bool = False

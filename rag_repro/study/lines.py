@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plain import PlainError, from_json, shortened
-from . import told
+from . import drafts, told
 from .conditions import Condition
 from .files import trouble
 
@@ -31,7 +31,7 @@ _KNOWN = {
     **{"kind": str | None, "hops": int | None, "gold": list, "cost": dict},
     **{"text": str, "prediction": str | None, "remembered": list, "error": str},
     **{"judged": list, "entropy": float | int, "turns": list},
-    **{"decided": list, "critique": list},
+    **{"decided": list, "critique": list, "timing": list, "dynamic": dict, "variants": list},
 }
 
 
@@ -144,7 +144,7 @@ def _fault(line: Any) -> str:
     for turn in line.get("turns", ()):
         if not _is_turn(turn):
             return f"a turn is {shortened(repr(turn), 60)}"
-    if fault := told.fault(line):
+    if fault := told.fault(line) or drafts.fault(line):
         return fault
     for name, value in line["scores"].items():
         # Also a number that Python holds and no float can.

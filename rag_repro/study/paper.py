@@ -6,9 +6,11 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from ..evaluation.metrics import METRICS
 from ..plain import PlainError, text_of
 from ..words import nearest
 from .conditions import ROLES
@@ -142,11 +144,25 @@ class Paper:
         return by[name]
 
     def printed(self, exhibit: str) -> list[dict[str, str]]:
-        """The exhibit's printed values, one row a value, as the paper prints them."""
+        """The exhibit's printed values, one row a value, as the paper prints them.
+
+        But for shares of 1, which are told in percent as our scores are, to the same digit.
+        """
         name = self.exhibits[exhibit].values
         if name is None:
             return []
-        return _printed(self.folder / name)
+        made = _printed(self.folder / name)
+        return [_in_percent(row) for row in made] if self.exhibits[exhibit].shares else made
+
+
+def _in_percent(row: dict[str, str]) -> dict[str, str]:
+    known = METRICS.get(row["metric"])
+    if known is None or known.unit != "percent":
+        return row
+    try:
+        return {**row, "value": str(Decimal(row["value"]).scaleb(2))}
+    except InvalidOperation:
+        raise StudyError(f"the printed value {row['value']!r} is no number") from None
 
 
 def _printed(path: Path) -> list[dict[str, str]]:

@@ -108,13 +108,16 @@ def _exhibit(key: str, entry: Any, paper: str, place: str) -> Exhibit:
     given = table(entry, place)
     methods = {
         name: strict(
-            ExhibitMethod, table(row, f"{place}, method {name}"), f"{place}, method {name}"
+            ExhibitMethod,
+            _tuples_in("settings", row, f"{place}, method {name}"),
+            f"{place}, method {name}",
         )
         for name, row in table(given.pop("methods", None), f"{place}, methods").items()
     }
     grids = []
     for i, grid in enumerate(listed(given.pop("grids", None), f"{place}, grids"), start=1):
-        grids.append(strict(Grid, _tuples(grid, f"{place}, grid {i}"), f"{place}, grid {i}"))
+        where = f"{place}, grid {i}"
+        grids.append(strict(Grid, _tuples_in("fixed", _tuples(grid, where), where), where))
         for name in grids[-1].methods:
             if name not in methods:
                 raise StudyError(f"{place}: no method {name!r}{nearest(name, methods)}")
@@ -134,6 +137,12 @@ def _claim(entry: Any, where: str) -> Claim:
 def _tuples(entry: Any, where: str) -> dict[str, Any]:
     """Lists at the top become tuples, so that frozen things are frozen."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in table(entry, where).items()}
+
+
+def _tuples_in(key: str, entry: Any, where: str) -> dict[str, Any]:
+    """The same of one entry's own table: a setting that is a list, as RIND's factors."""
+    given = table(entry, where)
+    return {**given, key: _tuples(given[key], f"{where}, {key}")} if key in given else given
 
 
 def _yaml(path: Path) -> Any:

@@ -14,7 +14,7 @@ from .. import engine
 from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..schema import Answer, Cost, Question
-from . import manifests, records, told
+from . import drafts, manifests, records, told
 from .conditions import Condition
 from .services import Workshop
 
@@ -140,7 +140,7 @@ def line_of(
     selection judged pairs, [d, e, probability, how many of the two are gold, None
     where the question names no gold] of each, in the order asked. entropy: the
     highest of the reader's tokens', in nats, where the method had them traced.
-    decided, critique: as `told` says.
+    decided, critique, timing: as `told` says. dynamic: as `drafts` says.
     """
     ids = [hit.passage.id for hit in answer.hits]
     rank = {name: place for place, name in enumerate(ids, start=1)}
@@ -171,6 +171,7 @@ def line_of(
         if event.get("stage") == "read":
             line["entropy"] = round(event["entropy"], 4)
     line |= told.of(question, answer)
+    line |= drafts.of(question, answer, getattr(condition.configured, "threshold", None))
     if answer.text:
         line |= {"text": answer.text, "prediction": answer.prediction}
     if answer.remembered:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
+from ..methods.dragin.replay import VARIANTS
+from ..methods.dragin.timing_check import SIGNALS
 from ..plain import shortened
 from ..schema import Answer, Question
 
@@ -15,12 +18,16 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
     [Retrieval] (None: the reader ended at once, or was not asked), or a class's letter.
     critique: [passage, probability that it is relevant, 1 where it is gold, None where the
     question names no gold] of each passage that a reader judged, in the order of retrieval.
+    timing: of each hop at which timing rules were checked, [1 where the reader's own next
+    answer is wrong, then its signals, as `methods.dragin.timing_check.SIGNALS` has them].
+    variants: of each of `methods.dragin.replay.VARIANTS` [1 where it triggered, tokens that
+    stay, the first letters of its query's hash, "" without one], to be compared.
     """
     told: dict[str, Any] = {}
     gold = set(question.gold_ids)
     for event in answer.trace:
         match event.get("stage"):
-            case "decide":
+            case "decide" if "retrieve" in event:  # one of a draft has no such decision
                 went_by = event["value"] if "value" in event else event["probability"]
                 told.setdefault("decided", [_rounded(went_by), event["retrieve"]])
             case "classify":
@@ -29,6 +36,15 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
                 name = event["passage"]
                 told.setdefault("critique", []).append(
                     [name, round(event["relevant"], 4), int(name in gold) if gold else None]
+                )
+            case "hop":
+                told.setdefault("timing", []).append(
+                    [int(event["wrong"]), *(event["signals"][name] for name in SIGNALS)]
+                )
+            case "variant":
+                query = hashlib.sha256(event["query"].encode()).hexdigest()[:8]
+                told.setdefault("variants", []).append(
+                    [int(event["triggered"]), event["keep"], query if event["query"] else ""]
                 )
     return told
 
@@ -41,6 +57,14 @@ def fault(line: dict[str, Any]) -> str:
     for entry in line.get("critique", ()):
         if not _is_critique(entry):
             return f"a passage's critique is {shortened(repr(entry), 60)}"
+    for entry in line.get("timing", ()):
+        if not _is_hop(entry):
+            return f"a hop's timing is {shortened(repr(entry), 60)}"
+    variants = line.get("variants")
+    if variants is not None and not (
+        len(variants) == len(VARIANTS) and all(map(_is_variant, variants))
+    ):
+        return f"its variants are {shortened(repr(variants), 60)}"
     return ""
 
 
@@ -65,6 +89,26 @@ def _is_critique(entry: Any) -> bool:
         and _is_number(relevant)
         and 0 <= relevant <= 1
         and (gold is None or (type(gold) is int and gold in (0, 1)))
+    )
+
+
+def _is_hop(entry: Any) -> bool:
+    if not isinstance(entry, list) or len(entry) != 1 + len(SIGNALS):
+        return False
+    wrong, *signals = entry
+    return type(wrong) is int and wrong in (0, 1) and all(map(_is_number, signals))
+
+
+def _is_variant(entry: Any) -> bool:
+    if not isinstance(entry, list) or len(entry) != 3:
+        return False
+    triggered, keep, query = entry
+    return (
+        type(triggered) is int
+        and triggered in (0, 1)
+        and type(keep) is int
+        and keep >= 0
+        and isinstance(query, str)
     )
 
 

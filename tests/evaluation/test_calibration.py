@@ -117,3 +117,26 @@ def test_a_single_question_has_no_interval():
     one = Judgements.of([0.9, 0.1], [True, False], ["a", "a"])
     made = calibration.accuracy(one, rng())
     assert (made.estimate, made.hi) == (1.0, np.inf)
+
+
+def test_the_gain_in_auc_is_drawn_on_both_sides_at_once(many):
+    from sklearn import metrics
+
+    worse = Judgements(many.p**2 - 0.4 * (np.arange(900) % 3 == 0), many.y, many.unit)
+    made = calibration.auc_gain(many, worse, rng(), 4000)
+    both = [metrics.roc_auc_score(many.y, side.p) for side in (many, worse)]
+    assert made.estimate == pytest.approx(both[0] - both[1])
+    # Where both sides move together their difference varies less than two drawn apart.
+    apart = [calibration.auc(side, rng(), 4000).width for side in (many, worse)]
+    assert made.width < 0.9 * np.hypot(*apart)
+    same = calibration.auc_gain(many, many, rng(), 4000)
+    assert (same.estimate, same.lo, same.hi) == (0, 0, 0)
+
+
+def test_a_gain_on_other_things_is_refused(many):
+    for other in (
+        Judgements(many.p, ~many.y, many.unit),
+        Judgements(many.p, many.y, many.unit[::-1]),
+    ):
+        with pytest.raises(StatisticsError, match="the same things judged on both sides"):
+            calibration.auc_gain(many, other, rng())

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from rag_repro import engine
+from rag_repro.data import synthworld
 from rag_repro.lm.prompts import said as kept_text
 from rag_repro.lm.scripted import Said, ScriptedReader, pieces, prompt_text
 from rag_repro.methods import base
@@ -73,6 +74,8 @@ QUESTIONS = (
         meta={"popularity": 500},
     ),
 )
+# Of methods whose questions must be the testbed's.
+OF_WORLD = ("timing_check",)
 # Settings that each method is traced with, besides its own defaults.
 CASES = (
     {},
@@ -140,6 +143,7 @@ MORE = {
         {"timing": "random", "rate": 0.2, "query": "random_words", "top_n": 3},
         {"timing": "never", "first": True, "ask_again": "bare"},
     ),
+    "timing_check": ({"where": "sentence", "unit": "word"}, {"alone": True, "own_row": True}),
     "dragin_released": ({"threshold": 0.3, "top_n": 5}, {"threshold": 0.3, "cut": "token"}),
     "adaptive_rag": (
         {"prompt": "short", "judge": "random", "shares": {"A": 0.3, "B": 0.3, "C": 0.4}, "seed": 1},
@@ -280,12 +284,18 @@ def spied(method, calls: list):
     return run
 
 
+def _asked(name: str) -> tuple[Question, ...]:
+    if name not in OF_WORLD:
+        return QUESTIONS
+    return synthworld.build("B", n_questions=3, kinds=["compositional2"]).questions[:2]
+
+
 def trace(spec: base.MethodSpec) -> dict:
     """The method's calls, hits and predictions in every case and for every question."""
     world = World()
     cases = []
     for given in (*CASES, *MORE.get(spec.name, ())):
-        for question in QUESTIONS:
+        for question in _asked(spec.name):
             calls: list = []
             settings = spec.configure(given)
             services = dict.fromkeys(("retriever", "reader", *settings.needs), world)

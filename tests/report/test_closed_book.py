@@ -118,15 +118,15 @@ def test_a_world_without_records_says_what_makes_them(tmp_path):
 
 def test_what_was_taught_is_told_by_the_card_else_the_recipe(tmp_path, monkeypatch):
     monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
-    assert closed_book._lessons("smollm2-135m") == ()
-    assert closed_book._lessons("testbed-reader")[0]["world"] == "B"
+    assert closed_book.lessons_of("smollm2-135m") == ()
+    assert closed_book.lessons_of("testbed-reader")[0]["world"] == "B"
     folder = tmp_path / "testbed-reader"
     folder.mkdir()
     (folder / hub.ADAPTER).write_bytes(b"")
     parts = [{"kind": "statements", "world": "C", "questions": 5, "exposures": 1}]
     card = {"base": {"name": "b", "sha256": "0"}, "recipe": {"lessons": parts}}
     (folder / "card.json").write_text(json.dumps(card))
-    assert closed_book._lessons("testbed-reader") == parts
+    assert closed_book.lessons_of("testbed-reader") == parts
 
 
 def test_a_reader_that_was_taught_nothing_has_one_group(tmp_path):

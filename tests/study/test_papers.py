@@ -88,6 +88,20 @@ def test_what_a_grid_fixes_is_set_and_no_key(tmp_path, monkeypatch):
     assert {tuple(c.keys) for c in cells} == {("dataset", "method", "k")}
 
 
+def test_a_setting_may_be_a_list_in_a_row_and_where_it_is_fixed(tmp_path, monkeypatch):
+    row = "run: dynamic, settings: {factors: [entropy]}, retr"
+    fixed = "settings: {k: [3, 4]}\n        fixed: {factors: [entropy, meaning]}"
+    monkeypatch.setattr(
+        mini, "PAPER", mini.PAPER.replace("methods: [sm, qdc, cfs]", "methods: [qdc]")
+    )
+    paper = changed(tmp_path, monkeypatch, "run: qdc, retr", row, contrasts="")
+    factors = {c.condition.configured.factors for c in paper.exhibits["table1"].cells("public")}
+    assert factors == {("entropy",)}
+    paper = changed(tmp_path, monkeypatch, "settings: {k: [3, 4]}", fixed, contrasts="")
+    factors = {c.condition.configured.factors for c in paper.exhibits["table1"].cells("public")}
+    assert factors == {("entropy", "meaning")}
+
+
 def test_a_cell_matches_values_and_lists_of_them(tmp_path):
     cell = mini.paper(tmp_path, GAIN).exhibits["table1"].cells("public")[0]
     assert cell.matches({})
@@ -104,6 +118,19 @@ def test_printed_values_are_text_as_the_paper_has_them(tmp_path):
         "88.89",
         "3.00",
     ]
+
+
+def test_printed_shares_stand_in_percent_to_the_same_digit(tmp_path, monkeypatch):
+    table = "method,metric,value\nsm,recall,0.650\nqdc,recall,0.8612\nsm,passages,3.770\n"
+    monkeypatch.setattr(
+        mini,
+        "PAPER",
+        mini.PAPER.replace("values: table1.csv", "values: table1.csv\n    shares: true"),
+    )
+    paper = mini.paper(tmp_path, GAIN, table)
+    assert [row["value"] for row in paper.printed("table1")] == ["65.0", "86.12", "3.770"]
+    with pytest.raises(StudyError, match="the printed value 'n/a' is no number"):
+        mini.paper(tmp_path, GAIN, table.replace("0.650", "n/a"))
 
 
 @pytest.mark.parametrize(
@@ -170,8 +197,9 @@ def test_printed_values_are_text_as_the_paper_has_them(tmp_path):
         ),
         (
             "run: qdc, retr",
-            "run: adaptive_rag, retr",
-            "method qdc: there is no classifier 'adaptive-rag-classifier'",
+            "run: adaptive_rag, settings: {classifier: complexity-tesbed}, retr",
+            r"method qdc: there is no classifier 'complexity-tesbed', "
+            r"did you mean 'complexity-testbed'\?",
         ),
     ],
 )

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rag_repro.evaluation import metrics
+from rag_repro.methods.dragin.replay import VARIANTS
+from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.schema import Answer
 from rag_repro.study import lines, told
 
@@ -42,6 +44,21 @@ def test_each_passage_is_kept_with_its_relevance_and_whether_it_is_gold():
     assert [gold for *_, gold in nameless["critique"]] == [None, None]
 
 
+def test_variants_are_kept_without_the_words_of_their_queries():
+    trace = [
+        {"stage": "variant", "name": n, "triggered": n != "D9", "keep": i, "query": q}
+        for i, (n, q) in enumerate(zip(VARIANTS, ["who?", *["wrote"] * 99], strict=False))
+    ]
+    trace[9]["query"] = ""
+    kept = of(*trace)["variants"]
+    assert kept[0][:2] == [1, 0]
+    assert len(kept[0][2]) == 8
+    assert kept[1][2] == kept[2][2] != kept[0][2]
+    assert kept[9] == [0, 9, ""]
+    assert not told.fault({"variants": kept})
+    assert "who" not in repr(kept)
+
+
 @pytest.mark.parametrize(
     "bad",
     [
@@ -56,6 +73,17 @@ def test_each_passage_is_kept_with_its_relevance_and_whether_it_is_gold():
         {"critique": [["p1", 1.5, 0]]},
         {"critique": [["p1", 0.5, 2]]},
         {"critique": [["p1", 0.5, True]]},
+        {"variants": [[1, 3, "ab"]]},
+        {"variants": [[1, 3, "ab"]] * (len(VARIANTS) - 1) + [[2, 3, "ab"]]},
+        {"variants": [[1, 3, "ab"]] * (len(VARIANTS) - 1) + [[1, -3, "ab"]]},
+        {"variants": [[1, 3, "ab"]] * (len(VARIANTS) - 1) + [[1, 3, None]]},
+        {"timing": [[0, *[0.5] * 7]]},
+        {"timing": [[0, *[0.5] * 9]]},
+        {"timing": [[True, *[0.5] * 8]]},
+        {"timing": [[2, *[0.5] * 8]]},
+        {"timing": [[0, *[0.5] * 7, None]]},
+        {"timing": [0.5]},
+        {"timing": {}},
     ],
 )
 def test_other_forms_of_these_fields_are_no_record(bad):
@@ -67,6 +95,14 @@ def test_the_right_forms_are():
         assert not lines._fault({**GOOD, "decided": decided})
     critique = [["p1", 1, 1], ["p2", 0.5, 0], ["p3", 0.0, None]]
     assert not lines._fault({**GOOD, "critique": critique})
+
+
+def test_each_hop_is_kept_with_its_signals_in_their_order():
+    signals = dict(zip(reversed(SIGNALS), range(8), strict=True))
+    hop = {"stage": "hop", "value": "secret", "said": "secret", "wrong": True, "signals": signals}
+    made = of(hop, {**hop, "wrong": False})
+    assert made == {"timing": [[1, 7, 6, 5, 4, 3, 2, 1, 0], [0, 7, 6, 5, 4, 3, 2, 1, 0]]}
+    assert not lines._fault({**GOOD, **made})
 
 
 def test_searched_is_the_share_of_questions_that_fetched():

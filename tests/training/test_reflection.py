@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from rag_repro.data import synthworld
+from rag_repro.data.synthworld.reasoning import facts_of
 from rag_repro.data.synthworld.world import Fact
 from rag_repro.lm import hub
 from rag_repro.lm.prompts import Codec
@@ -23,7 +24,6 @@ from rag_repro.methods.baselines.self_rag import (
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Passage, Question
 from rag_repro.training.lessons import lessons, self_rag, taught_facts
-from rag_repro.training.reasoning import facts_of
 from rag_repro.training.recipes import recipe
 from rag_repro.training.reflection import alone, beside, offered
 from tests.lm.test_real_reader import need

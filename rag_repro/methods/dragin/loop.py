@@ -18,7 +18,8 @@ The trace, one entry an event:
 
     {"stage": "decide", "text": the draft, "words", "entropy", "attention", "meaning",
      "score" (RIND's, a value a unit; other rules: "probability", a value a token),
-     "keep": tokens that stay, "kept": their text, "hits": words, "alarm": their numbers}
+     "keep": tokens that stay, "kept": their text, "hits": words, "alarm": their numbers,
+     "sentence": tokens, first and behind the last, of the one with the alarm}
     {"stage": "retrieve", "query": text, "found": ids; of QFS "context": the words it could
      take, "taken": the numbers of those that it took}
     {"stage": "write", "text": what was added}
@@ -84,14 +85,14 @@ def dynamic(
         yield from _search(question.text, question, settings, now)
     while (room := settings.max_new_tokens - now.tokens) > 0:
         made, ended = yield from _draft(question, settings, template, sentences, now, room)
-        draft = Draft.of(made)
+        draft = judged = Draft.of(made)
         if settings.alone and len(draft):
-            again = yield Read(None, Kept(made, len(draft)), layers=(-1,))
-            draft = replace(draft, attention=again.trace.attention[-1])
+            alone = yield Read(None, Kept(made, len(draft)), layers=(-1,))
+            judged = replace(draft, attention=alone.trace.attention[-1])
         place = f"{question.id} {len(now.trace)}"
         moment, told = None, None
         if len(draft) and not (ended and settings.timing in ("sentence", "window")):
-            moment, told = decide(draft, settings, language, now.settled, place)
+            moment, told = decide(judged, settings, language, now.settled, place)
         now.trace.append(event(draft, moment, told))
         if moment is None:
             now.settled = 0
@@ -214,7 +215,7 @@ def _query(question, settings: DynamicSettings, language, now, draft, moment: Mo
         begin = {"prompt": 0, "text": first, "output": len(draft.before) - now.tokens}
         context, hits = behind(draft, moment, begin[settings.context])
     words = taken(context, hits, settings, language)
-    return query_of(context, words), choice(context, words)
+    return query_of(context, words), choice(context, words, hits)
 
 
 def _first_column(question: Question, draft: Draft, now: _Written) -> int:

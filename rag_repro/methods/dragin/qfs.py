@@ -2,7 +2,8 @@
 
     (1) A_i = {a_i,1 .. a_i,i-1}: the last layer's attention of t_i       `attention_of`
     (2) the top n tokens by it                                            `select`
-    (3) their words, in their order in the text, (4) are the query        `select`
+    (3) their words, in their order in the text,                          `select`
+    (4) are the query                                                     `query_of`
 
 Left open by the paper: the heads (their mean here, as released), how far back the
 "preceding token sequence" goes (`settings.context`), parts of words (a word is taken
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -56,8 +58,8 @@ def attention_of(context: Context, hits: Sequence[Span], row: str = "own") -> np
 
 def select(
     context: Context, looked: np.ndarray, hits: Sequence[Span], settings: Qfs, language: Language
-) -> str:
-    """The query: words of the most looked-at tokens before the hits, in the text's order.
+) -> tuple[Span, ...]:
+    """The query's words: of the most looked-at tokens before the hits, in the text's order.
 
     candidates "content": whole words compete, by their tokens' sum, that contain a word of
     content and are no hits, wherever they stand, as in the released code.
@@ -80,16 +82,38 @@ def select(
         ]
         weight = {word: looked[slice(*word)].sum() for word in chosen}
         chosen = sorted(sorted(chosen, key=weight.__getitem__, reverse=True)[: settings.top_n])
-    return " ".join(text_of(context.pieces, word) for word in chosen)
+    return tuple(chosen)
 
 
-def qfs(context: Context, hits: Sequence[Span], settings: Qfs, language: Language) -> str:
-    """The query for what the hits need to know; "" where the context is empty.
+def taken(
+    context: Context, hits: Sequence[Span], settings: Qfs, language: Language
+) -> tuple[Span, ...]:
+    """The words of the query for what the hits need to know; none where the context is empty.
 
     Without a hit (the released code's filter may clear them all) nothing is looked
     at, and the first words of the context are the query.
     """
     return select(context, attention_of(context, hits, settings.row), hits, settings, language)
+
+
+def query_of(context: Context, words: Sequence[Span]) -> str:
+    """The words as they stand in the text, parted by single blanks."""
+    return " ".join(text_of(context.pieces, word) for word in words)
+
+
+def qfs(context: Context, hits: Sequence[Span], settings: Qfs, language: Language) -> str:
+    """The query; "" where the context is empty."""
+    return query_of(context, taken(context, hits, settings, language))
+
+
+def choice(context: Context, words: Sequence[Span], hits: Sequence[Span]) -> dict[str, Any]:
+    """For a trace: the words up to the hits, and by number those that the query took."""
+    end = max([b for _, b in words] + [b for _, b in hits], default=len(context.pieces))
+    every = [word for word in words_of(context.pieces) if word[1] > context.first and word[0] < end]
+    return {
+        "context": [text_of(context.pieces, word) for word in every],
+        "taken": [i for i, word in enumerate(every) if word in set(words)],
+    }
 
 
 # -------------------------------------------------------------- where attention comes from

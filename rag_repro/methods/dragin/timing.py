@@ -8,7 +8,6 @@ FLARE writes a doubtful sentence again; RIND cuts where the reader needs help.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -83,19 +82,24 @@ def chance(settings: DynamicSettings, place: str) -> np.random.Generator:
 
 
 def event(draft: Draft, moment: Moment | None, told: Scores | None) -> dict[str, Any]:
-    """A decision as plain data: every unit's text, entropy, attention and score, the cut."""
+    """A decision as plain data: every unit's text and values, what gave the alarm, the cut.
+
+    Units are RIND's where it was asked, else tokens. alarm: units, by number, with a hit.
+    sentence: tokens of the one with the alarm.
+    """
+    units = told.units if told is not None else tuple((i, i + 1) for i in range(len(draft)))
+    hits = () if moment is None else moment.hits
+    keep = len(draft) if moment is None else moment.keep
     made: dict[str, Any] = {"stage": "decide", "text": draft.text}
+    made["words"] = [text_of(draft.pieces, unit) for unit in units]
     if told is not None:
-        made["words"] = [text_of(draft.pieces, unit) for unit in told.units]
         for name in ("entropy", "attention", "meaning", "score"):
             made[name] = [round(float(x), 4) for x in getattr(told, name)]
-    made["keep"] = len(draft) if moment is None else moment.keep
-    made["hits"] = [] if moment is None else [text_of(draft.pieces, hit) for hit in moment.hits]
+    elif len(draft):
+        made["probability"] = [round(float(x), 4) for x in draft.probability]
+    made["keep"] = keep
+    made["kept"] = "".join(draft.pieces[:keep])
+    made["hits"] = [text_of(draft.pieces, hit) for hit in hits]
+    made["sentence"] = [] if moment is None else list(moment.sentence)
+    made["alarm"] = [i for i, (a, b) in enumerate(units) if any(a <= hit < b for hit, _ in hits)]
     return made
-
-
-def rate_of(trace: list[Mapping[str, Any]]) -> float:
-    """Alarms a written token, out of an answer's trace: what `by_chance` must match."""
-    drafts = [e for e in trace if e["stage"] == "decide"]
-    written = sum(len(e.get("words", ())) for e in drafts)
-    return sum(bool(e["hits"]) for e in drafts) / written if written else 0.0

@@ -12,6 +12,7 @@ from rag_repro.data.synthworld.reasoning import facts_of
 from rag_repro.engine import Task, run
 from rag_repro.lm.scripted import Said, ScriptedReader, pieces, prompt_text
 from rag_repro.methods.dragin.timing_check import SIGNALS, TimingCheckSettings, timing_check
+from rag_repro.methods.sentences import ENGLISH as RULES
 from rag_repro.schema import Generate, Kept, Question, Read
 from tests.lm import tiny
 
@@ -67,6 +68,8 @@ def test_the_gold_chain_is_read_behind_the_question_alone():
     assert alone.text.n_tokens == len(pieces(read.text))
     # And the reader's own continuation of each hop, all in one gather.
     assert [type(call) for call in own] == [Generate, Generate]
+    # Each ends with its sentence, which is all that is compared.
+    assert [getattr(rule, "name", rule) for rule in own[0].stop] == ["\n", RULES.until_first().name]
     assert reader.batches == [1, 1, 2]
 
 

@@ -1,0 +1,135 @@
+"""How dynamic retrieval went, out of a record's line: alarms, and what each search found.
+
+A line's `dynamic` is what `study.drafts` keeps of the trace; answers of other
+methods have none, and none of these metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .metric import Line, Metric, percent
+
+
+def counted(name: str) -> Callable[[Line], float | None]:
+    """A count of the field; None for a line without it."""
+
+    def count(line: Line) -> float | None:
+        n = line.get("dynamic", {}).get(name)
+        return None if n is None else float(n)
+
+    return count
+
+
+def alarm_rate(line: Line) -> float | None:
+    """Alarms a word that RIND judged, which random timing's `rate` has to match."""
+    told = line.get("dynamic", {})
+    return told["alarms"] / told["judged"] if told.get("judged") else None
+
+
+def blank_alarms(line: Line) -> float | None:
+    """Share of the alarms given by a word without meaning; None where there was no alarm."""
+    told = line.get("dynamic", {})
+    return told["blank"] / told["alarms"] if "blank" in told and told["alarms"] else None
+
+
+def asked_again(line: Line) -> float | None:
+    return float(line["dynamic"]["again"]) if "dynamic" in line else None
+
+
+def query_recall(line: Line) -> float | None:
+    """Share of the gold passages that one search finds, its mean; None without search or gold."""
+    found = _found(line)
+    return sum(map(len, found)) / len(found) / len(line["gold"]) if found else None
+
+
+def found_gold(line: Line) -> float | None:
+    """Share of the gold passages that some search finds: the last passages alone are `hits`.
+
+    0 where nothing was searched for; None where the question names no gold.
+    """
+    if "dynamic" not in line or not line.get("gold"):
+        return None
+    return len(set().union(*_found(line))) / len(line["gold"])
+
+
+def new_gold(line: Line) -> float | None:
+    """Share of the searches that find a gold passage which none before them found."""
+    found = _found(line)
+    seen: set[int] = set()
+    new = 0
+    for places in found:
+        new += not seen.issuperset(places)
+        seen.update(places)
+    return new / len(found) if found else None
+
+
+def _found(line: Line) -> list[list[int]]:
+    return line["dynamic"]["found"] if "dynamic" in line and line.get("gold") else []
+
+
+TABLE = (
+    Metric(
+        "drafts",
+        "Drafts",
+        "drafts",
+        "line",
+        None,
+        counted("drafts"),
+        "drafts that a timing rule judged (FS-RAG: sentences written)",
+    ),
+    Metric(
+        "alarms",
+        "Alarms",
+        "alarms",
+        "line",
+        None,
+        counted("alarms"),
+        "drafts that were broken off for a search",
+    ),
+    percent(
+        "alarm_rate",
+        "Alarm rate",
+        "line",
+        alarm_rate,
+        "alarms a word that RIND judged",
+        higher=None,
+    ),
+    percent(
+        "blank_alarms",
+        "Blank alarms",
+        "line",
+        blank_alarms,
+        "share of alarms whose first word above the threshold bears no meaning",
+        higher=False,
+    ),
+    percent(
+        "asked_again",
+        "Asked again",
+        "line",
+        asked_again,
+        "no answer was said, and the reader was asked once more (DRAGIN, appendix B)",
+        higher=False,
+    ),
+    percent(
+        "query_recall",
+        "Recall a query",
+        "line",
+        query_recall,
+        "share of the gold passages that one search finds, mean of the answer's searches",
+    ),
+    percent(
+        "found_gold",
+        "Found",
+        "line",
+        found_gold,
+        "share of the gold passages that some search of the answer finds",
+    ),
+    percent(
+        "new_gold",
+        "New gold",
+        "line",
+        new_gold,
+        "share of the searches that find a gold passage none before them found",
+    ),
+)

@@ -1,0 +1,136 @@
+"""Each difference between DRAGIN's equations and its released code, on the same draft.
+
+The reader writes once, without passages, as the first round of either does. On this
+draft the released code decides, then with one of its differences at a time put back to the
+equations, then the equations themselves with their own threshold. Nothing is searched
+for, so what differs is the decision alone. A control of this book.
+
+The trace, one entry a variant, in the order of `VARIANTS`:
+
+    {"stage": "variant", "name": text, "triggered": bool, "keep": tokens that stay,
+     "query": text}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...engine import Flow
+from ...schema import Answer, Generate, Kept, Question, Read
+from ..base import MethodSpec
+from ..language import ENGLISH, Language
+from ..reading import PROMPTS
+from .draft import Draft, starts
+from .exemplars import with_exemplars
+from .loop import ReleasedSettings
+from .qfs import again, again_text, behind, qfs
+from .rind import Moment, rind
+from .settings import DynamicSettings
+
+DIFFERENCES = {
+    "D1": "normalise",
+    "D2": "own_row",
+    "D3": "heads",
+    "D4": "alone",
+    "D5": "unit",
+    "D6": "gate",
+    "D7": "meaning",
+    "D8": "cut",
+    "D9": "pooled",
+    "D10": "row",
+    "D11": "candidates",
+    "D12": "context",
+}
+"""Those that a decision on one draft can show, by their settings."""
+RELEASED, EQUATIONS = "released", "equations"
+VARIANTS = (RELEASED, *DIFFERENCES, EQUATIONS)
+
+
+@dataclass(frozen=True)
+class ReplaySettings(ReleasedSettings):
+    """The released code's settings, and the equations' own threshold beside them.
+
+    theta: of the equations; their scores are of another size than the released code's.
+    """
+
+    theta: float = 0.2
+
+
+def variants(settings: ReplaySettings) -> dict[str, DynamicSettings]:
+    """What each variant decides by."""
+    plain = DynamicSettings(prompt=settings.prompt, top_n=settings.top_n, threshold=settings.theta)
+    one_back = {
+        name: replace(settings, **{field: getattr(plain, field)})
+        for name, field in DIFFERENCES.items()
+    }
+    return {RELEASED: settings, **one_back, EQUATIONS: plain}
+
+
+def replay(question: Question, settings: ReplaySettings, language: Language = ENGLISH) -> Flow:
+    """One draft, a decision and a query by each variant."""
+    template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
+    made = yield Generate(
+        template.fill(question, ()),
+        max_new_tokens=settings.max_new_tokens,
+        stop=template.stop,
+        trace=True,
+    )
+    draft = Draft.of(made)
+    if not len(draft):
+        return Answer(text=made.text)
+    read = yield Read(None, Kept(made, len(draft)), layers=(-1,))
+    alone = replace(draft, attention=read.trace.attention[-1])
+    moments = {
+        name: rind(alone if own.alone else draft, own, language)[0]
+        for name, own in variants(settings).items()
+    }
+    texts = {
+        name: again_text(question.text, "", draft, moment)
+        for name, moment in moments.items()
+        if moment is not None and variants(settings)[name].context == "again"
+    }
+    asked = list(dict.fromkeys(texts.values()))
+    results = yield [Read(None, text, layers=(-1,)) for text in asked]
+    second = dict(zip(asked, map(Draft.of, results), strict=True))
+    trace = []
+    for name, own in variants(settings).items():
+        moment, query = moments[name], ""
+        if moment is not None:
+            read_again = second.get(texts.get(name, ""))
+            query = _query(question, draft, moment, own, read_again, language)
+        trace.append(_event(name, draft, moment, query))
+    return Answer(text=made.text, trace=tuple(trace))
+
+
+def _query(
+    question: Question,
+    draft: Draft,
+    moment: Moment,
+    settings: DynamicSettings,
+    read: Draft | None,
+    language: Language,
+) -> str:
+    if read is not None:
+        context, hits = again(read, draft, moment)
+    else:
+        at = "".join(draft.before).rfind(question.text)
+        ends = [*starts(draft.before)[1:], len("".join(draft.before))]
+        context, hits = behind(draft, moment, sum(end <= at for end in ends))
+    return qfs(context, hits, settings, language)
+
+
+def _event(name: str, draft: Draft, moment: Moment | None, query: str) -> dict[str, Any]:
+    keep = len(draft) if moment is None else moment.keep
+    return {
+        "stage": "variant",
+        "name": name,
+        "triggered": moment is not None,
+        "keep": keep,
+        "query": query,
+    }
+
+
+REPLAY = MethodSpec(
+    "dragin_replay", 1, replay, ReplaySettings, "this book: DRAGIN's differences on one draft"
+)

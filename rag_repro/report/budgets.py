@@ -1,0 +1,109 @@
+"""What dynamic retrieval's rules are, and what they reach for how many searches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..methods.dragin.settings import DynamicSettings
+from ..study.papers import Exhibit
+from .exhibits import Row
+from .figures import MARKERS, WIDTH, bars, legend, plots
+from .missing import note_of_rows
+from .picture import Note, Picture
+from .tables import Table, data_of, word
+
+TIMINGS = {
+    "never": "not while it writes",
+    "window": "every {window} tokens",
+    "sentence": "every sentence",
+    "flare": "a token's probability at or below {doubt:g}",
+    "rind": "a {unit}'s {score} above {threshold:g}",
+    "random": "a token, by chance, at a rate of {rate:g}",
+}
+QUERIES = {
+    "qfs": "the {top_n} words that the token looks at most (QFS)",
+    "question": "the question",
+    "last_sentence": "the last whole sentence",
+    "last_tokens": "the last {window} tokens",
+    "sure_sentence": "the sentence without tokens at or below {mask:g}",
+    "sentence": "the whole sentence",
+    "full_context": "the question and all that is written",
+    "first_words": "the first {top_n} words of question and text",
+    "random_words": "{top_n} words of question and text, by chance",
+}
+
+
+def rules(exhibit: Exhibit, caption: str = "", name: str = "") -> Table:
+    """The paper's table 1, out of the settings of an exhibit's rows (their first condition)."""
+    body = []
+    for method, row in exhibit.methods.items():
+        cell = next((c for c in exhibit.cells() if c.keys["method"] == method), None)
+        if cell is not None:
+            body.append([row.label, *told(cell.condition.configured)])
+    return Table(["method", "searches", "with"], body, caption, name)
+
+
+def told(settings: DynamicSettings) -> tuple[str, str]:
+    """When a method searches, and with which words."""
+    whole = settings.factors == DynamicSettings.factors
+    score = "RIND score" if whole else " times ".join(settings.factors)
+    values = {**vars(settings), "score": score}
+    timing = TIMINGS[settings.timing].format(**values)
+    if settings.timing == "flare" and settings.doubt_of == "sentence":
+        timing = f"a sentence's mean probability at or below {settings.doubt:g}"
+    query = QUERIES[settings.query].format(**values)
+    if settings.timing == "never":
+        when = "before it writes" if settings.asks_first else "never"
+        return when, "the question" if settings.asks_first else "nothing"
+    if settings.asks_first:
+        return f"before it writes, and {timing}", f"the question; then {query}"
+    return timing, query
+
+
+def quality_against_searches(
+    exhibit: Exhibit, rows: Sequence[Row], quality: str = "em", caption: str = "", name: str = ""
+) -> Picture | Note:
+    """A panel a data set, a point a method: its quality by how often it searches.
+
+    rows: of `quality` and of "retrievals"; methods and data sets in their order. Bars: 95 %.
+    """
+    by_place: dict[tuple, dict[str, Row]] = {}
+    for row in rows:
+        if row.ours and row.metric in (quality, "retrievals"):
+            place = row.keys["dataset"], row.keys["method"]
+            by_place.setdefault(place, {})[row.metric] = row
+    held = {place: found for place, found in by_place.items() if len(found) == 2}
+    if not held:
+        return note_of_rows(rows)
+    plt, colours = plots()
+    datasets = list(dict.fromkeys(place[0] for place in held))
+    methods = list(dict.fromkeys(method for _, method in held))
+    looks = dict(zip(methods, zip(colours * 2, MARKERS * 2, strict=False), strict=False))
+    figure, axes = plt.subplots(
+        1, len(datasets), figsize=(WIDTH, 3.6), sharey=True, squeeze=False, layout="constrained"
+    )
+    spoken = []
+    for axis, dataset in zip(axes[0], datasets, strict=True):
+        for (where, method), found in held.items():
+            if where != dataset:
+                continue
+            colour, marker = looks[method]
+            x, y = found["retrievals"].ours, found[quality].ours
+            axis.errorbar(
+                x.estimate,
+                y.estimate,
+                xerr=bars([x]),
+                yerr=bars([y]),
+                **{"color": colour, "marker": marker, "ms": 6, "capsize": 2, "lw": 0.8},
+            )
+            spoken.append(
+                f"{word(dataset)}, {exhibit.methods[method].label}: "
+                f"{y.estimate:.0f} at {x.estimate:.1f} searches"
+            )
+        axis.set_title(word(dataset))
+        axis.set_xlabel("searches for one answer")
+    axes[0][0].set_ylabel(f"{quality.upper()}, %")
+    legend(figure, looks.values(), [exhibit.methods[m].label for m in methods], ls="")
+    alt = f"{quality.upper()} against searches. " + "; ".join(spoken) + "."
+    data = data_of([row for found in held.values() for row in found.values()])
+    return Picture(figure, alt, caption, name, data)

@@ -1,0 +1,217 @@
+"""The token heat map of dynamic retrieval: each draft shaded, its alarm, its query, what came.
+
+HTML without a script: what a colour says stands as well in the word's `title`, and in a
+table below. One colour a quantity, mixed with the page's ground, so that the words can be
+read in light and in dark mode; alarms, cuts and words left out have signs of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..schema import Question
+from .escape import NO_FORMULAS, as_html, one_line
+from .picture import id_of
+from .rounds import Round, Shown, Word, decision, rounds, rule, words
+from .tables import Table
+
+DARKEST = 0.5
+"""The part of the colour where a value is the highest; a test holds words readable on it."""
+STEPS = (0, 0.25, 0.5, 0.75, 1)
+ALARM, CUT = "▸", "│"
+NOTHING = "(nothing)"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What words are shaded by. colour: red, green, blue, after Okabe and Ito's palette.
+
+    falls: 1 is the lightest, 0 the darkest; else 0 is the lightest, the highest the darkest.
+    """
+
+    key: str
+    label: str
+    said: str
+    colour: tuple[int, int, int]
+    falls: bool = False
+
+    def level(self, value: float, top: float) -> float:
+        """How dark, from 0 to 1."""
+        share = 1 - value if self.falls else value / top if top else 0.0
+        return min(1.0, max(0.0, share))
+
+    def style(self, level: float) -> str:
+        return f"background:rgba({','.join(map(str, self.colour))},{DARKEST * level:.3f})"
+
+    def scale(self, top: float) -> str:
+        """HTML: five patches from the lightest to the darkest, each with its value."""
+        made = "".join(
+            f'<span style="{self.style(step)}">{number_of(1 - step if self.falls else step * top)}'
+            "</span>"
+            for step in STEPS
+        )
+        return f'<span class="rr-heat-scale">{made}</span>'
+
+
+QUANTITIES = (
+    Quantity("entropy", "entropy", "entropy H, in nats", (213, 94, 0)),
+    Quantity("attention", "attention", "attention a, what later words give it", (0, 114, 178)),
+    Quantity("score", "score", "score S, their product where a word has meaning", (0, 158, 115)),
+    Quantity("probability", "probability", "probability p of the token", (170, 68, 153), True),
+)
+
+
+class HeatMap:
+    """What a page shows of one question's answers, side by side where there is room.
+
+    titles: of passages by id; those of `question.gold_ids` are marked.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        shown: Sequence[Shown],
+        titles: Mapping[str, str],
+        caption: str = "",
+        name: str = "",
+    ):
+        self.question, self.shown, self.titles = question, list(shown), titles
+        self.caption, self.name = caption, name
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{s.label}: {len(_drafts(s))} drafts" for s in self.shown)
+        return f"HeatMap: {one_line(self.question.text)} ({counts})"
+
+    def _repr_html_(self) -> str:
+        accepted = " or ".join(self.question.answers)
+        head = _list([("question", as_html(self.question.text)), ("accepted", as_html(accepted))])
+        parts = "".join(self._part(shown) for shown in self.shown)
+        caption = f"<figcaption>{as_html(self.caption)}</figcaption>" if self.caption else ""
+        return (
+            f'<figure class="rr-figure"{id_of(self.name)}><div class="rr-heat {NO_FORMULAS}">{head}'
+            f'<div class="rr-heat-parts">{parts}</div>{self._numbers()}</div>{caption}</figure>'
+        )
+
+    def _part(self, shown: Shown) -> str:
+        tops = _tops(shown)
+        made = [f'<p class="rr-heat-label">{as_html(shown.label)}</p>{_legend(shown, tops)}']
+        number = 0
+        for one in rounds(shown.answer):
+            number += one.decided is not None
+            label = f"round {number}" if one.decided else "before anything is written"
+            rows = self._rows(one, shown, tops)
+            made.append(f'<p class="rr-heat-round">{label}</p>{_list(rows)}')
+        asked = [e["text"] for e in shown.answer.trace if e.get("stage") == "ask_again"]
+        rows = [("asked again", as_html(text.strip() or NOTHING)) for text in asked]
+        rows.append(("answer", as_html(shown.answer.prediction or NOTHING)))
+        return f'<div class="rr-heat-part">{"".join(made)}{_list(rows)}</div>'
+
+    def _rows(
+        self, one: Round, shown: Shown, tops: Mapping[str, float]
+    ) -> Iterator[tuple[str, str]]:
+        """What a round shows: (label, HTML)."""
+        if one.decided is not None:
+            yield "text before", as_html(one.before.strip() or NOTHING)
+            units = words(one.decided, shown.settings)
+            for quantity in QUANTITIES:
+                if quantity.key in one.decided:
+                    yield quantity.label, _line(units, quantity, tops[quantity.key])
+            yield "decision", as_html(decision(one, units))
+        if one.search is not None:
+            if "context" in one.search:
+                yield "QFS takes", _taken(one.search)
+            yield "query", as_html(one.search["query"].strip() or NOTHING)
+            found = "".join(f"<li>{self._title(name)}</li>" for name in one.search["found"])
+            yield "found", f"<ol>{found}</ol>" if found else NOTHING
+        if one.decided is not None:
+            yield "text after", as_html(one.after.strip() or NOTHING)
+
+    def _title(self, name: str) -> str:
+        gold = " <strong>(gold)</strong>" if name in self.question.gold_ids else ""
+        return as_html(self.titles.get(name, name)) + gold
+
+    def _numbers(self) -> str:
+        """The figure's values as a table a method, folded."""
+        made = []
+        for shown in self.shown:
+            drafts = _drafts(shown)
+            keys = [q for q in QUANTITIES if any(q.key in event for event in drafts)]
+            body = [
+                [number, word.text, *(number_of(word.values[q.key]) for q in keys), word.marks]
+                for number, event in enumerate(drafts, start=1)
+                for word in words(event, shown.settings)
+            ]
+            head = ["round", "word", *(q.label for q in keys), "mark"]
+            if body:
+                made.append(Table(head, body, shown.label)._repr_html_())
+        summary = "<summary>The same values as a table</summary>"
+        return f"<details>{summary}{''.join(made)}</details>" if made else ""
+
+
+def number_of(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def _drafts(shown: Shown) -> list[Mapping[str, Any]]:
+    return [one.decided for one in rounds(shown.answer) if one.decided is not None]
+
+
+def _tops(shown: Shown) -> dict[str, float]:
+    """The highest value of each quantity in all drafts of the answer."""
+    return {
+        q.key: max([0.0, *(value for event in _drafts(shown) for value in event.get(q.key, ()))])
+        for q in QUANTITIES
+    }
+
+
+def _line(units: Sequence[Word], quantity: Quantity, top: float) -> str:
+    """The draft's words, shaded by one quantity."""
+    made, cut = [], False
+    for word in units:
+        made.append(" " if word.parted else "")
+        if word.dropped and not cut:
+            made.append(f'<span class="rr-heat-cut" title="cut here">{CUT}</span>')
+            cut = True
+        value = word.values[quantity.key]
+        said = as_html(word.text)
+        if word.left_out:
+            said = f"<s>{said}</s>"
+        if word.alarm:
+            said = f"<strong>{ALARM}{said}</strong>"
+        gone = ' class="rr-heat-gone"' if word.dropped else ""
+        made.append(
+            f'<span{gone} style="{quantity.style(quantity.level(value, top))}" '
+            f'title="{quantity.label} {number_of(value)}">{said}</span>'
+        )
+    return "".join(made).strip()
+
+
+def _taken(search: Mapping[str, Any]) -> str:
+    """All words that the query was chosen from; those that it took are marked."""
+    taken = set(search["taken"])
+    return " ".join(
+        f"<mark>{as_html(word)}</mark>" if i in taken else as_html(word)
+        for i, word in enumerate(search["context"])
+    )
+
+
+def _legend(shown: Shown, tops: Mapping[str, float]) -> str:
+    """What the colours and signs of this answer mean."""
+    held = {key for event in _drafts(shown) for key in event}
+    rows = [
+        (q.label, f"{as_html(q.said)}{q.scale(tops[q.key])}") for q in QUANTITIES if q.key in held
+    ]
+    signs = [f"<strong>{ALARM}word</strong> {as_html(rule(shown.settings))}"]
+    signs.append(f'{CUT} <span class="rr-heat-gone">words</span> cut off')
+    if shown.settings.timing == "flare" and shown.settings.query == "sure_sentence":
+        signs.append(f"<s>word</s> p up to {shown.settings.mask:g}, left out of the query")
+    rows.append(("signs", "; ".join(signs)))
+    return f'<div class="rr-heat-legend">{_list(rows)}</div>'
+
+
+def _list(rows: Iterable[tuple[str, str]]) -> str:
+    """Labels (plain text) and what belongs to them (HTML)."""
+    made = "".join(f"<dt>{as_html(label)}</dt><dd>{held}</dd>" for label, held in rows)
+    return f"<dl>{made}</dl>"

@@ -1,0 +1,100 @@
+"""DRAGIN's equations against its released code, decision by decision, out of records.
+
+A line's `variants` holds, for each of `methods.dragin.replay.VARIANTS`, whether it gave the
+alarm on the question's one draft, how much of it stays, and its query's hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..evaluation import statistics
+from ..methods.dragin.replay import DIFFERENCES, EQUATIONS, RELEASED, VARIANTS
+from ..study.papers import Cell
+from ..study.scores import Results
+from . import missing
+from .picture import Download, Note
+from .tables import Table, word
+from .values import within
+
+SEED = 20240607
+WORDS = {
+    RELEASED: "the released code",
+    "D1": "D1: raw attention, not by the sentence's mean",
+    "D2": "D2: later tokens' looks alone, not one's own",
+    "D3": "D3: the heads' mean before the maximum",
+    "D4": "D4: attention as the reader wrote, prompt and all",
+    "D5": "D5: tokens, not words",
+    "D6": "D6: meaning decides on the alarm",
+    "D7": "D7: stop words, not parts of speech",
+    "D8": "D8: cut at the token, not before its sentence",
+    "D9": "D9: the first word alone",
+    "D10": "D10: the token's own row",
+    "D11": "D11: all tokens, not content words",
+    "D12": "D12: the context as the reader had it",
+    EQUATIONS: "the equations, with their own threshold",
+}
+
+
+def agreement(
+    cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
+) -> Table | Note:
+    """One line a data set and variant: alarms, and how often it decides as the released code.
+
+    As often in percent of questions, 95 %, questions drawn. Same cut and same query are of
+    the questions on which both gave the alarm.
+    """
+    body = []
+    for cell in cells:
+        lines = [line for line in results.lines(cell) or () if "variants" in line]
+        if not lines:
+            continue
+        for place, variant in enumerate(VARIANTS):
+            both = [(line["variants"][0], line["variants"][place], line) for line in lines]
+            alarms = [(new[0], line) for _, new, line in both]
+            row = [word(cell.keys["dataset"]), WORDS[variant], _share(alarms)]
+            if variant == RELEASED:
+                body.append([*row, "", "", "", len(lines)])
+                continue
+            met = [(old, new, line) for old, new, line in both if old[0] and new[0]]
+            body.append(
+                [
+                    *row,
+                    _share([(old[0] == new[0], line) for old, new, line in both]),
+                    _share([(old[1] == new[1], line) for old, new, line in met]),
+                    _share([(old[2] == new[2], line) for old, new, line in met]),
+                    len(lines),
+                ]
+            )
+    if not body:
+        return missing.note(cells, results, caption)
+    head = ["data set", "decided by", "alarm, %", "alarm or none alike, %"]
+    head += ["same cut, %", "same query, %", "n"]
+    return Table(head, body, caption, name, Download.of(name, head, body))
+
+
+def unmoved(cells: Sequence[Cell], results: Results) -> list[str]:
+    """Differences that change no decision, cut or query of any recorded question."""
+    still = dict.fromkeys(DIFFERENCES, True)
+    for cell in cells:
+        for line in results.lines(cell) or ():
+            if held := line.get("variants"):
+                for place, variant in enumerate(VARIANTS):
+                    if variant in still and held[place] != held[0]:
+                        still[variant] = False
+    return [variant for variant, same in still.items() if same]
+
+
+def _share(pairs: Sequence[tuple[Any, Mapping[str, Any]]]) -> str:
+    if not pairs:
+        return "none"
+    interval = statistics.mean_interval(
+        [100.0 * bool(value) for value, _ in pairs],
+        rng=np.random.default_rng(SEED),
+        clusters=[line["cluster"] for _, line in pairs],
+        span=100.0,
+    )
+    return within(interval, 1)

@@ -1,0 +1,81 @@
+"""Every variant decides on one draft as the method itself would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag_repro.engine import Task, run
+from rag_repro.methods.dragin.loop import ReleasedSettings, dynamic
+from rag_repro.methods.dragin.replay import (
+    DIFFERENCES,
+    EQUATIONS,
+    RELEASED,
+    VARIANTS,
+    ReplaySettings,
+    replay,
+    variants,
+)
+from rag_repro.methods.dragin.settings import RELEASED as SWITCHES
+from rag_repro.methods.dragin.settings import DynamicSettings
+from tests.lm import tiny
+
+from .language import SMALL
+from .test_batches import QUESTIONS, Library
+
+
+def answers(method, settings, questions):
+    def small(question, settings):
+        return method(question, settings, SMALL)
+
+    services = {"reader": tiny.reader(), "retriever": Library()}
+    tasks = [Task(question, small, settings) for question in questions]
+    return {task.question.id: answer for task, answer in run(tasks, services, batch_size=4)}
+
+
+@pytest.fixture(scope="module")
+def replayed():
+    settings = ReplaySettings(threshold=2.0, theta=0.3, max_new_tokens=20, top_n=4)
+    return settings, answers(replay, settings, QUESTIONS[:12])
+
+
+def test_each_variant_differs_from_the_released_code_in_one_setting():
+    own = variants(ReplaySettings())
+    assert tuple(own) == VARIANTS
+    for name, field in DIFFERENCES.items():
+        changed = {f for f in SWITCHES if getattr(own[name], f) != getattr(own[RELEASED], f)}
+        assert changed == {field}
+        assert getattr(own[name], field) == getattr(DynamicSettings(), field)
+    assert own[EQUATIONS].threshold == 0.2
+    assert type(own[EQUATIONS]) is DynamicSettings
+
+
+def test_variants_decide_as_the_loop_does_in_its_first_round(replayed):
+    _, told = replayed
+    loops = {
+        RELEASED: ReleasedSettings(threshold=2.0, query_tokens=None),
+        "D8": ReleasedSettings(threshold=2.0, query_tokens=None, cut="token"),
+        "D12": ReleasedSettings(threshold=2.0, query_tokens=None, context="text"),
+        EQUATIONS: DynamicSettings(threshold=0.3),
+    }
+    found = set()
+    for name, of_loop in loops.items():
+        own = replace(of_loop, max_new_tokens=20, top_n=4)
+        for question, answer in answers(dynamic, own, QUESTIONS[:12]).items():
+            first = answer.trace[0]
+            [event] = [e for e in told[question].trace if e["name"] == name]
+            searched = answer.trace[1]["stage"] == "retrieve"
+            assert event["triggered"] == searched
+            assert event["keep"] == first["keep"]
+            assert event["query"] == (answer.trace[1]["query"] if searched else "")
+            found.add((name, searched))
+    assert {(RELEASED, True), (EQUATIONS, True)} <= found
+
+
+def test_nothing_is_searched_and_a_draft_is_written_once(replayed):
+    _, told = replayed
+    for answer in told.values():
+        assert [event["name"] for event in answer.trace] == list(VARIANTS)
+        assert (answer.cost.reader_calls, answer.cost.retrievals) == (1, 0)
+        assert 1 <= answer.cost.reads <= 1 + len(VARIANTS)

@@ -1,0 +1,65 @@
+"""Decisions of the released code and of its variants, on records worked by hand."""
+
+from __future__ import annotations
+
+from rag_repro.methods.dragin.replay import DIFFERENCES, VARIANTS
+from rag_repro.report import replayed
+from rag_repro.report.picture import Note
+from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
+from rag_repro.study.records import open_record
+from rag_repro.study.scores import Results
+
+ROWS = {"replay": ExhibitMethod("each difference", "dragin_replay", None)}
+GRID = Grid(tier="testbed", datasets=("world-B",), methods=("replay",), settings={})
+MADE = Exhibit("x.replayed", "t", "p", (), ROWS, (GRID,), own=True)
+CELLS = MADE.cells()
+
+
+def line(name: str, released, **others):
+    """The released code's entry for all variants, but for those that are given."""
+    entries = [others.get(variant, released) for variant in VARIANTS]
+    return {"id": name, "cluster": name, "hits": [], "scores": {}, "variants": entries}
+
+
+LINES = [
+    line("q0", [1, 4, "aa"], D1=[0, 9, ""], D8=[1, 6, "aa"]),
+    line("q1", [1, 2, "bb"], D8=[1, 3, "bb"], D10=[1, 2, "cc"]),
+    line("q2", [0, 7, ""], D1=[1, 5, "dd"], equations=[1, 5, "ee"]),
+    line("q3", [0, 7, ""]),
+]
+
+
+def filled(tmp_path) -> Results:
+    with open_record(tmp_path, CELLS[0].condition, {}) as record:
+        for one in LINES:
+            record.append(one)
+    return Results(tmp_path)
+
+
+def test_each_variant_is_compared_with_the_released_code(tmp_path):
+    table = replayed.agreement(CELLS, filled(tmp_path), "Alike", "tab-alike")
+    rows = {row[1].split(":")[0]: row[2:] for row in table.body}
+    assert len(table.body) == len(VARIANTS)
+    shares = {name: [cell.split(" ")[0] for cell in row[:4]] for name, row in rows.items()}
+    assert shares["the released code"][0] == "50.0"
+    # Alarms on q1 and q2; alike on q1 and q3; both on q1 alone, with its cut and query.
+    assert shares["D1"] == ["50.0", "50.0", "100.0", "100.0"]
+    assert shares["D8"] == ["50.0", "100.0", "0.0", "100.0"]
+    assert shares["D10"] == ["50.0", "100.0", "100.0", "50.0"]
+    assert shares["the equations, with their own threshold"][:2] == ["75.0", "75.0"]
+    assert {row[-1] for row in table.body} == {4}
+
+
+def test_a_difference_that_moves_nothing_is_named(tmp_path):
+    moved = {"D1", "D8", "D10"}
+    assert replayed.unmoved(CELLS, filled(tmp_path)) == [d for d in DIFFERENCES if d not in moved]
+
+
+def test_without_records_it_is_not_run(tmp_path):
+    shown = replayed.agreement(CELLS, Results(tmp_path), "Alike", "tab-alike")
+    assert isinstance(shown, Note)
+    assert "rag-repro run x.replayed" in str(shown)
+
+
+def test_every_variant_has_its_words():
+    assert tuple(replayed.WORDS) == VARIANTS

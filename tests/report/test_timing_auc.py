@@ -1,0 +1,227 @@
+"""Timing rules against two labels, on records made by hand."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rag_repro import data
+from rag_repro.data import synthworld
+from rag_repro.data.synthworld.reasoning import facts_of
+from rag_repro.methods.dragin.timing_check import SIGNALS
+from rag_repro.report import timing_auc
+from rag_repro.report.picture import Note, Picture
+from rag_repro.report.tables import Table
+from rag_repro.report.timing_auc import LABELS, Hops, alarms_of, areas, at_rate, curves, hops, rules
+from rag_repro.study.conditions import Condition
+from rag_repro.study.papers import Cell
+from rag_repro.training import lessons
+
+WORLD = synthworld.world("B")
+ASKED = [q for q in data.load("world-B").questions if q.meta["maker"] == "compositional2"][:12]
+PLACE = {name: i for i, name in enumerate(SIGNALS)}
+
+
+def cell(dataset="world-B", reader="testbed-reader"):
+    condition = Condition(dataset, "timing_check", {}, reader=reader)
+    return Cell("dragin.timing", "testbed", "primary", {"dataset": dataset}, condition, None)
+
+
+def entry(wrong, **signals):
+    return [wrong, *(signals.get(name, 0.0) for name in SIGNALS)]
+
+
+def line(question, *entries):
+    return {"id": question.id, "cluster": question.cluster, "timing": list(entries)}
+
+
+def results(lines):
+    return SimpleNamespace(lines=lambda cell: lines)
+
+
+@pytest.fixture
+def taught(monkeypatch):
+    """The reader was taught the first fact of each question, whatever its world marks."""
+    stated = frozenset(facts_of(WORLD, q)[0] for q in ASKED)
+    monkeypatch.setattr(lessons, "stated_facts", lambda parts, world: stated)
+
+
+def records():
+    """Where the second hop, which was not taught, has the higher entropy in 10 of 12 questions."""
+    made = []
+    for i, question in enumerate(ASKED):
+        low, high = (0.2, 2.0) if i < 10 else (2.0, 0.2)
+        made.append(
+            line(
+                question,
+                entry(0, entropy=low, score=low * 0.5, surprise=0.1, attention=0.3),
+                entry(int(i % 2), entropy=high, score=high * 0.6, surprise=0.4, attention=0.3),
+            )
+        )
+    return made
+
+
+def test_hops_have_what_the_record_measured_and_what_the_card_tells(taught):
+    held = hops([cell()], results(records()))
+    assert len(held.units) == 24
+    assert held.needs["untaught"].tolist() == [False, True] * 12
+    assert held.needs["wrong"].tolist() == [bool(i % 2 and j) for i in range(12) for j in range(2)]
+    assert held.signals["entropy"][:2].tolist() == [0.2, 2.0]
+    assert held.signals["score"][:2].tolist() == [0.1, 1.2]
+    assert list(held.signals) == list(SIGNALS)
+    assert held.units[0] == ASKED[0].cluster
+    # Cells of several worlds are taken together; without a record, or a world, there is nothing.
+    assert len(hops([cell(), cell()], results(records())).units) == 48
+    assert hops([cell()], results(None)) is None
+    assert hops([cell()], results([{"id": "x", "cluster": "x"}])) is None
+    assert hops([cell("world-B@8000")], results(records())) is None
+
+
+def test_what_was_taught_is_what_the_readers_lessons_state(monkeypatch):
+    told = []
+    monkeypatch.setattr(timing_auc, "lessons_of", lambda reader: told.append(reader) or ["parts"])
+
+    def stated(parts, world):
+        assert (parts, world) == (["parts"], "B")
+        return frozenset()
+
+    monkeypatch.setattr(lessons, "stated_facts", stated)
+    assert hops([cell()], results(records())).needs["untaught"].all()
+    assert told == ["testbed-reader"]
+
+
+# -------------------------------------------------------------------------- numbers
+
+
+def test_at_a_rate_the_highest_have_an_alarm_and_equal_ones_share():
+    values = np.array([3.0, 1.0, 2.0, 2.0, 0.0])
+    assert at_rate(values, 0.2).tolist() == [1, 0, 0, 0, 0]
+    assert at_rate(values, 0.4).tolist() == [1, 0, 0.5, 0.5, 0]
+    assert at_rate(values, 0.6).tolist() == [1, 0, 1, 1, 0]
+    assert at_rate(values, 0.5) == pytest.approx([1, 0, 0.75, 0.75, 0])
+    assert at_rate(values, 0).sum() == 0
+    assert at_rate(values, 1).tolist() == [1, 1, 1, 1, 1]
+    assert at_rate(np.zeros(4), 0.25) == pytest.approx([0.25] * 4)
+
+
+def test_rind_searches_above_its_threshold_and_flare_up_to_its_own():
+    assert alarms_of("score", np.array([0.9, 1.0, 1.1]), 1.0).tolist() == [0, 0, 1]
+    # p of 0.81, 0.8 and 0.79 against p up to 0.8, as FLARE's authors have it.
+    surprise = np.round(1 - np.array([0.81, 0.8, 0.79]), 4)
+    assert alarms_of("surprise", surprise, 1 - 0.8).tolist() == [0, 1, 1]
+
+
+def test_precision_is_of_the_alarms_and_recall_of_the_needs():
+    alarm = np.array([1.0, 1, 1, 0, 0, 0])
+    needs = np.array([True, True, False, True, True, False])
+    units = list("aabbcc")
+    assert timing_auc.precision(alarm, needs, units).estimate == pytest.approx(2 / 3)
+    assert timing_auc.recall(alarm, needs, units).estimate == pytest.approx(2 / 4)
+    assert timing_auc.precision(np.zeros(6), needs, units) is None
+    assert timing_auc.recall(alarm, np.zeros(6, dtype=bool), units) is None
+
+
+def test_one_kind_alone_has_no_area():
+    hop = Hops({"score": np.array([1.0, 2.0])}, {"wrong": np.array([True, True])}, ("a", "b"))
+    assert hop.judged("score", "wrong") is None
+
+
+# --------------------------------------------------------------------------- tables
+
+
+def cells_of(table, label, start):
+    [row] = [r for r in table.body if r[0] == LABELS[label] and r[1].startswith(start)]
+    return row
+
+
+def test_areas_are_worked_out_by_hand(taught):
+    made = areas([cell()], results(records()), "Areas", "tab-auc")
+    assert isinstance(made, Table)
+    assert len(made.body) == 2 * len(SIGNALS)
+    # Entropy against untaught: positives 10 x 2.0 and 2 x 0.2, negatives 10 x 0.2 and 2 x 2.0:
+    # wins 10*10 + half of (10*2 + 2*10) = 120 of 144.
+    row = cells_of(made, "untaught", "entropy alone")
+    assert row[2].startswith(f"{100 * 120 / 144:.1f} [")
+    # The score parts them further: 1.2 and 0.12 against 0.1 and 1.0, where 1.2 beats 1.0 and
+    # 0.12 beats 0.1: 10*12 + 2*10 = 140 of 144.
+    rind = cells_of(made, "untaught", "RIND, H a s")
+    assert rind[2].startswith(f"{100 * 140 / 144:.1f} [")
+    assert rind[3] == ""
+    assert row[3].startswith(f"{100 * (120 - 140) / 144:+.1f} [")
+    # As many alarms as needs, 12 of 24: the score's 12 highest are 10 x 1.2 and 2 x 1.0.
+    assert rind[4].startswith(f"{100 * 10 / 12:.1f} [")
+    # What is equal everywhere tells nothing.
+    for flat in ("attention alone", "RIND as released"):
+        assert cells_of(made, "untaught", flat)[2].startswith("50.0 [")
+        assert cells_of(made, "untaught", flat)[4].startswith("50.0 [")
+    assert row[5] == 24
+    # "wrong": 6 of 24; entropy of these: 2.0 in five, 0.2 in one (i = 11).
+    wrong = cells_of(made, "wrong", "entropy alone")
+    wins = 5 * 11 + 0.5 * 5 * 7 + 0.5 * 1 * 11
+    assert wrong[2].startswith(f"{100 * wins / (6 * 18):.1f} [")
+
+
+def test_rules_are_judged_at_their_own_thresholds(taught):
+    made = rules([cell()], results(records()), {"score": 1.1, "surprise": 0.2})
+    assert [row[1] for row in made.body[:3]] == [
+        "RIND, H a s, above 1.1",
+        "probability alone, 1 - p (FLARE), p up to 0.8",
+        timing_auc.EVERY,
+    ]
+    rind, flare, every = made.body[:3]
+    assert rind[2] == f"{100 * 10 / 24:.1f}"
+    assert (rind[3].split()[0], rind[4].split()[0]) == ("100.0", f"{100 * 10 / 12:.1f}")
+    assert (flare[2], flare[3].split()[0], flare[4].split()[0]) == ("50.0", "100.0", "100.0")
+    assert (every[2], every[3].split()[0], every[4].split()[0]) == ("100.0", "50.0", "100.0")
+    never = rules([cell()], results(records()), {"score": 99.0}).body[0]
+    assert (never[2], never[3], never[4].split()[0]) == ("0.0", "", "0.0")
+
+
+def test_the_loops_thresholds_are_the_usual_ones(taught):
+    assert {
+        "score": 1.0,
+        "released": 1.0,
+        "surprise": pytest.approx(0.2),
+    } == timing_auc.THRESHOLDS
+    assert len(rules([cell()], results(records())).body) == 2 * 4
+
+
+def test_a_label_of_one_kind_says_so(taught):
+    all_right = [line(q, entry(0, score=1.0), entry(0, score=2.0)) for q in ASKED]
+    made = areas([cell()], results(all_right))
+    assert made.body[-1][:2] == [LABELS["wrong"], "so at none of the hops"]
+    assert len(made.body) == len(SIGNALS) + 1
+    all_wrong = [line(q, entry(1, score=1.0), entry(1, score=2.0)) for q in ASKED]
+    assert areas([cell()], results(all_wrong)).body[-1][1] == "so at all of the hops"
+    # A rule's recall has no meaning there, and no number.
+    assert rules([cell()], results(all_right)).body[-1][4] == ""
+
+
+def test_the_figure_tells_recall_at_every_rate(taught):
+    made = curves([cell()], results(records()), caption="Curves", name="fig-timing")
+    assert isinstance(made, Picture)
+    rows = [row.split(",") for row in made.data.text.splitlines()[1:]]
+    text = made.data.text
+    assert len(rows) == 2 * 5 * 21
+    at = {
+        (row[0], row[-2]): float(row[-1])
+        for row in rows
+        if "RIND" in text and "H a s" in ",".join(row)
+    }
+    untaught = LABELS["untaught"]
+    assert at[untaught, "0"] == 0
+    assert at[untaught, "25"] == pytest.approx(50.0)  # 6 alarms, all at untaught facts
+    assert at[untaught, "50"] == pytest.approx(100 * 10 / 12, abs=0.1)
+    assert at[untaught, "100"] == 100
+    assert f"{untaught}, RIND, H a s, alarms at 25 %: 50 % found" in made.alt
+    assert re.search(rb"<svg", made.svg)
+
+
+@pytest.mark.parametrize("show", [areas, rules, curves])
+def test_without_records_it_says_what_makes_them(show):
+    made = show([cell()], results(None), caption="Timing")
+    assert isinstance(made, Note)
+    assert "rag-repro run dragin.timing --tier testbed" in made.text

@@ -1,0 +1,150 @@
+"""What a record keeps of dynamic retrieval's trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rag_repro.methods.dragin.loop import ReleasedSettings
+from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.schema import Answer, Gold
+from rag_repro.study import drafts, lines, told
+from tests.methods.dragin.test_loop import answered, said
+
+from .scripted import DATASET
+
+QUESTION = replace(DATASET.questions[0], gold=(Gold("p0", "static", 1), Gold("p1", "dynamic", 2)))
+GOOD = {"id": "a", "cluster": "a", "hits": [], "scores": {}}
+FIELD = {"drafts": 2, "alarms": 1, "again": False, "found": [[0]]}
+
+
+def judged(score, meaning=None, keep=1):
+    meaning = [1.0] * len(score) if meaning is None else meaning
+    return {"stage": "decide", "text": "t", "keep": keep, "score": score, "meaning": meaning}
+
+
+def found(*names):
+    return {"stage": "retrieve", "query": "secret", "found": list(names)}
+
+
+WRITE = {"stage": "write", "text": "secret"}
+
+
+def of(*trace, threshold=0.5):
+    return drafts.of(QUESTION, Answer(trace=trace), threshold).get("dynamic")
+
+
+def test_alarms_are_the_drafts_behind_which_a_search_stands():
+    got = of(
+        *(judged([0.1, 0.9, 0.2]), found("p2", "p0"), WRITE),
+        *(judged([0.1, 0.2, 0.3, 0.4]), WRITE),
+    )
+    assert got == {
+        "drafts": 2,
+        "alarms": 1,
+        "again": False,
+        "found": [[0]],
+        "judged": 2 + 4,  # up to the alarm, and all of the draft that stands
+        "blank": 0,
+    }
+
+
+def test_an_alarm_by_a_word_without_meaning_is_blank():
+    blank = judged([0.6, 0.9], meaning=[0.0, 1.0])
+    other = judged([0.4, 0.9], meaning=[0.0, 1.0])
+    assert of(blank, found("p9"), other, found("p9"))["blank"] == 1
+    assert of(blank, WRITE)["blank"] == 0  # settled words give no alarm
+
+
+def test_each_search_tells_which_gold_it_found_the_first_one_too():
+    got = of(found("p1", "p0"), judged([0.9]), found("p5"), judged([0.1]), WRITE)
+    assert got["found"] == [[0, 1], []]
+    assert got["alarms"] == 1
+
+
+def told_of(script, settings):
+    answer, _, library = answered(script, settings)
+    return drafts.of(QUESTION, answer, settings.threshold)["dynamic"], library.queries
+
+
+def test_the_equations_traces_are_read():
+    """The case of appendix C: 4,250 gives the alarm, the next draft stands."""
+    script = [
+        said(" It is Bank Hall. It seats 4,250 men. So the answer is 4,250.", {"4,250": 3.0}),
+        said(" 3,677 men. So the answer is 3,677."),
+    ]
+    got, queries = told_of(script, DynamicSettings(threshold=0.1))
+    assert len(queries) == 1
+    # Seven words up to the alarm, seven behind it; the library's first passage is p1.
+    assert got == {
+        **{"drafts": 2, "alarms": 1, "judged": 7 + 7, "blank": 0},
+        **{"again": False, "found": [[1]]},
+    }
+
+
+def test_the_released_codes_traces_are_read():
+    script = [
+        said(" It is old. Bank is it. More", {"Bank": 9.0}),
+        said(" Odd is it. And"),
+        said(" So the answer is x."),
+    ]
+    got, queries = told_of(script, ReleasedSettings(threshold=1.2, query_tokens=None))
+    assert (got["drafts"], got["alarms"], len(queries)) == (2, 1, 1)
+    assert got["judged"] == 4 + 5
+
+
+def test_fs_rag_searches_as_often_as_it_writes_sentences():
+    script = [said(" A one. B two. C"), said(" B two. C"), said(" So the answer is x.")]
+    got, queries = told_of(script, DynamicSettings(timing="sentence", query="last_sentence"))
+    assert (got["drafts"], got["alarms"], len(queries)) == (3, 2, 3)
+    assert len(got["found"]) == 3
+    assert "judged" not in got
+
+
+def test_rules_without_scores_have_no_rate():
+    plain = {"stage": "decide", "text": "t", "keep": 3, "hits": ["a"]}
+    got = of(plain, found("p0"), plain, WRITE, {"stage": "ask_again", "text": "x"})
+    assert got == {"drafts": 2, "alarms": 1, "again": True, "found": [[0]]}
+    assert "judged" not in of(judged([0.9]), found("p0"), threshold=None)
+
+
+def test_adaptive_methods_decide_otherwise_and_neither_takes_the_others_trace():
+    popular = {"stage": "decide", "by": "testbed", "value": 60.0, "retrieve": False}
+    assert of(popular) is None
+    assert of() is None
+    dynamic = Answer(trace=(judged([0.9]), found("p0"), WRITE))
+    assert told.of(QUESTION, dynamic) == {}
+
+
+def test_no_text_is_kept():
+    assert "secret" not in str(of(judged([0.9]), found("p0"), WRITE))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"drafts": -1},
+        {"alarms": True},
+        {"alarms": 1.5},
+        {"again": 1},
+        {"found": [0]},
+        {"found": [[-1]]},
+        {"found": [["p0"]]},
+        {"judged": "3"},
+        {"text": "secret"},
+    ],
+)
+def test_a_line_with_another_field_is_refused(changes):
+    with pytest.raises(lines.RecordError, match="drafts"):
+        lines.line_bytes({**GOOD, "dynamic": {**FIELD, **changes}})
+
+
+def test_a_line_lacks_no_count():
+    lines.line_bytes({**GOOD, "dynamic": FIELD})
+    lines.line_bytes({**GOOD, "dynamic": {**FIELD, "judged": 3, "blank": 0}})
+    for name in FIELD:
+        held = {key: value for key, value in FIELD.items() if key != name}
+        with pytest.raises(lines.RecordError, match="drafts"):
+            lines.line_bytes({**GOOD, "dynamic": held})
+    lines.line_bytes(GOOD)  # as old records have it
