@@ -112,6 +112,8 @@ def test_rind_searches_above_its_threshold_and_flare_up_to_its_own():
     # p of 0.81, 0.8 and 0.79 against p up to 0.8, as FLARE's authors have it.
     surprise = np.round(1 - np.array([0.81, 0.8, 0.79]), 4)
     assert alarms_of("surprise", surprise, 1 - 0.8).tolist() == [0, 1, 1]
+    assert alarms_of("surprise", np.array([0.4999, 0.5]), 1 - 0.5).tolist() == [0, 1]
+    assert alarms_of("surprise", np.array([0.0999, 0.1]), 1 - 0.9).tolist() == [0, 1]
 
 
 def test_precision_is_of_the_alarms_and_recall_of_the_needs():
