@@ -132,7 +132,9 @@ def to_rst(lines: Sequence[str]) -> list[str]:
     made: list[str] = []
     for paragraph in re.split(r"\n[ \t]*\n", "\n".join(lines).strip("\n")):
         block = paragraph.splitlines()
-        if block and all(line.startswith((" ", "|")) for line in block):
+        if not paragraph.strip():
+            continue
+        if all(line.startswith((" ", "|")) for line in block):
             made += ["::", "", *(f"    {line}" for line in block), ""]
             continue
         for item in re.split(r"\n(?=- )", paragraph):

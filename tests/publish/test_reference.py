@@ -81,6 +81,7 @@ def test_a_table_in_a_docstring_stands_as_it_is():
 
 def test_no_docstring_is_nothing():
     assert "".join(to_rst([])) == ""
+    assert to_rst([" "]) == []
 
 
 HOSTILE = (

@@ -109,7 +109,7 @@ def test_a_misspelt_artifact_or_recipe_is_named(base, capsys):
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        ("cdua", r"no device 'cdua', did you mean 'cuda'\?; there are: cpu, cuda, mps"),
+        ("cdua", r"no device 'cdua', did you mean 'cuda'\?; there are: auto, cpu, cuda, mps"),
         ("meta", "no device 'meta'; there are"),
         ("cuda:x", "no device 'cuda:x'"),
         ("cpu:1", "no device 'cpu:1'"),
