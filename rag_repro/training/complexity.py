@@ -20,7 +20,7 @@ from ..lm.complexity import CLASSES, row
 from ..lm.pairs import outputs_of
 from ..lm.plain import Plain
 from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
-from ..study import papers
+from ..study import papers, records
 from ..study.scores import Results
 from ..words import nearest
 from .recipes import RecipeError, called
@@ -56,12 +56,14 @@ def outcomes(
 ) -> Iterator[Labelled]:
     """Labels from the records of an exhibit's rows A, B and C, in the order of the questions.
 
-    RecipeError: no such cells, or records that are not there, with the command that makes them.
+    RecipeError: no such cells; records that are not there, with the command that makes them;
+    records by readers of that name that are not the same.
     """
     cells = _cells(exhibit, dataset, reader)
     found = Results(results)
     asked = data.load(dataset, data_dir=data_dir, split=cells["A"].condition.split)
     scores: dict[str, dict[str, float]] = {}
+    readers = set()
     for letter, cell in cells.items():
         wanted = {q.id for q in asked.first(cell.n).questions}
         lines = [line for line in found.lines(cell) or () if line["id"] in wanted]
@@ -72,6 +74,12 @@ def outcomes(
                 f"rag-repro run {exhibit} --dataset {dataset} --method {letter}"
             )
         scores[letter] = {line["id"]: line["scores"]["em"] for line in lines}
+        readers.add(records.load(results, cell.condition).header["fingerprint"].get("reader"))
+    if len(readers) > 1:
+        raise RecipeError(
+            f"{results}: the rows of {exhibit} on {dataset} were answered by {len(readers)} "
+            f"different readers called {reader}; move these records away and make them again"
+        )
     labels = label_complexity(scores["A"], scores["B"], scores["C"])
     for question in asked.questions:
         if label := labels.get(question.id):

@@ -136,7 +136,10 @@ def test_an_interrupted_fetch_is_gone_on_with(server, tmp_path, blow):
     server.content = json.dumps(json.loads(HOTPOT) * 500).encode()
     words = ["fetch", "hotpotqa", "--data", str(tmp_path), "--url", server.url]
     words += ["--sha256", digest(server.content)]
-    command = [sys.executable, "-c", "import rag_repro.cli as c, sys; sys.exit(c.main())", "data"]
+    # What is started in a shell's background inherits a SIGINT that is ignored.
+    code = "import signal, sys, rag_repro.cli as c; "
+    code += "signal.signal(signal.SIGINT, signal.default_int_handler); sys.exit(c.main())"
+    command = [sys.executable, "-c", code, "data"]
     # More silences than one: under load the command may try again before it is struck.
     server.plan = [stall(200_000)] * 9
     part = tmp_path / f"{NAME}.part"

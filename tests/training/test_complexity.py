@@ -44,9 +44,9 @@ def made(tmp_path, monkeypatch):
     monkeypatch.setattr(papers, "exhibit", lambda name: (None, exhibit))
     asked = data.load("world-A", split="tune").questions[:6]
 
-    def fill(row, n=6):
+    def fill(row, n=6, reader="one"):
         [cell] = [c for c in exhibit.cells() if (*c.keys.values(),)[:2] == ("world-A", row)]
-        with open_record(tmp_path, cell.condition, {}) as record:
+        with open_record(tmp_path, cell.condition, {"reader": reader}) as record:
             for question, right in list(zip(asked, RIGHT, strict=True))[:n]:
                 scores = {"em": float(row in right), "acc": 1.0}
                 line = {"id": question.id, "cluster": question.id, "hits": [], "scores": scores}
@@ -73,6 +73,14 @@ def test_missing_and_unfinished_records_are_named_with_their_command(made):
     fill("B")
     fill("C", n=4)
     with pytest.raises(RecipeError, match=r"4 of 6 answers .* row C"):
+        list(outcomes("x.outcomes", "world-A", READER, folder))
+
+
+def test_rows_that_two_readers_of_one_name_answered_are_refused(made):
+    fill, folder, _ = made
+    for row in ROWS:
+        fill(row, reader="another" if row == "B" else "one")
+    with pytest.raises(RecipeError, match=f"2 different readers called {READER}"):
         list(outcomes("x.outcomes", "world-A", READER, folder))
 
 
