@@ -17,7 +17,14 @@ from typing import Any
 from .. import data
 from ..data import synthworld
 from ..data.synthworld import World
-from ..data.synthworld.reasoning import facts_of, statements, thoughts
+from ..data.synthworld.asking import Asker
+from ..data.synthworld.reasoning import (
+    facts_of,
+    question_of,
+    saying,
+    statements,
+    thoughts,
+)
 from ..data.synthworld.world import Fact
 from ..methods.baselines.self_rag import SelfRAGSettings, with_passage
 from ..methods.reading import PROMPTS, Template
@@ -95,6 +102,33 @@ def closed_book(
                 said = thoughts(here, question, random)
                 form = PROMPTS[random.choice(forms)]
                 yield lesson(form, question, (), said, f"closed book:{world}")
+
+
+def lookups(
+    world: str,
+    questions: int,
+    forms: Sequence[str],
+    exposures: int,
+    seed: int,
+    split: str | None = None,
+) -> Iterator[Example]:
+    """The taught facts behind a world's first questions, each asked for by itself.
+
+    Without passages, `exposures` times, wordings drawn: how a reader learns that what it
+    was told as statements answers questions. It then has to do so for other facts, told and
+    never asked.
+    """
+    here, asked = _to_learn(world, questions, split)
+    random = Random(f"lookups/{seed}")
+    asker = Asker(here)
+    for fact in taught_facts(here, asked):
+        if fact.value in here.entity[fact.subject].title:
+            continue  # "Name (1989 song)": nothing to know
+        for _ in range(exposures):
+            question = question_of(here, fact, asker, random)
+            said = saying(here, fact, random).text
+            form = PROMPTS[random.choice(forms)]
+            yield lesson(form, question, (), said, f"lookup:{world}")
 
 
 def reading(
@@ -271,6 +305,7 @@ def _world(name: str, questions: int, split: str | None) -> tuple[World, tuple[Q
 KINDS = {
     "statements": statements_of,
     "closed_book": closed_book,
+    "lookup": lookups,
     "reading": reading,
     "selfrag": self_rag,
     "public": public_reading,

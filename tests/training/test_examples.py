@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from rag_repro.data import synthworld
+from rag_repro.data.synthworld.chains import answers_of
 from rag_repro.data.synthworld.reasoning import facts_of, statements, thoughts
 from rag_repro.lm.prompts import Codec
 from rag_repro.methods.reading import PROMPTS, extract
@@ -16,6 +17,7 @@ from rag_repro.training.lessons import (
     closed_book,
     lesson,
     lessons,
+    lookups,
     reading,
     statements_of,
     taught_facts,
@@ -132,6 +134,29 @@ def test_closed_book_lessons_rest_on_taught_facts_alone():
     assert all(not e.prompt.segments[0].startswith("Below") for e in made)
 
 
+def test_each_taught_fact_is_looked_up_by_itself_in_several_wordings():
+    world, _ = _world()
+    made = list(lookups("A", 30, ["cot"], 6, seed=0, split="train"))
+    asked = synthworld.build("A", n_questions=1_000, split="train").questions
+    facts = taught_facts(world, [q for q in asked if q.kind != "ambiguous"][:30])
+    given = [fact for fact in facts if fact.value in world.entity[fact.subject].title]
+    assert given  # "Name (1989 song)"
+    facts = [fact for fact in facts if fact not in given]
+    assert len(made) == 6 * len(facts)
+    for i, fact in enumerate(facts):
+        questions = set()
+        for example in made[6 * i : 6 * i + 6]:
+            text = "".join(example.prompt.segments)
+            assert world.entity[fact.subject].title in text
+            assert fact.value not in text  # no passage, and nothing given away
+            statement, _, answer = example.target.strip().partition(" So the answer is ")
+            assert statement in statements(world, fact)
+            assert answer.removesuffix(".") in answers_of(world, fact)
+            questions.add(text)
+        assert len(questions) > 1
+    assert len({e.prompt.segments for e in made}) > 2 * len(facts)
+
+
 def test_reading_lessons_hold_their_gold_among_others():
     world, _ = _world()
     made = list(reading("A", 30, ["cot"], {4: 1}, seed=0, skip=5, split="train"))
@@ -238,13 +263,14 @@ def test_a_reader_can_be_kept_from_one_data_set(data_dir):
     assert "hotpotqa_train" not in {part["dataset"] for part in parts}
 
 
-@pytest.mark.parametrize("kind", ["closed_book", "reading", "selfrag"])
+@pytest.mark.parametrize("kind", ["closed_book", "lookup", "reading", "selfrag"])
 @pytest.mark.parametrize(
     ("world", "split"), [("A", None), ("A", "tune"), ("B", None), ("B", "test")]
 )
 def test_no_answer_is_taught_to_a_question_that_is_tuned_or_tested_on(kind, world, split):
     part = {
         "closed_book": {"forms": ["cot"], "exposures": 1},
+        "lookup": {"forms": ["cot"], "exposures": 1},
         "reading": {"forms": ["cot"], "passages": {2: 1}},
         "selfrag": {"taught": 1, "known": 1, "answering": 1, "others": 0},
     }[kind]

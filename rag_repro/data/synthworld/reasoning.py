@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from random import Random
 
 from ...schema import Question
+from .asking import Asker
+from .chains import answers_of
 from .wordings import wording_set, wordings
 from .world import Fact, World
 
@@ -64,6 +66,14 @@ def reasoned(question: Question, said: Sequence[Saying]) -> str:
         form = "," if any("," in one.fact.value for one in said) else ""
         parts.append(f"{high:{form}} - {low:{form}} = {high - low:{form}}.")
     return " ".join(parts)
+
+
+def question_of(world: World, fact: Fact, asker: Asker, random: Random) -> Question:
+    """One hop: a question whose answer this fact is, in one of the asker's wordings."""
+    subject = world.entity[fact.subject]
+    text = asker.ask(fact.relation, asker.mention(subject, random.random), random.random)
+    name = f"{fact.subject}-{fact.relation}"
+    return Question(name, text, answers_of(world, fact), kind="single_hop", hops=1)
 
 
 def _says(world: World, fact: Fact) -> tuple[tuple[str, str], ...]:
