@@ -33,7 +33,7 @@ PER = 1000  # queries, for which times are shown
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    parser = timing.parser(__doc__.splitlines()[0], questions=20, repeats=3)
+    parser = timing.parser(__doc__.splitlines()[0], questions=20, repeats=3, reads=False)
     parser.add_argument(
         "--passages", type=int, nargs="+", default=[10_000, 100_000], help="default: %(default)s"
     )

@@ -13,11 +13,10 @@ same weights, exemplars and retriever:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from statistics import median
 
 from benchmarks import timing
-from benchmarks.engine import answered, average
+from benchmarks.engine import average, in_turns
 from benchmarks.plain import PlainReader
 from rag_repro import data, engine
 from rag_repro.lm.load import Loaded
@@ -40,14 +39,11 @@ def main(argv: Sequence[str] | None = None, loaded: Loaded | None = None) -> Non
     from rag_repro.lm.local import LocalReader
     from rag_repro.retrieval import BM25
 
-    parser = timing.parser(__doc__.splitlines()[0], questions=16, repeats=1)
-    parser.add_argument("--reader", default="smollm2-135m", help="default: %(default)s")
+    parser = timing.parser(__doc__.splitlines()[0], questions=16, repeats=1, new_tokens=64)
     parser.add_argument("--dataset", default="world-B", help="default: %(default)s")
     parser.add_argument("--threshold", type=float, default=1.2, help="theta (default: %(default)s)")
-    parser.add_argument("--length", type=int, default=64, help="new tokens (default: %(default)s)")
     given = parser.parse_args(argv)
-    if loaded is None:
-        loaded = timing.weights(given.reader)
+    loaded = loaded or timing.weights(given.reader, given.device)
     dataset = data.load(given.dataset)
     released = get("dragin_released")
     settings = released.configure(
@@ -55,27 +51,20 @@ def main(argv: Sequence[str] | None = None, loaded: Loaded | None = None) -> Non
             "prompt": "dragin",
             "exemplars": "own",
             "threshold": given.threshold,
-            "max_new_tokens": given.length,
+            "max_new_tokens": given.new_tokens,
         }
     )
     tasks = [
         engine.Task(question, released.run, settings)
         for question in timing.first(dataset, given.questions)
     ]
-    retriever = BM25(dataset.corpus)
     readers = {
         ENGINE: LocalReader(loaded, batch_size=BATCH),
         ALONE: LocalReader(loaded, batch_size=1),
         LOOP: Loop(loaded),
     }
     sizes = {ENGINE: BATCH, ALONE: 1, LOOP: 1}
-    asked = {
-        name: partial(answered, tasks, {"reader": reader, "retriever": retriever}, sizes[name])
-        for name, reader in readers.items()
-    }
-    for name, reader in readers.items():  # weights laid out, memory got, the language loaded
-        answered(tasks[:1], {"reader": reader, "retriever": retriever}, sizes[name])
-    times, answers = timing.interleave(asked, given.repeats, warm=0)
+    times, answers = in_turns(tasks, readers, sizes, BM25(dataset.corpus), given.repeats)
     texts = {name: [answer.text for answer in side] for name, side in answers.items()}
     same = sum(len({*row}) == 1 for row in zip(*texts.values(), strict=True))
     against = {
@@ -91,6 +80,7 @@ def main(argv: Sequence[str] | None = None, loaded: Loaded | None = None) -> Non
         "questions": given.questions,
         "repeats": given.repeats,
         "threshold": given.threshold,
+        "max_new_tokens": given.new_tokens,
         "seconds_a_question": {
             name: round(median(side.wall) / len(tasks), 2) for name, side in times.items()
         },

@@ -15,7 +15,7 @@ its own longest answer, which ends at the line's end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from statistics import mean, median
 from typing import Any
@@ -45,12 +45,8 @@ def written(question: Question, settings: Settings) -> engine.Flow:
 
 def main(argv: Sequence[str] | None = None, loaded: Loaded | None = None) -> None:
     """loaded: a model instead of the one that --reader names."""
-    parser = timing.parser(__doc__.splitlines()[0], questions=64, repeats=3)
-    parser.add_argument("--reader", default="smollm2-135m", help="default: %(default)s")
-    parser.add_argument("--k", type=int, default=3, help="passages (default: %(default)s)")
-    given = parser.parse_args(argv)
-    if loaded is None:
-        loaded = timing.weights(given.reader)
+    given = timing.parser(__doc__.splitlines()[0], questions=64, repeats=3, k=3).parse_args(argv)
+    loaded = loaded or timing.weights(given.reader, given.device)
     dataset = data.load("world-B")
     single_step = get("single_step")
     short = single_step.configure({"prompt": "short", "k": given.k})
@@ -88,20 +84,12 @@ def measure(
     from rag_repro.lm.local import LocalReader
     from rag_repro.retrieval import BM25
 
-    retriever = BM25(dataset.corpus)
     readers = {
         BATCHED: LocalReader(loaded, batch_size=BATCH),
         ALONE: LocalReader(loaded, batch_size=1, reuse=False),
     }
     sizes = {BATCHED: BATCH, ALONE: 1}
-    asked = {
-        name: partial(answered, tasks, {"reader": reader, "retriever": retriever}, sizes[name])
-        for name, reader in readers.items()
-    }
-    # The first batch is enough to lay out weights and to get memory.
-    for name, reader in readers.items():
-        answered(tasks[: sizes[name]], {"reader": reader, "retriever": retriever}, sizes[name])
-    times, answers = timing.interleave(asked, repeats, warm=0)
+    times, answers = in_turns(tasks, readers, sizes, BM25(dataset.corpus), repeats)
     texts = {name: [answer.text for answer in side] for name, side in answers.items()}
     same = sum(a == b for a, b in zip(texts[BATCHED], texts[ALONE], strict=True))
     return {
@@ -120,6 +108,27 @@ def measure(
             for name, side in answers.items()
         },
     }, times
+
+
+def in_turns(
+    tasks: Sequence[engine.Task],
+    readers: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    retriever: Any,
+    repeats: int,
+) -> tuple[dict[str, timing.Times], dict[str, list[Answer]]]:
+    """Each side's times for all tasks, and its answers.
+
+    readers, sizes: a side's reader, and how many questions it has in flight.
+    """
+    asked = {
+        name: partial(answered, tasks, {"reader": reader, "retriever": retriever}, sizes[name])
+        for name, reader in readers.items()
+    }
+    # The first batch is enough to lay out weights and to get memory.
+    for name, side in asked.items():
+        answered(tasks[: sizes[name]], *side.args[1:])
+    return timing.interleave(asked, repeats, warm=0)
 
 
 def answered(tasks: Sequence[engine.Task], services: dict, batch_size: int) -> list[Answer]:

@@ -41,18 +41,14 @@ def main(
     """loaded, scorer: a model and a classifier instead of those that the options name."""
     from rag_repro.lm.local import LocalReader
 
-    parser = timing.parser(__doc__.splitlines()[0], questions=8, repeats=3)
-    parser.add_argument("--reader", default="smollm2-135m", help="default: %(default)s")
+    parser = timing.parser(__doc__.splitlines()[0], questions=8, repeats=3, k=6, new_tokens=32)
     parser.add_argument("--classifier", default="drrag-classifier-testbed", help="(%(default)s)")
-    parser.add_argument("--k", type=int, default=6, help="passages (default: %(default)s)")
-    parser.add_argument("--new-tokens", type=int, default=32, help="default: %(default)s")
     given = parser.parse_args(argv)
     if given.k < 2:
         raise ValueError(f"k is {given.k}; a pair needs at least 2 passages")
     if scorer is None:
         scorer = classifier(given.classifier)
-    if loaded is None:
-        loaded = timing.weights(given.reader)
+    loaded = loaded or timing.weights(given.reader, given.device)
     reader = LocalReader(loaded, batch_size=1)
     work = asked(given.questions, given.k, given.new_tokens)
     times, results = timing.interleave(

@@ -37,7 +37,7 @@ class PlainReader:
     @torch.inference_mode()
     def _generate(self, call: Generate) -> Generation:
         encoded = self.codec.encode(call.prompt)
-        ids = torch.tensor([encoded.tokens])
+        ids = torch.tensor([encoded.tokens], device=self.model.device)
         out = self.model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
@@ -61,7 +61,7 @@ class PlainReader:
             n = sum(start < len(text) for start in offsets)
         trace = None
         if call.trace:
-            log_p = torch.cat(out.scores[:n]).log_softmax(-1) if n else torch.zeros(0, 1)
+            log_p = torch.cat(out.scores[:n]).log_softmax(-1).cpu() if n else torch.zeros(0, 1)
             places = torch.arange(n), torch.tensor(tokens[:n], dtype=torch.long)
             entropy = -(log_p.exp() * log_p).nansum(-1)
             trace = Trace(log_p[places].exp().numpy(), entropy.numpy(), {}, tuple(encoded.pieces))
@@ -77,16 +77,17 @@ class PlainReader:
         before = self.model.config._attn_implementation
         self.model.set_attn_implementation("eager")  # the only one that tells its weights
         try:
-            out = self.model(torch.tensor([tokens]), output_attentions=True, use_cache=False)
+            ids = torch.tensor([tokens], device=self.model.device)
+            out = self.model(ids, output_attentions=True, use_cache=False)
         finally:
             self.model.set_attn_implementation(before)
-        log_p = out.logits[0].log_softmax(-1)
+        log_p = out.logits[0].log_softmax(-1).cpu()
         foretold = log_p[:-1].gather(1, torch.tensor(tokens[1:])[:, None])[:, 0].exp()
         unknown = torch.full((1,), torch.nan)
         trace = Trace(
             torch.cat([unknown, foretold]).numpy(),
             torch.cat([unknown, -(log_p.exp() * log_p).sum(-1)[:-1]]).numpy(),
-            {layer: out.attentions[layer][0].numpy() for layer in call.layers},
+            {layer: out.attentions[layer][0].numpy(force=True) for layer in call.layers},
         )
         text = said(call.text) if isinstance(call.text, Kept) else call.text
         return Generation(text, tuple(tokens), tuple(offsets), "given", 0, 0, trace)

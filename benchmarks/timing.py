@@ -106,12 +106,12 @@ def machine(*packages: str) -> dict[str, Any]:
     }
 
 
-def weights(name: str) -> Loaded:
+def weights(name: str, device: str) -> Loaded:
     """A reader's weights in memory, by the name that `lm.hub` knows."""
     from rag_repro.lm import hub
     from rag_repro.lm.load import load
 
-    return load(hub.resolve(name))
+    return load(hub.resolve(name), device)
 
 
 def setting(loaded: Loaded) -> dict[str, Any]:
@@ -135,9 +135,28 @@ def first(dataset: Dataset, n: int) -> Sequence[Question]:
     return questions[:n]
 
 
-def parser(description: str, *, questions: int, repeats: int) -> argparse.ArgumentParser:
-    """The options that all benchmarks have."""
+def parser(
+    description: str,
+    *,
+    questions: int,
+    repeats: int,
+    reads: bool = True,
+    k: int | None = None,
+    new_tokens: int | None = None,
+) -> argparse.ArgumentParser:
+    """The options that all benchmarks have, those of a reader, and others by their default."""
     made = argparse.ArgumentParser(description=description)
+    if reads:
+        made.add_argument("--reader", default="smollm2-135m", help="default: %(default)s")
+        made.add_argument("--device", default="cpu", help="default: %(default)s")
+    for name, default, words in (
+        ("--k", k, "passages"),
+        ("--new-tokens", new_tokens, "of an answer at most"),
+    ):
+        if default is not None:
+            made.add_argument(
+                name, type=int, default=default, help=f"{words} (default: %(default)s)"
+            )
     made.add_argument("--questions", type=int, default=questions, help="default: %(default)s")
     made.add_argument("--repeats", type=int, default=repeats, help="turns that count (%(default)s)")
     made.add_argument("--json", action="store_true", help="end with one line of JSON")

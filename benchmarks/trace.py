@@ -38,13 +38,9 @@ def main(argv: Sequence[str] | None = None, loaded: Loaded | None = None) -> Non
     """loaded: a model instead of the one that --reader names."""
     from rag_repro.lm.local import LocalReader
 
-    parser = timing.parser(__doc__.splitlines()[0], questions=BATCH, repeats=3)
-    parser.add_argument("--reader", default="smollm2-135m", help="default: %(default)s")
-    parser.add_argument("--k", type=int, default=6, help="passages (default: %(default)s)")
-    parser.add_argument("--new-tokens", type=int, default=64, help="default: %(default)s")
+    parser = timing.parser(__doc__.splitlines()[0], questions=BATCH, repeats=3, k=6, new_tokens=64)
     given = parser.parse_args(argv)
-    if loaded is None:
-        loaded = timing.weights(given.reader)
+    loaded = loaded or timing.weights(given.reader, given.device)
     calls = asked(given.questions, given.k, given.new_tokens)
     reader = LocalReader(loaded, batch_size=BATCH)
     traced = [replace(call, trace=True) for call in calls]

@@ -16,7 +16,7 @@ from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read
 from tests.lm import tiny
 
 made = lru_cache(data.load)
-FEW = ["--questions", "2", "--length", "12", "--threshold", "1.5", "--json"]
+FEW = ["--questions", "2", "--new-tokens", "12", "--threshold", "1.5", "--json"]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +75,6 @@ def test_what_is_compared_with_what(capsys, monkeypatch, loaded):
 
     monkeypatch.setattr(data, "load", made)
     monkeypatch.setattr(timing, "interleave", clocked)
-    dynamic_rag.main(["--questions", "1", "--length", "4", "--json"], loaded)
+    dynamic_rag.main(["--questions", "1", "--new-tokens", "4", "--json"], loaded)
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (told["against_released_loop"], told["against_batch_1"]) == (8.0, 3.0)

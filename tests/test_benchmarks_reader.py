@@ -131,6 +131,20 @@ def test_without_json_it_is_a_table(capsys, benchmark, loaded):
     assert "equal answers: True" in text
 
 
+def test_each_benchmark_has_the_options_that_it_needs(monkeypatch):
+    sizes = {"questions": 3, "repeats": 2}
+    given = timing.parser("x", **sizes, k=6).parse_args(["--device", "cuda"])
+    assert vars(given) == {
+        **{**sizes, "json": False, "k": 6},
+        **{"reader": "smollm2-135m", "device": "cuda"},
+    }
+    given = timing.parser("x", **sizes, reads=False, new_tokens=8).parse_args(["--new-tokens", "9"])
+    assert vars(given) == {**sizes, "json": False, "new_tokens": 9}
+    monkeypatch.setattr("rag_repro.lm.hub.resolve", str.upper)
+    monkeypatch.setattr("rag_repro.lm.load.load", lambda *asked: asked)
+    assert timing.weights("a", "cuda") == ("A", "cuda")
+
+
 def test_turns_alternate_and_warm_ones_do_not_count():
     calls = []
     sides = {"a": lambda: calls.append("a"), "b": lambda: calls.append("b") or len(calls)}

@@ -22,7 +22,7 @@ def counted(name: str) -> Callable[[Line], float | None]:
 
 
 def alarm_rate(line: Line) -> float | None:
-    """Alarms a word that RIND judged, which random timing's `rate` has to match."""
+    """Alarms a word that RIND judged."""
     told = line.get("dynamic", {})
     return told["alarms"] / told["judged"] if told.get("judged") else None
 
@@ -39,8 +39,16 @@ def asked_again(line: Line) -> float | None:
 
 def query_recall(line: Line) -> float | None:
     """Share of the gold passages that one search finds, its mean; None without search or gold."""
+    return _mean_share(_found(line), line)
+
+
+def alarm_recall(line: Line) -> float | None:
+    """As `query_recall`, of the searches that an alarm called for.
+
+    The others come first: the question's own, which is the same whatever the query rule.
+    """
     found = _found(line)
-    return sum(map(len, found)) / len(found) / len(line["gold"]) if found else None
+    return _mean_share(found[len(found) - line["dynamic"]["alarms"] :] if found else [], line)
 
 
 def found_gold(line: Line) -> float | None:
@@ -62,6 +70,10 @@ def new_gold(line: Line) -> float | None:
         new += not seen.issuperset(places)
         seen.update(places)
     return new / len(found) if found else None
+
+
+def _mean_share(found: list[list[int]], line: Line) -> float | None:
+    return sum(map(len, found)) / len(found) / len(line["gold"]) if found else None
 
 
 def _found(line: Line) -> list[list[int]]:
@@ -86,6 +98,15 @@ TABLE = (
         None,
         counted("alarms"),
         "drafts that were broken off for a search",
+    ),
+    Metric(
+        "judged_words",
+        "Judged",
+        "words",
+        "line",
+        None,
+        counted("judged"),
+        "words that RIND judged; alarms by them are the rate that random timing has to match",
     ),
     percent(
         "alarm_rate",
@@ -117,6 +138,13 @@ TABLE = (
         "line",
         query_recall,
         "share of the gold passages that one search finds, mean of the answer's searches",
+    ),
+    percent(
+        "alarm_recall",
+        "Recall an alarm's query",
+        "line",
+        alarm_recall,
+        "share of the gold passages that one search at an alarm finds, mean of the answer's alarms",
     ),
     percent(
         "found_gold",

@@ -11,12 +11,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 from rag_repro.lm.errors import CallError
 from rag_repro.lm.plain import Plain
-from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Soft
+from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Soft, pieces_of
 from rag_repro.words import nearest
 
 log = logging.getLogger(__name__)
@@ -262,20 +261,12 @@ class Codec:
         return tuple(starts)
 
 
-def pieces_of(text: str, offsets: Sequence[int]) -> list[str]:
-    """What each token says, from where each begins; joined it is the text.
-
-    Of a character made of several tokens the last says it.
-    """
-    return [text[a:b] for a, b in pairwise([0, *offsets[1:], len(text)])] if offsets else []
-
-
 def kept(segment: Kept) -> tuple[Sequence[int], Sequence[str]]:
     """The ids that a segment keeps, and what each says. CallError: more than there are."""
     made, n = segment.generation, segment.n_tokens
     if not 0 <= n <= len(made.tokens):
         raise CallError(f"cannot keep {n} tokens of a generation of {len(made.tokens)}")
-    return made.tokens[:n], pieces_of(made.text, made.offsets)[:n]
+    return made.tokens[:n], made.pieces[:n]
 
 
 def said(segment: Kept) -> str:

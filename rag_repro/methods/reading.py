@@ -7,18 +7,22 @@ extraction, so that no method wins by its wording.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 from types import MappingProxyType
 
-from ..schema import Hit, Prefix, Prompt, Question, Until
+from ..schema import Hit, Prefix, Prompt, Question, Segment, Soft, Until
+
+SOFT = "{soft}"
 
 
 @dataclass(frozen=True)
 class Template:
     """A reading prompt.
 
-    passage: one line of `str.format` with number, title, text.
+    passage: one line of `str.format` with number, title, text; {soft} is the place of
+        an embedding that is no text.
     body: the user's words, with {passages} and {question}. bare: the same for a
         question without passages; None: the body, with nothing in its place.
     exemplars: shared text before the body (`Prefix`: computed once a batch).
@@ -36,23 +40,48 @@ class Template:
     chat: bool = False
     stop: tuple[str | Until, ...] = ()
 
-    def fill(self, question: Question, hits: Sequence[Hit]) -> Prompt:
+    @property
+    def informed(self) -> bool:
+        """Whether each passage has a place for an embedding."""
+        return SOFT in self.passage
+
+    def fill(self, question: Question, hits: Sequence[Hit], soft: Sequence[Soft] = ()) -> Prompt:
         """The prompt for one question; the hits stand in their given order.
 
         The one place where text of the data enters a prompt. Each text takes one
         line, so that none can open a line that looks like the prompt's own
         ("Question:", "Answer:"), and is put in once: braces in it mean nothing.
+
+        soft: one for each hit, where `informed`; ValueError: another number of them.
         """
-        passages = "".join(
-            self.passage.format(
-                number=i, title=one_line(h.passage.title), text=one_line(h.passage.text)
+        if len(soft) != (len(hits) if self.informed else 0):
+            raise ValueError(
+                f"the prompt {self.name!r} has {'a' if self.informed else 'no'} place for an "
+                f"embedding before each passage; {len(soft)} came with {len(hits)} passages"
             )
-            for i, h in enumerate(hits, start=1)
-        )
         wording = self.body if hits or self.bare is None else self.bare
-        body = wording.format(passages=passages, question=one_line(question.text))
-        segments = (Prefix(self.exemplars), body) if self.exemplars else (body,)
+        # Cut before anything is put in: a text that imitates a place is text.
+        before, _, after = wording.partition("{passages}")
+        asked = one_line(question.text)
+        passages = self._passages(hits, soft)
+        words = joined([before.format(question=asked), *passages, after.format(question=asked)])
+        segments = (Prefix(self.exemplars), *words) if self.exemplars else words
         return Prompt.of(*segments, chat=self.chat)
+
+    def _passages(self, hits: Sequence[Hit], soft: Sequence[Soft]) -> Iterator[Segment]:
+        parts = self.passage.split(SOFT)
+        for i, hit in enumerate(hits, start=1):
+            said = {"title": one_line(hit.passage.title), "text": one_line(hit.passage.text)}
+            yield parts[0].format(number=i, **said)
+            for part in parts[1:]:
+                yield soft[i - 1]
+                yield part.format(number=i, **said)
+
+
+def joined(segments: Sequence[Segment]) -> list[Segment]:
+    """The segments with stretches of plain text made one each."""
+    runs = groupby(segments, key=lambda segment: isinstance(segment, str))
+    return [one for plain, run in runs for one in (["".join(run)] if plain else run)]
 
 
 def one_line(text: str) -> str:
@@ -136,6 +165,37 @@ Answer: Varnia
 
 """
 
+_ASK = "Question: {question}\nAnswer:"
+_CONTEXT = "Context:\n{passages}Answer in the same format as before.\n"
+_STEP_BY_STEP = "Let's think it step by step."
+_STEPS = "Answer the following question by reasoning step-by-step, following the example above.\n"
+_DRAGIN = Template(
+    name="dragin",
+    source="DRAGIN, appendix F",
+    passage="[{number}] {text}\n",
+    body=_CONTEXT + _ASK,
+    bare=_ASK,
+    marker="So the answer is",
+    stop=("\n",),
+)
+
+# R²AG, table 5. The row of R²AG has lost its end there; with the "Answer:" of the others it differs
+# from RAG's by the one added sentence and the word before each embedding, and by nothing else.
+_ONLY = "Only give me the answer and do not output any other words.\n"
+_INSTRUCTION = (
+    "Write a high-quality answer for the given question using only the provided search results "
+    "(some of which might be irrelevant). "
+)
+_R2AG_RAG = Template(
+    name="r2ag_rag",
+    source="R²AG, table 5: RAG",
+    passage="[{number}](Title: {title}) {text}\n",
+    body=f"{_INSTRUCTION}{_ONLY}\n{{passages}}\n{_ONLY}{_ASK}",
+    bare=f"Write a high-quality answer for the given question. {_ONLY}\n{_ASK}",
+    chat=True,
+    stop=("\n",),
+)
+
 PROMPTS = MappingProxyType(
     {
         "drrag": Template(
@@ -147,38 +207,20 @@ PROMPTS = MappingProxyType(
             marker="Answer:",
             chat=True,
         ),
-        "cot": Template(
+        "cot": replace(
+            _DRAGIN,
             name="cot",
             source="DRAGIN, section 3.3, without its exemplars",
-            passage="[{number}] {text}\n",
             body="Below are the external knowledge references:\n{passages}"
-            "Please answer the question based on the external knowledge:\n"
-            "Question: {question}\nAnswer:",
-            bare="Question: {question}\nAnswer:",
-            marker="So the answer is",
-            stop=("\n",),
+            "Please answer the question based on the external knowledge:\n" + _ASK,
         ),
-        "dragin": Template(
-            name="dragin",
-            source="DRAGIN, appendix F",
-            passage="[{number}] {text}\n",
-            body="Context:\n{passages}Answer in the same format as before.\n"
-            "Question: {question}\nAnswer:",
-            bare="Question: {question}\nAnswer:",
-            marker="So the answer is",
-            stop=("\n",),
-        ),
-        "dragin_steps": Template(
+        "dragin": _DRAGIN,
+        "dragin_steps": replace(
+            _DRAGIN,
             name="dragin_steps",
             source="DRAGIN, appendix F, for HotpotQA",
-            passage="[{number}] {text}\n",
-            body="Context:\n{passages}Answer in the same format as before.\n"
-            "Answer the following question by reasoning step-by-step, following the example "
-            "above.\nQuestion: {question}\nAnswer:",
-            bare="Answer the following question by reasoning step-by-step, following the example "
-            "above.\nQuestion: {question}\nAnswer:",
-            marker="So the answer is",
-            stop=("\n",),
+            body=_CONTEXT + _STEPS + _ASK,
+            bare=_STEPS + _ASK,
         ),
         "chat": Template(
             name="chat",
@@ -200,9 +242,31 @@ PROMPTS = MappingProxyType(
             name="short",
             source="this book: six invented exemplars, short answers",
             passage="Passage: {text}\n",
-            body="{passages}Question: {question}\nAnswer:",
+            body="{passages}" + _ASK,
             exemplars=_EXEMPLARS,
             stop=("\n",),
+        ),
+        "r2ag_rag": _R2AG_RAG,
+        "r2ag_cot": replace(
+            _R2AG_RAG,
+            name="r2ag_cot",
+            source="R²AG, table 5: CoT",
+            body=_R2AG_RAG.body.removesuffix("Answer:") + _STEP_BY_STEP,
+            bare=_R2AG_RAG.bare.removesuffix("Answer:") + _STEP_BY_STEP,
+        ),
+        "r2ag_compressed": replace(
+            _R2AG_RAG,
+            name="r2ag_compressed",
+            source="R²AG, table 5: compression",
+            passage="{text}\n",
+        ),
+        "r2ag": replace(
+            _R2AG_RAG,
+            name="r2ag",
+            source="R²AG, table 5: R²AG",
+            passage="[{number}]similarity: {soft}(Title: {title}) {text}\n",
+            body=f"{_INSTRUCTION}{_ONLY.strip()} The similarity information is provided in front "
+            f"of search results.\n\n{{passages}}\n{_ONLY}{_ASK}",
         ),
     }
 )

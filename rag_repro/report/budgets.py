@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ..methods.dragin.settings import DynamicSettings
 from ..study.papers import Exhibit
 from .exhibits import Row
-from .figures import MARKERS, WIDTH, bars, legend, plots
+from .figures import Point, point_panels
 from .missing import note_of_rows
 from .picture import Note, Picture
-from .tables import Table, data_of, word
+from .tables import Table, data_of
 
 TIMINGS = {
     "never": "not while it writes",
@@ -75,35 +75,16 @@ def quality_against_searches(
     held = {place: found for place, found in by_place.items() if len(found) == 2}
     if not held:
         return note_of_rows(rows)
-    plt, colours = plots()
-    datasets = list(dict.fromkeys(place[0] for place in held))
-    methods = list(dict.fromkeys(method for _, method in held))
-    looks = dict(zip(methods, zip(colours * 2, MARKERS * 2, strict=False), strict=False))
-    figure, axes = plt.subplots(
-        1, len(datasets), figsize=(WIDTH, 3.6), sharey=True, squeeze=False, layout="constrained"
+    panels = point_panels(
+        [Point(*place, x["retrievals"].ours, x[quality].ours) for place, x in held.items()],
+        {method: exhibit.methods[method].label for _, method in held},
+        list(dict.fromkeys(dataset for dataset, _ in held)),
+        xlabel="searches for one answer",
+        ylabel=f"{quality.upper()}, %",
+        told="{y:.0f} at {x:.1f} searches",
+        sharey=True,
     )
-    spoken = []
-    for axis, dataset in zip(axes[0], datasets, strict=True):
-        for (where, method), found in held.items():
-            if where != dataset:
-                continue
-            colour, marker = looks[method]
-            x, y = found["retrievals"].ours, found[quality].ours
-            axis.errorbar(
-                x.estimate,
-                y.estimate,
-                xerr=bars([x]),
-                yerr=bars([y]),
-                **{"color": colour, "marker": marker, "ms": 6, "capsize": 2, "lw": 0.8},
-            )
-            spoken.append(
-                f"{word(dataset)}, {exhibit.methods[method].label}: "
-                f"{y.estimate:.0f} at {x.estimate:.1f} searches"
-            )
-        axis.set_title(word(dataset))
-        axis.set_xlabel("searches for one answer")
-    axes[0][0].set_ylabel(f"{quality.upper()}, %")
-    legend(figure, looks.values(), [exhibit.methods[m].label for m in methods], ls="")
-    alt = f"{quality.upper()} against searches. " + "; ".join(spoken) + "."
+    spoken = "; ".join(said for of_one in panels.spoken.values() for said in of_one)
+    alt = f"{quality.upper()} against searches. {spoken}."
     data = data_of([row for found in held.values() for row in found.values()])
-    return Picture(figure, alt, caption, name, data)
+    return Picture(panels.figure, alt, caption, name, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..evaluation.statistics import Interval
@@ -60,6 +61,71 @@ def legend(
         for style, said in zip(STYLES, styles, strict=False)
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A method on a data set: what it costs (x) and how good it is (y), with their intervals."""
+
+    dataset: str
+    method: str
+    x: Interval
+    y: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Panels:
+    """A panel a data set; looks: a method's colour and marker; spoken: each panel's points."""
+
+    figure: Figure
+    axes: Mapping[str, Any]
+    looks: Mapping[str, tuple[Any, str]]
+    spoken: Mapping[str, list[str]]
+
+
+def point_panels(
+    points: Iterable[Point],
+    labels: Mapping[str, str],
+    datasets: Sequence[str],
+    *,
+    xlabel: str,
+    ylabel: str,
+    told: str,
+    sharey: bool = False,
+) -> Panels:
+    """Quality against what it costs: a panel a data set, a point a method; bars are 95 %.
+
+    labels: method -> words for the legend. told: a point in words, as "{y:.0f} at {x:.1f}".
+    """
+    plt, colours = plots()
+    figure, [axes] = plt.subplots(
+        1,
+        len(datasets),
+        figsize=(WIDTH, 3.6),
+        sharey=sharey,
+        squeeze=False,
+        layout="constrained",
+    )
+    looks = dict(zip(labels, zip(colours * 2, MARKERS * 2, strict=False), strict=False))
+    made = Panels(figure, dict(zip(datasets, axes, strict=True)), looks, {d: [] for d in datasets})
+    for axis, dataset in zip(axes, datasets, strict=True):
+        axis.set_title(word(dataset))
+        axis.set_xlabel(xlabel)
+    axes[0].set_ylabel(ylabel)
+    for point in points:
+        colour, marker = looks[point.method]
+        x, y = point.x.estimate, point.y.estimate
+        made.axes[point.dataset].errorbar(
+            x,
+            y,
+            xerr=bars([point.x]),
+            yerr=bars([point.y]),
+            **{"color": colour, "marker": marker, "ms": 6, "capsize": 2, "lw": 0.8},
+        )
+        said = f"{word(point.dataset)}, {labels[point.method]}: {told.format(x=x, y=y)}"
+        made.spoken[point.dataset].append(said)
+    legend(figure, looks.values(), labels.values(), ls="")
+    return made
 
 
 def against_k(

@@ -9,7 +9,7 @@ from ..evaluation.cost_metrics import PART
 from ..study.exhibits import Cell, Exhibit
 from . import missing
 from .exhibits import Row, unit
-from .figures import MARKERS, STYLES, WIDTH, bars, legend, plots
+from .figures import MARKERS, STYLES, WIDTH, Point, bars, legend, plots, point_panels
 from .picture import Note, Picture
 from .tables import data_of, word
 from .times import PARTS, Timed, no_clock, not_timed
@@ -41,41 +41,29 @@ def quality_against_time(
     datasets = list(dict.fromkeys([r.dataset for r in held] + [place for _, place, _ in printed]))
     if not datasets:
         return not_timed(rows)
-    plt, colours = plots()
-    figure, axes = plt.subplots(
-        1, len(datasets), figsize=(WIDTH, 3.6), squeeze=False, layout="constrained"
-    )
     drawn = {row.method for row in held} | {method for method, *_ in printed}
-    names = {name: row.label for name, row in exhibit.methods.items() if name in drawn}
-    looks = dict(zip(names, zip(colours, MARKERS, strict=False), strict=False))
+    labels = {name: row.label for name, row in exhibit.methods.items() if name in drawn}
+    panels = point_panels(
+        [Point(row.dataset, row.method, row.times, row.f1) for row in held],
+        labels,
+        datasets,
+        xlabel="time, single-step = 1",
+        ylabel="F1, %",
+        told="F1 {y:.0f} at {x:.2f} times",
+    )
     spoken = []
-    for axis, dataset in zip(axes[0], datasets, strict=True):
-        for row in (r for r in held if r.dataset == dataset):
-            colour, marker = looks[row.method]
-            x, y = row.times, row.f1
-            axis.errorbar(
-                x.estimate,
-                y.estimate,
-                xerr=bars([x]),
-                yerr=bars([y]),
-                **{"color": colour, "marker": marker, "ms": 6, "capsize": 2, "lw": 0.8},
-            )
-            spoken.append(
-                f"{word(dataset)}, {row.label}: F1 {y.estimate:.0f} at {x.estimate:.2f} times"
-            )
-        for method, (colour, marker) in looks.items():
+    for dataset, axis in panels.axes.items():
+        spoken += panels.spoken[dataset]
+        for method, (colour, marker) in panels.looks.items():
             at = printed.get((method, dataset, "time")), printed.get((method, dataset, "f1"))
             if None not in at:
                 axis.plot(*at, color=colour, marker=marker, ms=7, mfc="none", ls="")
-                spoken.append(f"{word(dataset)}, {names[method]}, paper: F1 {at[1]} at {at[0]}")
+                spoken.append(f"{word(dataset)}, {labels[method]}, paper: F1 {at[1]} at {at[0]}")
         axis.set_xscale("log")
-        axis.set_title(word(dataset))
-        axis.set_xlabel("time, single-step = 1")
         axis.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
         axis.minorticks_off()
-    axes[0][0].set_ylabel("F1, %")
-    legend(figure, looks.values(), names.values(), ls="")
-    return Picture(figure, "F1 against time. " + "; ".join(spoken) + ".", caption, name)
+    alt = "F1 against time. " + "; ".join(spoken) + "."
+    return Picture(panels.figure, alt, caption, name)
 
 
 def parts(rows: Sequence[Timed], *, caption: str = "", name: str = "") -> Picture | Note:

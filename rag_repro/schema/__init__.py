@@ -26,6 +26,7 @@ from .calls import (
     Soft,
     Trace,
     Until,
+    pieces_of,
 )
 from .texts import Gold, Hit, Interpretation, Passage, Question, Step
 
@@ -57,4 +58,5 @@ __all__ = [
     "Step",
     "Trace",
     "Until",
+    "pieces_of",
 ]

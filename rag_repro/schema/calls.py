@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -119,6 +120,19 @@ class Generation:
     trace: Trace | None = None
     watched: np.ndarray | None = None
     written: int | None = None
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """What each token says; joined it is the text."""
+        return pieces_of(self.text, self.offsets)
+
+
+def pieces_of(text: str, offsets: Sequence[int]) -> tuple[str, ...]:
+    """What each token says, from where each begins; joined it is the text.
+
+    Of a character made of several tokens the last says it.
+    """
+    return tuple(text[a:b] for a, b in pairwise([0, *offsets[1:], len(text)])) if offsets else ()
 
 
 # ------------------------------------------------------------------ the calls

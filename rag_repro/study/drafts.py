@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 from ..plain import shortened
@@ -13,10 +14,11 @@ _COUNTS = ("drafts", "alarms", "judged", "blank")
 def of(question: Question, answer: Answer, threshold: float | None = None) -> dict[str, Any]:
     """The line's field `dynamic`, where the trace judges drafts; no text of the data.
 
-    drafts: how many the timing rule judged. alarms: of how many it made a search.
-    judged: words (tokens, where these are the units) that RIND scored up to the first
-    above the threshold, or to the draft's end. blank: alarms whose first word above the
-    threshold bears no meaning by RIND's own rule. Both only where RIND judged. again:
+    drafts: how many the timing rule judged (none that is empty: the reader ended at once).
+    alarms: of how many it made a search.
+    judged: words (tokens, where these are the units) that RIND scored up to the one that
+    gave the alarm, or to the draft's end. blank: alarms by a word that bears no meaning
+    by RIND's own rule. Both only where RIND judged. again:
     whether the answer was asked for once more. found: for each search, in order, which
     of the line's `gold` (by place, from 0) its passages are.
     """
@@ -28,7 +30,7 @@ def of(question: Question, answer: Answer, threshold: float | None = None) -> di
     alarms = [e for i, e in judged if stages[i + 1 : i + 2] == ["retrieve"]]
     gold = [g.passage_id for g in question.gold]
     made: dict[str, Any] = {
-        "drafts": len(judged),
+        "drafts": sum(bool(e["text"]) for _, e in judged),
         "alarms": len(alarms),
         "again": "ask_again" in stages,
         "found": [
@@ -37,14 +39,11 @@ def of(question: Question, answer: Answer, threshold: float | None = None) -> di
             if e.get("stage") == "retrieve"
         ],
     }
-    if threshold is not None and all("score" in e for _, e in judged):
-        over = {id(e): _first_over(e["score"], threshold) for _, e in judged}
-        units = [len(e["score"]) for _, e in judged]
-        made["judged"] = sum(
-            n if over[id(e)] is None else over[id(e)] + 1
-            for n, (_, e) in zip(units, judged, strict=True)
-        )
-        firsts = [(e, over[id(e)]) for e in alarms]
+    scores = [e["score"] for _, e in judged if "score" in e]
+    if threshold is not None and scores:
+        firsts = [(e, _first_over(e, threshold)) for e in alarms]
+        unread = sum(len(e["score"]) - i - 1 for e, i in firsts if i is not None)
+        made["judged"] = sum(map(len, scores)) - unread
         made["blank"] = sum(i is not None and not e["meaning"][i] for e, i in firsts)
     return {"dynamic": made}
 
@@ -60,8 +59,24 @@ def _is_draft(event: Any) -> bool:
     return event.get("stage") == "decide" and "keep" in event
 
 
-def _first_over(scores: list[float], threshold: float) -> int | None:
-    return next((i for i, score in enumerate(scores) if score > threshold), None)
+def _first_over(event: Any, threshold: float) -> int | None:
+    """The word that gave a draft's alarm: the first above the threshold that was cut off.
+
+    One that stays was settled: passages had just been fetched for it.
+    """
+    kept = _letters(event["kept"])
+    ends = accumulate(map(_letters, event["words"]))
+    over = [
+        (end <= kept, i)
+        for i, (score, end) in enumerate(zip(event["score"], ends, strict=True))
+        if score > threshold
+    ]
+    return min(over)[1] if over else None
+
+
+def _letters(text: str) -> int:
+    """How many characters of it are no white space, which a trace's words have lost."""
+    return len("".join(text.split()))
 
 
 def _is_entry(entry: Any) -> bool:

@@ -6,8 +6,8 @@ import pytest
 
 from rag_repro.evaluation import metrics
 
-NAMES = ("drafts", "alarms", "alarm_rate", "blank_alarms", "asked_again")
-SEARCHES = ("query_recall", "found_gold", "new_gold")
+NAMES = ("drafts", "alarms", "judged_words", "alarm_rate", "blank_alarms", "asked_again")
+SEARCHES = ("query_recall", "alarm_recall", "found_gold", "new_gold")
 GOLD = [["static", 1, None], ["dynamic", 2, None]]
 
 
@@ -24,6 +24,7 @@ def test_counts():
     assert of("drafts", line()) == [3.0]
     assert of("alarms", line()) == [2.0]
     assert of("asked_again", line(), line(again=True)) == [0.0, 1.0]
+    assert of("judged_words", line(judged=40), line()) == [40.0, None]
 
 
 def test_rates_are_of_the_words_judged_and_of_the_alarms_given():
@@ -39,10 +40,19 @@ def test_what_searches_find():
     assert of("new_gold", line(found=[[0], [0]])) == [0.5]
 
 
+def test_an_alarms_query_is_told_apart_from_the_question_searched_for_first():
+    # Two alarms of three searches: the first one was for the question.
+    assert of("alarm_recall", line(), line(alarms=3)) == [pytest.approx(0.5), pytest.approx(0.5)]
+    found = [[0, 1], [0], []]
+    assert of("alarm_recall", line(found=found), line(found=found, alarms=1)) == [0.25, 0.0]
+    assert of("alarm_recall", line(found=found, alarms=0), line(found=[])) == [None, None]
+
+
 def test_questions_without_gold_have_no_recall():
-    assert [metrics.of_line(name, line(gold=[], found=[[], []])) for name in SEARCHES] == [None] * 3
+    nothing = line(gold=[], found=[[], []])
+    assert {metrics.of_line(name, nothing) for name in SEARCHES} == {None}
 
 
 def test_other_methods_answers_and_old_records_have_none():
     old = {"scores": {}, "gold": GOLD, "hits": ["p0"], "cost": {"retrievals": 1}}
-    assert [metrics.of_line(name, old) for name in (*NAMES, *SEARCHES)] == [None] * 8
+    assert {metrics.of_line(name, old) for name in (*NAMES, *SEARCHES)} == {None}

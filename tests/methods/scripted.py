@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rag_repro.engine import Task, run
+from rag_repro.lm.scripted import Said, pieces
 from rag_repro.schema import Generation, Hit, Passage, Question
 
 
@@ -44,6 +45,16 @@ class Says:
 
 def passage(name: str) -> Passage:
     return Passage(name, f"Title {name}", name * 2)
+
+
+def said(text: str, entropy: dict[str, float] | None = None, p: dict[str, float] | None = None):
+    """A text whose named words are uncertain; every token is looked at alike by later ones."""
+    words = [word.strip() for word in pieces(text)]
+    return Said(
+        text,
+        probability=[(p or {}).get(word, 0.95) for word in words],
+        entropy=[(entropy or {}).get(word, 0.0) for word in words],
+    )
 
 
 def answer_of(method, question: Question, settings, **services):

@@ -23,7 +23,6 @@ from rag_repro.methods.baselines.self_rag import (
     WORDS,
     SelfRAGSettings,
     normalised,
-    pieces_of,
     self_rag,
     with_passage,
 )
@@ -393,7 +392,7 @@ def test_every_judgement_is_one_token_that_a_reader_can_watch_and_a_reply_can_ho
     tokens = [watched[2], *codec.ids(answer), watched[5], watched[-1]]
     text = codec.text(tokens)
     reply = Generation(text, tuple(tokens), codec.offsets(tokens, text), "eos", 1, 1)
-    pieces = pieces_of(reply)
+    pieces = reply.pieces
     assert "".join(pieces) == text
     assert spelling.place(pieces, SUPPORT) == len(tokens) - 2
     assert spelling.place(pieces, UTILITY) == len(tokens) - 1

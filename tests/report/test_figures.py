@@ -218,6 +218,26 @@ def test_there_is_a_marker_for_each_colour():
     assert len(set(figures.MARKERS)) == len(figures.MARKERS) == len(colours)
 
 
+def test_a_point_stands_at_its_cost_and_quality_with_the_bars_of_both():
+    labels = {"sm": "one search", "qdc": "two searches"}
+    points = [
+        figures.Point("world-B", "sm", Interval(1, 0.5, 2, 9), Interval(40, 30, 45, 9)),
+        figures.Point("world-B", "qdc", Interval(2, 1, 4, 9), Interval(60, 50, 65, 9)),
+        figures.Point("musique", "qdc", Interval(3, 2, 5, 9), Interval(70, 60, 75, 9)),
+    ]
+    words = {"xlabel": "searches", "ylabel": "EM, %", "told": "{y:.0f} at {x:.1f}"}
+    made = figures.point_panels(points, labels, ["world-B", "musique"], **words)
+    line, _, (across, along) = made.axes["world-B"].containers[1].lines
+    assert line.get_xydata().tolist() == [[2, 60]]
+    assert [segment.tolist() for segment in across.get_segments()] == [[[1, 60], [4, 60]]]
+    assert [segment.tolist() for segment in along.get_segments()] == [[[2, 50], [2, 65]]]
+    assert (line.get_color(), line.get_marker()) == made.looks["qdc"] != made.looks["sm"]
+    assert [len(axis.containers) for axis in made.axes.values()] == [2, 1]
+    assert made.axes["world-B"].get_xlabel() == "searches"
+    assert made.spoken["musique"] == ["MuSiQue, two searches: 70 at 3.0"]
+    Picture(made.figure, "closes it")
+
+
 def test_labels_of_an_axis_do_not_touch():
     assert figures._apart([1, 2, 3, 4, 6, 8, 10, 15, 20]) == [1, 3, 6, 8, 10, 15, 20]
     assert figures._apart([3, 4, 6]) == [3, 4, 6]

@@ -20,8 +20,11 @@ FIELD = {"drafts": 2, "alarms": 1, "again": False, "found": [[0]]}
 
 
 def judged(score, meaning=None, keep=1):
+    """A draft of the words w0, w1 ..., of which the first `keep` stay."""
     meaning = [1.0] * len(score) if meaning is None else meaning
-    return {"stage": "decide", "text": "t", "keep": keep, "score": score, "meaning": meaning}
+    words = [f"w{i}" for i in range(len(score))]
+    kept = {"words": words, "keep": keep, "kept": " " + " ".join(words[:keep])}
+    return {"stage": "decide", "text": "t", **kept, "score": score, "meaning": meaning}
 
 
 def found(*names):
@@ -51,10 +54,20 @@ def test_alarms_are_the_drafts_behind_which_a_search_stands():
 
 
 def test_an_alarm_by_a_word_without_meaning_is_blank():
-    blank = judged([0.6, 0.9], meaning=[0.0, 1.0])
+    blank = judged([0.6, 0.9], meaning=[0.0, 1.0], keep=0)
     other = judged([0.4, 0.9], meaning=[0.0, 1.0])
     assert of(blank, found("p9"), other, found("p9"))["blank"] == 1
     assert of(blank, WRITE)["blank"] == 0  # settled words give no alarm
+
+
+def test_settled_words_are_judged_and_give_no_alarm():
+    """Behind a search the first word may be above the threshold, and stands."""
+    settled = judged([0.9, 0.1, 0.8, 0.7], meaning=[1.0, 1.0, 0.0, 1.0], keep=2)
+    got = of(judged([0.1, 0.9]), found("p0"), WRITE, settled, found("p1"), WRITE)
+    assert (got["judged"], got["blank"]) == (2 + 3, 1)
+    stands = judged([0.9, 0.1, 0.2, 0.3], keep=4)
+    got = of(judged([0.1, 0.9]), found("p0"), WRITE, stands, WRITE)
+    assert (got["judged"], got["alarms"]) == (2 + 4, 1)
 
 
 def test_each_search_tells_which_gold_it_found_the_first_one_too():
@@ -81,6 +94,19 @@ def test_the_equations_traces_are_read():
         **{"drafts": 2, "alarms": 1, "judged": 7 + 7, "blank": 0},
         **{"again": False, "found": [[1]]},
     }
+
+
+def test_an_empty_draft_is_none_and_leaves_no_gap():
+    script = [said(" Bank Hall.", {"Bank": 3.0}), said("")]
+    got, _ = told_of(script, DynamicSettings(threshold=0.1, ask_again="never"))
+    assert (got["drafts"], got["alarms"], got["judged"], got["blank"]) == (1, 1, 1, 0)
+
+
+def test_a_doubt_that_stays_is_judged_to_its_drafts_end():
+    script = [said(" Bank Hall.", {"Bank": 3.0}), said(" Bank Hall so now.", {"Bank": 9.0})]
+    got, queries = told_of(script, DynamicSettings(threshold=0.1, ask_again="never"))
+    assert (got["alarms"], len(queries)) == (1, 1)
+    assert got["judged"] == 1 + 4
 
 
 def test_the_released_codes_traces_are_read():

@@ -293,6 +293,39 @@ def test_conditions_have_the_papers_lengths_and_the_released_codes_thresholds():
             assert settings.top_n == value("table9", metric="top_n", **asked)
 
 
+def test_drafts_are_replayed_with_the_settings_of_the_whole_runs():
+    """Else a threshold that is tuned in one place stays as it was in the other."""
+    paper = papers.load("dragin")
+    for cell in paper.exhibit("replayed").cells():
+        one, equations, code = (
+            cell.condition.configured,
+            *(
+                next(
+                    c.condition.configured
+                    for c in paper.exhibit("table2").cells(cell.tier)
+                    if c.matches({"dataset": cell.keys["dataset"], "method": method})
+                )
+                for method in ("dragin", "released")
+            ),
+        )
+        assert (one.theta, one.threshold) == (equations.threshold, code.threshold)
+        for name in ("top_n", "max_new_tokens", "prompt"):
+            assert getattr(one, name) == getattr(equations, name) == getattr(code, name)
+
+
+def test_what_looking_costs_is_timed_where_attention_is_looked_at():
+    paper = papers.load("dragin")
+    [contrast] = [k for k in paper.claim("dragin.c36").contrasts if k.role == "primary"]
+    more, less = (
+        [c for c in paper.exhibit("time").cells() if c.matches(side)]
+        for side in (contrast.more, contrast.less)
+    )
+    assert more[0].condition.configured.looks
+    assert not hasattr(less[0].condition.configured, "looks")
+    assert [c.condition.configured.max_new_tokens for c in (*more, *less)] == [128, 128]
+    assert len({c.condition.configured.prompt for c in (*more, *less)}) == 1
+
+
 def test_nothing_is_tuned_on_what_is_tested():
     paper = papers.load("dragin")
     cells = paper.exhibit("tuning").cells()

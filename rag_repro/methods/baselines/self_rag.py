@@ -192,7 +192,7 @@ def _alone(question: Question, settings: SelfRAGSettings) -> Flow:
     spelling, template = SPELLINGS[settings.spelling], PROMPTS[settings.prompt]
     prompt = begun(question, (spelling.write("[No Retrieval]"),), settings)
     out = yield Generate(prompt, max_new_tokens=settings.max_new_tokens)
-    said = spelling.answer(pieces_of(out))
+    said = spelling.answer(out.pieces)
     return Answer(text=out.text, prediction=extract(said, template))
 
 
@@ -215,7 +215,7 @@ def _beside_each(
     judged = []
     for hit, out in zip(hits, outs, strict=True):
         terms = critique(out, settings)
-        prediction = extract(spelling.answer(pieces_of(out)), template)
+        prediction = extract(spelling.answer(out.pieces), template)
         judged.append((prediction is not None, terms["score"], prediction, out.text, hit))
         trace.append({"stage": "segment", "passage": hit.passage.id, "text": out.text, **terms})
     # A stable sort: of equal ones the better retrieved comes first.
@@ -243,7 +243,7 @@ def with_passage(question: Question, hit: Hit, settings: SelfRAGSettings) -> Pro
 
 def critique(out: Generation, settings: SelfRAGSettings) -> dict[str, float]:
     """The four terms of a continuation's score, and their weighted sum."""
-    spelling, pieces = SPELLINGS[settings.spelling], pieces_of(out)
+    spelling, pieces = SPELLINGS[settings.spelling], out.pieces
     groups, start = {}, 0
     for name, group in (("relevant", RELEVANCE), ("supported", SUPPORT), ("useful", UTILITY)):
         at = (0 if pieces else None) if group is RELEVANCE else spelling.place(pieces, group)
@@ -273,12 +273,6 @@ def _sureness(probability: np.ndarray) -> float:
     if not len(probability) or probability.min() <= 0:
         return 0.0
     return float(np.exp(np.log(probability, dtype=np.float64).mean()))
-
-
-def pieces_of(out: Generation) -> list[str]:
-    """A reply token by token, as text."""
-    ends = (*out.offsets[1:], len(out.text))
-    return [out.text[a:b] for a, b in zip(out.offsets, ends, strict=False)]
 
 
 SELF_RAG = MethodSpec(

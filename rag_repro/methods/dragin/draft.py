@@ -34,35 +34,54 @@ class Draft:
     def of(cls, made: Generation) -> Draft:
         """A traced generation, or a text that was read."""
         trace = made.trace
-        return cls(
-            pieces_of(made.text, made.offsets),
-            trace.probability,
-            trace.entropy,
-            trace.attention.get(-1),
-            trace.prompt,
+        looks = trace.attention.get(-1)
+        return cls(made.pieces, trace.probability, trace.entropy, looks, trace.prompt)
+
+    def first(self, n: int) -> Draft:
+        """Its first n tokens, which know nothing of the later ones."""
+        looks, m = self.attention, len(self.before)
+        return Draft(
+            self.pieces[:n],
+            self.probability[:n],
+            self.entropy[:n],
+            None if looks is None else looks[:, :n, : m + n],
+            self.before,
         )
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
 
+    @property
+    def tokens(self) -> tuple[Span, ...]:
+        """Each token as a span of its own."""
+        return tuple((i, i + 1) for i in range(len(self)))
+
     def __len__(self) -> int:
         return len(self.pieces)
 
     def tokens_before(self, character: int) -> int:
         """How many tokens end at or before a character of the text."""
-        ends = np.cumsum([len(piece) for piece in self.pieces])
-        return int((ends <= character).sum())
+        return tokens_before(self.pieces, character)
+
+    def asked_at(self, question: str, said: str) -> int:
+        """The token before these with which the question begins; 0 where it is worded anew.
+
+        said: the answer so far, which may say the question again.
+        """
+        text = "".join(self.before)
+        at = text.rfind(question, 0, len(text) - len(said)) if question else -1
+        return tokens_before(self.before, at)
+
+    def answered_at(self, said: str) -> int:
+        """The token before these with which the answer so far begins."""
+        return tokens_before(self.before, len("".join(self.before)) - len(said))
 
 
-def pieces_of(text: str, offsets: Sequence[int]) -> tuple[str, ...]:
-    """What each token says, from where each begins; joined it is the text."""
-    return tuple(text[a:b] for a, b in pairwise([0, *offsets[1:], len(text)])) if offsets else ()
-
-
-def starts(pieces: Sequence[str]) -> list[int]:
-    """The character at which each piece begins in the joined text."""
-    return [0, *np.cumsum([len(piece) for piece in pieces]).tolist()][:-1] if pieces else []
+def tokens_before(pieces: Sequence[str], character: int) -> int:
+    """How many pieces end at or before a character of what they say together."""
+    ends = np.cumsum([len(piece) for piece in pieces])
+    return int((ends <= character).sum())
 
 
 def words_of(pieces: Sequence[str]) -> tuple[Span, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..language import ENGLISH, Language
 from .draft import Draft, text_of
-from .qfs import again, behind, qfs
+from .qfs import context_of, qfs
 from .queries import Situation, plain_query
 from .rind import Scores
 from .settings import DynamicSettings
@@ -53,8 +53,9 @@ def decision(
     entropy: (n,), nats. attention: (H, n, m + n) of the last layer, m being the tokens in
     `before` (0 where the draft is read alone). context_tokens, context_attention: of the
     second reading, (H, c, c), where `settings.context` is "again" (its text is
-    `qfs.again_text`). question, said: what else query rules look at. ValueError: shapes
-    that do not fit one another, or no second reading where one is asked for.
+    `qfs.reread`'s). question, said: what else query rules look at, and where they stand in
+    `before` the bounds of a context (all of it where the question does not). ValueError:
+    shapes that do not fit one another, or no second reading where one is asked for.
     """
     n, m = len(tokens), len(before)
     attention = np.asarray(attention, dtype=float)
@@ -68,19 +69,19 @@ def decision(
     moment, scores = decide(draft, settings, language, settled, "given")
     if moment is None:
         return Decision(False, draft.text, scores=scores)
+    now = Situation(question, said, draft, moment, "given")
     if settings.query != "qfs":
-        now = Situation(question, said, tuple(before), draft, moment, "given")
         query = plain_query(now, settings, language)
     else:
-        if settings.context != "again":
-            context, hits = behind(draft, moment, 0)
-        elif context_attention is None:
-            raise ValueError("settings.context is 'again': hand in the second reading's attention")
-        else:
+        read = None
+        if settings.context == "again":
+            if context_attention is None:
+                raise ValueError(
+                    "settings.context is 'again': hand in the second reading's attention"
+                )
             empty = np.zeros(len(context_tokens))
             looked = np.asarray(context_attention, dtype=float)
             read = Draft(tuple(context_tokens), empty, empty, looked)
-            context, hits = again(read, draft, moment)
-        query = qfs(context, hits, settings, language)
+        query = qfs(*context_of(now, settings, read), settings, language)
     hit_words = tuple(text_of(tokens, hit) for hit in moment.hits)
     return Decision(True, "".join(tokens[: moment.keep]), hit_words, query, scores)

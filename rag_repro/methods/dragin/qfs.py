@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from ...schema import Read
 from ..language import Language
 from .draft import Draft, Span, text_of, words_of
+from .queries import Situation
 from .rind import Moment
 from .settings import Qfs
 
@@ -70,7 +72,8 @@ def select(
         tokens = np.arange(context.first, last)
         # Stable, so that equal ones go by their order.
         top = set(tokens[np.argsort(-looked[tokens], kind="stable")][: settings.top_n].tolist())
-        chosen = [word for word in words if top & set(range(*word))]
+        # Of a word that the hit is a part of, only what stands before the hit.
+        chosen = [(a, min(b, last)) for a, b in words if top & set(range(a, b))]
     else:
         content = language.content("".join(context.pieces))
         chosen = [
@@ -108,15 +111,30 @@ def qfs(context: Context, hits: Sequence[Span], settings: Qfs, language: Languag
 
 def choice(context: Context, words: Sequence[Span], hits: Sequence[Span]) -> dict[str, Any]:
     """For a trace: the words up to the hits, and by number those that the query took."""
+    firsts = {a for a, _ in words}
     end = max([b for _, b in words] + [b for _, b in hits], default=len(context.pieces))
     every = [word for word in words_of(context.pieces) if word[1] > context.first and word[0] < end]
     return {
         "context": [text_of(context.pieces, word) for word in every],
-        "taken": [i for i, word in enumerate(every) if word in set(words)],
+        "taken": [i for i, (a, _) in enumerate(every) if a in firsts],
     }
 
 
 # -------------------------------------------------------------- where attention comes from
+
+
+def context_of(
+    now: Situation, settings: Qfs, read: Draft | None = None
+) -> tuple[Context, tuple[Span, ...]]:
+    """What hits can look at, by `settings.context` -> context, hits in it. read: see `reread`."""
+    if settings.context == "again":
+        return again(read, now.draft, now.moment)
+    first = 0
+    if settings.context == "text":
+        first = now.draft.asked_at(now.question, now.said)
+    elif settings.context == "output":
+        first = now.draft.answered_at(now.said)
+    return behind(now.draft, now.moment, first)
 
 
 def behind(draft: Draft, moment: Moment, first: int) -> tuple[Context, tuple[Span, ...]]:
@@ -126,14 +144,15 @@ def behind(draft: Draft, moment: Moment, first: int) -> tuple[Context, tuple[Spa
     return context, tuple((a + m, b + m) for a, b in moment.hits)
 
 
-def again_text(question: str, said: str, draft: Draft, moment: Moment) -> str:
+def reread(now: Situation) -> Read:
     """What the released code reads a second time: question, text so far, the sentence.
 
     Neither exemplars nor passages. Blanks stand between the parts, empty ones too.
     """
-    kept = "".join(draft.pieces[: moment.sentence[0]]).strip()
-    words = [text_of(draft.pieces, word) for word in _sentence_words(draft, moment)]
-    return " ".join((question, said.strip(), kept, " ".join(words)))
+    kept = "".join(now.draft.pieces[: now.moment.sentence[0]]).strip()
+    words = [text_of(now.draft.pieces, word) for word in _sentence_words(now.draft, now.moment)]
+    text = " ".join((now.question, now.said.strip(), kept, " ".join(words)))
+    return Read(None, text, layers=(-1,))
 
 
 def again(read: Draft, draft: Draft, moment: Moment) -> tuple[Context, tuple[Span, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +17,11 @@ from .timing import chance, doubtful
 class Situation:
     """A draft that broke off.
 
-    said: what stood before the draft. pieces: of the question and `said`, by tokens.
+    said: the answer before the draft. place: names the question and the draft.
     """
 
     question: str
     said: str
-    pieces: Sequence[str]
     draft: Draft
     moment: Moment
     place: str = ""
@@ -68,7 +66,8 @@ def last_sentence(now: Situation, settings: DynamicSettings, language: Language)
 
 def last_tokens(now: Situation, settings: DynamicSettings, language: Language) -> str:
     """The tokens closest to the break, of question and text, as they read together."""
-    pieces = [*now.pieces, *now.draft.pieces[: now.moment.keep]]
+    first = now.draft.asked_at(now.question, now.said)
+    pieces = [*now.draft.before[first:], *now.draft.pieces[: now.moment.keep]]
     return "".join(pieces[-settings.window :]).strip()
 
 

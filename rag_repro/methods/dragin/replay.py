@@ -21,12 +21,12 @@ from ...schema import Answer, Generate, Kept, Question, Read
 from ..base import MethodSpec
 from ..language import ENGLISH, Language
 from ..reading import PROMPTS
-from .draft import Draft, starts
+from .draft import Draft
 from .exemplars import with_exemplars
-from .loop import ReleasedSettings
-from .qfs import again, again_text, behind, qfs
+from .qfs import context_of, qfs, reread
+from .queries import Situation
 from .rind import Moment, rind
-from .settings import DynamicSettings
+from .settings import DynamicSettings, ReleasedSettings
 
 DIFFERENCES = {
     "D1": "normalise",
@@ -81,43 +81,27 @@ def replay(question: Question, settings: ReplaySettings, language: Language = EN
         return Answer(text=made.text)
     read = yield Read(None, Kept(made, len(draft)), layers=(-1,))
     alone = replace(draft, attention=read.trace.attention[-1])
+    rules = variants(settings)
     moments = {
-        name: rind(alone if own.alone else draft, own, language)[0]
-        for name, own in variants(settings).items()
+        name: rind(alone if own.alone else draft, own, language)[0] for name, own in rules.items()
     }
-    texts = {
-        name: again_text(question.text, "", draft, moment)
+    broken = {
+        name: Situation(question.text, "", draft, moment)
         for name, moment in moments.items()
-        if moment is not None and variants(settings)[name].context == "again"
+        if moment is not None
     }
-    asked = list(dict.fromkeys(texts.values()))
-    results = yield [Read(None, text, layers=(-1,)) for text in asked]
+    wanted = {name: reread(now) for name, now in broken.items() if rules[name].context == "again"}
+    asked = list(dict.fromkeys(wanted.values()))
+    results = yield asked
     second = dict(zip(asked, map(Draft.of, results), strict=True))
     trace = []
-    for name, own in variants(settings).items():
-        moment, query = moments[name], ""
-        if moment is not None:
-            read_again = second.get(texts.get(name, ""))
-            query = _query(question, draft, moment, own, read_again, language)
-        trace.append(_event(name, draft, moment, query))
+    for name, own in rules.items():
+        query = ""
+        if name in broken:
+            again = second[wanted[name]] if name in wanted else None
+            query = qfs(*context_of(broken[name], own, again), own, language)
+        trace.append(_event(name, draft, moments[name], query))
     return Answer(text=made.text, trace=tuple(trace))
-
-
-def _query(
-    question: Question,
-    draft: Draft,
-    moment: Moment,
-    settings: DynamicSettings,
-    read: Draft | None,
-    language: Language,
-) -> str:
-    if read is not None:
-        context, hits = again(read, draft, moment)
-    else:
-        at = "".join(draft.before).rfind(question.text)
-        ends = [*starts(draft.before)[1:], len("".join(draft.before))]
-        context, hits = behind(draft, moment, sum(end <= at for end in ends))
-    return qfs(context, hits, settings, language)
 
 
 def _event(name: str, draft: Draft, moment: Moment | None, query: str) -> dict[str, Any]:
@@ -132,5 +116,5 @@ def _event(name: str, draft: Draft, moment: Moment | None, query: str) -> dict[s
 
 
 REPLAY = MethodSpec(
-    "dragin_replay", 1, replay, ReplaySettings, "this book: DRAGIN's differences on one draft"
+    "dragin_replay", 2, replay, ReplaySettings, "this book: DRAGIN's differences on one draft"
 )

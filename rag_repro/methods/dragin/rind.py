@@ -119,7 +119,7 @@ def scores(draft: Draft, settings: Rind, language: Language) -> Scores:
     if draft.attention is None:
         raise ValueError("RIND needs a draft with attention: generate it with trace=True")
     words = words_of(draft.pieces)
-    units = words if settings.unit == "word" else tuple((i, i + 1) for i in range(len(draft)))
+    units = words if settings.unit == "word" else draft.tokens
     a_max = influence(draft.attention, settings.heads, settings.own_row)
     entropy = np.array([draft.entropy[a:b].mean() for a, b in units])
     attention = np.array([a_max[a:b].sum() for a, b in units])

@@ -2,7 +2,7 @@
 
 The defaults are DRAGIN's equations. Every point at which its released code does
 otherwise is a setting, named in the docstrings by its number in chapter 35 (D1 to
-D14, D21); `RELEASED` has them all as that code has them.
+D14, D21); `ReleasedSettings` has them all as that code has them.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ class DynamicSettings(Settings, Rind, Qfs):
         the query with p up to this. doubt_of: "token", any of the sentence; "sentence",
         the mean of 1 - p above 1 - doubt (D16).
     window: tokens between searches, and tokens in the query "last_tokens".
-    rate: chance that a token gives the alarm, timing "random"; seed: of that.
+    rate: chance that a token gives the alarm, timing "random". seed: of all that goes by
+        chance, for each question and draft apart.
     documents: passages stay "until_replaced", or serve "one_sentence" (D13) or the "one_draft"
         behind their search, and what follows is written without.
     query_tokens: a query keeps its last so many tokens (D21); None: all.
@@ -154,11 +155,21 @@ class DynamicSettings(Settings, Rind, Qfs):
                 raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
 
     @property
+    def reads_alone(self) -> bool:
+        """Whether a draft is read once more with nothing before it, for RIND's attention."""
+        return self.timing == "rind" and self.alone
+
+    @property
     def looks(self) -> bool:
         """Whether the attention of a draft is read: else nobody computes it."""
         if self.timing == "rind" and not self.alone:
             return True
         return self.timing != "never" and self.query == "qfs" and self.context != "again"
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the sentence that gave the alarm is written again from its beginning."""
+        return self.timing == "flare" or (self.timing == "rind" and self.cut == "sentence")
 
     @property
     def asks_first(self) -> bool:
@@ -168,21 +179,26 @@ class DynamicSettings(Settings, Rind, Qfs):
         return self.first
 
 
-RELEASED = {
-    "normalise": True,
-    "own_row": True,
-    "heads": "mean_of_max",
-    "alone": True,
-    "unit": "word",
-    "gate": "after",
-    "meaning": "content",
-    "cut": "sentence",
-    "pooled": True,
-    "row": "previous",
-    "candidates": "content",
-    "context": "again",
-    "documents": "one_sentence",
-    "query_tokens": 64,
-    "ask_again": "bare",
-}
-"""What the released code has for D1 to D13, D21 and D24; D14, its prompt, is `prompt`."""
+@dataclass(frozen=True)
+class ReleasedSettings(DynamicSettings):
+    """DRAGIN as its released code computes it: D1 to D13, D21 and D24; D14 is `prompt`."""
+
+    normalise: bool = True
+    own_row: bool = True
+    heads: str = "mean_of_max"
+    alone: bool = True
+    unit: str = "word"
+    gate: str = "after"
+    meaning: str = "content"
+    cut: str = "sentence"
+    pooled: bool = True
+    row: str = "previous"
+    candidates: str = "content"
+    context: str = "again"
+    documents: str = "one_sentence"
+    query_tokens: int | None = 64
+    ask_again: str = "bare"
+
+
+RELEASED = {name: getattr(ReleasedSettings, name) for name in ReleasedSettings.__annotations__}
+"""What the released code has otherwise, by the names of settings."""

@@ -43,14 +43,13 @@ def flare(
     draft: Draft, settings: DynamicSettings, language: Language, settled: int
 ) -> Moment | None:
     """The first sentence with doubt: any token's p up to `doubt`, or the mean's (D16)."""
-    units = tuple((i, i + 1) for i in range(len(draft)))
-    for first, last in (s.units for s in sentences_of(draft, units, language)):
+    for first, last in (s.units for s in sentences_of(draft, draft.tokens, language)):
         if last == first:
             continue
         p = draft.probability[first:last]
         doubt = p.min() if settings.doubt_of == "token" else p.mean()
         if doubt <= settings.doubt and last > settled:
-            hits = tuple((i, i + 1) for i in range(first, last) if doubtful(draft, i, settings))
+            hits = tuple(t for t in draft.tokens[first:last] if doubtful(draft, t[0], settings))
             return Moment(first, hits, (first, last))
     return None
 
@@ -69,8 +68,7 @@ def by_chance(
     if not len(drawn):
         return None
     hit = int(drawn[0])
-    units = tuple((i, i + 1) for i in range(len(draft)))
-    spans = [s.units for s in sentences_of(draft, units, language)]
+    spans = [s.units for s in sentences_of(draft, draft.tokens, language)]
     sentence = next((span for span in spans if span[0] <= hit < span[1]), (0, len(draft)))
     return Moment(hit, ((hit, hit + 1),), sentence)
 
@@ -87,7 +85,7 @@ def event(draft: Draft, moment: Moment | None, told: Scores | None) -> dict[str,
     Units are RIND's where it was asked, else tokens. alarm: units, by number, with a hit.
     sentence: tokens of the one with the alarm.
     """
-    units = told.units if told is not None else tuple((i, i + 1) for i in range(len(draft)))
+    units = told.units if told is not None else draft.tokens
     hits = () if moment is None else moment.hits
     keep = len(draft) if moment is None else moment.keep
     made: dict[str, Any] = {"stage": "decide", "text": draft.text}

@@ -17,7 +17,7 @@ The trace, one entry a hop, in the order of the chain:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from random import Random
 
 import numpy as np
@@ -33,10 +33,10 @@ from ..language import ENGLISH, Language
 from ..reading import PROMPTS
 from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
-from .draft import Draft, Span, starts
+from .draft import Draft, Span
 from .exemplars import with_exemplars
 from .rind import scores
-from .settings import RELEASED, Rind
+from .settings import ReleasedSettings, Rind
 
 SIGNALS = {
     "entropy": "entropy alone, H",
@@ -54,7 +54,6 @@ _PRODUCTS = {
     name: tuple(name.split("_"))
     for name in ("entropy_attention", "entropy_meaning", "attention_meaning")
 }
-_RELEASED = Rind(**{f.name: RELEASED[f.name] for f in fields(Rind) if f.name in RELEASED})
 
 
 @dataclass(frozen=True)
@@ -196,10 +195,7 @@ def _right(world: World, said: Saying) -> set[str]:
 
 def _tokens(draft: Draft, first: int, last: int) -> Span:
     """The tokens that hold any of these characters."""
-    begins = starts(draft.pieces)
-    ends = [*begins[1:], len(draft.text)]
-    held = [i for i, (a, b) in enumerate(zip(begins, ends, strict=True)) if a < last and b > first]
-    return held[0], held[-1] + 1
+    return draft.tokens_before(first), draft.tokens_before(last - 1) + 1
 
 
 def _signals(
@@ -208,16 +204,15 @@ def _signals(
     """Each of `SIGNALS`: units (their tokens), and a value each. among: attention alone."""
     seen = among if settings.alone else draft
     rind = scores(seen, settings, language)
-    token = tuple((i, i + 1) for i in range(len(draft)))
     made = {
         "entropy": (rind.units, rind.entropy),
-        "surprise": (token, 1 - draft.probability),
+        "surprise": (draft.tokens, 1 - draft.probability),
         "attention": (rind.units, rind.attention),
         "score": (rind.units, rind.score),
     }
     for name, factors in _PRODUCTS.items():
         made[name] = (rind.units, scores(seen, replace(settings, factors=factors), language).score)
-    released = scores(among, _RELEASED, language)
+    released = scores(among, ReleasedSettings(), language)
     made["released"] = (released.units, released.score)
     return made
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from rag_repro.engine import Task, run
-from rag_repro.methods.dragin.loop import ReleasedSettings, dynamic
-from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.methods.dragin.loop import dynamic
+from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
 from rag_repro.schema import Hit, Passage, Question
 from tests.lm import tiny
 
@@ -28,10 +30,7 @@ class Library:
 def answers(settings, batch_size: int):
     reader = tiny.reader(batch_size=batch_size)
     services = {"reader": reader, "retriever": Library()}
-
-    def method(question, settings):
-        return dynamic(question, settings, SMALL)
-
+    method = partial(dynamic, language=SMALL)
     tasks = [Task(question, method, settings) for question in QUESTIONS]
     return {t.question.id: a for t, a in run(tasks, services, batch_size=batch_size)}, reader
 

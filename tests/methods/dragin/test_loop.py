@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
-from rag_repro.engine import Task, run
-from rag_repro.lm.scripted import Said, ScriptedReader, pieces, prompt_text
-from rag_repro.methods.dragin.loop import ReleasedSettings, dynamic
-from rag_repro.methods.dragin.settings import DynamicSettings
-from rag_repro.schema import Hit, Passage, Question, Read
+from rag_repro.lm.scripted import ScriptedReader, prompt_text
+from rag_repro.methods.dragin.loop import dynamic
+from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
+from rag_repro.schema import Generate, Hit, Passage, Question, Read
+from tests.methods.scripted import answer_of, said
 
 from .language import SMALL
 
@@ -30,26 +33,10 @@ class Library:
         return found
 
 
-def said(text: str, entropy: dict[str, float] | None = None, p: dict[str, float] | None = None):
-    """A text whose named words are uncertain; every token is looked at alike by later ones."""
-    words = [w.strip() for w in pieces(text)]
-    return Said(
-        text,
-        probability=[(p or {}).get(w, 0.95) for w in words],
-        entropy=[(entropy or {}).get(w, 0.0) for w in words],
-    )
-
-
 def answered(script, settings, question=QUESTION):
     reader, library = ScriptedReader(script), Library()
-
-    def method(question, settings):
-        return dynamic(question, settings, SMALL)
-
-    [(_, answer)] = run(
-        [Task(question, method, settings)], {"reader": reader, "retriever": library}
-    )
-    assert answer.error is None, answer.error
+    method = partial(dynamic, language=SMALL)
+    answer = answer_of(method, question, settings, reader=reader, retriever=library)
     return answer, reader, library
 
 
@@ -118,6 +105,31 @@ def test_the_token_behind_a_search_gives_no_alarm_again():
     assert answer.prediction is None
 
 
+def test_only_the_first_token_is_spared_also_where_it_begins_a_sentence():
+    script = [
+        said(" It was. Bank is it.", {"Bank": 9.0}),
+        said(" Odd Hall is it.", {"Odd": 9.0, "Hall": 9.0}),
+        said(" House. So the answer is x."),
+    ]
+    answer, _, library = answered(script, DynamicSettings(threshold=0.1))
+    assert len(library.queries) == 2
+    assert answer.text == " It was. Odd House. So the answer is x."
+
+
+@pytest.mark.parametrize("length", ["Odd it is.", "Odd it is, and old."])
+def test_a_sentence_written_again_is_spared_whatever_its_length(length):
+    doubts = {"Odd": 9.0, "old.": 9.0, "New": 9.0}
+    script = [
+        said(" Bank is it.", doubts | {"Bank": 9.0}),
+        said(f" {length} New is it.", doubts),
+        said(" So the answer is x."),
+    ]
+    settings = DynamicSettings(threshold=0.1, cut="sentence")
+    answer, _, library = answered(script, settings)
+    assert len(library.queries) == 2
+    assert answer.text == f" {length} So the answer is x."
+
+
 def test_where_no_answer_was_said_it_is_asked_for_once_more():
     script = [said(" It is Bank Hall.", {"Bank": 3.0}), said(" Odd."), said(" Odd Hall.")]
     answer, reader, _ = answered(script, DynamicSettings(threshold=0.1))
@@ -182,6 +194,17 @@ def test_flare_writes_a_doubtful_sentence_again_with_its_sure_words():
     assert answer.text == " The hall is Odd Hall. So the answer is x."
 
 
+def test_flare_takes_a_sentence_written_again_as_it_is():
+    script = [
+        said(" It is Bank.", p={"Bank.": 0.3}),
+        said(" It is the Odd Hall of Rome.", p={"Rome.": 0.3}),
+    ]
+    settings = DynamicSettings(timing="flare", query="sure_sentence", ask_again="never")
+    answer, _, library = answered(script, settings)
+    assert len(library.queries) == 2  # the question, the first sentence
+    assert answer.text == " It is the Odd Hall of Rome."
+
+
 def test_flare_has_two_thresholds():
     draft = said(" It is Bank Hall. Then", p={"Bank": 0.6})
     rest = [said(" So the answer is x.")] * 2
@@ -214,6 +237,65 @@ def test_query_rules_under_one_timing(query, expected):
     ]
     settings = DynamicSettings(threshold=0.1, query=query, window=3, top_n=3)
     assert answered(script, settings)[2].queries == [expected]
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        ("output", "It seats 3,677 or"),
+        ("text", f"{QUESTION.text} Answer: It seats 3,677 or"),
+        ("prompt", f"{' '.join(with_passage(1).split())} It seats 3,677 or"),
+    ],
+)
+def test_how_far_back_a_query_may_look(context, expected):
+    script = [
+        said(" It seats 4,250 men.", {"4,250": 3.0}),
+        said(" 3,677 or so of them.", {"so": 9.0}),
+        said(" more. So the answer is x."),
+    ]
+    settings = DynamicSettings(threshold=0.1, top_n=99, context=context)
+    assert answered(script, settings)[2].queries[1:] == [expected]
+
+
+def test_nobody_reads_a_draft_alone_but_rind():
+    draft = said(" It is Bank Hall. Then", p={"Bank": 0.3})
+    script = [draft, said(" So the answer is x."), said(" So the answer is x.")]
+    for timing in ("flare", "random"):
+        settings = DynamicSettings(timing=timing, query="question", alone=True)
+        answer, reader, _ = answered(script, settings)
+        assert answer.cost.reads == 0
+        assert not any(call.attention for call in reader.calls if getattr(call, "trace", False))
+
+
+def test_nobody_reads_the_attention_of_what_passages_serve():
+    script = [
+        said(" It is Bank Hall.", {"Bank": 9.0}),
+        said(" Odd is it. And"),
+        said(" So the answer is x."),
+    ]
+    settings = DynamicSettings(threshold=0.1, documents="one_sentence")
+    _, reader, _ = answered(script, settings)
+    assert [call.attention for call in reader.calls] == [True, False, True]
+
+
+def seeds(settings, question=QUESTION) -> list[int]:
+    script = [said(" a b c d e f g h", {"d": 9.0}), said(" i j k l."), said(" x")]
+    _, reader, _ = answered(script, settings, question)
+    drawn = [call for call in reader.calls if isinstance(call, Generate) and call.sampling]
+    assert {(call.sampling.temperature, call.sampling.top_p) for call in drawn} == {(0.7, 0.8)}
+    return [call.sampling.seed for call in drawn]
+
+
+def test_tokens_are_drawn_by_the_seed_the_question_and_the_draft():
+    settings = DynamicSettings(threshold=0.1, sampled=True, temperature=0.7, top_p=0.8)
+    first = seeds(settings)
+    assert first == seeds(settings)
+    others = seeds(replace(settings, seed=1)), seeds(settings, replace(QUESTION, id="other"))
+    every = [*first, *others[0], *others[1]]
+    assert len(set(every)) == len(every) == 3 * 3  # two drafts, and the answer asked for
+    assert all(0 <= seed < 2**31 for seed in every)  # servers take no larger ones
+    _, reader, _ = answered([said(" So the answer is x.")], DynamicSettings())
+    assert reader.calls[0].sampling is None
 
 
 def test_chance_is_the_same_for_the_same_question_alone():

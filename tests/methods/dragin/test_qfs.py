@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.methods.dragin.qfs import Context, attention_of, qfs
+from rag_repro.methods.dragin.qfs import Context, attention_of, choice, qfs, query_of, taken
 from rag_repro.methods.dragin.settings import Qfs
 
 from .language import SMALL
@@ -66,6 +66,15 @@ def test_candidates_can_begin_later_than_the_context():
 def test_a_word_is_taken_where_one_of_its_tokens_is():
     context = Context((" Bra", "k", " in", " 18"), np.array([[[0.1, 0.7, 0.2, 0.0]]]), 3)
     assert qfs(context, ((3, 4),), Qfs(top_n=1), SMALL) == "Brak"
+
+
+def test_of_the_hits_own_word_only_what_stands_before_it_is_taken():
+    attention = np.array([[[0.1, 0.6, 0.3, 0.0]]])
+    context = Context((" in", " 4,", "2", "50"), attention, 2)
+    hits = ((2, 3),)
+    words = taken(context, hits, Qfs(top_n=1), SMALL)
+    assert query_of(context, words) == "4,"
+    assert choice(context, words, hits) == {"context": ["in", "4,250"], "taken": [1]}
 
 
 # Rows of tokens 2, 3, 4 over five columns, one head.

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rag_repro.methods.dragin.given import decision
-from rag_repro.methods.dragin.loop import ReleasedSettings
-from rag_repro.methods.dragin.settings import RELEASED, DynamicSettings
+from rag_repro.methods.dragin.settings import RELEASED, DynamicSettings, ReleasedSettings
 
 from . import reference
 from .language import SMALL

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from rag_repro.engine import Task, run
-from rag_repro.methods.dragin.loop import ReleasedSettings, dynamic
+from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.methods.dragin.replay import (
     DIFFERENCES,
     EQUATIONS,
@@ -18,7 +19,7 @@ from rag_repro.methods.dragin.replay import (
     variants,
 )
 from rag_repro.methods.dragin.settings import RELEASED as SWITCHES
-from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
 from tests.lm import tiny
 
 from .language import SMALL
@@ -26,9 +27,7 @@ from .test_batches import QUESTIONS, Library
 
 
 def answers(method, settings, questions):
-    def small(question, settings):
-        return method(question, settings, SMALL)
-
+    small = partial(method, language=SMALL)
     services = {"reader": tiny.reader(), "retriever": Library()}
     tasks = [Task(question, small, settings) for question in questions]
     return {task.question.id: answer for task, answer in run(tasks, services, batch_size=4)}

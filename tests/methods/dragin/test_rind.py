@@ -96,6 +96,24 @@ def test_words_end_where_white_space_begins():
     assert words_of(()) == ()
 
 
+def test_the_first_tokens_know_nothing_of_later_ones():
+    behind = Draft(PIECES[:3], ENTROPY[1:4], ENTROPY[:3], ATTENTION, ("Who", " else?"))
+    two = behind.first(2)
+    assert (two.text, two.before, two.tokens) == ("The book", behind.before, ((0, 1), (1, 2)))
+    np.testing.assert_array_equal(two.probability, ENTROPY[1:3])
+    np.testing.assert_array_equal(two.entropy, ENTROPY[:2])
+    np.testing.assert_array_equal(two.attention, ATTENTION[:, :2, :4])
+    assert replace(behind, attention=None).first(2).attention is None
+
+
+def test_where_question_and_answer_begin_before_a_draft():
+    before = ("[1] Was it?", "\n", "Q:", " Was", " it?", " Yes.", " Was it?", " So")
+    draft, said = Draft((" x",), np.ones(1), np.ones(1), None, before), " Yes. Was it? So"
+    assert draft.asked_at("Was it?", said) == 3
+    assert (draft.asked_at("Is it?", said), draft.asked_at("", "")) == (0, 0)
+    assert (draft.answered_at(said), draft.answered_at("")) == (5, 8)
+
+
 def test_equation_5_token_by_token():
     told = scores(DRAFT, Rind(), SMALL)
     s = [0, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1]  # The, was, in, is are stop words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -29,10 +30,8 @@ def first(maker: str) -> Question:
 TWO_HOPS = first("compositional2")
 
 
-def answered(question, reader, settings=TimingCheckSettings()):  # noqa: B008
-    def method(question, settings):
-        return timing_check(question, settings, SMALL)
-
+def answered(question, reader, settings=TimingCheckSettings(), language=SMALL):  # noqa: B008
+    method = partial(timing_check, language=language)
     [(_, answer)] = run([Task(question, method, settings)], {"reader": reader})
     return answer
 
@@ -203,13 +202,8 @@ def test_meaning_counts_where_the_value_is_a_stop_word():
     question = single()
     value = facts_of(WORLD, question)[0].value
     language = replace(SMALL, stops=SMALL.stops | {value.lower()})
-
-    def method(question, settings):
-        return timing_check(question, settings, language)
-
     reader = ScriptedReader(lambda p: " x.", reads=Numbers(value, 2.0, 0.25, 0.5))
-    [(_, answer)] = run([Task(question, method, TimingCheckSettings())], {"reader": reader})
-    made = answer.trace[0]["signals"]
+    made = answered(question, reader, language=language).trace[0]["signals"]
     assert (made["score"], made["entropy_meaning"], made["attention_meaning"]) == (0, 0, 0)
     assert made["entropy_attention"] == pytest.approx(0.6, abs=1e-4)
 
@@ -304,7 +298,7 @@ def test_a_local_reader_can_be_checked_and_batches_do_not_matter():
     settings = TimingCheckSettings(max_new_tokens=6)
     made = []
     for size in (1, 8):
-        tasks = [Task(q, lambda q, s: timing_check(q, s, SMALL), settings) for q in asked]
+        tasks = [Task(q, partial(timing_check, language=SMALL), settings) for q in asked]
         reader = tiny.reader(batch_size=size)
         done = {t.question.id: a for t, a in run(tasks, {"reader": reader}, batch_size=size)}
         assert [a.error for a in done.values()] == [None] * 3
