@@ -36,7 +36,7 @@ from ...engine import Flow
 from ...schema import Answer, Generate, Generation, Hit, Kept, Prompt, Question, Read, Sampling
 from ..base import MethodSpec
 from ..language import ENGLISH, Language
-from ..reading import PROMPTS, Template, extract
+from ..reading import PROMPTS, Template, extract, one_line
 from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
 from ..stages import search
@@ -127,7 +127,7 @@ def dynamic(
             if ended or not len(draft):
                 break
             continue
-        at = Situation(question.text, now.text, draft, moment, place)
+        at = Situation(one_line(question.text), now.text, draft, moment, place)
         query, words = yield from _query(now, at)
         yield from _search(now, query, words)
         now.add(made, moment.keep)

@@ -20,7 +20,7 @@ from ...engine import Flow
 from ...schema import Answer, Generate, Kept, Question, Read
 from ..base import MethodSpec
 from ..language import ENGLISH, Language
-from ..reading import PROMPTS
+from ..reading import PROMPTS, one_line
 from .draft import Draft
 from .exemplars import with_exemplars
 from .qfs import context_of, qfs, reread
@@ -86,7 +86,7 @@ def replay(question: Question, settings: ReplaySettings, language: Language = EN
         name: rind(alone if own.alone else draft, own, language)[0] for name, own in rules.items()
     }
     broken = {
-        name: Situation(question.text, "", draft, moment)
+        name: Situation(one_line(question.text), "", draft, moment)
         for name, moment in moments.items()
         if moment is not None
     }

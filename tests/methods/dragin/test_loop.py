@@ -77,6 +77,18 @@ def test_dragin_cuts_at_the_token_searches_and_goes_on_from_there():
     assert (answer.cost.reader_calls, answer.cost.retrievals, answer.cost.reads) == (2, 1, 0)
 
 
+def test_a_question_of_two_lines_is_found_in_its_prompt_all_the_same():
+    """Prompts put it on one line; not found there, the instructions would be looked back at."""
+    broken = replace(QUESTION, text=QUESTION.text.replace(" can", "\ncan"))
+    script = [
+        said(" It is Bank. It seats 4,250 men. So the answer is 4,250.", {"4,250": 3.0}),
+        said(" 3,677 men. So the answer is 3,677."),
+    ]
+    settings = DynamicSettings(threshold=0.1, top_n=5, first=True)
+    _, _, library = answered(script, settings, question=broken)
+    assert library.queries[1] == "How many people can the"
+
+
 def test_a_later_alarm_replaces_the_passages():
     script = [
         said(" It is Bank Hall.", {"Bank": 3.0}),
