@@ -81,7 +81,7 @@ def test_a_question_of_two_lines_is_found_in_its_prompt_all_the_same():
     """Prompts put it on one line; not found there, the instructions would be looked back at."""
     broken = replace(QUESTION, text=QUESTION.text.replace(" can", "\ncan"))
     script = [
-        said(" It is Bank. It seats 4,250 men. So the answer is 4,250.", {"4,250": 3.0}),
+        said(" It is Bank. It seats 4,250 men. So the answer is 4,250.", {"4,250": 90.0}),
         said(" 3,677 men. So the answer is 3,677."),
     ]
     settings = DynamicSettings(threshold=0.1, top_n=5, first=True)
