@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 ENVIRONMENT = "RAG_REPRO_DATA"
 WORLD, FOLDER = "world", "folder:"
 
-_WORLD = re.compile(r"world-([A-Z])(?:@(\d+))?(?:~([\w.=,]+))?")
+_WORLD = re.compile(r"world-([A-Z])(?:-(\d+|gold))?(?:@(\d+))?(?:~([\w.=,]+))?")
 
 
 def load(
@@ -30,7 +31,8 @@ def load(
     """A data set by name: a world of the testbed, a folder of one's own, or a public one.
 
     `world-B` has the default size, `world-B@20000` so many passages, and
-    `world-B~hooks=0,ties=0` those dials turned away from the preset. Public
+    `world-B~hooks=0,ties=0` those dials turned away from the preset; `world-B-10` gives
+    each question ten candidates, `world-B-gold` its gold passages alone (`candidates`). Public
     sets are read from `data_dir`, by default the folder that the environment
     variable RAG_REPRO_DATA names; `path` and `format` name one file instead.
     `split` ("train", "tune" or "test") keeps the questions that the frozen
@@ -93,22 +95,36 @@ def check_name(name: str) -> None:
     if found is None or f"{WORLD}-{found[1]}" not in names():
         raise UnknownName(
             f"no data set {name!r}{nearest(name, names())}; there are: {', '.join(names())}; "
-            "worlds also as world-B@20000, world-B~ties=0.5"
+            "worlds also as world-B@20000, world-B~ties=0.5, world-B-10 (candidates)"
         )
-    _dials(name, found[3])
+    _dials(name, found[4])
+    if found[2]:
+        from . import candidates
+
+        candidates.check(name, found[2])
 
 
 def _world(name: str, split: str | None) -> Dataset:
-    from . import synthworld
-
     found = _WORLD.fullmatch(name)
-    size = {"n_passages": int(found[2])} if found[2] else {}
-    made = synthworld.build(found[1], **size, dials=_dials(name, found[3]))
+    made = _built(found[1], found[2], found[3], _dials(name, found[4]))
     if split is None:
         return made
     from . import splits
 
     return splits.only_of_world(made, found[1], split)
+
+
+# Candidates take seconds of search, and a page asks for the same few worlds again and again.
+@lru_cache(maxsize=8)
+def _built(letter: str, wanted: str | None, size: str | None, dials: Dials) -> Dataset:
+    from . import synthworld
+
+    made = synthworld.build(letter, **({"n_passages": int(size)} if size else {}), dials=dials)
+    if wanted is None:
+        return made
+    from . import candidates
+
+    return candidates.given(made, wanted)
 
 
 def _dials(name: str, text: str | None) -> Dials:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from ..schema import Passage
 from . import answer_metrics as ans
-from . import cost_metrics, dynamic_metrics, line_metrics, pair_metrics, timing_metrics
+from . import (
+    compression_metrics,
+    cost_metrics,
+    dynamic_metrics,
+    line_metrics,
+    pair_metrics,
+    timing_metrics,
+)
 from . import retrieval_metrics as ret
 from .answer_metrics import (
     accuracy,
@@ -19,6 +27,7 @@ from .answer_metrics import (
     token_scores,
 )
 from .metric import Metric, Scored, percent, readings
+from .normalise import answer as normalise_answer
 
 
 def _open_text(s: Scored) -> bool:
@@ -35,6 +44,22 @@ def _with_gold(fn: Callable[[Sequence[str], Sequence[str]], float], role: str | 
 
 def _line(s: Scored) -> str | None:
     return ans.first_line(s.prediction)
+
+
+def _stands(words: str, passages: Sequence[Passage]) -> bool:
+    return any(ret.has_answer(p, (words,)) for p in passages)
+
+
+def _distracted(s: Scored) -> float | None:
+    """None where nothing was said, or nobody knows what is gold; yes and no stand everywhere."""
+    line, gold = _line(s), set(s.gold())
+    if not line or not gold or not _open_text(s):
+        return None
+    if accuracy(line, s.answers) or normalise_answer(line) in ans.CLOSED:
+        return 0.0
+    others = [p for p in s.passages if p.id not in gold]
+    told = [p for p in s.passages if p.id in gold]
+    return float(_stands(line, others) and not _stands(line, told))
 
 
 _OF_SCORED = (
@@ -213,6 +238,14 @@ _OF_SCORED = (
         ),
         "share of the passages in which an answer occurs (ERM4, figure 2)",
     ),
+    percent(
+        "distracted",
+        "Distracted",
+        "texts",
+        _distracted,
+        "the first line is wrong, and stands in a passage that is not gold and in no gold one",
+        higher=False,
+    ),
 )
 
 METRICS: Mapping[str, Metric] = {
@@ -222,6 +255,7 @@ METRICS: Mapping[str, Metric] = {
         line_metrics.TABLE,
         pair_metrics.TABLE,
         dynamic_metrics.TABLE,
+        compression_metrics.TABLE,
         timing_metrics.TABLE,
         cost_metrics.TABLE,
     )

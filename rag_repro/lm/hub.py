@@ -26,7 +26,7 @@ CACHE_VARIABLE = "RAG_REPRO_CACHE"
 class Weights:
     """Weights that a reader or an encoder can load.
 
-    path: a folder (kind "safetensors"; "adapter": of an adapter over `base`) or
+    path: a folder (kind "safetensors"; "adapter": of what was trained over `base`) or
     a file (kind "gguf").
     sha256: of the weights as they were shipped; several files: of their
     names and hashes. note: what a user of the numbers should know.
@@ -168,7 +168,7 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
     if name in trained:
         return adapted(name, trained[name], cache)
     folder = Path(name).expanduser()
-    if (folder / ADAPTER).is_file():
+    if trained_files(folder):
         return adapted(name, folder, cache)
     if folder.is_dir():
         return local_folder(name, folder)
@@ -191,6 +191,9 @@ def _unknown(name: str) -> WeightsError:
 
 
 ADAPTER = "adapter_model.safetensors"
+FORMER = "former.safetensors"
+"""What training makes: low-rank matrices (or a classifier's), an R²-Former, or both."""
+
 ARTIFACTS_VARIABLE = "RAG_REPRO_ARTIFACTS"
 
 
@@ -206,16 +209,22 @@ def local_artifacts_folder() -> Path:
 
 
 def artifacts() -> dict[str, Path]:
-    """The trained adapters by name, local ones too; of equal names the committed one counts."""
+    """What was trained, by name, local ones too; of equal names the committed one counts."""
     return {
-        path.parent.name: path.parent
+        path.name: path
         for folder in (local_artifacts_folder(), artifacts_folder())
-        for path in sorted(folder.glob(f"*/{ADAPTER}"))
+        for path in sorted(folder.glob("*"))
+        if trained_files(path)
     }
 
 
+def trained_files(folder: Path) -> list[Path]:
+    """The weights in an artifact's folder; none: it is no artifact, or not finished."""
+    return [folder / name for name in (ADAPTER, FORMER) if (folder / name).is_file()]
+
+
 def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights:
-    """An adapter's folder with the base that its card names, as one reader's weights.
+    """What was trained with the base that its card names, as one reader's weights.
 
     WeightsError: no card, another base than the card's, a missing base.
     """
@@ -224,7 +233,7 @@ def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights
     card = card_of(folder)
     base = resolve(card["base"]["name"], cache=cache)
     check_base(card, base, folder)
-    digest = hashlib.sha256(f"{base.sha256} {sha256(folder / ADAPTER)}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{base.sha256} {sha256_of_folder(folder)}".encode()).hexdigest()
     source = f"adapter {folder.name} over {base.source}"
     return Weights(name, folder.resolve(), "adapter", digest, source, base.licence, base.note, base)
 

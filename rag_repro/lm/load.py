@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_repro.lm.errors import ReaderError
-from rag_repro.lm.hub import Weights
+from rag_repro.lm.hub import ADAPTER, Weights
 from rag_repro.words import nearest
 
 DTYPES = ("float32", "bfloat16", "float16", "nf4")
@@ -101,7 +101,12 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
 
 
 def _adapted(weights: Weights, device: str, dtype: str) -> Loaded:
-    """A base with its adapter added into the weights, so that reading costs no more than before."""
+    """A base with its adapter added into the weights, so that reading costs no more than before.
+
+    Without one (what was trained is a former alone) the base stays as it is.
+    """
+    if not (weights.path / ADAPTER).is_file():
+        return replace(load(weights.base, device, dtype), weights=weights)
     from peft import PeftModel
 
     if dtype == "nf4":

@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rag_repro.lm.adapters import Adapters
+from rag_repro.lm import former
+from rag_repro.lm.adapters import Adapters, card_of
 from rag_repro.lm.decode import Decoder
 from rag_repro.lm.errors import CallError, PromptTooLong
-from rag_repro.lm.hub import Weights
+from rag_repro.lm.hub import FORMER, Weights
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
@@ -73,6 +74,8 @@ class LocalReader:
         self._adapters = Adapters(self.model, self.weights)
         width = self.model.get_input_embeddings().embedding_dim
         self._soft = SoftModules(width, self.model.device)
+        if self.weights.base is not None and (self.weights.path / FORMER).is_file():
+            self.add_soft(*former.load(self.weights.path, card_of(self.weights.path)))
         self._store = Store(keep_bytes)
         pack = pack or (1024 if self.model.device.type == "cpu" else 8192)
         self._passes = Passes(self.model, pack, packed_bytes)

@@ -1,9 +1,12 @@
-"""A cross-encoder that judges two passages for a question: DR-RAG's classifier C.
+"""A cross-encoder that judges passages for a question: two of them, as DR-RAG's classifier C,
+or one, as CRAG's evaluator.
 
     C(q, a, b) = sigmoid(head(encoder([CLS] q [SEP] a [SEP] b [SEP])))
+    E(q, a)    = sigmoid(head(encoder([CLS] q [SEP] a [SEP])))
 
 Any encoder that transformers can classify with will do (BERT's kind, BigBird,
-Longformer). Source: DR-RAG, section 2.2.2, equation 2, appendix A.1.
+Longformer). Source: DR-RAG, section 2.2.2, equation 2, appendix A.1; CRAG, section 4.2,
+whose evaluator is T5-large with one output.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.lm.errors import ReaderError
+from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.lm.hub import ADAPTER, Weights, sha256
 from rag_repro.lm.load import device_of, quiet
 from rag_repro.lm.plain import Plain
@@ -32,7 +35,7 @@ PACKED_BYTES = 2 << 30
 
 @dataclass(frozen=True, slots=True)
 class Cutter:
-    """Question and two passages as one row of ids, cut to `room` tokens.
+    """Question and one or two passages as one row of ids, cut to `room` tokens.
 
     The passages give way, the longer one first; the question stays whole up to
     half of the room. What a text says never becomes a mark between texts.
@@ -55,17 +58,20 @@ class Cutter:
             )
         return cls(Plain(tokenizer), room or min(MAX_TOKENS, most))
 
-    def __call__(self, question: str, a: str, b: str) -> tuple[tuple[int, ...], bool]:
+    def __call__(self, question: str, a: str, b: str | None = None) -> tuple[tuple[int, ...], bool]:
         """-> ids, and whether anything was cut."""
-        q, x, y = (self.plain.tokens(text)[0] for text in (question, a, b))
+        texts = [question, a] if b is None else [question, a, b]
+        q, x, *more = (self.plain.tokens(text)[0] for text in texts)
+        y = more[0] if more else []
         whole = len(q) + len(x) + len(y)
         q = q[: self.room // 2]
-        left = self.room - 4 - len(q)
+        marks = 1 + len(texts)
+        left = self.room - marks - len(q)
         n = min(len(x), max(left - len(y), left // 2))
         x, y = x[:n], y[: left - n]
         first, sep = self.plain.tokenizer.cls_token_id, self.plain.tokenizer.sep_token_id
-        ids = (first, *q, sep, *x, sep, *y, sep)
-        return ids, len(ids) - 4 < whole
+        ids = (first, *q, sep, *x, sep, *((*y, sep) if more else ()))
+        return ids, len(ids) - marks < whole
 
 
 def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) -> tuple[Any, Any]:
@@ -192,11 +198,21 @@ class PairClassifier(Classifier):
     """
 
     kind, labels, example = "pairs", 1, "drrag-classifier-joint"
+    passages = 2
 
-    def score(self, items: Sequence[tuple[str, str, str]]) -> np.ndarray:
-        """float32 (items,): the probability that both passages are critical to the question."""
+    def score(self, items: Sequence[tuple[str, ...]]) -> np.ndarray:
+        """float32 (items,): the probability that both passages are critical to the question.
+
+        CallError: an item with more or fewer texts than the classifier was taught to judge.
+        """
         import torch
 
+        wrong = next((item for item in items if len(item) != 1 + self.passages), None)
+        if wrong is not None:
+            raise CallError(
+                f"{self.name} judges a question with {self.passages} passage(s) beside it, "
+                f"and was given {len(wrong)} texts"
+            )
         made = [self._cutter(*item) for item in items]
         self.judged += len(made)
         self.cut += sum(cut for _, cut in made)
@@ -205,3 +221,13 @@ class PairClassifier(Classifier):
     def logits(self, rows: Sequence[Sequence[int]]) -> Any:
         """Logits (rows,) of rows of ids."""
         return self.outputs(rows)[:, 0]
+
+
+class RelevanceClassifier(PairClassifier):
+    """A trained E as the engine's scorer: items (question, passage).
+
+    The value is the probability that the question needs the passage.
+    """
+
+    kind, example = "relevance", "crag-evaluator"
+    passages = 1

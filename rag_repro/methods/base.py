@@ -53,7 +53,10 @@ class Settings:
 
     @property
     def needs(self) -> Mapping[str, str]:
-        """Services beside "reader" and "retriever", by name: "retriever" or "scorer"."""
+        """Services beside "reader" and "retriever", by name, and of which kind each is.
+
+        Kinds: "retriever", "scorer", "encoder", "reader".
+        """
         return {}
 
 
@@ -105,6 +108,7 @@ METHODS = {
     "single_step": "baselines.single_step:SINGLE_STEP",
     "gold_passages": "baselines.single_step:GOLD_PASSAGES",
     "given_passages": "baselines.given:GIVEN_PASSAGES",
+    "placed_gold": "baselines.placed:PLACED_GOLD",
     "guess": "baselines.guess:GUESS",
     "qdc": "drrag.concatenation:QDC",
     "two_stage": "drrag.second_stage:TWO_STAGE",
@@ -116,6 +120,10 @@ METHODS = {
     "self_rag": "baselines.self_rag:SELF_RAG",
     "ircot": "baselines.ircot:IRCOT",
     "adaptive_rag": "baselines.adaptive_rag:ADAPTIVE_RAG",
+    "recomp": "baselines.recomp:RECOMP",
+    "crag": "baselines.crag:CRAG",
+    "long_llmlingua": "baselines.long_llmlingua:LONG_LLMLINGUA",
+    "r2ag": "r2ag.method:R2AG",
     "dynamic": "dragin.loop:DYNAMIC",
     "dragin_released": "dragin.loop:DRAGIN_RELEASED",
     "timing_check": "dragin.timing_check:TIMING_CHECK",

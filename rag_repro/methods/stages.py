@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..engine import Flow
-from ..schema import Answer, Generate, Hit, Question, Retrieve
+from ..schema import Answer, Generate, Hit, Question, Retrieve, Soft
 from .base import Settings
 from .reading import PROMPTS, extract
 
@@ -33,9 +33,16 @@ def retrieve(question: Question, settings: Settings):
 
 
 def read(
-    question: Question, hits: Sequence[Hit], settings: Settings, *, trace: bool = False
+    question: Question,
+    hits: Sequence[Hit],
+    settings: Settings,
+    *,
+    trace: bool = False,
+    soft: Sequence[Soft] = (),
 ) -> Flow:
     """Stage `read`: one reader call over the hits, and the answer extracted.
+
+    soft: an embedding before each hit, where the prompt has places for them.
 
     With `settings.prompt` None the hits are the whole answer. With `trace` the
     answer's trace has {"stage": "read", "entropy": the highest of the tokens', in nats}.
@@ -44,7 +51,7 @@ def read(
         return Answer(hits=tuple(hits))
     template = PROMPTS[settings.prompt]
     out = yield Generate(
-        template.fill(question, hits),
+        template.fill(question, hits, soft),
         max_new_tokens=settings.max_new_tokens,
         stop=template.stop,
         trace=trace,

@@ -71,6 +71,7 @@ class Desk:
             self._run_missing()
         self.results = Results(self.folder)
         self._rows: dict[tuple[str, str | None], list[Row]] = {}
+        self._judged: dict[str, dict[str, judge.Judged]] = {}
 
     def _moved(self, settings: dict[str, Sequence[Any]]) -> Paper:
         run = self.run
@@ -145,10 +146,32 @@ class Desk:
         head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]
         body = []
         for tier in self.tiers():
-            judged = {j.claim.id: j for j in judge.judge(self.paper, tier, self.results)}
-            body += [_verdict_line(judged[self.paper.claim(name).id]) for name in ids]
+            body += [_verdict_line(judged) for judged in self._verdicts(tier, ids)]
         caption = f"Verdicts on claims of {self.paper.short}; effects in points, as claimed"
         return Table(head, body, caption, "tab-verdicts")
+
+    def asides(self, ids: Sequence[str]) -> Table | Note:
+        """The claims' secondary contrasts, which decide nothing, of those that have records.
+
+        Their intervals are widened for their number in an exhibit (Holm).
+        """
+        body = [
+            _aside_line(judged, part)
+            for tier in self.tiers()
+            for judged in self._verdicts(tier, ids)
+            for part in judged.parts
+            if part.contrast.role == "secondary" and part.interval
+        ]
+        if not body:
+            return Note("No secondary contrast of these claims has records.")
+        head = ["claim", "tier", "contrast", "verdict of it alone", "effect [95 % or more], n"]
+        return Table(head, body, "Secondary contrasts, which decide no claim", "tab-asides")
+
+    def _verdicts(self, tier: str, ids: Sequence[str]) -> list[judge.Judged]:
+        if tier not in self._judged:
+            judged = judge.judge(self.paper, tier, self.results)
+            self._judged[tier] = {one.claim.id: one for one in judged}
+        return [self._judged[tier][self.paper.claim(name).id] for name in ids]
 
     def statements(self, ids: Sequence[str]) -> Table:
         """What the paper claims, and whether its own printed numbers bear it out."""
@@ -181,10 +204,12 @@ class Desk:
         """Recorded questions asked again now: how many answers are the same.
 
         Up to `run.live_calls` questions, drawn in turn from the exhibit's
-        primary conditions whose data is at hand, and whose index is, since
-        encoding a corpus anew would take minutes: `rag-repro run` does that.
+        primary conditions (where it has none, from all) whose data is at hand, and
+        whose index is, since encoding a corpus anew would take minutes:
+        `rag-repro run` does that.
         """
-        cells = [c for c in self._cells(self.paper.exhibit(key)) if c.role == "primary"]
+        shown = self._cells(self.paper.exhibit(key))
+        cells = [c for c in shown if c.role == "primary"] or shown
         cells = [c for c in cells if _at_hand(c) and self.results.lines(c)]
         unready = [c for c in cells if self.run.live_calls and not self.workshop.ready(c.condition)]
         cells = [c for c in cells if c not in unready]
@@ -254,6 +279,11 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason
     return [judged.claim.id, judged.tier, word, effect, small, reason]
+
+
+def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:
+    effect = within(part.interval, sign="+", n=True)
+    return [judged.claim.id, judged.tier, part.contrast.label, part.verdict.word, effect]
 
 
 class Listing:

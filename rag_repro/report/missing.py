@@ -9,7 +9,7 @@ from ..evaluation.verdicts import NOT_RUN
 from ..lm import hub
 from ..study.papers import Cell
 from ..study.scores import Results
-from ..study.services import SCORERS, scorer_name, train_command
+from ..study.services import READERS, SCORERS, scorer_name, train_command
 from .escape import as_code, as_html, as_myst
 from .exhibits import Row
 from .picture import Note
@@ -100,12 +100,14 @@ def _command(cell: Cell) -> str:
 
 
 def _untrained(cell: Cell) -> Iterable[str]:
-    """The training of the cell's reader and classifiers, of those that are not there."""
+    """The training of the cell's readers and classifiers, of those that are not there."""
     condition, trained = cell.condition, hub.artifacts()
-    needs = [(condition.reader, ("reader",))] if condition.reader else []
+    needs = [(condition.reader, READERS)] if condition.reader else []
     for name, kind in condition.configured.needs.items():
         if kind == "scorer":
             needs.append((scorer_name(name)[0], SCORERS))
+        elif kind == "reader":
+            needs.append((name, READERS))
     for name, tasks in needs:
         if name not in trained:
             yield from of_trained([name], tasks).commands

@@ -88,6 +88,22 @@ def unmoved(cells: Sequence[Cell], results: Results) -> list[str]:
     return [variant for variant, same in still.items() if same]
 
 
+def still(cells: Sequence[Cell], results: Results) -> Note:
+    """In words which differences flip nothing on the recorded drafts, if any."""
+    drafts = sum("variants" in line for cell in cells for line in results.lines(cell) or ())
+    if not drafts:
+        return missing.note(cells, results, "Differences that change nothing")
+    on_all = f"the {drafts:,} recorded drafts"
+    names = unmoved(cells, results)
+    if not names:
+        return Note(
+            f"Each of the {len(DIFFERENCES)} differences changes an alarm, a cut or a query of "
+            f"{on_all}."
+        )
+    told = "; ".join(WORDS[name] for name in names)
+    return Note(f"No alarm, cut or query of {on_all} is changed by {told}.")
+
+
 def _share(pairs: Sequence[tuple[Any, Mapping[str, Any]]]) -> str:
     if not pairs:
         return "none"

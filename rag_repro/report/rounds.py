@@ -113,11 +113,19 @@ def _marked(event: Mapping[str, Any], settings: DynamicSettings) -> tuple[set[in
 
 
 def decision(one: Round, units: Sequence[Word]) -> str:
+    """What was decided on a draft, and why; units: its words."""
     if one.search is None:
         return "no alarm: the draft stands"
     alarms = ", ".join(word.text for word in units if word.alarm)
     kept = sum(not word.dropped for word in units)
-    why = f"alarm at {alarms}" if alarms else "a search is due"
+    if alarms:
+        why = f"alarm at {alarms}"
+    elif "score" in one.decided:  # RIND's, whose released code clears such words away (D6)
+        why = "alarm at a word without meaning"
+    else:
+        why = "a search is due"
+    if not one.search["query"].strip():
+        why += ", its query is blank: nothing is searched for"
     return f"{why}; {kept} of {len(units)} stay"
 
 

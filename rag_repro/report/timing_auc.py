@@ -200,7 +200,7 @@ def rules(
     if held is None:
         return missing.note(cells, results, caption)
     alarms = {
-        f"{SIGNALS[signal]}, {_told(signal, least)}": alarms_of(signal, held.signals[signal], least)
+        rule_named(signal, least): alarms_of(signal, held.signals[signal], least)
         for signal, least in thresholds.items()
     }
     alarms[EVERY] = np.ones(len(held.units))
@@ -216,8 +216,10 @@ def rules(
     return Table(head, body, caption, name, Download.of(name, head, body))
 
 
-def _told(signal: str, threshold: float) -> str:
-    return f"p up to {1 - threshold:g}" if signal == "surprise" else f"above {threshold:g}"
+def rule_named(signal: str, threshold: float) -> str:
+    """A rule in words: what it goes by, and from where on."""
+    least = f"p up to {1 - threshold:g}" if signal == "surprise" else f"above {threshold:g}"
+    return f"{SIGNALS[signal]}, {least}"
 
 
 def _points(gain: Interval | None) -> str:

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from .. import data
 from ..evaluation import metrics
+from ..lm import hub
 from ..words import nearest
 from . import services
 
 if TYPE_CHECKING:
-    from .exhibits import Cell, Exhibit
+    from .exhibits import Exhibit
     from .paper import Claim, Contrast, Paper
+
+
+CHECKS = {
+    "scorer": services.check_scorer,
+    "reader": services.check_reader,
+    "encoder": hub.check_name,
+}
+"""What refuses a name, by the kind of service that a method needs besides."""
 
 
 def problems(paper: Paper) -> Iterator[str]:
@@ -53,21 +62,21 @@ def _of_exhibit(paper: Paper, key: str, exhibit: Exhibit) -> Iterator[str]:
             yield from _refused(f"grid {number}", data.check_name, dataset)
         if grid.reader is not None:
             yield from _refused(f"grid {number}", services.check_reader, grid.reader)
+        # Grids of several exhibits share one list, so it may name rows that are elsewhere.
+        rows = {name for other in paper.exhibits.values() for name in other.methods}
+        yield from _unknown(f"grid {number}, trained: method", grid.trained, rows)
+        for _, reader in (pair for name in grid.trained for pair in grid.readers(name)):
+            yield from _refused(f"grid {number}, trained", services.check_reader, reader)
     try:
         cells = exhibit.cells()
     except ValueError as error:  # a method or setting that the methods refuse
         yield str(error)
         return
     # By name, as methods call them: a setting's default counts as well as what the files say.
-    needed = {name: cell for cell in cells for name in _scorers(cell)}
-    for name, cell in needed.items():
-        yield from _refused(f"method {cell.keys['method']}", services.check_scorer, name)
-
-
-def _scorers(cell: Cell) -> Iterator[str]:
-    """The classifiers that a cell's method asks."""
-    needs = cell.condition.configured.needs
-    return (name for name, kind in needs.items() if kind == "scorer")
+    needed = {need: cell for cell in cells for need in cell.condition.configured.needs.items()}
+    for (name, kind), cell in needed.items():
+        if kind in CHECKS:
+            yield from _refused(f"method {cell.keys['method']}", CHECKS[kind], name)
 
 
 def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
@@ -78,14 +87,15 @@ def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
             yield "it has contrasts, so it needs the exhibit whose cells they compare"
         return
     known = {exhibit.name: exhibit for exhibit in paper.exhibits.values()}
-    unknown = list(_unknown("exhibit", [claim.exhibit], known))
+    named = dict.fromkeys([claim.exhibit, *map(claim.exhibit_of, claim.contrasts)])
+    unknown = list(_unknown("exhibit", named, known))
     yield from unknown
     if not unknown:
         for contrast in claim.contrasts:
             known_metric = metrics.METRICS.get(contrast.metric)
             if paper.gate is None and known_metric and known_metric.of_answers:
                 yield f"it is about answers ({contrast.metric}), so {paper.name} needs a `gate`"
-            yield from _of_contrast(known[claim.exhibit], contrast)
+            yield from _of_contrast(known[claim.exhibit_of(contrast)], contrast)
 
 
 def _of_gate(paper: Paper) -> Iterator[str]:
@@ -116,6 +126,8 @@ def _of_side(exhibit: Exhibit, wanted: Mapping[str, Any]) -> Iterator[str]:
     if unknown or not exhibit.grids or any(exhibit.methods[name].waits for name in named):
         return
     varied = {"dataset", "method", "reader"}.union(*(grid.settings for grid in exhibit.grids))
+    if any(grid.seeds for grid in exhibit.grids):
+        varied.add("seed")
     unknown = list(_unknown("key", keys, varied))
     yield from unknown
     if not unknown and not any(cell.matches(keys) for cell in exhibit.cells()):

@@ -36,7 +36,9 @@ class Grid:
 
     fixed: settings of one value here that are no key of the cells, as the
     classifier that belongs to the tier. split: whose questions are asked; others
-    than "test" to train and tune on.
+    than "test" to train and tune on. trained: row -> the reader that was trained for
+    it over `reader`, which is then what was frozen, or begun with, and stays the
+    cells' key. seeds: of those trainings, a cell each with the key `seed`.
     """
 
     tier: str
@@ -49,8 +51,14 @@ class Grid:
     n: int | None = None
     seed: int = 0
     split: str = "test"
+    trained: Mapping[str, str] = field(default_factory=dict)
+    seeds: tuple[int, ...] = ()
 
     def __post_init__(self):
+        if self.trained and self.reader is None:
+            raise StudyError("`trained` needs the `reader` that the training began with")
+        if self.seeds and not self.trained:
+            raise StudyError("`seeds` are those of `trained` readers, and there is none")
         for name in self.settings:
             if name in self.fixed:
                 raise StudyError(f"setting {name!r} is both varied and fixed; leave one of them")
@@ -63,15 +71,25 @@ class Grid:
         if self.n is not None and self.n < 1:
             raise StudyError(f"n is {self.n}; it must be at least 1")
 
+    def readers(self, method: str) -> tuple[tuple[int | None, str | None], ...]:
+        """Seed and reader of each of the row's cells; seed None: it has no key for one."""
+        name = self.trained.get(method)
+        if name is None:
+            return ((None, self.reader),)
+        if not self.seeds:
+            return ((None, name),)
+        # As training names them: the first seed bears the bare name.
+        return tuple((seed, f"{name}-{seed}" if seed else name) for seed in self.seeds)
+
 
 @dataclass(frozen=True)
 class Cell:
     """One condition at its place in an exhibit.
 
     keys: what finds it there: dataset, method (the row's name), the settings
-    that the grid varies, the reader where there is one, and a split other than
-    "test". timed: its answers are those of `study.timing`, which lie in a folder of
-    their own.
+    that the grid varies, the reader where there is one (of a trained row the one
+    that it was trained over), its seed, and a split other than "test". timed: its
+    answers are those of `study.timing`, which lie in a folder of their own.
     """
 
     exhibit: str
@@ -134,20 +152,25 @@ class Exhibit:
             row = self.methods[method]
             if row.run is None:
                 continue
-            for values in itertools.product(*grid.settings.values()):
+            every = itertools.product(
+                itertools.product(*grid.settings.values()), grid.readers(method)
+            )
+            for values, (seed, reader) in every:
                 varied = dict(zip(grid.settings, values, strict=True))
                 condition = Condition(
                     dataset=dataset,
                     method=row.run,
                     settings={**row.settings, **grid.fixed, **varied},
                     retriever=row.retriever,
-                    reader=grid.reader,
+                    reader=reader,
                     split=grid.split,
                     seed=grid.seed,
                 )
                 keys = {"dataset": condition.label, "method": method, **varied}
                 if grid.reader:
                     keys["reader"] = grid.reader
+                if seed is not None:
+                    keys["seed"] = seed
                 if grid.split != "test":
                     keys["split"] = grid.split
                 yield Cell(

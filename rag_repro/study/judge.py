@@ -75,7 +75,7 @@ def _draw(
     paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results
 ) -> _Drawn | Verdict | str:
     """The contrast's draws, or why there are none."""
-    exhibit = paper.exhibits[claim.exhibit.split(".", 1)[1]]
+    exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
     pairs = list(pair_cells(exhibit, contrast, tier))
     if not pairs:
         where = [t for t in TIERS if any(True for _ in pair_cells(exhibit, contrast, t))]
@@ -185,7 +185,7 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
             if contrast.role == "primary":
                 intervals[claim.id, i] = outcome.mean.interval()
             else:
-                groups[claim.exhibit][claim.id, i] = outcome.mean
+                groups[claim.exhibit_of(contrast)][claim.id, i] = outcome.mean
     for group in groups.values():
         intervals |= statistics.holm_intervals(group)
     return intervals
@@ -231,8 +231,9 @@ def _list(weak: Mapping[str, Verdict]) -> str:
 
 def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
     if contrast.target is not None and contrast.delta is not None:
-        short = interval.shifted(-contrast.target).flipped()
-        return verdicts.of_difference(short, contrast.delta, tier=tier)
+        beyond = interval.shifted(-contrast.target)
+        beyond = beyond if contrast.above else beyond.flipped()
+        return verdicts.of_difference(beyond, contrast.delta, tier=tier)
     if contrast.target is not None:
         return verdicts.of_level(interval, contrast.target, contrast.margin, tier=tier)
     if contrast.no_loss:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plain import PlainError, from_json, shortened
-from . import drafts, told
+from . import compressions, drafts, told
 from .conditions import Condition
 from .files import trouble
 
@@ -32,6 +32,7 @@ _KNOWN = {
     **{"text": str, "prediction": str | None, "remembered": list, "error": str},
     **{"judged": list, "entropy": float | int, "turns": list},
     **{"decided": list, "critique": list, "timing": list, "dynamic": dict, "variants": list},
+    **{"compressed": dict},
 }
 
 
@@ -144,7 +145,7 @@ def _fault(line: Any) -> str:
     for turn in line.get("turns", ()):
         if not _is_turn(turn):
             return f"a turn is {shortened(repr(turn), 60)}"
-    if fault := told.fault(line) or drafts.fault(line):
+    if fault := told.fault(line) or drafts.fault(line) or compressions.fault(line):
         return fault
     for name, value in line["scores"].items():
         # Also a number that Python holds and no float can.

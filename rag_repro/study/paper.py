@@ -26,13 +26,14 @@ class Contrast:
 
     more, less: keys that pick the two cells to be paired ("metric" among them
     where the two sides read different metrics); without `less` it is about the
-    level of `more` alone. where: keys that both share. kinds: only questions of
+    level of `more` alone. exhibit: that of the cells, where it is not the claim's own.
+    where: keys that both share. kinds: only questions of
     these kinds. among: only questions where other metrics of `more`, as they
     stand to those of `less`, are "higher", "lower" or the "same" (by metric).
     rule: "mean" over the paired cells or "each" of them. delta:
     smallest effect of interest, in the metric's unit. margin: instead of delta,
     for a claim of no difference, or of the value `target` give or take it (with
-    a delta: of a value that much below the target); with `no_loss` only a
+    a delta: of a value that much below the target, or `above` it); with `no_loss` only a
     difference below -margin speaks against the claim. ratio: the level is that
     of the mean of `more` in percent of the mean of `less`, as one time of another.
     """
@@ -40,9 +41,11 @@ class Contrast:
     metric: str
     more: Mapping[str, Any]
     less: Mapping[str, Any] | None = None
+    exhibit: str | None = None
     delta: float | None = None
     margin: float | None = None
     target: float | None = None
+    above: bool = False
     no_loss: bool = False
     ratio: bool = False
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -57,6 +60,8 @@ class Contrast:
             raise StudyError("a contrast has either a delta or a margin")
         if (self.target is None) and (self.less is None):
             raise StudyError("a contrast has a side `less`, or a target for its level")
+        if self.above and (self.target is None or self.delta is None):
+            raise StudyError("above needs a target, and a delta beyond it")
         if self.no_loss and self.margin is None:
             raise StudyError("no_loss needs a margin")
         if self.ratio and (self.less is None or self.target is None):
@@ -98,6 +103,10 @@ class Claim:
     def __post_init__(self):
         if self.no_contrast and self.contrasts:
             raise StudyError("it has contrasts, so `no_contrast` cannot say why there is none")
+
+    def exhibit_of(self, contrast: Contrast) -> str | None:
+        """The full name of the exhibit whose cells one of its contrasts compares."""
+        return contrast.exhibit or self.exhibit
 
 
 @dataclass(frozen=True)

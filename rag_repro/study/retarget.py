@@ -107,10 +107,14 @@ def _grid(
     handed = tier != "testbed" and not any(map(is_made_here, datasets))
     if "own_candidates" in moved and not handed:
         moved["own_candidates"] = (False,)  # worlds and folders hand out none
+    # What was trained over one reader says nothing of another.
+    other = reader is not None and reader != grid.reader
+    kept = tuple(m for m in grid.methods if not (other and m in grid.trained))
     return replace(
         grid,
         tier=tier,
         datasets=tuple(datasets) or grid.datasets,
+        methods=kept,
         reader=reader or grid.reader,
         n=n if n is not None else grid.n,
         seed=grid.seed if seed is None else seed,

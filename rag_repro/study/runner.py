@@ -13,8 +13,9 @@ from typing import Any
 from .. import engine
 from ..data.dataset import Dataset
 from ..evaluation.metrics import score
+from ..methods.compressing import CompressorSettings
 from ..schema import Answer, Cost, Question
-from . import drafts, manifests, records, told
+from . import compressions, drafts, manifests, records, told
 from .conditions import Condition
 from .services import Workshop
 
@@ -141,6 +142,7 @@ def line_of(
     where the question names no gold] of each, in the order asked. entropy: the
     highest of the reader's tokens', in nats, where the method had them traced.
     decided, critique, timing: as `told` says. dynamic: as `drafts` says.
+    compressed: as `compressions` says.
     """
     ids = [hit.passage.id for hit in answer.hits]
     rank = {name: place for place, name in enumerate(ids, start=1)}
@@ -150,8 +152,8 @@ def line_of(
         ids,
         passages=dataset.corpus.by_id,
         # A question that failed before its reader was asked is wrong all the same, and a
-        # guess is an answer without a reader.
-        answered=bool(answer.cost.reader_calls)
+        # guess is an answer without a reader. A compressor that writes answers nothing.
+        answered=bool(answer.cost.reader_calls and not _compresses_only(condition))
         or answer.prediction is not None
         or bool(answer.error and condition.reader),
     )
@@ -172,6 +174,7 @@ def line_of(
             line["entropy"] = round(event["entropy"], 4)
     line |= told.of(question, answer)
     line |= drafts.of(question, answer, getattr(condition.configured, "threshold", None))
+    line |= compressions.of(question, answer)
     if answer.text:
         line |= {"text": answer.text, "prediction": answer.prediction}
     if answer.remembered:
@@ -179,6 +182,11 @@ def line_of(
     if answer.error is not None:
         line["error"] = answer.error
     return line
+
+
+def _compresses_only(condition: Condition) -> bool:
+    settings = condition.configured
+    return isinstance(settings, CompressorSettings) and settings.prompt is None
 
 
 def _judged(question: Question, answer: Answer) -> list[list[Any]]:

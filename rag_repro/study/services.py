@@ -26,8 +26,9 @@ RECIPES = Path(__file__).parents[1] / "training" / "recipes.yaml"
 
 
 DENSE = "dense:"
-SCORERS = ("pairs", "complexity", "similarities")
-"""What a scorer can have been trained for (a recipe's task)."""
+READERS = ("reader", "r2ag")
+SCORERS = ("pairs", "complexity", "similarities", "relevance")
+"""What a reader and a scorer can have been trained for (a recipe's task)."""
 
 
 class UnknownService(ValueError):
@@ -40,7 +41,7 @@ def _retrievers() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def _to_be_trained(tasks: tuple[str, ...] = ("reader",)) -> Mapping[str, int]:
+def _to_be_trained(tasks: tuple[str, ...] = READERS) -> Mapping[str, int]:
     """Readers (or others) that a recipe makes, with the seed that bears the bare name."""
     recipes = yaml.safe_load(RECIPES.read_text(encoding="utf-8"))
     return {
@@ -50,7 +51,7 @@ def _to_be_trained(tasks: tuple[str, ...] = ("reader",)) -> Mapping[str, int]:
     }
 
 
-def train_command(name: str, tasks: tuple[str, ...] = ("reader",)) -> str | None:
+def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
     """What makes it, be it a recipe's name or NAME-SEED: conditions may name it untrained.
 
     None: no recipe of these tasks makes it.
@@ -121,7 +122,7 @@ def _trained_for(name: str) -> str | None:
     """The task of what a recipe makes, or of an adapter that is here; None: neither, or untold."""
     from ..lm import adapters, hub
 
-    for task in ("reader", *SCORERS):
+    for task in (*READERS, *SCORERS):
         if train_command(name, (task,)):
             return task
     folder = hub.artifacts().get(name)
@@ -192,7 +193,8 @@ class Workshop:
         trained = hub.artifacts()
         needs = condition.configured.needs.items()
         scorers = [scorer_name(name)[0] for name, kind in needs if kind == "scorer"]
-        readers = [condition.reader] if condition.reader in _to_be_trained() else []
+        named = [condition.reader, *(name for name, kind in needs if kind == "reader")]
+        readers = [name for name in named if name and train_command(name)]
         if any(name not in trained and "/" not in name for name in [*scorers, *readers]):
             return False
         if condition.retriever is None:
@@ -265,7 +267,11 @@ class Workshop:
                     f"leave @{room} out"
                 )
             return SimilarityClassifier(weights, self.encoder(weights.base.name))
-        made = {"pairs": pairs.PairClassifier, "complexity": complexity.ComplexityClassifier}
+        made = {
+            "pairs": pairs.PairClassifier,
+            "relevance": pairs.RelevanceClassifier,
+            "complexity": complexity.ComplexityClassifier,
+        }
         return made[task](weights, device=self.device, room=room)
 
     @property
@@ -279,11 +285,11 @@ class Workshop:
         if condition.retriever is not None:
             corpus = self.dataset(condition.dataset, condition.split).corpus
             services["retriever"] = self.retriever(condition.retriever, corpus)
+            by_name = {"scorer": self.scorer, "encoder": self.encoder, "reader": self.reader}
             for name, kind in condition.configured.needs.items():
-                if kind == "retriever":
-                    services[name] = self.retriever(name, corpus)
-                elif kind == "scorer":
-                    services[name] = self.scorer(name)
+                services[name] = (
+                    by_name[kind](name) if kind in by_name else self.retriever(name, corpus)
+                )
         if condition.reader is not None:
             services["reader"] = self.reader(condition.reader)
         return services

@@ -17,7 +17,8 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
     decided: [what it went by, whether passages were fetched]: a popularity, the share of
     [Retrieval] (None: the reader ended at once, or was not asked), or a class's letter.
     critique: [passage, probability that it is relevant, 1 where it is gold, None where the
-    question names no gold] of each passage that a reader judged, in the order of retrieval.
+    question names no gold] of each passage that a reader, or CRAG's evaluator, judged, in the
+    order of retrieval.
     timing: of each hop at which timing rules were checked, [1 where the reader's own next
     answer is wrong, then its signals, as `methods.dragin.timing_check.SIGNALS` has them].
     variants: of each of `methods.dragin.replay.VARIANTS` [1 where it triggered, tokens that
@@ -32,7 +33,7 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
                 told.setdefault("decided", [_rounded(went_by), event["retrieve"]])
             case "classify":
                 told.setdefault("decided", [event["class"], event["class"] != "A"])
-            case "segment":
+            case "segment" | "evaluate":
                 name = event["passage"]
                 told.setdefault("critique", []).append(
                     [name, round(event["relevant"], 4), int(name in gold) if gold else None]

@@ -7,20 +7,18 @@ recipe, seed and base give the same order of steps wherever it was cut.
 from __future__ import annotations
 
 import json
-import logging
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..lm.load import quiet
 from .examples import Encoded, batches
-from .recipes import Lora, Optimiser, RecipeError
-
-log = logging.getLogger(__name__)
+from .recipes import Lora, Optimiser
+from .state import State
 
 SAVE_EVERY = 120.0
 """Seconds between two states on disk."""
@@ -28,6 +26,9 @@ SAVE_EVERY = 120.0
 
 Objective = Callable[[Any, Sequence[Any]], tuple[Any, int]]
 """(model, examples) -> summed loss, and over how many things it was summed."""
+
+Check = Callable[[Any, Sequence[Any]], dict[str, float]]
+"""(model, held-out examples) -> what is watched, by name."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Plan:
     """
 
     examples: Sequence[Any]
-    lora: Lora
+    lora: Lora | None
     optimiser: Optimiser
     seed: int
     key: str
@@ -90,10 +91,21 @@ def wrap(model: Any, lora: Lora, seed: int, task: str = "CAUSAL_LM") -> Any:
 
 
 def loss_of(model: Any, batch: Sequence[Encoded]) -> tuple[Any, int]:
-    """Summed cross-entropy of the targets' tokens, and how many there are.
+    """Summed cross-entropy of the targets' tokens, and how many there are."""
+    import torch
+
+    logits, wanted, _ = targets(model.get_base_model(), batch)
+    return torch.nn.functional.cross_entropy(logits, wanted, reduction="sum"), len(wanted)
+
+
+def targets(
+    base: Any, batch: Sequence[Any], embed: Callable[[Any], Any] | None = None
+) -> tuple[Any, Any, Any]:
+    """Logits (targets, vocabulary) of the targets' tokens, these (targets,), the row of each.
 
     Rows are padded on the right, where causal attention never looks, so no mask
-    is needed; logits are computed for target tokens alone.
+    is needed; logits are computed for target tokens alone. embed: what the reader is
+    given for ids (rows, longest); None: its own embeddings.
     """
     import torch
 
@@ -105,12 +117,12 @@ def loss_of(model: Any, batch: Sequence[Encoded]) -> tuple[Any, int]:
         ids[row, :n] = torch.tensor(example.tokens)
         rows += [row] * example.n_target
         columns += range(n - example.n_target, n)
-    ids = ids.to(model.device)
-    base = model.get_base_model()
+    ids = ids.to(base.device)
     at, before = torch.tensor(columns), torch.tensor(columns) - 1
-    hidden = base.model(input_ids=ids, use_cache=False).last_hidden_state  # (B, T, d)
+    given = {"input_ids": ids} if embed is None else {"inputs_embeds": embed(ids)}
+    hidden = base.model(**given, use_cache=False).last_hidden_state  # (B, T, d)
     logits = base.lm_head(hidden[rows, before]).float()  # (targets, vocabulary)
-    return torch.nn.functional.cross_entropy(logits, ids[rows, at], reduction="sum"), len(rows)
+    return logits, ids[rows, at], torch.tensor(rows, device=ids.device)
 
 
 def fit(
@@ -121,14 +133,20 @@ def fit(
     objective: Objective | None = None,
     held_out: Sequence[Any] = (),
     checks: int = 10,
+    check: Check | None = None,
+    keep: str | None = None,
+    publish: Callable[[Any, Path], None] | None = None,
 ) -> Path:
     """Train a wrapped model, going on from `folder/state` where that is of the same plan.
 
-    objective: None: cross-entropy of the targets. -> the adapter's folder.
+    objective: None: cross-entropy of the targets. check: what is watched of held-out
+    examples, `checks` times; None: their mean loss by source. keep: which of it should be
+    low: the weights at its lowest are kept in place of the last (no run is cut short, so
+    that all of one plan take the same steps). -> the folder.
 
-    Writes `adapter_model.safetensors`, `adapter_config.json` and `curve.jsonl` (step, tokens,
-    loss by source, seconds; held-out loss `checks` times). RecipeError: the folder
-    holds another plan's state.
+    Writes `curve.jsonl` (step, tokens, loss, seconds; `held_out`, and `kept` where it was the
+    lowest so far) and what `publish` writes of the model; None: `adapter_model.safetensors` and
+    `adapter_config.json`. RecipeError: the folder holds another plan's state.
     """
     import torch
     from tqdm import tqdm
@@ -142,6 +160,7 @@ def fit(
     )
     state = State(folder / "state", plan.key)
     first, curve = state.load(model, adam)
+    check = check or partial(held_out_loss, optimiser=plan.optimiser, objective=objective)
     model.train()
     saved = began = time.monotonic()
     every = max(1, len(steps) // checks)
@@ -166,15 +185,21 @@ def fit(
         }
         began = now
         if held_out and ((number + 1) % every == 0 or number + 1 == len(steps)):
-            row["held_out"] = held_out_loss(model, held_out, plan.optimiser, objective)
-            model.train()
+            row["held_out"] = _watched(model, held_out, plan.optimiser, check)
+            lowest = min((r["held_out"][keep] for r in curve if "kept" in r), default=math.inf)
+            if keep is not None and row["held_out"][keep] < lowest:
+                row["kept"] = True
+                state.keep(model)
         curve.append(row)
         bar.update()
         if now - saved > SAVE_EVERY:
             state.save(model, adam, number + 1, curve)
             saved = now
     bar.close()
-    _publish(model, folder, curve)
+    state.put_back(model)
+    (publish or publish_adapter)(model, folder)
+    text = "".join(json.dumps(row) + "\n" for row in curve)
+    (folder / "curve.jsonl").write_text(text, encoding="utf-8")
     state.forget()
     return folder
 
@@ -211,90 +236,36 @@ def cast(model: Any, optimiser: Optimiser) -> Any:
     return torch.autocast(model.device.type, torch.bfloat16, enabled=optimiser.autocast)
 
 
+def _watched(
+    model: Any, examples: Sequence[Any], optimiser: Optimiser, check: Check
+) -> dict[str, float]:
+    """What `check` says of the model without dropout; it trains on afterwards."""
+    import torch
+
+    model.eval()
+    with torch.no_grad(), cast(model, optimiser):
+        found = check(model, examples)
+    model.train()
+    return found
+
+
 def held_out_loss(
     model: Any, examples: Sequence[Any], optimiser: Optimiser, objective: Objective
 ) -> dict[str, float]:
-    """Mean loss by source, without dropout."""
-    import torch
-
+    """Mean loss by source."""
     sums: dict[str, list[float]] = {}
-    model.eval()
-    budget = optimiser.batch_tokens
-    with torch.no_grad(), cast(model, optimiser):
-        for source in sorted({e.source for e in examples}):
-            mine = [e for e in examples if e.source == source]
-            for numbers in batches([len(e.tokens) for e in mine], 0, 0, budget):
-                total, n = objective(model, [mine[i] for i in numbers])
-                entry = sums.setdefault(source, [0.0, 0])
-                entry[0] += float(total)
-                entry[1] += n
+    for source in sorted({e.source for e in examples}):
+        mine = [e for e in examples if e.source == source]
+        for numbers in batches([len(e.tokens) for e in mine], 0, 0, optimiser.batch_tokens):
+            total, n = objective(model, [mine[i] for i in numbers])
+            entry = sums.setdefault(source, [0.0, 0])
+            entry[0] += float(total)
+            entry[1] += n
     return {source: round(total / n, 4) for source, (total, n) in sums.items()}
 
 
-class State:
-    """Where a cut run goes on: the adapter, AdamW's moments, the next step, the curve."""
-
-    def __init__(self, folder: Path, key: str):
-        self.folder, self.key = folder, key
-
-    def save(self, model: Any, adam: Any, step: int, curve: Sequence[dict]) -> None:
-        """Written beside, then put in place, so that a cut leaves the state before it."""
-        from safetensors.torch import save_file
-
-        names = {id(p): n for n, p in model.named_parameters() if p.requires_grad}
-        tensors = {}
-        for parameter, held in adam.state.items():
-            name = names[id(parameter)]
-            tensors |= {f"{name}|{part}": tensor.contiguous() for part, tensor in held.items()}
-        tensors |= {
-            f"{n}|weight": p.detach().contiguous()
-            for n, p in model.named_parameters()
-            if p.requires_grad
-        }
-        self.folder.mkdir(exist_ok=True)
-        fresh = self.folder / "state.new"
-        facts = {"key": self.key, "step": str(step), "curve": json.dumps(list(curve))}
-        save_file(tensors, fresh, metadata=facts)
-        os.replace(fresh, self.folder / "state.safetensors")
-
-    def load(self, model: Any, adam: Any) -> tuple[int, list[dict]]:
-        """The next step and the curve so far; (0, []) where nothing was saved."""
-        import torch
-        from safetensors import safe_open
-
-        path = self.folder / "state.safetensors"
-        if not path.is_file():
-            return 0, []
-        with safe_open(path, "pt") as file:
-            facts = file.metadata()
-            if facts["key"] != self.key:
-                raise RecipeError(
-                    f"{path}: the state of another recipe, seed or base; "
-                    "delete the folder to begin anew"
-                )
-            with torch.no_grad():
-                for name, parameter in model.named_parameters():
-                    if parameter.requires_grad:
-                        parameter.copy_(file.get_tensor(f"{name}|weight"))
-                        # Moments lie beside their weights, AdamW's count of steps stays here.
-                        held = {
-                            part: file.get_tensor(f"{name}|{part}").to(parameter.device)
-                            for part in ("exp_avg", "exp_avg_sq")
-                        }
-                        adam.state[parameter] = {"step": file.get_tensor(f"{name}|step"), **held}
-        log.info("%s: going on after step %s", self.folder.parent.name, facts["step"])
-        return int(facts["step"]), json.loads(facts["curve"])
-
-    def forget(self) -> None:
-        """The run is complete."""
-        for path in self.folder.glob("*"):
-            path.unlink()
-        if self.folder.is_dir():
-            self.folder.rmdir()
-
-
-def _publish(model: Any, folder: Path, curve: Sequence[dict]) -> None:
-    """The adapter in half precision, as peft names things, and its curve."""
+def publish_adapter(model: Any, folder: Path) -> None:
+    """The adapter in half precision, as peft names things."""
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -304,5 +275,3 @@ def _publish(model: Any, folder: Path, curve: Sequence[dict]) -> None:
     halved = {n: t.to(torch.float16) for n, t in load_file(path).items()}
     save_file(halved, path, metadata={"format": "pt"})
     (folder / "README.md").unlink(missing_ok=True)  # peft's template; ours is card.json
-    text = "".join(json.dumps(row) + "\n" for row in curve)
-    (folder / "curve.jsonl").write_text(text, encoding="utf-8")

@@ -30,7 +30,7 @@ from ..methods.baselines.self_rag import SelfRAGSettings, with_passage
 from ..methods.reading import PROMPTS, Template
 from ..schema import Hit, Passage, Prompt, Question
 from ..words import nearest
-from . import reflection
+from . import reflection, summaries
 from .examples import Example
 from .reasoning import public_thoughts
 from .recipes import RecipeError, called
@@ -309,6 +309,7 @@ KINDS = {
     "reading": reading,
     "selfrag": self_rag,
     "public": public_reading,
+    "summary": summaries.summaries,
 }
 
 
@@ -324,5 +325,5 @@ def lessons(
         kind = given.pop("kind", None)
         if kind not in KINDS:
             raise RecipeError(f"there is no kind of lesson {kind!r}{nearest(str(kind), KINDS)}")
-        ours = {"data_dir": data_dir} if kind == "public" else {}
+        ours = {"data_dir": data_dir} if kind in ("public", "summary") else {}
         yield from called(KINDS[kind], f"lesson {kind}", given, seed=seed, **ours)

@@ -5,6 +5,8 @@
 d* are a question's gold passages, dΔ others. As many negatives as positives
 (appendix A.1); half of them are hard (a gold passage and one that came close to
 it), half random (two passages that are not gold, of which one may have come close).
+
+CRAG's evaluator is taught the same way, of single passages (`relevance`).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from random import Random
 from typing import Any
 
 from .. import data
+from ..data import candidates
 from ..lm.pairs import Cutter, logits_of
 from ..schema import Passage, Question
 
@@ -26,11 +29,11 @@ NEAR = 10
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and two passages; label: 1 where the question needs both."""
+    """A question and two passages, or one (b None); label: 1 where the question needs all."""
 
     question: str
     a: str
-    b: str
+    b: str | None
     label: int
     source: str
 
@@ -110,6 +113,45 @@ def negative(
     return Pair(question.text, one.text, other.text, 0, f"{kind}:{dataset}")
 
 
+def relevance(
+    dataset: str,
+    split: str,
+    seed: int,
+    questions: int | None = None,
+    data_dir: Path | None = None,
+    hard: float = 0.8,
+    mined: bool = False,
+) -> Iterator[Pair]:
+    """Each gold passage of a split's questions alone, and as many others beside.
+
+    hard: share of the others that come from the question's own candidates; the rest is any
+    passage that is not gold. mined: the data set hands out no distractors, and each question
+    gets the nearest passages that hold none of its answers. As in CRAG, whose negatives were
+    retrieved for the question.
+    """
+    if not 0 <= hard <= 1:
+        raise ValueError(f"hard is {hard}; a share lies between 0 and 1")
+    asked = data.load(dataset, data_dir=data_dir, split=split).first(questions)
+    if mined:
+        asked = candidates.given(asked, str(NEAR))
+    others = sum(i not in q.gold_ids for q in asked.questions for i in q.candidates)
+    if hard and not others:
+        raise ValueError(
+            f"{dataset} hands out no passages beside the gold ones; say mined: true, or hard: 0"
+        )
+    random = Random(f"relevance/{dataset}/{seed}")
+    passage, everything = asked.corpus.by_id, asked.corpus.passages
+    for question in asked.questions:
+        close = [i for i in question.candidates if i not in question.gold_ids]
+        for name in question.gold_ids:
+            yield Pair(question.text, passage[name].text, None, 1, f"positive:{dataset}")
+            kind = "hard" if close and random.random() < hard else "random"
+            other = passage[random.choice(close)] if kind == "hard" else random.choice(everything)
+            while other.id in question.gold_ids:
+                other = random.choice(everything)
+            yield Pair(question.text, other.text, None, 0, f"{kind}:{dataset}")
+
+
 def _near(dataset: Any, questions: Sequence[Question]):
     """A function from a question to passages that are close to it and not gold."""
     if all(q.candidates for q in questions):
@@ -122,11 +164,11 @@ def _near(dataset: Any, questions: Sequence[Question]):
 
 
 def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedPair]:
-    """Each pair in both orders, since C is asked of a set of two."""
+    """Each pair in both orders, since C is asked of a set of two; a single passage once."""
     return [
         EncodedPair(cutter(p.question, *order)[0], p.label, p.source)
         for p in pairs
-        for order in ((p.a, p.b), (p.b, p.a))
+        for order in ([(p.a,)] if p.b is None else [(p.a, p.b), (p.b, p.a)])
     ]
 
 

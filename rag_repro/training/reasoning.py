@@ -25,16 +25,20 @@ def public_thoughts(question: Question, gold: Sequence[Passage]) -> str:
     if meta.get("evidences"):
         return " ".join(f"The {relation} of {a} is {b}." for a, relation, b in meta["evidences"])
     if meta.get("supporting_facts"):
-        return " ".join(_marked(meta["supporting_facts"], gold))
-    for passage in gold:
-        for sentence in english()(passage.text):
-            if any(holds(sentence, answer) for answer in question.answers):
-                return sentence.strip()
+        return " ".join(sentence for _, sentence in marked(meta["supporting_facts"], gold))
+    return next(filter(None, (first_with(question.answers, passage) for passage in gold)), "")
+
+
+def first_with(answers: Sequence[str], passage: Passage) -> str:
+    """The passage's first sentence that holds one of the answers; "" without any."""
+    for sentence in english()(passage.text):
+        if any(holds(sentence, answer) for answer in answers):
+            return sentence.strip()
     return ""
 
 
-def _marked(marks: Sequence[tuple[str, int]], gold: Sequence[Passage]) -> list[str]:
+def marked(marks: Sequence[tuple[str, int]], gold: Sequence[Passage]) -> list[tuple[Passage, str]]:
     """Sentences by title and number; borders are ours, so a number may lie beyond the last."""
-    by_title = {p.title: [s.strip() for s in english()(p.text)] for p in gold}
-    found = [(by_title[title], n) for title, n in marks if by_title.get(title)]
-    return [sentences[min(n, len(sentences) - 1)] for sentences, n in found]
+    by_title = {p.title: (p, [s.strip() for s in english()(p.text)]) for p in gold}
+    found = [(*by_title[title], n) for title, n in marks if title in by_title]
+    return [(p, said[min(n, len(said) - 1)]) for p, said, n in found if said]

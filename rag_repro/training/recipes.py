@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from pathlib import Path
@@ -14,7 +14,7 @@ from ..study.strict import strict, table
 from ..words import nearest
 
 RECIPES = Path(__file__).parent / "recipes.yaml"
-TASKS = ("reader", "pairs", "complexity", "similarities")
+TASKS = ("reader", "pairs", "relevance", "complexity", "similarities", "r2ag")
 
 
 class RecipeError(ValueError):
@@ -28,7 +28,7 @@ class Lora:
     rank: int = 16
     alpha: int = 32
     dropout: float = 0.0
-    targets: str | tuple[str, ...] = "all-linear"
+    targets: str | Sequence[str] = "all-linear"
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,51 @@ class Optimiser:
 
 
 @dataclass(frozen=True)
+class Former:
+    """What stands between retriever and reader (task r2ag), learned with or without the reader.
+
+    encoder, inputs, columns, similarity: as `methods.r2ag` has them: what the former is told.
+    qdm: the weight of the query-document matching in the loss; 0: none. reduction: a list's
+    matching loss is the mean over its passages (the authors' code), or their sum (equation 8).
+    stages: "joint": matching and answers at once; "separate": all steps of the one, then
+    all of the other. places: the longest list.
+    """
+
+    encoder: str = "minilm"
+    inputs: str = "features"
+    columns: Sequence[str] = ("relevance", "precedent", "neighbour")
+    similarity: str = "cosine"
+    qdm: float = 1.0
+    reduction: str = "mean"
+    stages: str = "joint"
+    dropout: float = 0.1
+    places: int = 20
+
+    def __post_init__(self):
+        for key, known in (("reduction", ("mean", "sum")), ("stages", ("joint", "separate"))):
+            given = getattr(self, key)
+            if given not in known:
+                raise RecipeError(
+                    f"{key} is {given!r}{nearest(given, known)}; it is one of: {', '.join(known)}"
+                )
+        if self.qdm and self.inputs == "free":
+            raise RecipeError("free tokens know nothing that could be matched; say qdm: 0")
+        if not self.qdm and self.stages == "separate":
+            raise RecipeError("without matching (qdm: 0) there is one stage; say stages: joint")
+
+
+@dataclass(frozen=True)
 class Recipe:
-    """An adapter to be trained.
+    """What is to be trained, as an adapter.
 
     task: one of `training.run.TASKS`. lessons: for a reader parts in the form of
     `training.lessons.KINDS`, for pairs and similarities what `training.pairs.pairs` is told, for
-    complexity parts in the form of `training.complexity.KINDS`; mixed into one shuffled
-    stream. seeds: one adapter each; the first is the headline one. local: none of them is
-    committed. base: a name that `lm.hub` knows; without its commit a hub's needs `on`.
+    relevance what `training.pairs.relevance` is told, for
+    complexity parts in the form of `training.complexity.KINDS`, for r2ag what
+    `training.r2ag.lists` is told; mixed into one shuffled stream. lora None, and former: for
+    r2ag only, where the reader may stay as it is and something before it learns. seeds: one
+    adapter each; the first is the headline one. local: none of them is committed. base: a
+    name that `lm.hub` knows; without its commit a hub's needs `on`.
     """
 
     name: str
@@ -70,16 +107,19 @@ class Recipe:
     task: str
     base: str
     lessons: tuple[Mapping[str, Any], ...]
-    lora: Lora = field(default_factory=Lora)
+    lora: Lora | None = field(default_factory=Lora)
     optimiser: Optimiser = field(default_factory=Optimiser)
     seeds: tuple[int, ...] = (0,)
     local: bool = False
+    former: Former | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
         """All that makes the adapter, as plain data; where it is kept is no part of it."""
         made = json.loads(json.dumps(asdict(self)))
         del made["local"]
+        if self.former is None:  # as cards have it from before there was one
+            del made["former"]
         if self.optimiser.batch_rows is None:  # as cards have it from before there was one
             del made["optimiser"]["batch_rows"]
         return made
@@ -137,16 +177,26 @@ def called(function: Callable[..., Any], what: str, part: Mapping[str, Any], **o
 def _recipe(name: str, given: Any) -> Recipe:
     where = f"{RECIPES.name}: {name}"
     given = table(given, where)
-    parts = {key: table(given.pop(key, None), f"{where}: {key}") for key in ("lora", "optimiser")}
+    kinds = {"lora": Lora, "optimiser": Optimiser, "former": Former}
     lists = {key: tuple(given[key]) for key in ("lessons", "seeds") if key in given}
     made = {
-        "lora": strict(Lora, parts["lora"], f"{where}: lora"),
-        "optimiser": strict(Optimiser, parts["optimiser"], f"{where}: optimiser"),
+        key: strict(kind, table(given[key], f"{where}: {key}"), f"{where}: {key}")
+        for key, kind in kinds.items()
+        if given.get(key) is not None
     }
+    if "optimiser" in given:
+        made.setdefault("optimiser", Optimiser())
     recipe = strict(Recipe, {"name": name, **given, **lists, **made}, where)
     if recipe.task not in TASKS:
         raise RecipeError(
             f"{where}: no task {recipe.task!r}{nearest(recipe.task, TASKS)}; "
             f"there are: {', '.join(TASKS)}"
         )
+    if recipe.task != "r2ag" and (recipe.lora is None or recipe.former is not None):
+        raise RecipeError(
+            f"{where}: a task {recipe.task!r} trains low-rank matrices and no former; "
+            "leave out lora: null and former"
+        )
+    if recipe.lora is recipe.former is None:
+        raise RecipeError(f"{where}: with neither lora nor former there is nothing to train")
     return recipe

@@ -1,8 +1,9 @@
 """From a recipe to an adapter with its card: what `rag-repro train NAME` does.
 
 A recipe's `task` says what is trained: a "reader" (a causal model that learns
-to write), a classifier of "pairs" (by a cross-encoder, or by "similarities" of single
-texts), or one of questions by their "complexity".
+to write), what "r2ag" puts before one, a classifier of "pairs" (by a cross-encoder, or by
+"similarities" of single texts), one of single passages by their "relevance" to a question, or
+one of questions by their "complexity".
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import json
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -21,14 +22,14 @@ from typing import Any
 from ..lm import hub
 from ..lm.adapters import CARD, card_of, write_card
 from ..lm.complexity import CLASSES
-from ..lm.hub import Weights, sha256
+from ..lm.hub import Weights, sha256_of_folder
 from ..lm.load import device_of, load
 from ..lm.pairs import Cutter, sequence_classifier
 from ..lm.plain import Plain
 from ..lm.prompts import Codec
 from ..study.manifests import environment
 from ..study.services import Workshop
-from . import complexity, pairs, similarities
+from . import complexity, pairs, r2ag, similarities
 from .examples import encode
 from .fit import Objective, Plan, fit, loss_of, wrap
 from .lessons import lessons
@@ -42,7 +43,14 @@ HELD_OUT = 50
 Never a fact: those must be learned.
 """
 
-SPEED = {"reader": 350, "pairs": 1300, "complexity": 1300, "similarities": 3000}
+SPEED = {
+    "reader": 350,
+    "r2ag": 450,
+    "pairs": 1300,
+    "relevance": 1300,
+    "complexity": 1300,
+    "similarities": 3000,
+}
 """Tokens a second on two cores that do nothing else, with SmolLM2-135M and MiniLM: the
 order of a cost, measured over the first steps."""
 
@@ -126,20 +134,41 @@ def _reader(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     return loaded.model, learned, held_out, loss_of
 
 
+def _r2ag(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
+    loaded = load(weights, sources.device)
+    codec, end = Codec(loaded.tokenizer), loaded.tokenizer.eos_token_id
+    workshop = Workshop(sources.data, device=sources.device)
+    learned, held_out = (
+        r2ag.lessons(recipe.lessons, split, seed, workshop, recipe.former, codec, end)
+        for split in ("train", "tune")
+    )
+    return loaded.model, learned, held_out, loss_of
+
+
 def _pairs(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     model, tokenizer = sequence_classifier(weights, sources.device)
     cutter = Cutter.of(tokenizer, model)
     made: dict[str, list] = {"train": [], "tune": []}
     for part in recipe.lessons:
         for split, found in made.items():
-            found += pairs.encode(_asked(part, split, seed, sources), cutter)
+            asked = _asked(part, split, seed, sources, PAIRS[recipe.task])
+            found += pairs.encode(asked, cutter)
     objective = pairs.objective(tokenizer.pad_token_id)
     return model, made["train"], made["tune"], objective
 
 
-def _asked(part: Mapping[str, Any], split: str, seed: int, sources: Sources) -> list[pairs.Pair]:
+PAIRS = {"pairs": pairs.pairs, "relevance": pairs.relevance}
+
+
+def _asked(
+    part: Mapping[str, Any],
+    split: str,
+    seed: int,
+    sources: Sources,
+    made: Callable[..., Iterable[pairs.Pair]] = pairs.pairs,
+) -> list[pairs.Pair]:
     ours = {"split": split, "seed": seed, "data_dir": sources.data}
-    return list(called(pairs.pairs, "pairs", part, **ours))
+    return list(called(made, made.__name__, part, **ours))
 
 
 def _complexity(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
@@ -168,31 +197,42 @@ def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources)
 
 TASKS = {
     "reader": _reader,
+    "r2ag": _r2ag,
     "pairs": _pairs,
+    "relevance": _pairs,
     "complexity": _complexity,
     "similarities": _similarities,
 }
-KINDS = {"reader": "CAUSAL_LM", "pairs": "SEQ_CLS", "complexity": "SEQ_CLS"}
+KINDS = {
+    "reader": "CAUSAL_LM",
+    "pairs": "SEQ_CLS",
+    "relevance": "SEQ_CLS",
+    "complexity": "SEQ_CLS",
+}
 """peft's names for them."""
 
 
 def train(prepared: Prepared, folder: Path) -> Path:
     """Train, or go on with, an adapter; -> its folder, with card and curve."""
     log.info(prepared.cost())
-    plan = prepared.plan
-    if prepared.objective is None:
+    plan, more = prepared.plan, {}
+    if prepared.recipe.task == "r2ag":
+        former = prepared.recipe.former
+        more = r2ag.train(prepared.model, plan, former, prepared.held_out, folder)
+    elif prepared.objective is None:
         similarities.fit(prepared.model, plan.examples, prepared.held_out, folder)
     else:
         model = wrap(prepared.model, plan.lora, plan.seed, KINDS[prepared.recipe.task])
         fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
-    write_card(folder, prepared.weights, card(prepared, folder))
+    write_card(folder, prepared.weights, card(prepared, folder) | more)
     return folder
 
 
 def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
     """How an adapter came to be, as plain data."""
     recipe, curve = prepared.recipe, read_curve(folder)
-    checked = [row["held_out"] for row in curve if "held_out" in row]
+    checked = [row for row in curve if "held_out" in row]
+    kept = [row for row in checked if "kept" in row] or checked
     return {
         "name": recipe.name,
         "about": recipe.about,
@@ -203,11 +243,11 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
         "steps": len(curve),
         "tokens": sum(row["tokens"] for row in curve),
         "seconds": round(sum(row["seconds"] for row in curve)),
-        "held_out_loss": checked[-1] if checked else {},
-        "weights_sha256": sha256(folder / "adapter_model.safetensors"),
+        "held_out_loss": kept[-1]["held_out"] if kept else {},
+        "weights_sha256": sha256_of_folder(folder),
         "device": prepared.device,
         "made_on": environment(),
-    }
+    } | ({"kept_after_step": kept[-1]["step"]} if kept and "kept" in kept[-1] else {})
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:

@@ -40,6 +40,7 @@ def test_every_metric_of_one_record_by_hand():
         "passages": 2,
         "answer_recall": 1,
         "snippet_precision": 0.5,
+        "distracted": 0,
     }
     assert got == pytest.approx(wanted)
     assert set(got) == {n for n, m in metrics.METRICS.items() if m.needs != "line"}
@@ -57,6 +58,37 @@ def test_unparsed_scores_zero_and_is_counted():
 def test_no_reader_asked_leaves_only_the_hits():
     got = metrics.score(QUESTION, None, ["a"], answered=False)
     assert {metrics.METRICS[name].needs for name in got} == {"hits"}
+
+
+@pytest.mark.parametrize(
+    ("prediction", "wanted"),
+    [
+        ("Nothing of note", 1),  # wrong, and another passage's words
+        ("note.\nParis", 1),  # the first line alone counts
+        ("France", 0),  # wrong, and a gold passage's
+        ("Paris", 0),  # right
+        ("capital", 0),  # both passages' word
+        ("Rome", 0),  # nobody's words
+        ("no", 0),  # stands everywhere
+        (None, None),
+        ("", None),
+    ],
+)
+def test_distracted_is_wrong_in_the_words_of_a_passage_that_is_not_gold(prediction, wanted):
+    passages = {
+        **PASSAGES,
+        "x": Passage("x", "Other", "Nothing of note, no capital. Paris it is not."),
+    }
+    got = metrics.score(QUESTION, prediction, ["x", "a"], passages=passages)
+    assert got.get("distracted") == wanted
+
+
+def test_distracted_needs_gold_and_an_open_answer():
+    bare = Question("q", "Where?", ("Paris",))
+    assert "distracted" not in metrics.score(bare, "note", ["x"], passages=PASSAGES)
+    closed = Question("q", "Is it?", ("yes",), gold=(Gold("a"),))
+    assert "distracted" not in metrics.score(closed, "note", ["x"], passages=PASSAGES)
+    assert metrics.score(QUESTION, "note", ["a"], passages=PASSAGES)["distracted"] == 0
 
 
 def test_absent_where_not_defined():

@@ -8,8 +8,8 @@ import torch
 
 from rag_repro.lm import hub
 from rag_repro.lm.adapters import write_card
-from rag_repro.lm.errors import ReaderError
-from rag_repro.lm.pairs import Cutter, PairClassifier, sequence_classifier
+from rag_repro.lm.errors import CallError, ReaderError
+from rag_repro.lm.pairs import Cutter, PairClassifier, RelevanceClassifier, sequence_classifier
 from rag_repro.lm.plain import Plain
 from rag_repro.training.fit import wrap
 from rag_repro.training.recipes import Lora
@@ -22,7 +22,7 @@ ITEMS = [
 ]
 
 
-def trained(kind: str, tmp_path) -> PairClassifier:
+def trained(kind: str, tmp_path, task: str = "pairs") -> PairClassifier:
     """A classifier whose low-rank matrices and head are random, not nothing."""
     base = hub.resolve(encoders.save(kind, tmp_path / "base"))
     model, _ = sequence_classifier(base)
@@ -33,7 +33,7 @@ def trained(kind: str, tmp_path) -> PairClassifier:
             if parameter.requires_grad:
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.3)
     model.save_pretrained(tmp_path / "c")
-    write_card(tmp_path / "c", base, {"recipe": {"task": "pairs"}})
+    write_card(tmp_path / "c", base, {"recipe": {"task": task}})
     return PairClassifier(hub.adapted("c", tmp_path / "c"))
 
 
@@ -115,3 +115,39 @@ def test_only_a_trained_classifier_judges(tmp_path):
     base = hub.resolve(encoders.save("bert", tmp_path / "base"))
     with pytest.raises(ReaderError, match="rag-repro train"):
         PairClassifier(base)
+
+
+def test_a_single_passage_is_a_row_of_two_texts():
+    tokenizer = encoders.tokenizer()
+    ids, cut = Cutter(Plain(tokenizer), 60)("who", "film")
+    plain = [tokenizer(t, add_special_tokens=False).input_ids for t in ("who", "film")]
+    first, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    assert ids == (first, *plain[0], sep, *plain[1], sep)
+    assert not cut
+    ids, cut = Cutter(Plain(tokenizer), 24)("who", "zq " * 40)
+    assert cut
+    assert len(ids) == 24
+    assert ids.count(sep) == 2
+    # A question takes half of the room at most.
+    ids, cut = Cutter(Plain(tokenizer), 24)("zq " * 40, "zq " * 40)
+    assert (cut, len(ids), ids.index(sep)) == (True, 24, 1 + 12)
+
+
+def test_a_relevance_classifier_judges_passages_one_by_one(tmp_path):
+    classifier = RelevanceClassifier(trained("bert", tmp_path).weights)
+    items = [(q, a) for q, a, _ in ITEMS]
+    scores = classifier.score(items)
+    assert scores.shape == (3,)
+    assert ((scores > 0) & (scores < 1)).all()
+    alone = np.concatenate([classifier.score([item]) for item in items])
+    np.testing.assert_allclose(alone, scores, atol=1e-5)
+    assert classifier.judged == 6
+    assert classifier.fingerprint != PairClassifier(classifier.weights).fingerprint
+
+
+def test_items_with_another_number_of_passages_are_refused(tmp_path):
+    pairs = trained("bert", tmp_path)
+    with pytest.raises(CallError, match=r"c judges a question with 2 passage.*given 2 texts"):
+        pairs.score([ITEMS[0], ITEMS[0][:2]])
+    with pytest.raises(CallError, match=r"with 1 passage.*given 3 texts"):
+        RelevanceClassifier(pairs.weights).score(ITEMS)

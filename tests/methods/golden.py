@@ -37,6 +37,7 @@ from rag_repro.schema import (
     Remember,
     Retrieve,
     Score,
+    Soft,
     Trace,
 )
 
@@ -76,6 +77,8 @@ QUESTIONS = (
 )
 # Of methods whose questions must be the testbed's.
 OF_WORLD = ("timing_check",)
+# Of methods that read with a prompt of their own alone.
+OWN_PROMPT = ("r2ag",)
 # Settings that each method is traced with, besides its own defaults.
 CASES = (
     {},
@@ -89,6 +92,10 @@ MORE = {
         {"others": 2, "kind": "random"},
         {"gold": "some", "others": 1, "prompt": "short"},
         {"gold": "none", "others": 0, "prompt": "drrag"},
+    ),
+    "placed_gold": (
+        {"place": "middle", "prompt": "short"},
+        {"place": "last", "prompt": "drrag", "own_candidates": True},
     ),
     "guess": ({"rule": "majority", "closed": "no"},),
     "two_stage": (
@@ -124,6 +131,21 @@ MORE = {
         {"prompt": "selfrag", "mode": "always", "k": 2},
         {"prompt": "chat", "mode": "never"},
     ),
+    "recomp": (
+        {"n_sentences": 2, "encoder": "e", "titled": True},
+        {"kind": "abstractive", "compressor": "c", "summary_tokens": 9, "prompt": "drrag"},
+    ),
+    "crag": (
+        {"upper": 0.9, "strip": 1, "n_strips": 2},
+        {"upper": 1.0, "lower": 1.0, "prompt": "short"},
+        {"upper": 1.0, "lower": 1.0, "incorrect": "nothing", "prompt": "drrag"},
+        {"upper": 0.1, "lower": 0.1, "strip": None, "n_strips": 1, "prompt": "short"},
+    ),
+    "long_llmlingua": (
+        {"rate": 0.3, "budget": 0, "prompt": "short"},
+        {"dynamic_ratio": 0.8, "order": "original", "k": 5, "prompt": "drrag"},
+        {"rate": 1.0, "compressor": "c", "prompt": "short"},
+    ),
     "ircot": (
         {"prompt": "short", "k": 3, "max_sentences": 2, "longest": 9, "shown": 4},
         {"prompt": "short", "answer": "chain", "chain": "drrag", "max_sentences": 2},
@@ -144,6 +166,14 @@ MORE = {
         {"timing": "never", "first": True, "ask_again": "bare"},
     ),
     "timing_check": ({"where": "sentence", "unit": "word"}, {"alone": True, "own_row": True}),
+    "r2ag": (
+        {"k": 3, "inputs": "shuffled", "columns": ["neighbour", "relevance"]},
+        {"k": 3, "similarity": "dot", "exchange": True, "own_candidates": True},
+        {"k": 3, "inputs": "gold"},
+        {"k": 3, "inputs": "constant"},
+        {"k": 3, "inputs": "free", "exchange": True},
+        {"prompt": None},
+    ),
     "dragin_released": ({"threshold": 0.3, "top_n": 5}, {"threshold": 0.3, "cut": "token"}),
     "adaptive_rag": (
         {"prompt": "short", "judge": "random", "shares": {"A": 0.3, "B": 0.3, "C": 0.4}, "seed": 1},
@@ -193,7 +223,17 @@ class World:
         return made
 
     def read(self, calls):
-        return ScriptedReader().read(calls)
+        """The reader is sure of all it reads; a compressor of what prompt and text decide."""
+        made = []
+        for call in calls:
+            reads = None if call.service == "reader" else wondering
+            made += ScriptedReader(reads=reads).read([call])
+        return made
+
+    def encode(self, texts):
+        """A unit vector that every letter of a text decides."""
+        drawn = [np.random.default_rng(int(_hash(text), 16)).normal(size=4) for text in texts]
+        return np.array([v / np.linalg.norm(v) for v in drawn], dtype=np.float32)
 
     def score(self, items):
         """A probability that every letter of an item decides, whatever stands beside it."""
@@ -209,6 +249,13 @@ def doubting(prompt: str) -> Said:
     n = len(pieces(said))
     odds = [x / 1000 for x in drawn]
     return Said(said, probability=odds[:n], entropy=[3 * x for x in odds[n : 2 * n]])
+
+
+def wondering(prompt: str, text: str) -> Said:
+    """A text whose every token's probability the prompt and all of the text decide."""
+    n = len(pieces(text))
+    drawn = [int(_hash(f"{prompt}\x1f{text}\x1f{i}"), 16) % 1000 for i in range(n)]
+    return Said(text, probability=[(x + 1) / 1000 for x in drawn])
 
 
 def watching(call, said: str) -> Generation:
@@ -233,7 +280,9 @@ def told(call) -> dict:
         return said if call.service == "retriever" else said | {"service": call.service}
     if isinstance(call, Generate):
         stop = [getattr(rule, "name", rule) for rule in call.stop]
-        return {
+        soft = [s for s in call.prompt.segments if isinstance(s, Soft)]
+        rows = [np.round(s.features[s.index].astype(float), 5).tolist() for s in soft]
+        return ({"soft": rows} if soft else {}) | {
             "generate": _hash(prompt_text(call.prompt)),
             "kinds": [type(segment).__name__ for segment in call.prompt.segments],
             "chat": call.prompt.chat,
@@ -247,12 +296,13 @@ def told(call) -> dict:
         }
     if isinstance(call, Read):
         text = call.text if isinstance(call.text, str) else kept_text(call.text)
-        return {
+        read = {
             "read": _hash(prompt_text(call.prompt) + "\x1f" + text),
             "layers": list(call.layers),
         }
+        return read if call.service == "reader" else read | {"service": call.service}
     if isinstance(call, Encode):
-        return {"encode": list(call.texts)}
+        return {"encode": list(call.texts), "service": call.service}
     if isinstance(call, Score):
         return {"score": [list(item) for item in call.items], "service": call.service}
     if isinstance(call, Recall):
@@ -294,7 +344,8 @@ def trace(spec: base.MethodSpec) -> dict:
     """The method's calls, hits and predictions in every case and for every question."""
     world = World()
     cases = []
-    for given in (*CASES, *MORE.get(spec.name, ())):
+    common = [c for c in CASES if "prompt" not in c or spec.name not in OWN_PROMPT]
+    for given in (*common, *MORE.get(spec.name, ())):
         for question in _asked(spec.name):
             calls: list = []
             settings = spec.configure(given)

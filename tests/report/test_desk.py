@@ -165,6 +165,21 @@ def test_claims_and_statements(home, still):
     assert line == ["mini.c01 (abstract): Concatenation finds more.", "+4", "yes"]
 
 
+def test_secondary_contrasts_stand_apart(home, still):
+    aside = GAIN.replace("}, delta: 2.0}", "}, delta: 2.0, role: secondary, label: again}")
+    mini.paper(home.root, f"{GAIN}\n{aside}")
+    papers.load.cache_clear()
+    assert isinstance(home.desk().asides(["mini.c01"]), Note)
+    home.fill()
+    desk = home.desk()
+    [public, testbed] = desk.asides(["mini.c01"]).body
+    assert public[:4] == ["mini.c01", "public", "again", "reproduced"]
+    assert public[4].startswith("+16.00 [")
+    assert testbed[1:4] == ["testbed", "again", "mechanism holds"]
+    with pytest.raises(StudyError, match=r"no claim 'mini.c02', did you mean 'mini.c01'"):
+        desk.asides(["mini.c02"])
+
+
 def test_the_table_has_the_rows_labels(home, still):
     home.fill()
     desk = home.desk()
@@ -255,6 +270,28 @@ def test_an_altered_record_is_not_the_same(home, recorded):
     table = home.desk(live_calls=4).live("table1")
     assert table.body == [[WORLD, "sm", "3", 2, 2], [WORLD, "sm", "4", 2, 0]]
     assert table.caption.startswith("2 of 4 recorded answers")
+
+
+def test_where_every_condition_is_secondary_these_are_asked_again(home, asked, monkeypatch):
+    world = "      - tier: testbed\n"
+    text = mini.PAPER.replace(world, f"{world}        role: secondary\n")
+    text = text.replace("      - tier: public\n", "      - tier: public\n        role: secondary\n")
+    monkeypatch.setattr(mini, "PAPER", text)
+    mini.paper(home.root, GAIN)
+    papers.load.cache_clear()
+    cell = home.cell(dataset=WORLD, method="sm", k=3)
+    campaign.run([cell], Workshop(), home.committed, n=5)
+    assert home.desk().live("table1").body == [[WORLD, "sm", "3", 5, 5]]
+
+
+def test_beside_a_primary_condition_no_secondary_one_is_asked_again(home, recorded, monkeypatch):
+    # The world's records, and a condition of real data without any that is primary.
+    world = "      - tier: testbed\n"
+    text = mini.PAPER.replace(world, f"{world}        role: secondary\n")
+    monkeypatch.setattr(mini, "PAPER", text)
+    mini.paper(home.root, GAIN)
+    papers.load.cache_clear()
+    assert isinstance(home.desk().live("table1"), Note)
 
 
 def test_no_more_is_asked_than_there_is_and_nothing_where_none_is_wanted(home, recorded):

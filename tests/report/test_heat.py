@@ -13,7 +13,7 @@ from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.publish import numbering
 from rag_repro.report import heat
 from rag_repro.report.heat import DARKEST, QUANTITIES, HeatMap, Quantity
-from rag_repro.report.rounds import Shown, rounds, rule, words
+from rag_repro.report.rounds import Round, Shown, Word, decision, rounds, rule, words
 from rag_repro.schema import Answer
 from tests.publish.test_looks import ENOUGH, MODES, contrast, palette
 
@@ -129,6 +129,27 @@ def test_parts_of_a_word_stand_together():
     # A cut inside a word: its second part is gone.
     inside = words({**event, "kept": " Sar"}, FLARE)
     assert [w.dropped for w in inside] == [False, True, True, True, True]
+
+
+def decided(query, alarm=(), **event):
+    units = [Word(text, True, i > 0, i in alarm, False) for i, text in enumerate("abc")]
+    return decision(Round("", event, None if query is None else {"query": query}), units)
+
+
+def test_why_a_draft_breaks_off_is_told_whatever_the_rule():
+    assert decided(None, score=[]) == "no alarm: the draft stands"
+    assert decided("a b", alarm=[1], score=[]) == "alarm at b; 1 of 3 stay"
+    # After every sentence, or every so many tokens: no word gave an alarm.
+    assert decided("a b", probability=[]) == "a search is due; 1 of 3 stay"
+    # The released code clears words without meaning away behind their alarm (D6).
+    assert decided("a b", score=[]) == "alarm at a word without meaning; 1 of 3 stay"
+
+
+def test_a_blank_query_searches_for_nothing():
+    nothing = ", its query is blank: nothing is searched for; 1 of 3 stay"
+    assert decided(" ", score=[]) == f"alarm at a word without meaning{nothing}"
+    assert decided("", alarm=[0, 2], score=[]) == f"alarm at a, c{nothing}"
+    assert decided("", probability=[]) == f"a search is due{nothing}"
 
 
 def test_the_rule_is_told_with_its_threshold():

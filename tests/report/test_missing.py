@@ -16,6 +16,7 @@ METHODS = {
     "cfs": ExhibitMethod("CFS", "cfs", "bm25", {"classifier": "drrag-classifier-testbed-1"}),
     "joint": ExhibitMethod("Joint", "cfs", "bm25", {"classifier": "drrag-classifier-joint@256"}),
     "sm": ExhibitMethod("SM", "single_step", "bm25"),
+    "recomp": ExhibitMethod("RECOMP", "recomp", "bm25", {"kind": "abstractive"}),
 }
 RUN = "rag-repro run mini.answers --tier testbed"
 
@@ -41,6 +42,11 @@ def test_what_must_be_trained_comes_first_and_each_command_once():
         RUN,
     )
     assert str(made) == "not run: " + ", then ".join(f"`{command}`" for command in made.commands)
+
+
+def test_a_compressor_is_trained_like_a_reader():
+    made = missing.of_cells(cells("recomp", reader="smollm2-135m"))
+    assert made.commands == ("rag-repro train recomp-abstractive-testbed", RUN)
 
 
 def test_what_is_trained_and_what_nobody_trains_is_not_asked_for(artifacts):

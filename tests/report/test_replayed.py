@@ -55,6 +55,26 @@ def test_a_difference_that_moves_nothing_is_named(tmp_path):
     assert replayed.unmoved(CELLS, filled(tmp_path)) == [d for d in DIFFERENCES if d not in moved]
 
 
+def test_what_moves_nothing_is_told_in_words(tmp_path):
+    told = str(replayed.still(CELLS, filled(tmp_path)))
+    assert told.startswith("No alarm, cut or query of the 4 recorded drafts is changed by D2: ")
+    assert replayed.WORDS["D12"] in told
+    assert "D1:" not in told
+
+
+def test_where_each_difference_moves_something_this_is_told(tmp_path):
+    with open_record(tmp_path, CELLS[0].condition, {}) as record:
+        record.append(line("q0", [1, 4, "aa"], **{key: [0, 9, ""] for key in DIFFERENCES}))
+    told = str(replayed.still(CELLS, Results(tmp_path)))
+    assert told == (
+        "Each of the 12 differences changes an alarm, a cut or a query of the 1 recorded drafts."
+    )
+
+
+def test_without_records_nothing_is_said_of_differences(tmp_path):
+    assert "rag-repro run x.replayed" in str(replayed.still(CELLS, Results(tmp_path)))
+
+
 def test_without_records_it_is_not_run(tmp_path):
     shown = replayed.agreement(CELLS, Results(tmp_path), "Alike", "tab-alike")
     assert isinstance(shown, Note)

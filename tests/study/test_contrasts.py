@@ -10,6 +10,7 @@ import pytest
 from rag_repro.study import papers
 from rag_repro.study.conditions import TIERS
 from rag_repro.study.judge import judge, tally
+from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
 
 from . import mini
@@ -113,6 +114,68 @@ def test_a_target_with_a_delta_claims_to_fall_short_of_it(tmp_path):
     assert claim.headline.interval.estimate == pytest.approx(90 - 50)
     [claim] = judged(tmp_path, short.replace("90.0", "20.0"), shares(0.5, 0.7))
     assert claim.verdict.word == "not reproduced"
+
+
+def test_above_a_target_it_claims_to_exceed_it(tmp_path):
+    over = "- {metric: recall, more: {method: sm}, target: 50.0, delta: 10.0, above: true}"
+    [claim] = judged(tmp_path, over, shares(0.8, 0.5))
+    assert claim.verdict.word == "reproduced"
+    assert claim.headline.interval.estimate == pytest.approx(30)
+    [claim] = judged(tmp_path, over, shares(0.3, 0.5))
+    assert claim.verdict.word == "not reproduced"
+
+
+SECOND = """  table2:
+    title: Recall again
+    place: table 2
+    metrics: [recall]
+    methods:
+      one: {label: One, run: single_step, retriever: minilm, settings: {prompt: short}}
+      two: {label: Two, run: qdc, retriever: minilm}
+    grids:
+      - {tier: public, datasets: [hotpotqa], methods: [one, two], settings: {k: [3]}}
+"""
+ELSEWHERE = (
+    "- {exhibit: mini.table2, metric: recall, more: {method: two}, less: {method: one}, delta: 2.0}"
+)
+
+
+def test_a_contrast_may_compare_cells_of_another_exhibit(tmp_path, monkeypatch):
+    monkeypatch.setattr(mini, "PAPER", mini.PAPER + SECOND)
+    paper = mini.paper(tmp_path, f"{LOSS}\n{ELSEWHERE}")
+    results = Results(tmp_path / "records")
+    mini.fill(tmp_path / "records", paper, shares(0.5, 0.7))
+    [waits] = judge(paper, "public", results)
+    assert waits.parts[1].verdict.reason == "no records of hotpotqa, method one, k 3"
+    # Its second row is a condition of the first exhibit; the other is its own.
+    [own] = [c for c in paper.exhibits["table2"].cells() if c.keys["method"] == "one"]
+    with open_record(tmp_path / "records", own.condition, {}) as record:
+        for i in range(100):
+            scores = {"recall": float(i < 40)}
+            record.append({"id": f"q{i}", "cluster": f"q{i}", "hits": [], "scores": scores})
+    [claim] = judge(paper, "public", Results(tmp_path / "records"))
+    assert [part.verdict.word for part in claim.parts] == ["not reproduced", "reproduced"]
+    assert claim.parts[1].interval.estimate == pytest.approx(30)
+
+
+def test_secondary_contrasts_are_corrected_with_those_of_the_exhibit_that_they_compare(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        mini, "PAPER", mini.PAPER + SECOND.replace(", settings: {prompt: short}", "")
+    )
+    both = f"{GAIN}\n{ELSEWHERE}".replace("delta: 2.0", "delta: 2.0, role: secondary")
+    paper = mini.paper(tmp_path, both)
+    mini.fill(tmp_path / "records", paper, shares(0.5, 0.7))
+    [claim] = judge(paper, "public", Results(tmp_path / "records"))
+    assert [part.interval.level for part in claim.parts] == [0.95, 0.95]
+
+
+def test_an_exhibit_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(
+        papers.StudyError, match=r"claim mini.c01: exhibit 'mini.table2' is unknown"
+    ):
+        mini.paper(tmp_path, ELSEWHERE)
 
 
 def test_a_verdict_is_of_its_own_tier(tmp_path):

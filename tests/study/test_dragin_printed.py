@@ -5,6 +5,7 @@ tables printing the same cell.
 """
 
 import csv
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -313,6 +314,31 @@ def test_drafts_are_replayed_with_the_settings_of_the_whole_runs():
             assert getattr(one, name) == getattr(equations, name) == getattr(code, name)
 
 
+def test_in_the_grid_of_timing_and_query_nobody_searches_first():
+    """Else having the question's passages is mixed with when is searched."""
+    paper = papers.load("dragin")
+    for cell in paper.exhibit("grid").cells():
+        settings = cell.condition.configured
+        assert settings.asks_first == (cell.keys["method"] == "once"), cell.keys
+        assert (settings.timing == "never") == (cell.keys["method"] == "once")
+
+
+def test_dragin_behind_a_first_search_differs_in_nothing_else():
+    paper = papers.load("dragin")
+    for key in ("table2", "table3"):
+        held = {(c.keys["method"], c.keys["dataset"]): c for c in paper.exhibit(key).cells() if c.n}
+        firsts = {d: c for (m, d), c in held.items() if m == "dragin_first"}
+        assert {d: c.n for d, c in firsts.items()} == {"world-B": 100, "hotpotqa": 60}
+        for dataset, cell in firsts.items():
+            plain = held["dragin", dataset].condition
+            assert cell.role == "secondary"
+            assert replace(cell.condition, settings={}) == replace(plain, settings={})
+            ours, theirs = cell.condition.configured, plain.configured
+            assert replace(ours, first=None) == theirs
+            assert ours.asks_first
+            assert not theirs.asks_first
+
+
 def test_what_looking_costs_is_timed_where_attention_is_looked_at():
     paper = papers.load("dragin")
     [contrast] = [k for k in paper.claim("dragin.c36").contrasts if k.role == "primary"]
@@ -352,7 +378,7 @@ def test_no_mean_is_over_two_readers():
     paper = papers.load("dragin")
     for claim, tier in product(paper.claims, TIERS):
         for contrast in claim.contrasts:
-            exhibit = paper.exhibit(claim.exhibit.removeprefix("dragin."))
+            exhibit = paper.exhibit(claim.exhibit_of(contrast).removeprefix("dragin."))
             readers = {more.keys.get("reader") for more, _ in pair_cells(exhibit, contrast, tier)}
             assert len(readers) <= (2 if claim.id == "dragin.c39" else 1), claim.id
 
@@ -361,6 +387,6 @@ def test_every_contrast_has_cells_at_the_tiers_that_run_here():
     paper = papers.load("dragin")
     for claim in paper.claims:
         for contrast in claim.contrasts:
-            exhibit = paper.exhibit(claim.exhibit.removeprefix("dragin."))
+            exhibit = paper.exhibit(claim.exhibit_of(contrast).removeprefix("dragin."))
             found = [list(pair_cells(exhibit, contrast, tier)) for tier in ("testbed", "public")]
             assert any(found), (claim.id, contrast.label)

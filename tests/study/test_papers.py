@@ -201,6 +201,21 @@ def test_printed_shares_stand_in_percent_to_the_same_digit(tmp_path, monkeypatch
             r"method qdc: there is no classifier 'complexity-tesbed', "
             r"did you mean 'complexity-testbed'\?",
         ),
+        (
+            "run: qdc, retr",
+            "run: recomp, settings: {kind: abstractive, compressor: recomp-abstractiv}, retr",
+            "method qdc: no weights named 'recomp-abstractiv'",
+        ),
+        (
+            "run: qdc, retr",
+            "run: long_llmlingua, settings: {compressor: crag-evaluator}, retr",
+            "method qdc: crag-evaluator cannot be a reader: it is trained for 'relevance'",
+        ),
+        (
+            "run: qdc, retr",
+            "run: recomp, settings: {encoder: minilmm}, retr",
+            r"method qdc: no weights named 'minilmm', did you mean 'minilm'\?",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_paper_is_refused_with_its_place(

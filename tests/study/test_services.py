@@ -299,3 +299,66 @@ def test_an_adapter_that_is_here_is_told_by_its_card(tmp_path, monkeypatch):
         services.check_scorer("gift")
     with pytest.raises(UnknownService, match=r"no classifier 'jugde', did you mean 'judge'\?"):
         services.check_scorer("jugde")
+
+
+def test_an_evaluator_judges_single_passages_and_serves_its_method(asked, tmp_path, monkeypatch):
+    from rag_repro.lm import hub
+    from rag_repro.lm.pairs import RelevanceClassifier
+    from tests.lm.test_pairs import trained
+
+    trained("bert", tmp_path, "relevance")
+    (tmp_path / "artifacts").mkdir()
+    (tmp_path / "c").rename(tmp_path / "artifacts" / "judge")
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    monkeypatch.setenv(hub.CACHE_VARIABLE, str(tmp_path / "cache"))
+    condition = Condition("little", "crag", {"evaluator": "judge"}, retriever="bm25")
+    scorer = Workshop().services(condition)["judge"]
+    assert isinstance(scorer.scorer, RelevanceClassifier)
+    assert 0 < scorer.score([("who?", "a film")])[0] < 1
+    assert scorer.score([]).shape == (0,)
+    for name in ("judge", "crag-evaluator", "crag-evaluator-testbed-1"):
+        services.check_scorer(name)
+    with pytest.raises(UnknownService, match="judge cannot be a reader"):
+        services.check_reader("judge")
+
+
+def test_a_compressor_is_a_reader_beside_the_reader(asked, tmp_path, monkeypatch):
+    from rag_repro.lm import hub
+
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
+    made = []
+    monkeypatch.setattr(Workshop, "reader", lambda self, name: made.append(name) or name)
+    settings = {"kind": "abstractive", "compressor": "recomp-abstractive-testbed-2"}
+    condition = Condition("little", "recomp", settings, retriever="bm25", reader="smollm2-135m")
+    got = Workshop().services(condition)
+    assert got["recomp-abstractive-testbed-2"] == "recomp-abstractive-testbed-2"
+    assert got["reader"] == "smollm2-135m"
+    services.check_reader("recomp-abstractive-testbed-2")
+    # It is to be trained first, and so the condition cannot be asked at once.
+    assert not Workshop().ready(condition)
+    plain = dataclasses.replace(condition, method="long_llmlingua", settings={})
+    assert Workshop().ready(plain)
+    assert set(Workshop().services(plain)) == {"retriever", "reader", "smollm2-135m"}
+
+
+def test_r2ag_gets_its_encoder_and_names_readers_before_they_are_trained(
+    asked, tmp_path, monkeypatch
+):
+    from rag_repro.lm import hub
+
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
+    monkeypatch.setattr(Workshop, "encoder", lambda self, name: f"encoder {name}")
+    condition = Condition("little", "r2ag", {"k": 2}, retriever="bm25")
+    assert Workshop().services(condition)["minilm"] == "encoder minilm"
+    assert "minilm" not in Workshop().services(dataclasses.replace(condition, settings=FREE))
+    for name in ("r2ag-testbed", "r2ag-testbed-free-1", "raft-nq"):
+        services.check_reader(name)
+        trained = dataclasses.replace(condition, reader=name)
+        assert not Workshop().ready(trained)
+    with pytest.raises(UnknownService, match="rag-repro train r2ag-testbed-free --seed 1"):
+        Workshop().reader("r2ag-testbed-free-1")
+    with pytest.raises(UnknownService, match="r2ag-nq cannot be a classifier"):
+        services.check_scorer("r2ag-nq")
+
+
+FREE = {"k": 2, "inputs": "free"}

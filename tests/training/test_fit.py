@@ -115,3 +115,49 @@ def test_another_recipes_state_is_refused(tmp_path, monkeypatch):
     module.State(tmp_path / "state", "other").save(model, adam, 1, [])
     with pytest.raises(RecipeError, match="delete the folder"):
         _fit(tiny.loaded("llama"), plan, tmp_path)
+
+
+@pytest.mark.parametrize("cut", [None, 6])
+def test_the_weights_of_the_lowest_check_are_kept(cut, tmp_path, monkeypatch):
+    """Also where the run was cut after that check."""
+    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
+    plan = _plan(Codec(tiny.tokenizer()), epochs=4, batch_tokens=40)
+    seen, said = [], iter([0.7, 0.2, 0.9, 0.2])
+
+    def check(model, examples):
+        assert not model.training
+        assert not torch.is_grad_enabled()
+        seen.append({n: p.clone() for n, p in model.named_parameters() if p.requires_grad})
+        return {"a": 1.0, "b": next(said)}
+
+    class Cut(Exception):
+        pass
+
+    real, steps = module.loss_of, iter(range(99))
+
+    def loss(model, batch):
+        if next(steps) == cut:
+            raise Cut
+        return real(model, batch)
+
+    def train():
+        goal = {"objective": loss, "held_out": [1], "checks": 4, "check": check, "keep": "b"}
+        return _fit(tiny.loaded("llama"), plan, tmp_path / "a", **goal)
+
+    if cut is not None:
+        with pytest.raises(Cut):
+            train()
+    folder = train()
+    rows = [json.loads(row) for row in (folder / "curve.jsonl").read_text().splitlines()]
+    assert len(rows) == 8  # none is cut short
+    assert [row["step"] for row in rows if row.get("kept")] == [2, 4]
+    from safetensors.torch import load_file
+
+    published = load_file(folder / "adapter_model.safetensors")
+    for name, tensor in published.items():
+        own = name.replace(".weight", ".default.weight")
+        assert torch.equal(tensor, seen[1][own].half())
+    assert any(
+        not torch.equal(seen[3][n.replace(".weight", ".default.weight")].half(), published[n])
+        for n in published
+    )

@@ -10,10 +10,10 @@ import pytest
 from rag_repro import data
 from rag_repro.lm import hub
 from rag_repro.lm.adapters import write_card
-from rag_repro.lm.pairs import PairClassifier, sequence_classifier
+from rag_repro.lm.pairs import PairClassifier, RelevanceClassifier, sequence_classifier
 from rag_repro.training import recipes, run
 from rag_repro.training.fit import Plan, fit, wrap
-from rag_repro.training.pairs import EncodedPair, objective, pairs
+from rag_repro.training.pairs import EncodedPair, objective, pairs, relevance
 from rag_repro.training.recipes import Lora, Optimiser, Recipe
 from tests.lm import encoders
 
@@ -147,3 +147,78 @@ def test_a_recipe_cannot_choose_the_split_or_seed_of_its_pairs(given, tmp_path):
     recipe = Recipe("x", "for this test", "pairs", base, ({"dataset": "world-A", **given},))
     with pytest.raises(recipes.RecipeError, match=rf"pairs: .*{list(given)[-1]}"):
         run.prepare(recipe, 0)
+
+
+def test_each_gold_passage_is_relevant_and_as_many_others_are_not():
+    dataset = data.load("world-A-10", split="train").first(40)
+    text = {p.text: p.id for p in dataset.corpus.passages}
+    asked = {q.text: q for q in dataset.questions}
+    made = list(relevance("world-A-10", "train", seed=0, questions=40))
+    counts = Counter(p.source.split(":")[0] for p in made)
+    assert counts["positive"] == sum(len(q.gold_ids) for q in asked.values())
+    assert counts["positive"] * 2 == len(made)
+    assert 0.65 < counts["hard"] / counts["positive"] < 0.95
+    for pair in made:
+        question, name = asked[pair.question], text[pair.a]
+        kind = pair.source.split(":")[0]
+        assert pair.b is None
+        assert pair.label == (kind == "positive") == (name in question.gold_ids)
+        assert kind != "hard" or name in question.candidates
+    sides = [list(relevance("world-A-10", "tune", seed=s, questions=20)) for s in (0, 0, 1)]
+    assert sides[0] == sides[1] != sides[2]
+    every = relevance("world-A-10", "train", seed=0, questions=40, hard=1.0)
+    assert "random" not in {p.source.split(":")[0] for p in every}
+
+
+def test_distractors_that_a_data_set_lacks_are_mined_and_hold_no_answer():
+    dataset = data.load("world-A", split="train").first(15)
+    asked = {q.text: q for q in dataset.questions}
+    made = list(relevance("world-A", "train", seed=0, questions=15, mined=True, hard=1.0))
+    hard = [p for p in made if p.source.startswith("hard")]
+    assert len(hard) == len(made) / 2
+    for pair in hard:
+        question = asked[pair.question]
+        if question.answers[0] not in ("yes", "no"):
+            assert not any(answer in pair.a for answer in question.answers)
+    with pytest.raises(ValueError, match=r"world-A hands out no passages.*mined: true"):
+        list(relevance("world-A", "train", seed=0, questions=3))
+    with pytest.raises(ValueError, match=r"hard is 1\.5"):
+        list(relevance("world-A-10", "train", seed=0, questions=3, hard=1.5))
+
+
+def test_a_relevance_recipe_makes_an_evaluator(tmp_path, monkeypatch):
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    recipe = Recipe(
+        name="tiny-evaluator",
+        about="for this test",
+        task="relevance",
+        base=encoders.save("bert", tmp_path / "base"),
+        lessons=({"dataset": "world-A-10", "questions": 3},),
+        lora=Lora(rank=2),
+    )
+    prepared = run.prepare(recipe, 0)
+    # One order of a single passage, not two.
+    assert len(prepared.plan.examples) == len(
+        list(relevance("world-A-10", "train", seed=0, questions=3))
+    )
+    run.train(prepared, run.folder_of(recipe, 0))
+    judge = RelevanceClassifier(hub.resolve("tiny-evaluator"))
+    assert 0 < judge.score([("who", "a film")])[0] < 1
+
+
+@pytest.mark.parametrize("given", [{"split": "test"}, {"mind": True}])
+def test_a_recipe_cannot_choose_the_split_of_its_passages(given, tmp_path):
+    base = encoders.save("bert", tmp_path / "base")
+    lessons = ({"dataset": "world-A-10", **given},)
+    recipe = Recipe("x", "for this test", "relevance", base, lessons)
+    with pytest.raises(recipes.RecipeError, match=rf"relevance: .*{next(iter(given))}"):
+        run.prepare(recipe, 0)
+
+
+@pytest.mark.parametrize("name", ["crag-evaluator", "crag-evaluator-testbed"])
+def test_the_evaluators_recipes(name):
+    recipe = recipes.recipe(name)
+    assert (recipe.task, recipe.base) == ("relevance", "minilm")
+    assert {part["dataset"] for part in recipe.lessons} <= {
+        "world-A-10", "hotpotqa_train", "2wikimultihopqa_train", "nq"
+    }  # fmt: skip

@@ -149,7 +149,7 @@ def test_auto_is_the_best_device_here(cuda, mps, found, monkeypatch):
     assert load.device_of("auto") == found
 
 
-@pytest.mark.parametrize("task", ["reader", "pairs", "complexity", "similarities"])
+@pytest.mark.parametrize("task", ["reader", "pairs", "relevance", "complexity", "similarities"])
 def test_every_task_computes_where_it_is_told(task, base, monkeypatch):
     """What loads a model is told the device; nothing is computed."""
 

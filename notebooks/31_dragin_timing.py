@@ -1,0 +1,249 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # DRAGIN: when to retrieve
+#
+# The paper's table 4 fixes the query (the last whole sentence) and lets the rule that says *when*
+# vary: after every sentence, after every $n$ tokens, where FLARE doubts a token, where {term}`RIND`
+# gives the alarm. It does so by answers, on one data set. Answers are far from the alarm: the
+# right moment with a bad query helps nobody.
+#
+# On the {term}`testbed` the moment itself can be judged. Which facts the {term}`reader` was taught is
+# known, and whether it would go on wrongly can be tried: at each hop of a question it is put before the
+# value and left to write on. So *when to retrieve* has a right answer, and each rule, and each part of
+# RIND's score, can be held against it. The paper takes none of its parts away.
+
+# %% tags=["parameters"]
+tier = "all"  # whose records to show: "testbed", "public" or "all"
+dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those of each exhibit
+reader = ""  # who reads instead, as "smollm2-135m"; "": those of the exhibits
+n_questions = None  # questions of each data set; None: all
+live_calls = 4  # recorded questions to ask again now
+seed = 0  # draws the questions that are asked again
+device = "cpu"  # where readers compute
+batch_size = 8  # questions in flight at once
+
+# %% tags=["hide-input"]
+from rag_repro.methods.dragin import rind, timing, timing_check
+from rag_repro.publish import chapter
+from rag_repro.publish.places import here
+from rag_repro.report import first_errors, timing_auc
+from rag_repro.report.desk import Desk, Listing
+
+run = chapter(
+    "31_dragin_timing",
+    globals(),
+    tier=("all", "testbed", "public"),
+    n_questions=range(1, 10_000_001),
+)
+SHOWN = ("table4", "grid", "hops", "time")
+desk = Desk("dragin", run, here().root, exhibits=SHOWN)
+run
+
+# %% tags=["remove-input"]
+desk.says
+
+# %% [markdown] tags=["claims"]
+# ## What the paper claims
+#
+# The claims about timing. The last column says whether the numbers *printed in the paper* bear the
+# claim out, before anything is re-run.
+
+# %% tags=["remove-input"]
+CLAIMS = [
+    "dragin.c07",
+    "dragin.c09",
+    "dragin.c15",
+    "dragin.c16",
+    "dragin.c17",
+    "dragin.c22",
+    "dragin.c28",
+    "dragin.c29",
+    "dragin.c36",
+]
+desk.statements(CLAIMS)
+
+# %% [markdown] tags=["symbols"]
+# ## Symbols
+#
+# | paper | here | meaning |
+# | --- | --- | --- |
+# | $\mathcal{H}_i$ | `entropy` | entropy of the distribution that the token was drawn from |
+# | $1 - p$ | `surprise` | what FLARE goes by: how improbable the token was |
+# | $a_{\max}(i)$ | `attention` | the most that a later token looks at it |
+# | $s_i$ | `meaning` | 0 for a stop word |
+# | $\mathcal{S}_{RIND}$ | `score` | the product of entropy, attention and meaning |
+
+# %% [markdown] tags=["equation"]
+# ## The rules
+#
+# $$
+# \mathcal{S}_{RIND}(t_i) = \mathcal{H}_i \cdot a_{\max}(i) \cdot s_i > \theta
+# $$ (eq-alarm)
+#
+# Each factor can be left out (`settings.factors`):
+
+# %% tags=["remove-input"]
+Listing(rind.scores)
+
+# %% [markdown]
+# FLARE's rule, and alarms by chance, the control:
+
+# %% tags=["remove-input"]
+Listing(timing.flare, timing.by_chance)
+
+# %% [markdown] tags=["worked"]
+# ## Where help is needed
+#
+# The gold chain of thought is read behind the question alone, without passages. At each hop, before the
+# fact's value, the reader writes on by itself. A search is *needed* there by one of two labels: it was
+# never taught the fact, or what it writes is wrong. What each rule goes by is taken at the value's
+# tokens.
+
+# %% tags=["remove-input"]
+Listing(timing_check.timing_check)
+
+# %% [markdown] tags=["result"]
+# ### How well does each signal tell?
+#
+# By the area under the curve (AUC): how often a hop that needs a search has the higher value of two.
+# Beside it the precision where each rule gives as many alarms as there are hops in need, so that no threshold favours any.
+
+# %% tags=["remove-input"]
+HOPS = [
+    cell
+    for cell in desk.paper.exhibit("hops").cells("testbed")
+    if cell.matches({"method": "check"})
+]
+timing_auc.areas(HOPS, desk.results, "Signals against where a search is needed", "tab-areas")
+
+# %% [markdown]
+# The rules at the thresholds that they have in the tables of answers:
+
+# %% tags=["remove-input"]
+OWN = {
+    name: desk.condition("table2", method=name).configured
+    for name in ("dragin", "released", "flare")
+}
+THRESHOLDS = {
+    "score": OWN["dragin"].threshold,
+    "released": OWN["released"].threshold,
+    "surprise": 1 - OWN["flare"].doubt,
+}
+timing_auc.rules(HOPS, desk.results, THRESHOLDS, "Rules at their own thresholds", "tab-rules-hops")
+
+# %% tags=["remove-input"]
+timing_auc.curves(
+    HOPS,
+    desk.results,
+    thresholds=THRESHOLDS,
+    caption="Hops in need that are found, by the share of hops with an alarm",
+    name="fig-hops",
+)
+
+# %% [markdown]
+# ### The first alarm, and the first error
+#
+# In the paper's case (appendix C) RIND fires at the first number that is wrong (dragin.c40). How often
+# does the first alarm stand in the sentence of the first error? Here a rule goes by the highest value of
+# the hop's sentence, up to the fact. The chain that is read is the gold one, so an error at one hop is not
+# carried on to the next. A rule that fires everywhere is right wherever the first hop is.
+
+# %% tags=["remove-input"]
+SENTENCES = [
+    cell
+    for cell in desk.paper.exhibit("hops").cells("testbed")
+    if cell.matches({"method": "sentence"})
+]
+first_errors.table(
+    SENTENCES,
+    desk.results,
+    THRESHOLDS,
+    "Where the first alarm stands, of questions that the reader gets wrong somewhere",
+    "tab-first-errors",
+)
+
+# %% [markdown]
+# ## Table 4: answers, with the last sentence as query
+#
+# *Gain* is against a search after every sentence. The paper has IIRC, of which ten questions are at
+# hand; MuSiQue stands in its place. FL-RAG, FS-RAG and FLARE search for the question first, as their
+# authors have it; RIND and random timing do not. So this table mixes the moment with having the
+# question's passages; the next one does not.
+
+# %% tags=["remove-input"]
+desk.table("table4", desk.rows("table4", metric=["em", "f1", "retrievals"]), name="tab-table4")
+
+# %% [markdown]
+# ## Timing by query
+#
+# A full row and a full column of the grid of timing rules and query rules, and the corners that claims
+# ask for. Timing and query are the only differences here: *no* cell searches for the question before
+# anything is written, also where the rule's authors do. *One search* is that search alone, and what each
+# pairing has to beat.
+
+# %% tags=["remove-input"]
+desk.table("grid", desk.rows("grid", metric=["em", "retrievals", "found_gold"]), name="tab-grid")
+
+# %% [markdown]
+# ## What an alarm costs
+#
+# Time for one answer at batch 1, methods in turn on the same questions; a search is not all that an
+# alarm costs, and *RIND looking on* is what looking at attention and entropy costs without any alarm.
+
+# %% tags=["remove-input"]
+desk.table("time", desk.rows("time"), name="tab-time")
+
+# %% [markdown]
+# ### Asked again, just now
+
+# %% tags=["remove-input"]
+desk.live("table4")
+
+# %% [markdown] tags=["verdict"]
+# ## Verdicts
+
+# %% tags=["remove-input"]
+desk.claims(CLAIMS)
+
+# %% [markdown]
+# Contrasts beside these, among them what is left of a claim where nobody, or everybody, searches for the
+# question first. They decide no claim, and are corrected for their number:
+
+# %% tags=["remove-input"]
+desk.asides(CLAIMS)
+
+# %% [markdown] tags=["deviations"]
+# ## Deviations from the paper
+#
+# | point | the paper | here | why |
+# | --- | --- | --- | --- |
+# | data set of table 4 | IIRC | testbed, MuSiQue, and IIRC's ten questions | what is at hand |
+# | FL-RAG's row | that of table 2, although the query changed | run with the query it says | |
+# | first search | by FL-RAG, FS-RAG and FLARE | table 4: as the paper; the grid: by none | else the moment is mixed with the question's passages |
+# | where a search is needed | not asked | taught facts, and the reader's own next words | known on the testbed |
+# | parts of the score | all three | each left out in turn, at an equal number of alarms | |
+
+# %% [markdown] tags=["rerun"]
+# ## Run it yourself
+#
+# ```bash
+# rag-repro chapter 31_dragin_timing                         # this page
+# rag-repro run dragin.hops                                  # each hop's signals
+# rag-repro run dragin.table4 dragin.grid                    # answers
+# rag-repro time dragin.time                                 # seconds
+# ```

@@ -1,0 +1,182 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # DRAGIN: what to retrieve
+#
+# With {term}`RIND` saying when, the paper's table 6 lets the query vary: {term}`QFS`, FLARE's sentence
+# without doubtful words, the last sentence, the last 25 tokens, everything. It lacks the two plainest
+# ones: the question itself, and as many words of the context taken by chance.
+#
+# Answers are one step too late to judge a query by. First comes what the query is for: the share of the
+# question's {term}`gold passages <gold passage>` that it finds.
+
+# %% tags=["parameters"]
+tier = "all"  # whose records to show: "testbed", "public" or "all"
+dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those of each exhibit
+reader = ""  # who reads instead, as "smollm2-135m"; "": those of the exhibits
+n_questions = None  # questions of each data set; None: all
+live_calls = 4  # recorded questions to ask again now
+seed = 0  # draws the questions that are asked again
+device = "cpu"  # where readers compute
+batch_size = 8  # questions in flight at once
+
+# %% tags=["hide-input"]
+from rag_repro.methods.dragin import qfs, queries
+from rag_repro.publish import chapter
+from rag_repro.publish.places import here
+from rag_repro.report import heat_case
+from rag_repro.report.desk import Desk, Listing
+
+run = chapter(
+    "33_dragin_query",
+    globals(),
+    tier=("all", "testbed", "public"),
+    n_questions=range(1, 10_000_001),
+)
+SHOWN = ("table6", "words", "masking")
+desk = Desk("dragin", run, here().root, exhibits=SHOWN)
+run
+
+# %% tags=["remove-input"]
+desk.says
+
+# %% [markdown] tags=["claims"]
+# ## What the paper claims
+#
+# The claims about queries. The last column says whether the numbers *printed in the paper* bear the
+# claim out, before anything is re-run.
+
+# %% tags=["remove-input"]
+CLAIMS = [
+    "dragin.c10",
+    "dragin.c20",
+    "dragin.c21",
+    "dragin.c23",
+    "dragin.c24",
+    "dragin.c32",
+    "dragin.c33",
+    "dragin.c41",
+]
+desk.statements(CLAIMS)
+
+# %% [markdown] tags=["symbols"]
+# ## Symbols
+#
+# | paper | here | meaning |
+# | --- | --- | --- |
+# | $A_i = \{a_{i,1}, \dots, a_{i,i-1}\}$ | `looked` | what $t_i$ looks at, last layer, mean of the heads |
+# | $n$ | `top_n` | tokens whose words are the query |
+# | $Q_i$ | `query` | these words, in the order of the text |
+
+# %% [markdown] tags=["equation"]
+# ## From attention to a query
+#
+# $$
+# Q_i = \text{words}(\text{top}_n(A_i))
+# $$ (eq-qfs)
+
+# %% tags=["remove-input"]
+Listing(qfs.attention_of, qfs.select)
+
+# %% [markdown]
+# The other rules:
+
+# %% tags=["remove-input"]
+Listing(queries.last_sentence, queries.last_tokens, queries.sure_sentence, queries.random_words)
+
+# %% [markdown] tags=["worked"]
+# ## One question
+#
+# Answered with QFS's query and with the last sentence, at RIND's moments. The marked words are those that
+# QFS took: do they stand before the last sentence (dragin.c32)? Queries of real questions are in no
+# record, so how often that is so cannot be counted here. Chosen because the first answer is right and
+# the second wrong, where there is such a question: it proves nothing.
+
+# %% tags=["remove-input"]
+heat_case.case(
+    {
+        "QFS": desk.cell("table6", method="qfs"),
+        "the last sentence": desk.cell("table6", method="last_sentence"),
+    },
+    desk.results,
+    desk.workshop,
+    "A question by two queries",
+    "fig-heat-queries",
+)
+
+# %% [markdown] tags=["result"]
+# ## Table 6
+#
+# *Gain* is against QFS. *Recall a query* is the share of gold passages that one search finds; *gold
+# found* is what all searches of an answer find together.
+
+# %% tags=["remove-input"]
+desk.table(
+    "table6",
+    desk.rows("table6", metric=["query_recall", "found_gold", "em", "f1"]),
+    name="tab-table6",
+)
+
+# %% [markdown]
+# ### How many words
+#
+# The paper has 25 or 35, which for a short answer is nearly every word there is; its own case (appendix
+# C) has six. With 100 it is the whole context.
+
+# %% tags=["remove-input"]
+desk.table("words", desk.rows("words"), name="tab-words")
+
+# %% [markdown]
+# ### FLARE's mask
+#
+# In the paper's case FLARE loses the one name that was right, for it was unsure of it. How often do the
+# doubtful words cost more than they save?
+
+# %% tags=["remove-input"]
+desk.table("masking", desk.rows("masking"), name="tab-masking")
+
+# %% [markdown]
+# ### Asked again, just now
+
+# %% tags=["remove-input"]
+desk.live("table6")
+
+# %% [markdown] tags=["verdict"]
+# ## Verdicts
+
+# %% tags=["remove-input"]
+desk.claims(CLAIMS)
+
+# %% [markdown] tags=["deviations"]
+# ## Deviations from the paper
+#
+# | point | the paper | here | why |
+# | --- | --- | --- | --- |
+# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt | exemplars and passages are not what is asked for |
+# | heads | not said | their mean | as the released code |
+# | parts of words | not said | the word of a chosen token | BM25 knows whole words |
+# | rows | five rules | these, the question, and two controls | |
+# | layer | the last | the last; no other is tried | the reader's pass keeps the last one's attention alone |
+# | first outcome | answers | gold passages found | what a query is for |
+
+# %% [markdown] tags=["rerun"]
+# ## Run it yourself
+#
+# ```bash
+# rag-repro chapter 33_dragin_query                          # this page
+# rag-repro run dragin.table6 dragin.words dragin.masking
+# ```

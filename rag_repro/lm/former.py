@@ -1,0 +1,154 @@
+"""R²-Former: from a ranked list's retrieval features to one embedding a passage (R²AG, 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rag_repro.lm.errors import CallError, WeightsError
+from rag_repro.lm.hub import FORMER
+
+
+class R2Former(nn.Module):
+    """Equations 2, 3 and 7 over lists of passages, of which any may have fewer than the longest.
+
+    One encoder layer of PyTorch's own kind (post-norm, ReLU), in which every place looks at
+    every other; the paper's f without more, so that its "linear projection via an MLP" is one
+    linear layer. Sizes of the authors' code.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        width: int,
+        hidden: int = 256,
+        heads: int = 4,
+        feed_forward: int = 2048,
+        layers: int = 1,
+        dropout: float = 0.1,
+        places: int = 20,
+    ):
+        super().__init__()
+        self.n_features, self.places = n_features, places
+        self.lift = nn.Linear(n_features, hidden)
+        self.positions = nn.Parameter(torch.randn(places, hidden))
+        layer = nn.TransformerEncoderLayer(hidden, heads, feed_forward, dropout, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.projection = nn.Linear(hidden, width)
+        self.head = nn.Linear(hidden, 1)
+
+    def attend(self, features: Tensor, mask: Tensor | None = None) -> Tensor:
+        """H (B, k, hidden) of features (B, k, n_features): equation 2.
+
+        mask: bool (B, k), True where there is a passage; what stands elsewhere changes nothing.
+        CallError: more passages than places, or other columns than the module's.
+        """
+        k = _places(features, self.places)
+        if features.shape[-1] != self.n_features:
+            raise CallError(
+                f"a former of {self.n_features} columns was given {features.shape[-1]}: "
+                "name in the condition's `columns` those that it was trained with"
+            )
+        lifted = self.lift(features) + self.positions[:k]
+        return self.encoder(lifted, src_key_padding_mask=None if mask is None else ~mask)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """H in the reader's width, (..., width): equation 3."""
+        return self.projection(hidden)
+
+    def relevance(self, hidden: Tensor) -> Tensor:
+        """A logit a passage, (...,), that it is gold: equation 7."""
+        return self.head(hidden).squeeze(-1)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(k, n_features) -> (k, width), as soft segments want it."""
+        return self.project(self.attend(features[None]))[0]
+
+    def start_as(self, embeddings: Tensor) -> None:
+        """Begin with vectors as long as the reader's own (vocabulary, width), on average.
+
+        What PyTorch draws is several times longer, and the frozen reader met no such token.
+        """
+        with torch.no_grad():
+            # Layer norm makes each place of H as long as sqrt(hidden), whatever went in.
+            drawn = self.projection.weight.pow(2).sum(1).mean().sqrt()
+            self.projection.weight *= _spread(embeddings) / drawn
+            self.projection.bias.zero_()
+
+
+class FreeTokens(nn.Module):
+    """A vector a place, learned as it is: the learnable tokens of the paper's figure 3."""
+
+    def __init__(self, places: int, width: int):
+        super().__init__()
+        self.places = places
+        self.vectors = nn.Parameter(torch.randn(places, width))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(k, anything) -> (k, width). CallError: more passages than places."""
+        return self.vectors[: _places(features[None], self.places)]
+
+    def start_as(self, embeddings: Tensor) -> None:
+        """As `R2Former.start_as`."""
+        with torch.no_grad():
+            self.vectors *= _spread(embeddings)
+
+
+KINDS = {"r2": R2Former, "free": FreeTokens}
+
+
+def made(kind: str, seed: int, **settings: Any) -> nn.Module:
+    """A module of a kind with fresh weights, the same for the same seed and settings."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return KINDS[kind](**settings)
+
+
+def count(module: nn.Module) -> int:
+    """How many numbers it has learned."""
+    return sum(p.numel() for p in module.parameters())
+
+
+def save(module: nn.Module, folder: Path) -> None:
+    """Its weights in half precision, as `former.safetensors`; what they are, says the card."""
+    from safetensors.torch import save_file
+
+    state = module.state_dict()
+    halved = {name: t.detach().to("cpu", torch.float16).contiguous() for name, t in state.items()}
+    save_file(halved, folder / FORMER, metadata={"format": "pt"})
+
+
+def load(folder: Path, card: Mapping[str, Any]) -> tuple[str, nn.Module]:
+    """The module in an artifact's folder, and the name by which soft segments call it.
+
+    card: of the folder, whose `former` has {"soft": name, "kind": .., "settings": ..}.
+    WeightsError: a card or a file that is not a former's.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        told = card["former"]
+        module = KINDS[told["kind"]](**told["settings"])
+        state = load_file(folder / FORMER)
+        module.load_state_dict({key: tensor.float() for key, tensor in state.items()})
+    except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+        raise WeightsError(
+            f"{folder / FORMER}: not the former that its card tells of ({error}); train it anew"
+        ) from error
+    return told["soft"], module.eval()
+
+
+def _places(features: Tensor, places: int) -> int:
+    k = features.shape[-2]
+    if k > places:
+        raise CallError(f"{k} passages for a former of {places} places; lower k, or train a longer")
+    return k
+
+
+def _spread(embeddings: Tensor) -> Tensor:
+    return embeddings.detach().float().pow(2).mean().sqrt().cpu()

@@ -1,0 +1,129 @@
+"""What a data set with candidates is like: R²AG's table 4, computed for ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from statistics import fmean
+from typing import Any
+
+from ..data.dataset import Dataset
+from ..evaluation.retrieval_metrics import average_precision
+from ..retrieval import Retriever
+from ..schema import Question
+from ..study.papers import Paper
+
+Ranked = Mapping[str, Sequence[str]]
+"""Question id -> the ids of all its candidates, best first."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """One data set, in the words of the paper's table.
+
+    tokens: a question with all its candidates, on average. gold, passages: of a
+    question, on average. map: mean average precision in percent over the `ranked`
+    questions that name gold passages; None where none is ranked. train: questions
+    that were learned from, where any were.
+    """
+
+    dataset: str
+    questions: int
+    tokens: float
+    gold: float
+    passages: float
+    map: float | None = None
+    ranked: int = 0
+    train: int | None = None
+
+
+def statistics(
+    dataset: Dataset,
+    *,
+    count_tokens: Callable[[str], int],
+    ranked: Ranked | None = None,
+    train: int | None = None,
+    name: str | None = None,
+) -> Statistics:
+    """The data set's row. count_tokens: a reader's, of one text. name: else the data set's own.
+
+    Raises ValueError for a data set without questions, and as `mean_average_precision`.
+    """
+    asked = dataset.questions
+    if not asked:
+        raise ValueError(f"{dataset.name} has no questions: there is nothing to count")
+    # Most passages stand beside several questions.
+    size = {i: _tokens(dataset, i, count_tokens) for i in {i for q in asked for i in q.candidates}}
+    found = mean_average_precision(asked, ranked) if ranked else (None, 0)
+    return Statistics(
+        name or dataset.name,
+        len(asked),
+        fmean(count_tokens(q.text) + sum(size[i] for i in q.candidates) for q in asked),
+        fmean(len(set(q.gold_ids)) for q in asked),
+        fmean(len(q.candidates) for q in asked),
+        *found,
+        train,
+    )
+
+
+def _tokens(dataset: Dataset, name: str, count_tokens: Callable[[str], int]) -> int:
+    passage = dataset.corpus.by_id[name]
+    return count_tokens(passage.title) + count_tokens(passage.text)
+
+
+def mean_average_precision(
+    questions: Iterable[Question], ranked: Ranked
+) -> tuple[float | None, int]:
+    """In percent, and over how many questions: those that are ranked and name gold passages.
+
+    Raises ValueError for a ranking that leaves candidates out: a gold passage that is not
+    there would count as never found.
+    """
+    scores = []
+    for q in questions:
+        if q.id not in ranked or not q.gold:
+            continue
+        if absent := set(q.candidates) - set(ranked[q.id]):
+            raise ValueError(
+                f"question {q.id!r}: {len(absent)} of its {len(q.candidates)} candidates are not "
+                "ranked; take a record whose k is their number"
+            )
+        scores.append(average_precision(ranked[q.id], q.gold_ids))
+    return (100 * fmean(scores) if scores else None), len(scores)
+
+
+def ranked_by(retriever: Retriever, questions: Sequence[Question]) -> dict[str, tuple[str, ...]]:
+    """How a retriever ranks each question's candidates; questions without any are left out."""
+    asked = [q for q in questions if q.candidates]
+    if not asked:
+        return {}
+    deepest = max(len(q.candidates) for q in asked)
+    found = retriever.search(
+        [q.text for q in asked], k=deepest, within=[q.candidates for q in asked]
+    )
+    return {q.id: tuple(h.passage.id for h in hits) for q, hits in zip(asked, found, strict=True)}
+
+
+def ranked_in(lines: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
+    """The rankings that a record's lines hold, as of plain RAG over all candidates."""
+    return {line["id"]: tuple(line["hits"]) for line in lines if "error" not in line}
+
+
+def beside(paper: Paper, key: str, ours: Sequence[Statistics]) -> list[dict[str, Any]]:
+    """One row a data set and figure: what the paper prints, and ours; None where one has none."""
+    printed = {(e["dataset"], e["metric"]): float(e["value"]) for e in paper.printed(key)}
+    told = {row.dataset: row for row in ours}
+    names = dict.fromkeys([*(dataset for dataset, _ in printed), *told])
+    known = [f.name for f in fields(Statistics) if f.name not in ("dataset", "ranked")]
+    figures = dict.fromkeys([*(metric for _, metric in printed), *known])
+    rows = (
+        {
+            "dataset": name,
+            "figure": figure,
+            "printed": printed.get((name, figure)),
+            "ours": getattr(told.get(name), figure, None),
+        }
+        for name in names
+        for figure in figures
+    )
+    return [row for row in rows if (row["printed"], row["ours"]) != (None, None)]

@@ -1,0 +1,204 @@
+"""Training R²AG: lists of passages as the method meets them, and what is learned from them.
+
+The lessons are made by the method's own stages, up to where the reader would be asked,
+so that a former is trained on just what it will be told. Their controls (inputs) differ in
+the features alone: same lists, prompts, answers, order of steps and, but for free tokens,
+same numbers to learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from .. import engine
+from ..data import candidates
+from ..data.dataset import Dataset
+from ..engine import Flow
+from ..evaluation.retrieval_metrics import has_answer
+from ..lm.prompts import Codec
+from ..methods.r2ag.method import SOFT, R2AGSettings, gold_of, inputs, placed
+from ..methods.reading import PROMPTS
+from ..methods.stages import retrieve
+from ..schema import Answer, Hit, Question
+from ..study.services import Workshop
+from .examples import Example, encode
+from .fit import Plan, fit, wrap
+from .recipes import Former, RecipeError, called
+
+if TYPE_CHECKING:
+    from .joint import Lesson
+
+CHECKS = 5
+"""How often held-out lists are looked at: each time takes as long as some ten steps."""
+
+
+def lists(
+    dataset: str,
+    split: str,
+    seed: int,
+    workshop: Workshop,
+    former: Former | None,
+    questions: int | None = None,
+    held_out: int = 40,
+    k: int = 10,
+    retriever: str = "minilm",
+    mined: bool = False,
+    words: int | None = None,
+) -> Iterator[tuple[Question, list[Hit], Any]]:
+    """A split's first questions with their k passages, by the retriever's score, and features.
+
+    questions: of split train; held_out: of split tune. mined: the data set hands out no
+    distractors (or one list for all), and each question gets the nearest passages of the
+    corpus that hold none of its answers. words: of longer passages the reader is shown so
+    many, a stretch by chance, of a gold passage one with an answer in it; the encoder sees them
+    whole. -> with features None where there is no former.
+
+    RecipeError: a question that the method cannot be asked.
+    """
+    asked = workshop.dataset(dataset, split)
+    asked = asked.first(questions if split == "train" else held_out)
+    if mined:
+        asked = candidates.given(asked, str(k))
+    settings = settings_of(former, k, asked)
+    made: dict[str, tuple[list[Hit], Any]] = {}
+
+    def listen(question: Question, settings: R2AGSettings) -> Flow:
+        hits = yield from retrieve(question, settings)
+        rows = (yield from inputs(question, hits, settings)) if former else None
+        made[question.id] = list(hits), rows
+        return Answer(hits=tuple(hits))
+
+    services = {"retriever": workshop.retriever(retriever, asked.corpus)}
+    services |= {name: workshop.encoder(name) for name in settings.needs} if former else {}
+    tasks = (engine.Task(question, listen, settings) for question in asked.questions)
+    for task, answer in engine.run(tasks, services):
+        if answer.error:
+            raise RecipeError(f"{dataset}: question {task.question.id}: {answer.error}")
+    for question in asked.questions:
+        hits, rows = made[question.id]
+        random = Random(f"stretch/{seed}/{question.id}")
+        yield question, shown(question, hits, words, random), rows
+
+
+def settings_of(former: Former | None, k: int, asked: Dataset) -> R2AGSettings:
+    """The method's settings that the lists are made with."""
+    own = all(question.candidates for question in asked.questions)
+    if former is None:
+        return R2AGSettings(k=k, own_candidates=own, inputs="free")
+    told = {name: getattr(former, name) for name in ("encoder", "inputs", "columns", "similarity")}
+    return R2AGSettings(k=k, own_candidates=own, **told)
+
+
+def shown(question: Question, hits: Sequence[Hit], words: int | None, random: Random) -> list[Hit]:
+    """The hits with a stretch of at most so many words of each; None: whole."""
+    if words is None:
+        return list(hits)
+    made = []
+    for hit in hits:
+        said = hit.passage.text.split()
+        parts = [
+            replace(hit.passage, text=" ".join(said[at : at + words]))
+            for at in range(max(1, len(said) - words + 1))
+        ]
+        if hit.passage.id in question.gold_ids:
+            parts = [p for p in parts if has_answer(p, question.answers)] or parts
+        made.append(replace(hit, passage=random.choice(parts)))
+    return made
+
+
+def lessons(
+    parts: Sequence[Mapping[str, Any]],
+    split: str,
+    seed: int,
+    workshop: Workshop,
+    former: Former | None,
+    codec: Codec,
+    end: int,
+) -> list[Lesson]:
+    """All parts of a recipe as tokens: prompts of table 5, one accepted answer drawn for each."""
+    from .joint import Lesson
+
+    form = PROMPTS["r2ag" if former else "r2ag_rag"]
+    ours = {"split": split, "seed": seed, "workshop": workshop, "former": former}
+    made = []
+    for part in parts:
+        for question, hits, rows in called(lists, "r2ag", part, **ours):
+            answer = Random(f"answer/{seed}/{question.id}").choice(question.answers)
+            prompt = form.fill(question, hits, placed(rows) if former else ())
+            source = f"{split}:{part['dataset']}"
+            encoded = encode(Example(prompt, answer, source, question.id), codec, end)
+            one = Lesson(encoded.tokens, encoded.n_target, source)
+            if former:
+                places = tuple(at for at, _ in codec.encode(prompt).soft)
+                features = tuple(tuple(map(float, row)) for row in rows)
+                one = replace(
+                    one, places=places, features=features, labels=tuple(gold_of(question, hits))
+                )
+            made.append(one)
+    return made
+
+
+def train(
+    reader: Any, plan: Plan, former: Former | None, held_out: Sequence[Lesson], folder: Path
+) -> dict[str, Any]:
+    """Learn the plan's lessons; -> what the card says of the former beside its recipe.
+
+    The reader stays as it is where the plan has no low-rank matrices. What no loss reaches (the
+    head without matching) is not trained.
+    """
+    from ..lm import former as formers
+    from . import joint
+
+    embeddings = reader.get_input_embeddings().weight
+    if plan.lora is None:
+        reader.requires_grad_(False)
+    else:
+        reader = wrap(reader, plan.lora, plan.seed)
+    module, facts = None, {}
+    if former:
+        kind, sizes = sizes_of(former, embeddings.shape[1])
+        module = formers.made(kind, plan.seed, **sizes)
+        module.start_as(embeddings)
+        module.to(embeddings.device)
+        count = formers.count(module)
+        told = {"soft": SOFT, "kind": kind, "settings": sizes, "parameters": count}
+        facts = {"former": told}
+    model = joint.Joint(reader, module)
+    if former and former.stages == "separate":
+        with TemporaryDirectory() as away:
+            fit(
+                model,
+                plan,
+                Path(away) / "matching",
+                objective=joint.objective(former, answers=False),
+                publish=lambda model, folder: None,
+            )
+    matches = bool(former and former.qdm)
+    joined = matches and former.stages == "joint"
+    if former and former.inputs != "free":
+        module.head.requires_grad_(joined)
+    fit(
+        model,
+        plan,
+        folder,
+        objective=joint.objective(former, matches=joined),
+        held_out=held_out,
+        checks=CHECKS,
+        check=joint.check(plan.optimiser.batch_tokens, matches),
+        keep="answer",
+        publish=joint.publish,
+    )
+    return facts
+
+
+def sizes_of(former: Former, width: int) -> tuple[str, dict[str, Any]]:
+    """Kind and settings of a former's module before a reader of that width."""
+    if former.inputs == "free":
+        return "free", {"places": former.places, "width": width}
+    sizes = {"n_features": len(former.columns), "width": width}
+    return "r2", sizes | {"dropout": former.dropout, "places": former.places}

@@ -1,0 +1,86 @@
+"""Statistics of data sets, worked out by hand, and beside the paper's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_repro import data
+from rag_repro.data.dataset import Corpus, Dataset
+from rag_repro.report import datasets
+from rag_repro.retrieval import BM25
+from rag_repro.schema import Gold, Passage, Question
+from rag_repro.study import papers
+
+TEXTS = {"a": "quiet", "b": "the old harbour", "c": "harbour mayor", "d": "a mayor"}
+CORPUS = Corpus("small", tuple(Passage(i, f"Title {i}", text) for i, text in TEXTS.items()))
+QUESTIONS = (
+    Question("q1", "harbour mayor?", ("x",), gold=(Gold("c"),), candidates=("a", "b", "c")),
+    Question("q2", "mayor", ("x",), gold=(Gold("a"), Gold("d")), candidates=("a", "d")),
+)
+SMALL = Dataset("small", QUESTIONS, CORPUS)
+
+
+def words(text):
+    return len(text.split())
+
+
+def test_counts_are_means_over_questions():
+    row = datasets.statistics(SMALL, count_tokens=words, train=7)
+    # q1: 2 + (2 + 1) + (2 + 3) + (2 + 2); q2: 1 + (2 + 1) + (2 + 2)
+    assert row == datasets.Statistics("small", 2, (14 + 8) / 2, 1.5, 2.5, None, 0, 7)
+    assert datasets.statistics(SMALL, count_tokens=words, name="nq10").dataset == "nq10"
+    with pytest.raises(ValueError, match="small has no questions"):
+        datasets.statistics(Dataset("small", (), CORPUS), count_tokens=words)
+
+
+def test_map_of_rankings_by_hand():
+    ranked = {"q1": ("b", "c", "a"), "q2": ("d", "a"), "other": ("a",)}
+    # q1: gold at 2 -> 1/2; q2: both first -> 1
+    assert datasets.mean_average_precision(QUESTIONS, ranked) == (75.0, 2)
+    row = datasets.statistics(SMALL, count_tokens=words, ranked=ranked)
+    assert (row.map, row.ranked) == (75.0, 2)
+    assert datasets.mean_average_precision(QUESTIONS, {"q2": ("a", "d")}) == (100.0, 1)
+    assert datasets.mean_average_precision(QUESTIONS, {}) == (None, 0)
+    bare = [Question("q1", "?", ("x",), candidates=("a",))]
+    assert datasets.mean_average_precision(bare, {"q1": ("a",)}) == (None, 0)
+
+
+def test_a_ranking_that_was_cut_is_no_ranking():
+    with pytest.raises(ValueError, match="'q1': 1 of its 3 candidates are not ranked"):
+        datasets.mean_average_precision(QUESTIONS, {"q1": ("b", "c")})
+
+
+def test_rankings_of_a_retriever_and_of_a_record_agree():
+    search = BM25(CORPUS)
+    ranked = datasets.ranked_by(search, QUESTIONS)
+    assert ranked == {"q1": ("c", "b", "a"), "q2": ("d", "a")}
+    lines = [{"id": i, "hits": list(hits)} for i, hits in ranked.items()]
+    assert datasets.ranked_in(lines) == ranked
+    assert datasets.ranked_in([{"id": "q1", "hits": [], "error": "too long"}]) == {}
+    assert datasets.ranked_by(search, [Question("q", "?", ("x",))]) == {}
+
+
+def test_the_testbeds_map_is_below_one_and_above_chance():
+    ten = data.load("world-B-10@1000")
+    search = BM25(ten.corpus)
+    found, n = datasets.mean_average_precision(
+        ten.questions, datasets.ranked_by(search, ten.questions)
+    )
+    assert n == 1000
+    assert 45 < found < 95
+
+
+def test_ours_stand_beside_the_papers_table_4():
+    paper = papers.load("r2ag")
+    ours = [
+        datasets.Statistics("nq10", 269, 1600.0, 1.0, 10.0, 90.0, 269, 600),
+        datasets.Statistics("world-B-10", 510, 900.0, 2.0, 10.0),
+    ]
+    rows = {(r["dataset"], r["figure"]): r for r in datasets.beside(paper, "table4", ours)}
+    assert (rows["nq10", "map"]["printed"], rows["nq10", "map"]["ours"]) == (96.02, 90.0)
+    assert (rows["nq10", "gold"]["printed"], rows["nq10", "gold"]["ours"]) == (1, 1)
+    assert (rows["nq10", "test"]["printed"], rows["nq10", "test"]["ours"]) == (531, None)
+    assert (rows["nq10", "train"]["printed"], rows["nq10", "train"]["ours"]) == (2124, 600)
+    assert (rows["musique", "map"]["printed"], rows["musique", "map"]["ours"]) == (57.26, None)
+    assert (rows["world-B-10", "gold"]["printed"], rows["world-B-10", "gold"]["ours"]) == (None, 2)
+    assert ("world-B-10", "map") not in rows

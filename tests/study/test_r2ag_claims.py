@@ -1,0 +1,293 @@
+"""R²AG's claims: each is decided by its records, and turns when they do; rows ask what they say."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from functools import cache
+
+import pytest
+import yaml
+
+from rag_repro.evaluation import metrics
+from rag_repro.study import papers, services
+from rag_repro.study.judge import judge, pair_cells
+from rag_repro.study.scores import Results
+
+TIERS = ("testbed", "public")
+N = 400
+FORMERS = ("r2ag", "r2ag_raft")
+
+
+@cache
+def paper():
+    return papers.load("r2ag")
+
+
+def exhibit_of(claim, contrast):
+    return paper().exhibit(claim.exhibit_of(contrast).removeprefix("r2ag."))
+
+
+def waits(exhibit, contrast):
+    sides = (contrast.more, contrast.less or {})
+    return any(row.waits for side in sides if (row := exhibit.methods.get(side.get("method", ""))))
+
+
+def decided():
+    """Claim, number of the contrast, tier: wherever cells are there to be compared."""
+    for claim in paper().claims:
+        for number, contrast in enumerate(claim.contrasts):
+            for tier in TIERS:
+                exhibit = exhibit_of(claim, contrast)
+                if not waits(exhibit, contrast) and any(pair_cells(exhibit, contrast, tier)):
+                    yield claim.id, number, tier
+
+
+# ------------------------------------------------------------------- claims
+
+
+def test_all_claims_are_there_with_a_contrast_or_a_reason():
+    claims = paper().claims
+    assert [c.id for c in claims] == [f"r2ag.c{i:02}" for i in range(1, 44)]
+    for claim in claims:
+        assert bool(claim.contrasts) != bool(claim.no_contrast), claim.id
+    support = [c.support for c in claims]
+    assert [support.count(w) for w in ("yes", "partly", "no", "none")] == [9, 12, 2, 20]
+    scale = [c.scale.split()[0] for c in claims]
+    words = ("yes", "likely", "maybe", "unlikely", "na")
+    assert [scale.count(w) for w in words] == [16, 8, 15, 3, 1]
+
+
+def test_every_contrast_has_cells_or_waits_with_a_reason():
+    there = {(claim, number) for claim, number, _ in decided()}
+    for claim in paper().claims:
+        for number, contrast in enumerate(claim.contrasts):
+            assert (claim.id, number) in there or waits(exhibit_of(claim, contrast), contrast), (
+                claim.id
+            )
+
+
+def test_every_claim_with_contrasts_has_a_primary_one_and_labels_of_its_own():
+    for claim in paper().claims:
+        if claim.contrasts:
+            assert any(c.role == "primary" for c in claim.contrasts), claim.id
+            labels = [c.label for c in claim.contrasts]
+            assert all(labels), claim.id
+            assert len(set(labels)) == len(labels), claim.id
+
+
+def test_no_mean_is_over_two_readers():
+    """What is frozen stays the same on each side; the key names it for trained rows too."""
+    for claim, number, tier in decided():
+        contrast = paper().claim(claim).contrasts[number]
+        pairs = list(pair_cells(exhibit_of(paper().claim(claim), contrast), contrast, tier))
+        for side in zip(*pairs, strict=True):
+            assert len({c.keys.get("reader") for c in side if c}) <= 1, (claim, contrast.label)
+
+
+def test_seeds_are_paired_with_their_own():
+    """What two sides were trained with differs by what the claim is about, and by nothing else."""
+    seen = 0
+    for claim, number, tier in decided():
+        contrast = paper().claim(claim).contrasts[number]
+        if "seed" in contrast.more or "seed" in (contrast.less or {}):
+            continue
+        for more, less in pair_cells(exhibit_of(paper().claim(claim), contrast), contrast, tier):
+            if less is not None and "seed" in more.keys:
+                assert more.keys["seed"] == less.keys["seed"]
+                seen += 1
+    assert seen > 50
+
+
+# ------------------------------------------------ verdicts turn with what is recorded
+
+
+def levels(contrast):
+    """The metric's mean on both sides, where the claim holds, and where it does not."""
+    unit = 1.0 if metrics.get(contrast.metric).unit == "percent" else 30.0
+    if contrast.ratio:
+        at = contrast.target if contrast.margin is not None else contrast.target / 2
+        return (at / 100, 1.0), (2 * contrast.target / 100, 1.0)
+    if contrast.target is not None:
+        return (0.3, None), (1.0, None)
+    if contrast.margin is not None:
+        return (unit / 2, unit / 2), (unit / 10, unit / 2)
+    return (0.9 * unit, 0.1 * unit), (0.1 * unit, 0.9 * unit)
+
+
+def line(number, kind, values):
+    """A record's line with these metrics' values."""
+    name = f"q{number:03}"
+    made = {"id": name, "kind": kind, "cluster": name, "hits": [], "scores": {}, "cost": {}}
+    for metric, value in values.items():
+        match metric:
+            case "seconds" | "seconds_reader":
+                made["turns"] = [{"seconds": value, "clock": [["reader", value, 1]]}]
+            case "prefilled_tokens":
+                made["turns"] = [{"seconds": 1.0, "clock": []}]
+                made["cost"]["prefilled_tokens"] = 1000 * value
+            case "new_tokens":
+                made["cost"]["new_tokens"] = value
+            case "answer_kept":
+                made["compressed"] = {"answer": [True, number < value * N]}
+            case "gold_kept_static" | "gold_kept_dynamic":
+                first = metric == "gold_kept_static"
+                made["gold"] = [["static", 1, 1], ["dynamic", 2, 2]]
+                pairs = made.setdefault("compressed", {"gold": [None, None]})["gold"]
+                pairs[0 if first else 1] = [100, 100 * value]
+            case "length":
+                made["scores"][metric] = value
+            case _:
+                made["scores"][metric] = float(number < value * N)
+    return made
+
+
+class Made(Results):
+    """Records that are not on a disk: what each cell scores."""
+
+    def __init__(self, table, kind):
+        self.table, self.kind = table, kind
+
+    def lines(self, cell):
+        if cell.exhibit == "r2ag.readers":
+            able = {"gold": 0.8, "closed": 0.1}
+            values = {"acc_line": able[cell.keys["method"]]}
+        else:
+            values = self.table.get((cell.exhibit, cell.condition.hash))
+        if values is None:
+            return None
+        return tuple(line(i, self.kind, values) for i in range(N))
+
+
+def verdict(claim, number, tier, which):
+    """which: 0, records as the claim would have them; 1, as it would not."""
+    contrast = claim.contrasts[number]
+    table = {}
+    for pair in pair_cells(exhibit_of(claim, contrast), contrast, tier):
+        sides = (contrast.more, contrast.less)
+        for cell, side, value in zip(pair, sides, levels(contrast)[which], strict=True):
+            if cell is not None:
+                values = table.setdefault((cell.exhibit, cell.condition.hash), {})
+                values[side.get("metric", contrast.metric)] = value
+    alone = replace(claim, contrasts=(contrast,))
+    one = replace(paper(), claims=(alone,))
+    [judged] = judge(one, tier, Made(table, next(iter(contrast.kinds), None)))
+    return judged.verdict
+
+
+@pytest.mark.parametrize(("name", "number", "tier"), list(decided()))
+def test_a_verdict_turns_with_its_records(name, number, tier):
+    claim = paper().claim(name)
+    holds, fails = (verdict(claim, number, tier, which) for which in (0, 1))
+    wanted = ("mechanism holds", "mechanism fails")
+    if tier == "public":
+        wanted = ("reproduced", "not reproduced")
+    assert (holds.word, fails.word) == wanted, (holds.reason, fails.reason)
+
+
+def test_rows_that_wait_say_what_for():
+    table2 = paper().claim("r2ag.c06")
+    [judged] = judge(replace(paper(), claims=(table2,)), "public", Made({}, None))
+    assert judged.verdict.word == "not run"
+    assert "needs a GPU" in judged.verdict.reason
+
+
+# --------------------------------------------------------------- rows and trainings
+
+
+@cache
+def recipes():
+    return yaml.safe_load(services.RECIPES.read_text(encoding="utf-8"))
+
+
+def trained_cells():
+    for exhibit in paper().exhibits.values():
+        for cell in exhibit.cells():
+            name = cell.condition.reader or ""
+            bare, _, seed = name.rpartition("-")
+            recipe = bare if seed.isdecimal() and bare in recipes() else name
+            if recipes().get(recipe, {}).get("former"):
+                yield cell, recipes()[recipe]["former"]
+
+
+def test_rows_tell_a_former_what_it_was_trained_with():
+    """Else a row without a feature would be asked of a former that learned from it."""
+    seen = set()
+    for cell, former in trained_cells():
+        settings = cell.condition.configured
+        row = cell.keys["method"]
+        if row == "shuffled_test":
+            assert (settings.inputs, former["inputs"]) == ("shuffled", "features")
+            continue
+        assert settings.inputs == former.get("inputs", "features"), (cell.exhibit, row)
+        columns = former.get("columns", ["relevance", "precedent", "neighbour"])
+        assert list(settings.columns) == columns, (cell.exhibit, row)
+        seen.add(row)
+    assert {"r2ag", "free", "shuffled", "constant", "gold", "no_relevance"} <= seen
+
+
+def test_r2ag_rows_have_a_trained_reader_and_plain_ones_have_none():
+    """A former is a part of the reader; RAFT alone is trained and read by a plain method."""
+    formers = {cell.condition.hash for cell, _ in trained_cells()}
+    for exhibit in paper().exhibits.values():
+        for cell in exhibit.cells():
+            informed = cell.condition.method == "r2ag"
+            assert informed == (cell.condition.hash in formers), (exhibit.name, cell.keys)
+            if cell.keys["method"] == "raft":
+                assert cell.condition.reader.startswith("raft-")
+
+
+def test_nothing_is_trained_on_what_is_tested():
+    learned = {
+        lesson["dataset"]
+        for name, recipe in recipes().items()
+        if name.startswith(("r2ag-", "raft-"))
+        for lesson in recipe["lessons"]
+    }
+    tested = {
+        (c.condition.dataset, c.condition.split)
+        for e in paper().exhibits.values()
+        for c in e.cells()
+    }
+    # NQ's split file keeps its training questions from these (tests/data).
+    tuned = {d for d, split in tested if split != "test"}
+    assert tuned == {"world-A-10", "hotpotqa_train"}
+    assert tuned.isdisjoint(d for d, split in tested if split == "test")
+    assert {d.split("-")[1] for d, s in tested if d.startswith("world") and s == "test"} == set(
+        "BCD"
+    )
+    assert all(d.startswith("world-A") or d == "nq" for d in learned)
+
+
+def test_everybody_reads_the_same_ten_passages():
+    for exhibit in paper().exhibits.values():
+        for cell in exhibit.cells():
+            settings = cell.condition.configured
+            if cell.condition.method in ("no_retrieval", "given_passages"):
+                continue
+            assert settings.own_candidates, (exhibit.name, cell.keys)
+            assert cell.condition.retriever in ("minilm", "bm25")
+
+
+def test_conditions_that_are_one_share_their_records():
+    def hashes(key, tier, **keys):
+        cells = [c for c in paper().exhibit(key).cells(tier) if c.matches(keys)]
+        assert cells, (key, tier, keys)
+        return {c.condition.hash for c in cells}
+
+    for tier, row in itertools.product(TIERS, ("rag", "r2ag", "free", "shuffled")):
+        dataset = {"testbed": "world-B-10", "public": "nq10"}[tier]
+        main = hashes("table1", tier, method=row, dataset=dataset, reader="smollm2-135m")
+        assert main == hashes("controls", tier, method=row, dataset=dataset)
+    assert hashes("table3", "testbed", method="r2ag") == hashes("table1", "testbed", method="r2ag")
+    for row in ("crag", "recomp_extractive", "recomp_abstractive", "long_llmlingua"):
+        assert hashes("kept", "testbed", method=row) == hashes("table1", "testbed", method=row)
+
+
+def test_no_more_passages_are_asked_for_than_a_question_has():
+    most = {"nq10": 10, "nq20": 20, "nq30": 30, "hotpotqa": 10, "2wikimultihopqa": 10}
+    most |= {"musique": 20, "dureader": 20, "world-B-20": 20, "hotpotqa_fullwiki": 10}
+    for exhibit in paper().exhibits.values():
+        for cell in exhibit.cells():
+            if "k" in cell.keys and not cell.keys["dataset"].endswith(("gold", "nq")):
+                assert cell.keys["k"] <= most.get(cell.keys["dataset"], 10), (exhibit.name, cell)

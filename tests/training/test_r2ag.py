@@ -1,0 +1,527 @@
+"""R²AG's training: its lists and losses by hand, what learns and what does not, to a reader."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from rag_repro import engine
+from rag_repro.data.dataset import Corpus, Dataset
+from rag_repro.lm import former as formers
+from rag_repro.lm import hub
+from rag_repro.lm.local import LocalReader
+from rag_repro.methods import base as methods
+from rag_repro.methods.reading import PROMPTS
+from rag_repro.schema import Generate, Gold, Passage, Prompt, Question, Soft
+from rag_repro.study.services import Workshop
+from rag_repro.training import fit as fit_module
+from rag_repro.training import r2ag, recipes, run
+from rag_repro.training.joint import Joint, Told, check, matching, objective
+from rag_repro.training.recipes import Former, Lora, Optimiser, Recipe, RecipeError
+from tests.lm import tiny
+
+PASSAGES = tuple(
+    Passage(f"p{i}", f"Title {i}", text)
+    for i, text in enumerate(
+        (
+            "Ada wrote the film in Rome and Paris and was born there in 1960",
+            "The film of Rome is a city of the question",
+            "Zürich is the capital of the answer and was directed by Ada",
+            "The film Rome was born in Paris",
+            "A passage of the title is a film of Rome in 1960",
+            "Nothing is here",
+        )
+    )
+)
+QUESTIONS = tuple(
+    Question(f"q{i}", f"Who wrote film {i} of Rome?", ("Ada", "Zürich"), gold=(Gold(gold),))
+    for i, gold in enumerate(("p0", "p2", "p0", "p2", "p0", "p2"))
+)
+
+
+class Drawn:
+    """An encoder whose vectors every letter of a text decides; gold passages are near."""
+
+    fingerprint = "drawn"
+
+    def encode(self, texts):
+        return np.stack([self.vector(text) for text in texts])
+
+    def vector(self, text):
+        seed = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+        drawn = np.random.default_rng(seed).normal(size=8)
+        return (drawn / np.linalg.norm(drawn)).astype(np.float32)
+
+
+def dataset(self, name, split):
+    """Four questions to train on, two to tune on, over six passages."""
+    asked = QUESTIONS[:4] if split == "train" else QUESTIONS[4:]
+    return Dataset(name, asked, Corpus("six", PASSAGES))
+
+
+RECIPE = Recipe(
+    name="tiny-r2ag",
+    about="for this test",
+    task="r2ag",
+    base="set by the fixture",
+    lessons=({"dataset": "tiny", "k": 3, "mined": True},),
+    lora=None,
+    optimiser=Optimiser(learning_rate=1e-2, batch_rows=2, epochs=2, autocast=False),
+    former=Former(places=5),
+)
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    """The recipe over a tiny model in a folder, with an empty folder of artifacts."""
+    folder = tmp_path / "base"
+    made = tiny.loaded("llama", max_position_embeddings=2048)
+    made.model.save_pretrained(folder)
+    made.tokenizer.save_pretrained(folder)
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(Workshop, "encoder", lambda self, name: Drawn())
+    monkeypatch.setattr(Workshop, "dataset", dataset)
+    return replace(RECIPE, base=str(folder))
+
+
+def told(recipe, **former):
+    return replace(recipe, former=replace(recipe.former, **former))
+
+
+# ----------------------------------------------------------------- the lists
+
+
+def lists_of(recipe, split="train", **part):
+    part = {**recipe.lessons[0], **part}
+    return list(r2ag.lists(split=split, seed=0, workshop=Workshop(), former=recipe.former, **part))
+
+
+def test_a_list_is_the_gold_and_the_nearest_without_an_answer(recipe):
+    made = lists_of(recipe)
+    assert [q.id for q, _, _ in made] == ["q0", "q1", "q2", "q3"]
+    for question, hits, rows in made:
+        ids = [h.passage.id for h in hits]
+        assert len(ids) == 3
+        # p0 and p2 hold answers, so neither is a distractor; p5 shares no word.
+        assert {"p0", "p2"} & set(ids) == set(question.gold_ids)
+        assert "p5" not in ids
+        scores = [h.score for h in hits]
+        assert scores == sorted(scores, reverse=True)
+        # The relevance is the score by which the dense retriever ranks.
+        assert rows[:, 0] == pytest.approx(scores, abs=1e-6)
+    assert [q.id for q, _, _ in lists_of(recipe, questions=2)] == ["q0", "q1"]
+    assert [q.id for q, _, _ in lists_of(recipe, "tune", held_out=1, questions=0)] == ["q4"]
+
+
+def test_a_stretch_of_a_gold_passage_holds_an_answer(recipe):
+    whole = {p.id: p.text for p in PASSAGES}
+    firsts = set()
+    for seed in range(6):
+        part = {**recipe.lessons[0], "words": 4}
+        made = r2ag.lists(
+            split="train", seed=seed, workshop=Workshop(), former=recipe.former, **part
+        )
+        for (question, hits, rows), (_, _, before) in zip(made, lists_of(recipe), strict=True):
+            np.testing.assert_array_equal(rows, before)  # the encoder sees them whole
+            for hit in hits:
+                said = hit.passage.text
+                assert said in whole[hit.passage.id]
+                assert len(said.split()) == 4
+                if hit.passage.id in question.gold_ids:
+                    assert "Ada" in said or "Zürich" in said
+                firsts.add((hit.passage.id, said))
+    assert len(firsts) > 5
+
+
+def test_a_list_that_cannot_be_made_names_its_question(recipe):
+    bare = tuple(replace(q, gold=()) for q in QUESTIONS)
+    workshop = Workshop()
+    workshop.dataset = lambda name, split: Dataset(name, bare, Corpus("six", PASSAGES))
+    made = r2ag.lists("tiny", "train", 0, workshop, Former(inputs="gold"), k=3)
+    with pytest.raises(RecipeError, match=r"tiny: question q0: .*names no gold"):
+        list(made)
+
+
+@pytest.mark.parametrize("given", [{"split": "test"}, {"seed": 7}, {"dataste": "x"}])
+def test_a_recipe_cannot_choose_split_or_seed(recipe, given):
+    with pytest.raises(RecipeError, match=f"r2ag: .*{next(iter(given))}"):
+        run.prepare(replace(recipe, lessons=({**recipe.lessons[0], **given},)), 0)
+
+
+# --------------------------------------------------------------- the lessons
+
+
+def test_a_lesson_is_the_methods_prompt_and_one_answer(recipe):
+    prepared = run.prepare(recipe, 0)
+    assert (len(prepared.plan.examples), len(prepared.held_out)) == (4, 2)
+    codec = LocalReader(hub.resolve(recipe.base)).codec
+    for (question, hits, rows), one in zip(lists_of(recipe), prepared.plan.examples, strict=True):
+        soft = [Soft("r2ag", rows, i) for i in range(3)]
+        encoded = codec.encode(PROMPTS["r2ag"].fill(question, hits, soft))
+        n = len(encoded)
+        assert one.tokens[:n] == encoded.tokens
+        assert one.places == tuple(at for at, _ in encoded.soft)
+        assert one.tokens[-1] == 2  # the end of the reader's turn
+        assert codec.text(one.tokens[n:-1]) in question.answers
+        assert len(one.tokens) - n == one.n_target
+        assert one.labels == tuple(int(h.passage.id in question.gold_ids) for h in hits)
+        np.testing.assert_array_equal(np.array(one.features, np.float32), rows)
+    drawn = {seed: run.prepare(recipe, seed).plan.examples for seed in range(4)}
+    assert len({tuple(e.tokens[-e.n_target :] for e in d) for d in drawn.values()}) > 1
+
+
+INPUTS = ("features", "shuffled", "constant", "gold", "free")
+
+
+def test_controls_differ_in_features_alone(recipe):
+    made = {}
+    for inputs in INPUTS:
+        made[inputs] = run.prepare(told(recipe, inputs=inputs, qdm=float(inputs != "free")), 3)
+    for prepared in made.values():
+        assert prepared.plan.steps() == made["features"].plan.steps()
+        for a, b in zip(prepared.plan.examples, made["features"].plan.examples, strict=True):
+            assert replace(a, features=()) == replace(b, features=())
+    assert len({p.digest for p in made.values()}) == 4  # constant and free are told the same
+    assert len({p.plan.key for p in made.values()}) == 5
+    counts = {
+        inputs: formers.count(formers.made(kind, 0, **sizes))
+        for inputs in INPUTS
+        for kind, sizes in [r2ag.sizes_of(Former(inputs=inputs, qdm=0), 48)]
+    }
+    assert len({counts[i] for i in INPUTS if i != "free"}) == 1
+    assert counts["free"] == 20 * 48
+
+
+# ---------------------------------------------------------------- the losses
+
+
+def joint(recipe, seed: int = 0, **former) -> Joint:
+    kind, sizes = r2ag.sizes_of(replace(recipe.former, **former), 48)
+    module = formers.made(kind, seed, **sizes)
+    return Joint(hub_model(recipe), module).eval()
+
+
+def hub_model(recipe):
+    from rag_repro.lm.load import load
+
+    return load(hub.resolve(recipe.base)).model
+
+
+def test_the_answers_loss_is_that_of_the_reader_itself(recipe):
+    """By the path of inference: the reader's own embeddings of the prompt, the whole pass."""
+    prepared = run.prepare(recipe, 0)
+    model = joint(recipe)
+    reader = LocalReader(hub.resolve(recipe.base))
+    reader.add_soft("r2ag", model.former)
+    wanted = []
+    for (question, hits, rows), one in zip(lists_of(recipe), prepared.plan.examples, strict=True):
+        soft = [Soft("r2ag", rows, i) for i in range(3)]
+        prompt = reader.embed(PROMPTS["r2ag"].fill(question, hits, soft))
+        answer = torch.tensor(one.tokens[-one.n_target :])
+        embeds = torch.cat([prompt, reader.model.get_input_embeddings()(answer)[None]], dim=1)
+        with torch.no_grad():
+            logits = reader.model(inputs_embeds=embeds).logits[0, -one.n_target - 1 : -1]
+        wanted.append(float(torch.nn.functional.cross_entropy(logits, answer)))
+    batch = prepared.plan.examples
+    with torch.no_grad():
+        together = model.answering(batch, model.tell(batch))
+        assert together.tolist() == pytest.approx(wanted, rel=1e-4)
+        total, n = objective(Former(qdm=0.0))(model, batch)
+    assert (float(total), n) == (pytest.approx(sum(wanted), rel=1e-4), 4)
+
+
+def test_lists_of_unequal_length_do_not_meet(recipe):
+    one, other = run.prepare(recipe, 0).plan.examples[:2]
+    at = other.places[1]
+    short = replace(
+        other, places=other.places[:1] + other.places[2:],
+        tokens=other.tokens[:at] + other.tokens[at + 1 :],
+        features=other.features[:1] + other.features[2:], labels=(0, 1),
+    )  # fmt: skip
+    short = replace(short, places=(short.places[0], short.places[1] - 1))
+    model = joint(recipe)
+    with torch.no_grad():
+        for part in (model.answering, lambda batch, told: matching(told)):
+            apart = [float(part([e], model.tell([e]))) for e in (one, short)]
+            assert part([one, short], model.tell([one, short])).tolist() == pytest.approx(
+                apart, rel=1e-4
+            )
+
+
+def test_matching_by_hand():
+    logits = torch.tensor([[0.0, 2.0, -1.0], [3.0, 9.0, 9.0]])
+    labels = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    mask = torch.tensor([[True] * 3, [True, False, False]])
+    made = Told(torch.zeros(4, 1), mask, labels, logits)
+    sums = [-np.log(0.5) + np.log1p(np.exp(2)) + np.log1p(np.exp(-1)), np.log1p(np.exp(3))]
+    assert matching(made, "sum").tolist() == pytest.approx(sums, rel=1e-5)
+    assert matching(made).tolist() == pytest.approx([sums[0] / 3, sums[1]], rel=1e-5)
+
+
+def test_the_loss_is_both_terms(recipe):
+    batch = run.prepare(recipe, 0).plan.examples
+    model = joint(recipe)
+    with torch.no_grad():
+        of = {
+            key: float(objective(Former(**given), **terms)(model, batch)[0])
+            for key, given, terms in (
+                ("answers", {}, {"matches": False}),
+                ("matching", {}, {"answers": False}),
+                ("both", {}, {}),
+                ("heavy", {"qdm": 3.0}, {}),
+                ("sum", {"reduction": "sum"}, {"answers": False}),
+            )
+        }
+    assert of["both"] == pytest.approx(of["answers"] + of["matching"], rel=1e-5)
+    assert of["heavy"] == pytest.approx(of["answers"] + 3 * of["matching"], rel=1e-5)
+    assert of["sum"] == pytest.approx(3 * of["matching"], rel=1e-5)
+
+
+def test_what_is_watched(recipe):
+    lessons = run.prepare(recipe, 0).plan.examples
+    model = joint(recipe)
+    with torch.no_grad():
+        found = check(4096, True)(model, lessons)
+        answers = model.answering(lessons, model.tell(lessons))
+        made = model.tell(lessons)
+        assert check(4096, False)(model, lessons) == {"answer": found["answer"]}
+    assert found["answer"] == pytest.approx(float(answers.mean()), abs=1e-4)
+    gold = made.logits[made.labels == 1]
+    others = made.logits[made.labels == 0]
+    assert found["auc"] == pytest.approx(float((gold[:, None] > others).float().mean()), abs=1e-4)
+    assert found["matching"] == pytest.approx(float(matching(made).mean()), abs=1e-4)
+
+
+# ------------------------------------------------------------ what is learned
+
+
+def trained(recipe, folder, seed=0, plan=None):
+    prepared = run.prepare(recipe, seed)
+    before = {n: p.clone() for n, p in prepared.model.named_parameters()}
+    r2ag.train(prepared.model, plan or prepared.plan, recipe.former, prepared.held_out, folder)
+    return prepared, before
+
+
+def weights(folder, name=hub.FORMER):
+    from safetensors.torch import load_file
+
+    return load_file(folder / name)
+
+
+def same(a, b):
+    assert a.keys() == b.keys()
+    return all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_the_reader_stays_as_it_is_and_the_former_learns(recipe, tmp_path):
+    prepared, before = trained(recipe, tmp_path / "a")
+    after = dict(prepared.model.named_parameters())
+    assert all(torch.equal(after[n], before[n]) for n in before)
+    assert all(p.grad is None for p in after.values())
+    fresh = formers.made(*[r2ag.sizes_of(recipe.former, 48)[0], 0],
+                         **r2ag.sizes_of(recipe.former, 48)[1]).state_dict()  # fmt: skip
+    learned = weights(tmp_path / "a")
+    for name in ("lift.weight", "projection.weight", "head.weight", "positions"):
+        assert not torch.equal(learned[name], fresh[name].half()), name
+    assert not (tmp_path / "a" / hub.ADAPTER).exists()
+
+
+def test_other_labels_or_features_make_another_former(recipe, tmp_path):
+    prepared, _ = trained(recipe, tmp_path / "a")
+    trained(recipe, tmp_path / "again")
+    assert same(weights(tmp_path / "a"), weights(tmp_path / "again"))
+    turned = [replace(e, labels=e.labels[::-1]) for e in prepared.plan.examples]
+    trained(recipe, tmp_path / "turned", plan=replace(prepared.plan, examples=turned))
+    assert not same(weights(tmp_path / "a"), weights(tmp_path / "turned"))
+    # Without matching nobody looks at a label.
+    bare = told(recipe, qdm=0.0)
+    for name, plan in (("b", prepared.plan), ("c", replace(prepared.plan, examples=turned))):
+        trained(bare, tmp_path / name, plan=plan)
+    assert same(weights(tmp_path / "b"), weights(tmp_path / "c"))
+    trained(told(recipe, inputs="constant"), tmp_path / "constant")
+    assert not same(weights(tmp_path / "a"), weights(tmp_path / "constant"))
+
+
+def test_stages_apart_learn_matching_then_answers(recipe, tmp_path):
+    apart = told(recipe, stages="separate")
+    trained(apart, tmp_path / "apart")
+    trained(recipe, tmp_path / "joint")
+    trained(told(recipe, qdm=0.0), tmp_path / "answers")
+    curves = [run.read_curve(tmp_path / name) for name in ("apart", "joint", "answers")]
+    assert len({len(curve) for curve in curves}) == 1
+    made = [weights(tmp_path / name) for name in ("apart", "joint", "answers")]
+    assert not any(same(made[i], made[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
+    # The head of the first stage stays; without matching it is what it was drawn as.
+    assert not torch.equal(made[0]["head.weight"], made[2]["head.weight"])
+    assert "auc" in curves[0][-1]["held_out"]
+    assert list(curves[2][-1]["held_out"]) == ["answer"]
+
+
+def test_it_learns_to_tell_gold(recipe, tmp_path):
+    """From labels as inputs, in some twenty steps."""
+    known = told(recipe, inputs="gold", dropout=0.0)
+    known = replace(known, optimiser=replace(known.optimiser, epochs=10, learning_rate=3e-3))
+    trained(known, tmp_path / "a")
+    curve = run.read_curve(tmp_path / "a")
+    assert curve[-1]["held_out"]["auc"] == 1.0
+    assert curve[-1]["held_out"]["matching"] < 0.2
+    assert curve[-1]["loss"] < curve[0]["loss"] * 0.8
+    kept = [row for row in curve if "kept" in row]
+    lowest = min(row["held_out"]["answer"] for row in curve if "held_out" in row)
+    assert kept[-1]["held_out"]["answer"] == lowest
+
+
+# ------------------------------------------------------ from recipe to reader
+
+
+def ask(reader, **given):
+    settings = methods.get("r2ag").configure({"k": 3, "max_new_tokens": 6, **given})
+    workshop = Workshop()
+    corpus = Corpus("six", PASSAGES)
+    services = {"reader": reader, "retriever": workshop.retriever("minilm", corpus)}
+    services |= {name: Drawn() for name in settings.needs}
+    task = engine.Task(QUESTIONS[4], methods.get("r2ag").run, settings)
+    [(_, answer)] = engine.run([task], services)
+    assert answer.error is None, answer.error
+    return answer
+
+
+LORA = Lora(rank=2, targets=("q_proj", "v_proj"))
+
+
+@pytest.mark.parametrize(
+    ("lora", "former"),
+    [(None, Former(places=5)), (None, Former(places=5, inputs="free", qdm=0)),
+     (LORA, Former(places=5)), (LORA, None)],
+)  # fmt: skip
+def test_from_recipe_to_answer(recipe, lora, former, tmp_path):
+    optimiser = replace(recipe.optimiser, autocast=True)  # as shipped recipes compute
+    recipe = replace(recipe, lora=lora, former=former, optimiser=optimiser)
+    prepared = run.prepare(recipe, 0)
+    assert "tiny-r2ag, seed 0: 4 steps" in prepared.cost()
+    assert "train:tiny: 4 lessons" in prepared.cost()
+    folder = run.folder_of(recipe, 0)
+    assert not run.is_made(prepared, folder)
+    run.train(prepared, folder)
+    # A model that learned is another: prepare anew, as another process would.
+    assert run.is_made(run.prepare(recipe, 0), folder)
+    assert not run.is_made(run.prepare(recipe, 1), folder)
+    assert not (folder / "state").exists()
+    card = json.loads((folder / "card.json").read_text())
+    assert card["held_out_loss"]["answer"] > 0
+    assert card["steps"] == 4
+    assert 1 <= card["kept_after_step"] <= 4
+    assert (folder / hub.ADAPTER).exists() == (lora is not None)
+    assert (folder / hub.FORMER).exists() == (former is not None)
+    reader = LocalReader(hub.resolve("tiny-r2ag"))
+    plain = LocalReader(hub.resolve(recipe.base))
+    assert reader.fingerprint != plain.fingerprint
+    if former is None:
+        prompt = Prompt.of("Question: who?\nAnswer:")
+        [made] = reader.generate([Generate(prompt, 4)])
+        assert made.tokens
+        return
+    assert card["former"]["soft"] == "r2ag"
+    assert card["former"]["parameters"] > 0
+    answer = ask(reader, inputs=former.inputs)
+    assert answer.calls[-1] == "Generate"
+    assert len(answer.hits) == 3
+    # The fingerprint covers the former's weights.
+    state = weights(folder)
+    name = next(iter(state))
+    state[name] = state[name] + 1
+    from safetensors.torch import save_file
+
+    save_file(state, folder / hub.FORMER)
+    assert LocalReader(hub.resolve("tiny-r2ag")).fingerprint != reader.fingerprint
+
+
+def test_a_former_of_other_columns_says_so(recipe, tmp_path):
+    narrow = told(recipe, columns=["relevance"])
+    run.train(run.prepare(narrow, 0), run.folder_of(narrow, 0))
+    reader = LocalReader(hub.resolve("tiny-r2ag"))
+    assert ask(reader, columns=["relevance"]).error is None
+    with pytest.raises(AssertionError, match="a former of 1 columns was given 3"):
+        ask(reader)
+
+
+@pytest.mark.parametrize("lora", [None, LORA])
+def test_a_cut_run_ends_where_an_uncut_one_does(recipe, lora, tmp_path, monkeypatch):
+    monkeypatch.setattr(fit_module, "SAVE_EVERY", 0.0)
+    recipe = replace(recipe, lora=lora, optimiser=replace(recipe.optimiser, epochs=4))
+    whole = run.train(run.prepare(recipe, 0), tmp_path / "whole")
+
+    class Cut(Exception):
+        pass
+
+    real, steps = Joint.answering, iter(range(99))
+
+    def until_the_sixth(self, batch, told):
+        if self.training and next(steps) == 5:
+            raise Cut
+        return real(self, batch, told)
+
+    monkeypatch.setattr(Joint, "answering", until_the_sixth)
+    with pytest.raises(Cut):
+        run.train(run.prepare(recipe, 0), tmp_path / "cut")
+    assert not (tmp_path / "cut" / "card.json").exists()
+    monkeypatch.setattr(Joint, "answering", real)
+    cut = run.train(run.prepare(recipe, 0), tmp_path / "cut")
+    for file in [f.name for f in whole.glob("*.safetensors")]:
+        assert same(weights(whole, file), weights(cut, file))
+    kept = [
+        [(row["loss"], row.get("held_out"), row.get("kept")) for row in run.read_curve(folder)]
+        for folder in (whole, cut)
+    ]
+    assert kept[0] == kept[1]
+
+
+# --------------------------------------------------------------- the recipes
+
+
+def test_shipped_controls_share_lists_steps_and_base():
+    known = recipes.recipes()
+    for group in ("testbed", "nq"):
+        head = known[f"r2ag-{group}"]
+        assert head.lora is None
+        mine = [r for n, r in known.items() if r.task == "r2ag" and group in n]
+        assert len(mine) == {"testbed": 13, "nq": 5}[group]
+        for one in mine:
+            assert (one.lessons, one.optimiser, one.base, one.seeds) == (
+                head.lessons,
+                head.optimiser,
+                head.base,
+                head.seeds,
+            )
+            assert one.local == (one is not head)
+            assert (one.lora is None) == ("raft" not in one.name)
+            assert (one.former is None) == one.name.startswith("raft")
+    assert "former" not in known["testbed-reader"].facts
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{task: r2ag, lora: null}", "neither lora nor former"),
+        ("{task: reader, lora: null}", "a task 'reader' trains low-rank matrices"),
+        ("{task: pairs, former: {}}", "a task 'pairs' trains low-rank matrices and no former"),
+        ("{task: r2ag, former: {reduction: men}}", "reduction is 'men', did you mean 'mean'"),
+        ("{task: r2ag, former: {stages: jont}}", "stages is 'jont', did you mean 'joint'"),
+        ("{task: r2ag, former: {inputs: free}}", "say qdm: 0"),
+        ("{task: r2ag, former: {qdm: 0, stages: separate}}", "say stages: joint"),
+        ("{task: r2ag, former: {quaderm: 0}}", "unknown key 'quaderm'"),
+    ],
+)
+def test_recipes_that_cannot_be(text, message, tmp_path, monkeypatch):
+    file = tmp_path / "recipes.yaml"
+    rest = "about: x, base: y, lessons: []"
+    file.write_text(f"one: {text[:-1]}, {rest}}}\n")
+    monkeypatch.setattr(recipes, "RECIPES", file)
+    with pytest.raises(ValueError, match=message):
+        recipes.recipes()
