@@ -91,12 +91,15 @@ def with_bar(cells: Sequence[Cell], workshop: Workshop, results: Path, **given: 
             "the manifest",
             load(),
         )
+    shown = None  # a disabled bar knows no description
     with tqdm(unit="q", leave=False) as bar:
 
         def report(progress: Progress) -> None:
-            if progress.dataset != bar.desc.removesuffix(": "):
+            nonlocal shown
+            if progress.dataset != shown:
+                shown = progress.dataset
                 bar.reset(progress.total)
-                bar.set_description(progress.dataset)
+                bar.set_description(shown)
             bar.update(progress.done - bar.n)
 
         timed = run(cells, workshop, results, report=report, **given)

@@ -38,11 +38,21 @@ HOSTILE = (
 
 def filled(name: str, text: str, question: str = "Who was it?"):
     hits = [Hit(Passage("p", text, text), 1.0, 1), Hit(Passage("q", "T", "Second."), 0.5, 2)]
-    return PROMPTS[name].fill(Question("q", question, ("a",)), hits)
+    soft = [Soft("r2ag", np.ones((2, 3)), i) for i in range(2)] if PROMPTS[name].informed else ()
+    return PROMPTS[name].fill(Question("q", question, ("a",)), hits, soft)
 
 
 def said(prompt) -> str:
-    return "".join(s if isinstance(s, str) else s.text for s in prompt.segments)
+    """The prompt's text; an embedding says nothing."""
+    texts = (s for s in prompt.segments if not isinstance(s, Soft))
+    return "".join(s if isinstance(s, str) else s.text for s in texts)
+
+
+def tokens_of(codec, prompt) -> tuple[int, ...]:
+    """The prompt's tokens but for the places of embeddings."""
+    made = codec.encode(prompt)
+    places = {at for at, _ in made.soft}
+    return tuple(token for at, token in enumerate(made.tokens) if at not in places)
 
 
 # ------------------------------------------------------------------ the templates
@@ -58,7 +68,8 @@ def test_a_text_is_put_in_once_and_unchanged(name, text):
     assert said(filled(name, "a", question=text)) == asked.replace("MARKED", one_line(text))
     prompt = filled(name, text)
     assert prompt.chat == PROMPTS[name].chat
-    assert all(isinstance(s, str | Prefix) for s in prompt.segments)
+    assert all(isinstance(s, str | Prefix | Soft) for s in prompt.segments)
+    assert sum(isinstance(s, Soft) for s in prompt.segments) == 2 * PROMPTS[name].informed
 
 
 @pytest.mark.parametrize("name", PROMPTS)
@@ -119,8 +130,8 @@ def codec(request) -> Codec:
 def test_no_text_becomes_an_added_token(codec, name, text):
     """Token for token: around the text the prompt is as around any other; within it is plain."""
     control = set(added(codec.tokenizer).values())
-    plain = codec.encode(filled(name, "x", question="x")).tokens
-    tokens = codec.encode(filled(name, text, question=text)).tokens
+    plain = tokens_of(codec, filled(name, "x", question="x"))
+    tokens = tokens_of(codec, filled(name, text, question=text))
     assert [t for t in tokens if t in control] == [t for t in plain if t in control]
     shown = codec.text(tokens)
     assert whole(said(filled(name, text, question=text))).strip() in shown

@@ -344,6 +344,13 @@ def test_a_service_with_a_memory_is_refused(tmp_path):
         run(tmp_path, Shop(tmp_path, reservoir=True), n=1)
 
 
+def test_times_are_taken_also_where_nobody_looks_on(tmp_path, monkeypatch):
+    """A bar that is switched off knows no description."""
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    shop = Shop(tmp_path)
+    assert timing.with_bar(both(), shop, tmp_path / "records", n=1, clock=shop.hands)
+
+
 def test_the_manifest_tells_the_load_and_a_busy_machine_is_told(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(timing, "load", lambda: 3.14159)
     shop = Shop(tmp_path)
