@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,13 +28,18 @@ class Loaded:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without transformers' own progress bars, which are debris in stored output."""
+    """Without transformers' own progress bars, which are debris in stored output.
+
+    And without its word to peft, which still asks for a name that will go.
+    """
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+            yield
     finally:
         if shown:
             logging.enable_progress_bar()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 
 from rag_repro.lm.adapters import card_of, write_card
 from rag_repro.lm.errors import CallError, ReaderError, WeightsError
+from rag_repro.lm.load import quiet
 from rag_repro.lm.local import LocalReader
 from rag_repro.schema import Generate, Prefix, Prompt, Read, Soft
 
@@ -210,6 +212,17 @@ def test_adapters_by_name(adapter):
     for made, other in zip(read, plain, strict=True):
         np.testing.assert_allclose(made.trace.entropy, other.trace.entropy, atol=1e-4)
     assert not np.allclose(read[0].trace.entropy, read[1].trace.entropy)
+
+
+def test_nothing_is_said_where_a_trained_reader_is_loaded(adapter):
+    """Warnings would stand in the stored output of chapters."""
+    from peft import PeftModel
+
+    folder, _ = adapter
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with quiet():
+            PeftModel.from_pretrained(tiny.loaded().model, folder)
 
 
 def test_an_adapter_of_another_base_is_refused(adapter):
