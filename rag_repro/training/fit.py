@@ -265,7 +265,7 @@ def held_out_loss(
 
 
 def publish_adapter(model: Any, folder: Path) -> None:
-    """The adapter in half precision, as peft names things."""
+    """The adapter in half precision, as peft names things; no path of this machine in it."""
     import torch
     from safetensors.torch import load_file, save_file
 
@@ -274,4 +274,8 @@ def publish_adapter(model: Any, folder: Path) -> None:
     path = folder / "adapter_model.safetensors"
     halved = {n: t.to(torch.float16) for n, t in load_file(path).items()}
     save_file(halved, path, metadata={"format": "pt"})
-    (folder / "README.md").unlink(missing_ok=True)  # peft's template; ours is card.json
+    # peft names the folder that the base came from; the card names the base.
+    config = folder / "adapter_config.json"
+    told = json.loads(config.read_text(encoding="utf-8")) | {"base_model_name_or_path": None}
+    config.write_text(json.dumps(told, indent=2, sort_keys=True), encoding="utf-8")
+    (folder / "README.md").unlink(missing_ok=True)  # peft's template

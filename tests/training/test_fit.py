@@ -153,6 +153,8 @@ def test_the_weights_of_the_lowest_check_are_kept(cut, tmp_path, monkeypatch):
     assert [row["step"] for row in rows if row.get("kept")] == [2, 4]
     from safetensors.torch import load_file
 
+    told = json.loads((folder / "adapter_config.json").read_text())
+    assert told["base_model_name_or_path"] is None  # a folder of this machine
     published = load_file(folder / "adapter_model.safetensors")
     for name, tensor in published.items():
         own = name.replace(".weight", ".default.weight")
