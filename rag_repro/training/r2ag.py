@@ -27,7 +27,7 @@ from ..methods.stages import retrieve
 from ..schema import Answer, Hit, Question
 from ..study.services import Workshop
 from .examples import Example, encode
-from .fit import Plan, fit, wrap
+from .fit import Plan, fit, halved, wrap
 from .recipes import Former, RecipeError, called
 
 if TYPE_CHECKING:
@@ -159,6 +159,7 @@ def train(
         reader.requires_grad_(False)
     else:
         reader = wrap(reader, plan.lora, plan.seed)
+    reader = halved(reader, plan.optimiser)
     module, facts = None, {}
     if former:
         kind, sizes = sizes_of(former, embeddings.shape[1])

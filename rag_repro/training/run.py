@@ -31,7 +31,7 @@ from ..study.manifests import environment
 from ..study.services import Workshop
 from . import complexity, pairs, r2ag, similarities
 from .examples import encode
-from .fit import Objective, Plan, fit, loss_of, wrap
+from .fit import Objective, Plan, fit, halved, loss_of, wrap
 from .lessons import lessons
 from .recipes import Recipe, called
 
@@ -223,6 +223,7 @@ def train(prepared: Prepared, folder: Path) -> Path:
         similarities.fit(prepared.model, plan.examples, prepared.held_out, folder)
     else:
         model = wrap(prepared.model, plan.lora, plan.seed, KINDS[prepared.recipe.task])
+        model = halved(model, plan.optimiser)
         fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
     write_card(folder, prepared.weights, card(prepared, folder) | more)
     return folder

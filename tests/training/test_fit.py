@@ -14,7 +14,7 @@ from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generate, Prompt
 from rag_repro.training import fit as module
 from rag_repro.training.examples import Encoded, Example, encode
-from rag_repro.training.fit import Plan, fit, loss_of, rate, wrap
+from rag_repro.training.fit import Plan, backward, fit, halved, loss_of, rate, wrap
 from rag_repro.training.recipes import Lora, Optimiser, RecipeError
 from tests.lm import tiny
 
@@ -54,6 +54,24 @@ def test_loss_is_the_targets_cross_entropy_whatever_the_padding():
                 by_hand -= float(log_p[at - 1, row.tokens[at]])
     assert n == 3
     assert float(total) == pytest.approx(by_hand, rel=1e-5)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_step_on_halved_weights_is_the_same_to_the_last_digit(tied):
+    rows, grads = [Encoded((5, 6, 7, 8, 9), 2, "x")], []
+    for how in (lambda model, _: model, halved):
+        model = wrap(tiny.loaded("llama", tie_word_embeddings=tied).model, Lora(rank=2), 0)
+        total, _ = backward(how(model, Optimiser()), rows, Optimiser(), loss_of)
+        trained = [p for p in model.parameters() if p.requires_grad]
+        grads.append([total, *(p.grad for p in trained)])
+    for plain, half in zip(*grads, strict=True):
+        assert torch.equal(torch.as_tensor(plain), torch.as_tensor(half))
+    precisions = {n: p.dtype for n, p in model.named_parameters() if not p.requires_grad}
+    head = [n for n in precisions if "embed_tokens" in n or (tied and "lm_head" in n)]
+    assert all(precisions[n] == torch.float32 for n in head)
+    assert sum(p == torch.bfloat16 for p in precisions.values()) == 7 * 3 + (not tied)
+    whole = halved(wrap(tiny.loaded("llama").model, Lora(rank=2), 0), Optimiser(autocast=False))
+    assert {p.dtype for p in whole.parameters()} == {torch.float32}
 
 
 def test_it_learns_and_the_reader_says_it(tmp_path):
