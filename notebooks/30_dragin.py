@@ -50,7 +50,16 @@ from rag_repro.methods import reading
 from rag_repro.methods.dragin import loop, qfs, rind
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import arithmetic, budgets, cases, heat_case, missing, readers, spread
+from rag_repro.report import (
+    arithmetic,
+    budgets,
+    cases,
+    heat_case,
+    missing,
+    readers,
+    reading_errors,
+    spread,
+)
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
@@ -207,6 +216,26 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 
 # %% tags=["remove-input"]
 desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="tab-readers")
+
+# %% [markdown]
+# The same by length. Longer passages also come with questions of more hops, which are harder for
+# other reasons, so the thirds are taken among questions of as many hops; all gold passages are shown:
+
+# %% tags=["remove-input"]
+READ = desk.paper.exhibit("readers")
+reading_errors.by_length(
+    READ,
+    [
+        cell
+        for tier in desk.tiers()
+        for cell in READ.cells(tier)
+        if cell.keys["method"] in ("gold", "three", "six")
+        and cell.keys["dataset"] in ("world-B", "hotpotqa")
+    ],
+    desk.results,
+    "Wrong answers by the length of the passages shown",
+    "tab-errors-length",
+)
 
 # %% [markdown] tags=["result"]
 # ## Table 2: answers

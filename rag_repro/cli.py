@@ -134,6 +134,18 @@ def parser() -> argparse.ArgumentParser:
     )
     _folders(tune)
 
+    serve = _command(
+        commands, "serve-search", do.serve_search, "serve a data set's passages as a search engine"
+    )
+    serve.add_argument("dataset", help="whose passages are searched, as world-B or hotpotqa")
+    serve.add_argument("--retriever", default="bm25", help="what searches them (bm25)")
+    serve.add_argument("--host", default="127.0.0.1", help="where to listen (the loopback alone)")
+    serve.add_argument("--port", type=_port, default=8765, help="0 takes any that is free (8765)")
+    serve.add_argument(
+        "--latency", type=float, default=0.0, help="seconds that each answer waits (0)"
+    )
+    serve.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+
     chapter = _command(commands, "chapter", do.chapter, "execute one chapter of the book")
     chapter.add_argument("name", help="as 11_drrag_recall")
     chapter.add_argument(
@@ -193,6 +205,12 @@ def _folders(command: argparse.ArgumentParser) -> None:
 def _positive(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
     return int(text)
 
 

@@ -154,6 +154,30 @@ def tune(arguments: argparse.Namespace) -> None:
     )
 
 
+def serve_search(arguments: argparse.Namespace) -> None:
+    """Until it is interrupted. Conditions search with it by its address: `retriever:
+    http://127.0.0.1:8765`, with #pages=5 to read the best 5 sentences of each page."""
+    import logging
+
+    from .retrieval.served import SearchServer
+    from .study.services import Workshop
+
+    workshop = Workshop(data_dir=arguments.data)
+    corpus = workshop.dataset(arguments.dataset, None).corpus
+    with SearchServer(
+        workshop.retriever(arguments.retriever, corpus),
+        host=arguments.host,
+        port=arguments.port,
+        latency=arguments.latency,
+    ) as server:
+        log = logging.getLogger(__name__)
+        log.info("%d passages of %s at %s", len(corpus), corpus.name, server.url)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            log.info("no longer served")
+
+
 def chapter(arguments: argparse.Namespace) -> None:
     """A default run is kept in book/chapters/, any other in results/local/chapters/."""
     from .publish import execute, parameters

@@ -246,7 +246,7 @@ def _retrieve(service: Any, calls: Sequence[Retrieve]) -> list[Any]:
         limited = any(w is not None for w in within)
         found = service.search([calls[i].query for i in places], k, within if limited else None)
         for place, hits in zip(places, found, strict=True):
-            results[place] = tuple(hits)
+            results[place] = hits if isinstance(hits, Exception) else tuple(hits)
     return results
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
 ENVIRONMENT = "RAG_REPRO_DATA"
 WORLD, FOLDER = "world", "folder:"
 
-_WORLD = re.compile(r"world-([A-Z])(?:-(\d+|gold))?(?:@(\d+))?(?:~([\w.=,]+))?")
+_WORLD = re.compile(
+    r"world-([A-Z])(?:-(\d+|gold|ambiguous|meant|asked|again))?(?:@(\d+))?(?:~([\w.=,]+))?"
+)
+_APART: Mapping[str, str] = {
+    **{"ambiguous": "ambiguous", "meant": "ambiguous"},
+    **{"asked": "paraphrase", "again": "paraphrase"},
+}
+"""Questions of a world apart -> the kind that they are of."""
 
 
 def load(
@@ -32,9 +40,10 @@ def load(
 
     `world-B` has the default size, `world-B@20000` so many passages, and
     `world-B~hooks=0,ties=0` those dials turned away from the preset; `world-B-10` gives
-    each question ten candidates, `world-B-gold` its gold passages alone (`candidates`). Public
-    sets are read from `data_dir`, by default the folder that the environment
-    variable RAG_REPRO_DATA names; `path` and `format` name one file instead.
+    each question ten candidates, `world-B-gold` its gold passages alone (`candidates`);
+    `world-B-ambiguous`, `world-B-meant`, `world-B-asked` and `world-B-again` are questions apart
+    (`intents`, `recurring`). Public sets are read from `data_dir`, by default the folder that the
+    environment variable RAG_REPRO_DATA names; `path` and `format` name one file instead.
     `split` ("train", "tune" or "test") keeps the questions that the frozen
     split file lists, in file order (world A trains and tunes, the others test);
     the corpus stays whole. `folder:PATH` has the form that `own` tells of.
@@ -95,10 +104,11 @@ def check_name(name: str) -> None:
     if found is None or f"{WORLD}-{found[1]}" not in names():
         raise UnknownName(
             f"no data set {name!r}{nearest(name, names())}; there are: {', '.join(names())}; "
-            "worlds also as world-B@20000, world-B~ties=0.5, world-B-10 (candidates)"
+            "worlds also as world-B@20000, world-B~ties=0.5, world-B-10 (candidates), "
+            "world-B-ambiguous, world-B-meant, world-B-asked, world-B-again"
         )
     _dials(name, found[4])
-    if found[2]:
+    if found[2] and found[2] not in _APART:
         from . import candidates
 
         candidates.check(name, found[2])
@@ -119,12 +129,28 @@ def _world(name: str, split: str | None) -> Dataset:
 def _built(letter: str, wanted: str | None, size: str | None, dials: Dials) -> Dataset:
     from . import synthworld
 
-    made = synthworld.build(letter, **({"n_passages": int(size)} if size else {}), dials=dials)
+    sized = {"n_passages": int(size)} if size else {}
+    if wanted in _APART:
+        return _apart(letter, wanted, sized, dials)
+    made = synthworld.build(letter, **sized, dials=dials)
     if wanted is None:
         return made
     from . import candidates
 
     return candidates.given(made, wanted)
+
+
+def _apart(letter: str, wanted: str, sized: dict[str, int], dials: Dials) -> Dataset:
+    from . import intents, recurring, synthworld
+
+    # As many as there are of the ambiguous; of paraphrases, four a group.
+    ambiguous = _APART[wanted] == "ambiguous"
+    n = 1_000_000 if ambiguous else 4 * recurring.GROUPS
+    made = synthworld.build(letter, **sized, dials=dials, n_questions=n, kinds=(_APART[wanted],))
+    if ambiguous:
+        world = synthworld.world(letter, **sized, dials=dials)
+        return intents.given(made, world, meant=wanted == "meant")
+    return recurring.of_world(made, wanted)
 
 
 def _dials(name: str, text: str | None) -> Dials:

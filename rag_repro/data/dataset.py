@@ -80,6 +80,8 @@ class Dataset:
                 readings,
                 q.cluster,
             ]
+            # What was meant, where a data set says so: `intent_hit` looks at it.
+            seen += [q.meta["intent"]] if "intent" in q.meta else []
             digest.update(json.dumps(seen, ensure_ascii=True).encode() + b"\x1e")
         return digest.hexdigest()
 

@@ -8,7 +8,9 @@ test makes it again where the data are at hand. Its promises:
   or its wording with a question of a test list, of any data set, where
   "share" includes near copies (`overlap`); train and tune of one set share none;
 - 2wikimultihopqa and 2wikimultihopqa_open are both test sets and overlap;
-  so do hotpotqa and hotpotqa_fullwiki, and nq20 and nq.
+  so do hotpotqa and hotpotqa_fullwiki, nq20 and nq, and ambignq and ambignq_nq.
+
+What recurs (`recurring`) is test whole, and has a file of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from typing import Any
 
 from ..plain import PlainError, fits, from_json, text_of
 from ..words import nearest
+from . import recurring
 from .dataset import Dataset
 
 SPLITS = ("train", "tune", "test")
@@ -48,6 +51,7 @@ _TRAIN = {
     "ircot_demos": 0,
 }
 _ONE_PASSAGE_A_PAGE = ("hotpotqa", "2wikimultihopqa")
+_OVER = {"ambignq_nq": "ambignq"}  # a part of another set's questions, split as they are
 _EXEMPLARS = "dragin_exemplars.jsonl"
 
 Key = tuple[str, str]  # data set, question id
@@ -70,6 +74,8 @@ def ids(name: str, split: str) -> tuple[str, ...]:
     Raises SplitError for an unknown split or a name that is not in the file.
     """
     check_split(split)
+    if name in recurring.frozen():
+        return tuple(recurring.frozen()[name]) if split == "test" else ()
     sets = frozen()["sets"]
     known = ALIASES.get(name, name)
     if known not in sets:
@@ -178,6 +184,9 @@ def make(data_dir: Path) -> dict[str, Any]:
         tuned, trained = _fill(groups, (round(tune * len(clean)), len(clean)))
         tested = [q.id for q in data[name].questions if (name, q.id) in test]
         sets[name] = _part(data[name], trained, tuned, tested)
+    for name, whole in _OVER.items():
+        kept = load(name, data_dir)
+        sets[name] = _part(kept, *(sets[whole][split] for split in SPLITS))
     return {
         "sets": sets,
         "dropped": {n: d for n, d in dropped.items() if d},

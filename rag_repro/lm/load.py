@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from rag_repro.lm.errors import ReaderError
@@ -82,17 +83,12 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
         )
     device = device_of(device)
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     if weights.base is not None:
         return _adapted(weights, device, dtype)
-    how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    folder = weights.path
-    if weights.kind == "gguf":
-        how["gguf_file"] = weights.path.name
-        folder = weights.path.parent
-    with quiet():
-        tokenizer = AutoTokenizer.from_pretrained(folder, **how)
+    folder, how = _where(weights)
+    tokenizer = tokenizer_of(weights)
     if weights.kind == "safetensors":
         how["use_safetensors"] = True
     if dtype == "nf4":
@@ -104,6 +100,23 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
     if dtype != "nf4":
         model = model.to(device)
     return Loaded(model.eval(), tokenizer, weights, dtype)
+
+
+def tokenizer_of(weights: Weights) -> Any:
+    """A causal model's tokenizer alone; of what was trained that of its base."""
+    from transformers import AutoTokenizer
+
+    folder, how = _where(weights.base or weights)
+    with quiet():
+        return AutoTokenizer.from_pretrained(folder, **how)
+
+
+def _where(weights: Weights) -> tuple[Path, dict[str, Any]]:
+    """The folder, and how transformers is to read it."""
+    how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    if weights.kind == "gguf":
+        return weights.path.parent, how | {"gguf_file": weights.path.name}
+    return weights.path, how
 
 
 def _adapted(weights: Weights, device: str, dtype: str) -> Loaded:

@@ -171,8 +171,11 @@ class LocalReader:
             raise CallError(f"layers {wrong}: -1 (the last) to -{layers} are known")
         encoded = Encoded((), ()) if call.prompt is None else self.codec.encode(call.prompt)
         given, offsets = self.codec.given(call.text)
-        if not given:
-            raise CallError("the text to read is empty")
+        if not given and not (len(encoded) and call.layers):
+            raise CallError(
+                "the text to read is empty, and of a prompt alone only attention can be told: "
+                "name layers"
+            )
         if len(encoded) + len(given) > self.context:
             raise PromptTooLong(len(encoded) + len(given), self.context)
         tokens, soft = self._content(encoded)

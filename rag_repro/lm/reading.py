@@ -18,7 +18,10 @@ from rag_repro.schema import Generation, Read, Trace
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """A `Read` call as tokens: the prompt's (maybe none), and the text's own with their offsets."""
+    """A `Read` call as tokens: the prompt's, and the text's own with their offsets.
+
+    Either may have none; without a text the attention is that of the prompt's last token.
+    """
 
     number: int
     call: Read
@@ -43,7 +46,7 @@ def read(
         todos.append(
             Todo(
                 full, job.soft, Slots(1, len(full) - done), 0, done, span, done,
-                whole=whole, traced=len(job.given),
+                whole=whole, traced=len(job.given) or 1,
             )
         )  # fmt: skip
         prefilled.append(len(job.tokens) - done)

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -58,6 +59,16 @@ def prompt_text(prompt: Prompt | None) -> str:
     return "".join(parts)
 
 
+def prompt_pieces(prompt: Prompt | None) -> list[str]:
+    """A prompt's tokens, of which a soft one says nothing."""
+    segments = () if prompt is None else prompt.segments
+    made: list[str] = []
+    for soft, group in groupby(segments, key=lambda segment: isinstance(segment, Soft)):
+        run = tuple(group)
+        made += [""] * len(run) if soft else pieces(prompt_text(Prompt(run)))
+    return made
+
+
 class ScriptedReader:
     """Answers calls from a script: a list, used up in order, or a function of the prompt's text.
 
@@ -108,7 +119,12 @@ class ScriptedReader:
             if told.text != text:
                 raise ReaderError(f"the script reads {told.text!r} where {text!r} was given")
             made = self._made(call.prompt, told, len(pieces(told.text)), "given")
-            wanted = dict.fromkeys(call.layers, made.trace.attention[-1])
+            rows = made.trace.attention[-1]
+            if not text:  # of the prompt's last token, which looks at all of it alike
+                n = len(made.trace.prompt)
+                given = np.full((1, 1, n), 1 / n) if told.attention is None else told.attention
+                rows = np.asarray(given, dtype=np.float32)
+            wanted = dict.fromkeys(call.layers, rows)
             trace = dataclasses.replace(made.trace, attention=wanted)
             results.append(dataclasses.replace(made, trace=trace))
         return results
@@ -151,7 +167,7 @@ class ScriptedReader:
         return dataclasses.replace(made, text=text, trace=trace, watched=watched)
 
     def _made(self, prompt: Prompt, told: Said, n: int, finish: str) -> Generation:
-        words, before = pieces(told.text), pieces(prompt_text(prompt))
+        words, before = pieces(told.text), prompt_pieces(prompt)
         for name in ("probability", "entropy"):
             given = getattr(told, name)
             if given is not None and len(given) != len(words):

@@ -55,7 +55,7 @@ class Settings:
     def needs(self) -> Mapping[str, str]:
         """Services beside "reader" and "retriever", by name, and of which kind each is.
 
-        Kinds: "retriever", "scorer", "encoder", "reader".
+        Kinds: "retriever", "scorer", "encoder", "reader", "reservoir".
         """
         return {}
 
@@ -124,6 +124,8 @@ METHODS = {
     "crag": "baselines.crag:CRAG",
     "long_llmlingua": "baselines.long_llmlingua:LONG_LLMLINGUA",
     "r2ag": "r2ag.method:R2AG",
+    "attention_check": "r2ag.attention_check:ATTENTION_CHECK",
+    "erm4": "erm4.method:ERM4",
     "dynamic": "dragin.loop:DYNAMIC",
     "dragin_released": "dragin.loop:DRAGIN_RELEASED",
     "timing_check": "dragin.timing_check:TIMING_CHECK",

@@ -68,14 +68,29 @@ class Template:
         segments = (Prefix(self.exemplars), *words) if self.exemplars else words
         return Prompt.of(*segments, chat=self.chat)
 
+    def line(self, number: int, hit: Hit) -> tuple[str, str, str]:
+        """What a hit is in the prompt: up to the place of its embedding, the rest of what
+        marks it, and what is told of it, from its title or text on.
+        """
+        before, soft, after = self.passage.partition(SOFT)
+        if not soft:
+            before, after = "", self.passage
+        told = min(at for at in map(after.find, ("{title}", "{text}")) if at >= 0)
+        said = _said(hit)
+        return tuple(p.format(number=number, **said) for p in (before, after[:told], after[told:]))
+
     def _passages(self, hits: Sequence[Hit], soft: Sequence[Soft]) -> Iterator[Segment]:
         parts = self.passage.split(SOFT)
         for i, hit in enumerate(hits, start=1):
-            said = {"title": one_line(hit.passage.title), "text": one_line(hit.passage.text)}
+            said = _said(hit)
             yield parts[0].format(number=i, **said)
             for part in parts[1:]:
                 yield soft[i - 1]
                 yield part.format(number=i, **said)
+
+
+def _said(hit: Hit) -> dict[str, str]:
+    return {"title": one_line(hit.passage.title), "text": one_line(hit.passage.text)}
 
 
 def joined(segments: Sequence[Segment]) -> list[Segment]:

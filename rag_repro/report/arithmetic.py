@@ -71,16 +71,35 @@ def mean_gains(
     return Table(["method", by, *symbols], body, caption, name)
 
 
-def best(paper: Paper, key: str, methods: Sequence[str], name: str = "") -> Table:
-    """In how many printed cells each method has the highest value, alone."""
+def best(
+    paper: Paper,
+    key: str,
+    methods: Sequence[str],
+    name: str = "",
+    *,
+    metrics: Sequence[str] = ANSWERS,
+    across: Sequence[str] = (),
+    **wanted: str | Sequence[str],
+) -> Table:
+    """In how many printed cells each method has the highest value, alone.
+
+    methods: as printed. wanted: other keys of the values that count. across: keys, as
+    "reader", whose values compete as well: each is then named with its method, and cells
+    that they tell apart are one.
+    """
+    known = paper.exhibit(key).methods
     cells: dict[tuple, dict[str, Decimal]] = {}
-    for entry in pick(paper.printed(key), method=methods, metric=ANSWERS):
-        cells.setdefault(_place(entry), {})[entry["method"]] = Decimal(entry["value"])
-    labels = {method: paper.exhibit(key).methods[method].label for method in methods}
-    won = dict.fromkeys([*labels.values(), "two alike"], 0)
+    found = pick(paper.printed(key), method=methods, metric=metrics, **wanted)
+    for entry in sorted(found, key=lambda entry: list(methods).index(entry["method"])):
+        method = entry["method"]
+        label = known[method].label if method in known else method
+        who = ", ".join([label, *(entry[k] for k in across)])
+        place = tuple(pair for pair in _place(entry) if pair[0] not in across)
+        cells.setdefault(place, {})[who] = Decimal(entry["value"])
+    won = dict.fromkeys([*(who for values in cells.values() for who in values), "two alike"], 0)
     for values in cells.values():
-        top = [method for method, value in values.items() if value == max(values.values())]
-        won[labels[top[0]] if len(top) == 1 else "two alike"] += 1
+        top = [who for who, value in values.items() if value == max(values.values())]
+        won[top[0] if len(top) == 1 else "two alike"] += 1
     caption = f"Who is best in the {len(cells)} cells of {paper.short}'s {paper.exhibit(key).place}"
     return Table(["method", "cells"], [list(pair) for pair in won.items()], caption, name)
 

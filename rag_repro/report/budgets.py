@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from ..methods.dragin.settings import DynamicSettings
 from ..study.papers import Exhibit
+from . import scatter
 from .exhibits import Row
-from .figures import Point, point_panels
-from .missing import note_of_rows
 from .picture import Note, Picture
-from .tables import Table, data_of
+from .tables import Table
 
 TIMINGS = {
     "never": "not while it writes",
@@ -67,24 +66,15 @@ def quality_against_searches(
 
     rows: of `quality` and of "retrievals"; methods and data sets in their order. Bars: 95 %.
     """
-    by_place: dict[tuple, dict[str, Row]] = {}
-    for row in rows:
-        if row.ours and row.metric in (quality, "retrievals"):
-            place = row.keys["dataset"], row.keys["method"]
-            by_place.setdefault(place, {})[row.metric] = row
-    held = {place: found for place, found in by_place.items() if len(found) == 2}
-    if not held:
-        return note_of_rows(rows)
-    panels = point_panels(
-        [Point(*place, x["retrievals"].ours, x[quality].ours) for place, x in held.items()],
-        {method: exhibit.methods[method].label for _, method in held},
-        list(dict.fromkeys(dataset for dataset, _ in held)),
+    return scatter.against(
+        rows,
+        "retrievals",
+        quality,
         xlabel="searches for one answer",
         ylabel=f"{quality.upper()}, %",
+        named=lambda row: exhibit.methods[row.keys["method"]].label,
         told="{y:.0f} at {x:.1f} searches",
-        sharey=True,
+        alt=f"{quality.upper()} against searches.",
+        caption=caption,
+        name=name,
     )
-    spoken = "; ".join(said for of_one in panels.spoken.values() for said in of_one)
-    alt = f"{quality.upper()} against searches. {spoken}."
-    data = data_of([row for found in held.values() for row in found.values()])
-    return Picture(panels.figure, alt, caption, name, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from statistics import fmean
 from typing import Any
 
@@ -11,7 +12,12 @@ from ..data.dataset import Dataset
 from ..evaluation.retrieval_metrics import average_precision
 from ..retrieval import Retriever
 from ..schema import Question
-from ..study.papers import Paper
+from ..study.papers import Cell, Exhibit, Paper
+from ..study.scores import Results
+from ..study.services import Workshop
+from .desk import at_hand
+from .tables import Table, word
+from .values import number
 
 Ranked = Mapping[str, Sequence[str]]
 """Question id -> the ids of all its candidates, best first."""
@@ -127,3 +133,63 @@ def beside(paper: Paper, key: str, ours: Sequence[Statistics]) -> list[dict[str,
         for figure in figures
     )
     return [row for row in rows if (row["printed"], row["ours"]) != (None, None)]
+
+
+def of_cells(
+    exhibit: Exhibit, results: Results, workshop: Workshop, tiers: Sequence[str], **wanted: Any
+) -> list[Statistics]:
+    """One row a data set of the wanted cells whose data is here: of the questions they ask.
+
+    Tokens are of the cell's reader. Rankings are those of the records, where the passages
+    read are all that there are.
+    """
+    cells: dict[str, Cell] = {}
+    for cell in (c for tier in tiers for c in exhibit.cells(tier) if c.matches(wanted)):
+        if at_hand(cell):
+            cells.setdefault(cell.keys["dataset"], cell)
+    made = []
+    for name, cell in cells.items():
+        asked = workshop.dataset(cell.condition.dataset, cell.condition.split).first(cell.n)
+        ranked = ranked_in(results.lines(cell) or ())
+        if max(len(q.candidates) for q in asked.questions) > cell.condition.configured.k:
+            ranked = {}
+        count = counter(cell.condition.reader)
+        made.append(statistics(asked, count_tokens=count, ranked=ranked, name=name))
+    return made
+
+
+@cache
+def counter(reader: str) -> Callable[[str], int]:
+    """How many tokens a text is to a reader, whose weights are not loaded for it."""
+    from ..lm import hub
+    from ..lm.load import tokenizer_of
+    from ..lm.plain import Plain
+
+    plain = Plain(tokenizer_of(hub.resolve(reader)))
+    return lambda text: len(plain.tokens(text)[0])
+
+
+SHOWN = {
+    "questions tested on": ("test", "questions"),
+    "tokens": ("tokens", "tokens"),
+    "gold": ("gold", "gold"),
+    "passages": ("passages", "passages"),
+    "MAP, %": ("map", "map"),
+}
+"""Column of `table` -> the printed figure, and the field of ours."""
+
+
+def table(paper: Paper, key: str, ours: Sequence[Statistics], name: str = "") -> Table:
+    """One line a data set: of each figure what the paper prints, and ours; empty: one has none."""
+    printed = {(e["dataset"], e["metric"]): float(e["value"]) for e in paper.printed(key)}
+    told = {row.dataset: row for row in ours}
+    body = []
+    for dataset in dict.fromkeys([*(place for place, _ in printed), *told]):
+        row: list[Any] = [word(dataset)]
+        for of_paper, of_ours in SHOWN.values():
+            values = printed.get((dataset, of_paper)), getattr(told.get(dataset), of_ours, None)
+            row += [number(value).removesuffix(".00") for value in values]
+        body.append(row)
+    head = ["data set", *(f"{said}: {whose}" for said in SHOWN for whose in ("paper", "ours"))]
+    caption = f"{paper.exhibit(key).title}: the paper's and ours"
+    return Table(head, body, caption, name)

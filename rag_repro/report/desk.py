@@ -19,17 +19,16 @@ import numpy as np
 
 from ..data import ENVIRONMENT, is_made_here
 from ..study import campaign, judge, papers, records, runner, timing
-from ..study.conditions import Condition
+from ..study.conditions import ROLES, Condition
 from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import only, retarget
 from ..study.scores import Results
 from ..study.services import Workshop
-from . import exhibits, tables
+from . import claims, missing, seeds, tables
 from .escape import as_code, listing
 from .exhibits import Row
 from .picture import Note
 from .tables import Table
-from .values import within
 
 # Parameters that move the conditions themselves; the others say how and what to show.
 # n_questions is not among them: of fewer questions the committed records tell as well.
@@ -43,7 +42,8 @@ class Desk:
     those that it shows. settings: parameters that stand for settings which the
     grids vary, as {"k": run.ks}, with their names in `moving`; where something
     is drawn at random `moving` names "seed" as well. methods: only these rows of
-    the exhibits; none: all.
+    the exhibits; none: all. folded: tiers that show nothing, but how to run them, until
+    they have a record.
     """
 
     def __init__(
@@ -56,8 +56,9 @@ class Desk:
         settings: dict[str, Sequence[Any]] | None = None,
         moving: Sequence[str] = (),
         methods: Sequence[str] = (),
+        folded: Sequence[str] = (),
     ):
-        self.run, self.shown = run, tuple(exhibits)
+        self.run, self.shown, self.folded = run, tuple(exhibits), tuple(folded)
         self.moved = tuple(n for n in run.changed if n in (*MOVING, *moving))
         self.paper = papers.load(paper)
         if methods:
@@ -89,12 +90,13 @@ class Desk:
         """What was asked for and is not recorded yet.
 
         Data that was asked for by name and is missing stops it with its reason;
-        data sets of the exhibit itself that are missing are left out.
+        data sets of the exhibit itself that are missing are left out, and so is what
+        must be trained first: its rows say how.
         """
-        cells = [c for key in self.shown for c in self._cells(self.paper.exhibits[key])]
+        cells = self._shown
         if "dataset" not in self.moved:
-            cells = [cell for cell in cells if _at_hand(cell)]
-        cells = campaign.once(cells)
+            cells = [cell for cell in cells if at_hand(cell)]
+        cells = campaign.once([cell for cell in cells if not missing.untrained(cell)])
         timed = [cell for cell in cells if cell.timed]
         if timed:
             timing.run(timed, self.workshop, self.folder, n=self.run.n_questions, renew=True)
@@ -115,20 +117,42 @@ class Desk:
 
     def tiers(self) -> list[str]:
         """Those that the chapter shows: each with a condition of its exhibits."""
-        seen = {c.tier for key in self.shown for c in self._cells(self.paper.exhibits[key])}
+        seen = {cell.tier for cell in self._shown} - set(self.unrun)
         return sorted(seen, key=lambda tier: ("public", "testbed", "paper").index(tier))
+
+    @cached_property
+    def unrun(self) -> dict[str, list[Cell]]:
+        """The cells of the folded tiers of which none has a record, by tier."""
+        folded = [cell for cell in self._shown if cell.tier in self.folded]
+        told = {cell.tier for cell in folded if self.results.lines(cell)}
+        return {
+            tier: [cell for cell in folded if cell.tier == tier]
+            for tier in self.folded
+            if tier not in told
+        }
+
+    @property
+    def apart(self) -> Note:
+        """How to run what is folded away."""
+        cells = [cell for held in self.unrun.values() for cell in held]
+        return missing.note_of_cells(cells) if cells else Note("")
+
+    @property
+    def _shown(self) -> list[Cell]:
+        return [c for key in self.shown for c in self._cells(self.paper.exhibits[key])]
 
     # ------------------------------------------------------------------- tables
 
     def rows(self, key: str, tier: str | None = None, **wanted: Any) -> list[Row]:
         """Rows of an exhibit; `wanted` picks by key (k=3, own_candidates=False) or role, metric.
 
+        What was trained several times is one row, the mean over its trainings (`seeds`).
         A printed value that waits for its method has no setting of ours, and is
         kept whatever settings are wanted.
         """
         if (key, tier) not in self._rows:  # parts of an exhibit share its intervals
             exhibit = self.paper.exhibit(key)
-            self._rows[key, tier] = exhibits.rows(self.paper, exhibit, self.results, tier)
+            self._rows[key, tier] = seeds.rows(self.paper, exhibit, self.results, tier)
         shown = self.tiers()
         return [
             row
@@ -143,29 +167,25 @@ class Desk:
 
     def claims(self, ids: Sequence[str]) -> Table:
         """What the records say of these claims, one line a claim and tier."""
-        head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]
-        body = []
-        for tier in self.tiers():
-            body += [_verdict_line(judged) for judged in self._verdicts(tier, ids)]
-        caption = f"Verdicts on claims of {self.paper.short}; effects in points, as claimed"
-        return Table(head, body, caption, "tab-verdicts")
+        return claims.verdicts(self.paper, self._judgements(ids))
 
     def asides(self, ids: Sequence[str]) -> Table | Note:
         """The claims' secondary contrasts, which decide nothing, of those that have records.
 
         Their intervals are widened for their number in an exhibit (Holm).
         """
-        body = [
-            _aside_line(judged, part)
-            for tier in self.tiers()
-            for judged in self._verdicts(tier, ids)
-            for part in judged.parts
-            if part.contrast.role == "secondary" and part.interval
-        ]
-        if not body:
-            return Note("No secondary contrast of these claims has records.")
-        head = ["claim", "tier", "contrast", "verdict of it alone", "effect [95 % or more], n"]
-        return Table(head, body, "Secondary contrasts, which decide no claim", "tab-asides")
+        caption = "Secondary contrasts, which decide no claim"
+        none = "No secondary contrast of these claims has records."
+        found = claims.contrasts(self._judgements(ids), ("secondary",), caption, "tab-asides")
+        return found or Note(none)
+
+    def contrasts(self, ids: Sequence[str], caption: str, name: str = "") -> Table | Note:
+        """All contrasts of these claims that have records, primary and secondary, side by side."""
+        none = "No contrast of these claims has records."
+        return claims.contrasts(self._judgements(ids), ROLES, caption, name) or Note(none)
+
+    def _judgements(self, ids: Sequence[str]) -> list[judge.Judged]:
+        return [judged for tier in self.tiers() for judged in self._verdicts(tier, ids)]
 
     def _verdicts(self, tier: str, ids: Sequence[str]) -> list[judge.Judged]:
         if tier not in self._judged:
@@ -175,14 +195,7 @@ class Desk:
 
     def statements(self, ids: Sequence[str]) -> Table:
         """What the paper claims, and whether its own printed numbers bear it out."""
-        head = ["claim", "the paper's numbers", "do they support it?"]
-        body = []
-        for name in ids:
-            claim = self.paper.claim(name)
-            support = f"{claim.support}: {claim.support_note}".rstrip(": ")
-            said = f"{claim.id} ({claim.place}): {claim.claim}"
-            body.append([said, claim.paper_numbers, support])
-        return Table(head, body, f"Claims of {self.paper.short}, and its own numbers", "tab-claims")
+        return claims.statements(self.paper, ids)
 
     def cell(self, key: str, **wanted: Any) -> Cell:
         """The first cell with these keys; on the testbed where there is one.
@@ -210,7 +223,7 @@ class Desk:
         """
         shown = self._cells(self.paper.exhibit(key))
         cells = [c for c in shown if c.role == "primary"] or shown
-        cells = [c for c in cells if _at_hand(c) and self.results.lines(c)]
+        cells = [c for c in cells if at_hand(c) and self.results.lines(c)]
         unready = [c for c in cells if self.run.live_calls and not self.workshop.ready(c.condition)]
         cells = [c for c in cells if c not in unready]
         rng = np.random.default_rng(self.run.seed)
@@ -246,12 +259,7 @@ class Desk:
                 as_code(f"{name} = {getattr(self.run, name)!r}") for name in self.moved
             )
             return Note(f"Run for this page, with {changed}; nothing here is a committed record.")
-        answers = sum(
-            len(self.results.lines(c) or ())
-            for c in campaign.once(
-                [c for k in self.shown for c in self._cells(self.paper.exhibits[k])]
-            )
-        )
+        answers = sum(len(self.results.lines(c) or ()) for c in campaign.once(self._shown))
         first = (
             f", the first {self.run.n_questions} of each data set" if self.run.n_questions else ""
         )
@@ -265,25 +273,12 @@ def _fits(row: Row, key: str, wanted: Sequence[Any]) -> bool:
     return waits or row.keys.get(key) in wanted
 
 
-def _at_hand(cell: Cell) -> bool:
-    """Worlds are made anywhere, folders are where they are; real data must be named."""
+def at_hand(cell: Cell) -> bool:
+    """Whether its data is here.
+
+    Worlds are made anywhere, folders are where they are; real data must be named.
+    """
     return is_made_here(cell.condition.dataset) or bool(os.environ.get(ENVIRONMENT))
-
-
-def _verdict_line(judged: judge.Judged) -> list[str]:
-    part = judged.headline
-    interval, verdict = (part.interval, part.verdict) if part else (None, judged.verdict)
-    effect = within(interval, sign="+", n=True)
-    small = "" if verdict.delta is None else f"{verdict.delta:g}"
-    if judged.verdict.word == "inconclusive" and verdict.mde is not None:
-        small += f" (detectable: {verdict.mde:.1f})"
-    word, reason = judged.verdict.word, judged.verdict.reason
-    return [judged.claim.id, judged.tier, word, effect, small, reason]
-
-
-def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:
-    effect = within(part.interval, sign="+", n=True)
-    return [judged.claim.id, judged.tier, part.contrast.label, part.verdict.word, effect]
 
 
 class Listing:

@@ -81,9 +81,9 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
         for keep_name, keep in _groups(exhibit, cell, results):
             for metric in exhibit.metrics:
                 row = _row(exhibit, cell, metric, keep_name, keep, results)
-                # own candidates are no cell of the paper: its corpus is pooled
-                own = cell.condition.configured.own_candidates
-                entry = None if own else _find(printed, row, exhibit)
+                # Of pooled corpus and own candidates only one is the paper's cell.
+                other = cell.condition.configured.own_candidates is not exhibit.candidates
+                entry = None if other else _find(printed, row, exhibit)
                 if entry is not None:
                     beside.add(_printed_key(entry))
                     note = _joined(row.note, entry.get("note"))
@@ -122,10 +122,14 @@ def _groups(exhibit: Exhibit, cell: Cell, results: Results) -> Iterator[tuple[st
 
 
 def beside(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Cell | None:
-    """The cell of the same tier with the same keys but for `changes`; a guess has no reader."""
+    """The cell of the same tier with the same keys but for `changes`.
+
+    A guess has no reader, and what is not trained no seed.
+    """
     wanted = {**cell.keys, **changes}
-    unread = {key: value for key, value in wanted.items() if key != "reader"}
-    return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) in (wanted, unread)), None)
+    fewer = (("reader",), ("seed",), ("reader", "seed"))
+    fits = [wanted, *({k: v for k, v in wanted.items() if k not in less} for less in fewer)]
+    return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) in fits), None)
 
 
 def _with(row: Row, **changes: Any) -> Row:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..evaluation.verdicts import NOT_RUN
 from ..lm import hub
-from ..study.papers import Cell
+from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from ..study.services import READERS, SCORERS, scorer_name, train_command
 from .escape import as_code, as_html, as_myst
@@ -40,6 +40,16 @@ class NotRun:
         return _sentence(str(self))
 
 
+def waits(exhibit: Exhibit) -> Note:
+    """The exhibit's rows that cannot be run yet, each with the reason."""
+    why: dict[str, list[str]] = {}
+    for row in exhibit.methods.values():
+        if row.waits:
+            why.setdefault(row.waits, []).append(row.label)
+    told = "; ".join(f"{', '.join(labels)} ({reason})" for reason, labels in why.items())
+    return _sentence(f"{NOT_RUN}: {as_myst(told)}" if told else "every row can be run")
+
+
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -47,7 +57,7 @@ def _upper(text: str) -> str:
 def of_cells(cells: Iterable[Cell]) -> NotRun:
     """What makes the cells' records: first the training of what is not there."""
     cells = list(cells)
-    train = [command for cell in cells for command in _untrained(cell)]
+    train = [command for cell in cells for command in untrained(cell)]
     return NotRun(tuple(dict.fromkeys([*train, *map(_command, cells)])))
 
 
@@ -99,8 +109,8 @@ def _command(cell: Cell) -> str:
     return run_command(cell.exhibit, cell.tier)
 
 
-def _untrained(cell: Cell) -> Iterable[str]:
-    """The training of the cell's readers and classifiers, of those that are not there."""
+def untrained(cell: Cell) -> list[str]:
+    """What trains the cell's readers and classifiers, of those that are not there."""
     condition, trained = cell.condition, hub.artifacts()
     needs = [(condition.reader, READERS)] if condition.reader else []
     for name, kind in condition.configured.needs.items():
@@ -108,6 +118,5 @@ def _untrained(cell: Cell) -> Iterable[str]:
             needs.append((scorer_name(name)[0], SCORERS))
         elif kind == "reader":
             needs.append((name, READERS))
-    for name, tasks in needs:
-        if name not in trained:
-            yield from of_trained([name], tasks).commands
+    lacking = ((name, tasks) for name, tasks in needs if name not in trained)
+    return [command for one in lacking for command in of_trained([one[0]], one[1]).commands]

@@ -24,6 +24,7 @@ from .bm25 import BM25
 from .chance import Chance
 from .dense import Dense
 from .rank_bm25 import RankBM25
+from .reservoir import QueryCache, Reservoir
 from .store import Stored, StoreError, read_card
 
 KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Chance)}
@@ -35,7 +36,9 @@ __all__ = [
     "Chance",
     "Dense",
     "Encoder",
+    "QueryCache",
     "RankBM25",
+    "Reservoir",
     "RetrievalError",
     "Retriever",
     "StoreError",

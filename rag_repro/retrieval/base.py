@@ -174,7 +174,7 @@ class Index(ABC):
         Raises RetrievalError for a k below 1, a blank query, an unknown id,
         or lists of different length.
         """
-        _check(queries, k, within)
+        check_search(queries, k, within)
         pools = [None] * len(queries) if within is None else [self._places(ids) for ids in within]
         passages = self.corpus.passages
         return [
@@ -214,7 +214,8 @@ class Index(ABC):
         return np.array(sorted({self._place_of[i] for i in ids}), dtype=np.int64)
 
 
-def _check(queries: Sequence[str], k: int, within: Within) -> None:
+def check_search(queries: Sequence[str], k: int, within: Within) -> None:
+    """RetrievalError for what no retriever can be asked."""
     if isinstance(queries, str):
         raise RetrievalError("queries is one string; give a list: search([query], k)")
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:

@@ -182,7 +182,9 @@ class Read:
 
     prompt: None lets the text stand alone, without even an opening token; nothing
         foretells its first token then, whose probability and entropy are nan.
-    text: in plain words, or an earlier generation's tokens, as they are.
+    text: in plain words, or an earlier generation's tokens, as they are. Empty, with a
+        prompt and layers: nothing but where the prompt's last token looks, which is the one
+        row of its attention.
     layers: those whose attention is wanted, counted from the end; none: only
     probabilities and entropies.
     """

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from .. import data
 from ..evaluation import metrics
-from ..lm import hub
 from ..words import nearest
 from . import services
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 CHECKS = {
     "scorer": services.check_scorer,
     "reader": services.check_reader,
-    "encoder": hub.check_name,
+    "encoder": services.check_encoder,
 }
 """What refuses a name, by the kind of service that a method needs besides."""
 
@@ -110,7 +109,7 @@ def _of_gate(paper: Paper) -> Iterator[str]:
 
 def _of_contrast(exhibit: Exhibit, contrast: Contrast) -> Iterator[str]:
     yield from _unknown("metric", [contrast.metric, *contrast.among], metrics.METRICS)
-    for side in (contrast.more, contrast.less):
+    for side in (contrast.more, contrast.less, *(contrast.minus or {}).values()):
         if side is not None:
             yield from _of_side(exhibit, {**contrast.where, **side})
 

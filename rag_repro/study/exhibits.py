@@ -117,7 +117,8 @@ class Exhibit:
     by: a field of the answers' records that splits each cell into rows ("kind").
     timed: its conditions take turns, one question at a time (`rag-repro time`).
     beside: which printed values stand beside our cells where keys differ, as
-    {ours: {reader: public-reader}, printed: {reader: llama3-8b}}.
+    {ours: {reader: public-reader}, printed: {reader: llama3-8b}}. candidates: what is
+    printed is of the questions' own candidates, not of a pooled corpus.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Exhibit:
     own: bool = False
     timed: bool = False
     beside: tuple[Mapping[str, Mapping[str, Any]], ...] = ()
+    candidates: bool = False
 
     def __post_init__(self):
         for pair in self.beside:

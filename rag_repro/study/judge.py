@@ -86,6 +86,9 @@ def _draw(
     weak: dict[str, Verdict] = {}
     for more, less in pairs:
         compared = [(more, contrast.more)] + ([(less, contrast.less)] if less else [])
+        compared += _subtracted(exhibit, contrast, more)
+        if any(cell is None for cell, _ in compared):
+            return f"no condition beside {_name(more.keys)} for what is subtracted"
         for cell, _ in compared:
             if results.lines(cell) is None:
                 how = f": rag-repro time {exhibit.name}" if cell.timed else ""
@@ -118,6 +121,17 @@ def _draw(
     if None in means:
         return "its cells share no question"
     return _Drawn(statistics.combine(means), each, weak)
+
+
+def _subtracted(
+    exhibit: Exhibit, contrast: Contrast, cell: Cell
+) -> list[tuple[Cell | None, Mapping[str, Any]]]:
+    """The two sides of `minus` beside this cell, [] without; None for one that is not there."""
+    sides = [contrast.minus["more"], contrast.minus["less"]] if contrast.minus else []
+    cells = exhibit.cells(cell.tier)
+    return [
+        (next((c for c in cells if c.matches({**cell.keys, **side})), None), side) for side in sides
+    ]
 
 
 def _held_back(paper: Paper, contrast: Contrast, cell: Cell, results: Results) -> Verdict | None:
@@ -162,7 +176,7 @@ def pair_cells(
 
 
 def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
-    for side in (contrast.more, contrast.less or {}):
+    for side in (contrast.more, contrast.less or {}, *(contrast.minus or {}).values()):
         row = exhibit.methods.get(side.get("method", ""))
         if row is not None and row.waits:
             return row.waits

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plain import PlainError, from_json, shortened
-from . import compressions, drafts, told
+from . import attentions, compressions, drafts, knowledge, told
 from .conditions import Condition
 from .files import trouble
 
@@ -32,7 +32,8 @@ _KNOWN = {
     **{"text": str, "prediction": str | None, "remembered": list, "error": str},
     **{"judged": list, "entropy": float | int, "turns": list},
     **{"decided": list, "critique": list, "timing": list, "dynamic": dict, "variants": list},
-    **{"compressed": dict},
+    **{"compressed": dict, "attention": dict},
+    **{"counts": dict, "filter": list, "trigger": list, "held": list},
 }
 
 
@@ -145,8 +146,9 @@ def _fault(line: Any) -> str:
     for turn in line.get("turns", ()):
         if not _is_turn(turn):
             return f"a turn is {shortened(repr(turn), 60)}"
-    if fault := told.fault(line) or drafts.fault(line) or compressions.fault(line):
-        return fault
+    for kept in (told, drafts, compressions, knowledge, attentions):
+        if fault := kept.fault(line):
+            return fault
     for name, value in line["scores"].items():
         # Also a number that Python holds and no float can.
         if type(value) not in (int, float) or not abs(value) < 1e300:

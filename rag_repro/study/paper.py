@@ -36,6 +36,7 @@ class Contrast:
     a delta: of a value that much below the target, or `above` it); with `no_loss` only a
     difference below -margin speaks against the claim. ratio: the level is that
     of the mean of `more` in percent of the mean of `less`, as one time of another.
+    minus: two further sides, {more, less}, whose difference is subtracted: an interaction.
     """
 
     metric: str
@@ -48,6 +49,7 @@ class Contrast:
     above: bool = False
     no_loss: bool = False
     ratio: bool = False
+    minus: Mapping[str, Any] | None = None
     where: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     among: Mapping[str, str] = field(default_factory=dict)
@@ -66,6 +68,11 @@ class Contrast:
             raise StudyError("no_loss needs a margin")
         if self.ratio and (self.less is None or self.target is None):
             raise StudyError("a ratio needs a side `less`, and a target in percent of it")
+        if self.minus is not None:
+            if set(self.minus) != {"more", "less"} or self.less is None or self.delta is None:
+                raise StudyError("minus needs `more` and `less` in it, and a `less` and a delta")
+            if self.ratio or self.target is not None or self.among:
+                raise StudyError("minus goes with no ratio, target or among")
         if self.among and self.less is None:
             raise StudyError("among compares two sides; a side `less` is needed")
         for metric, change in self.among.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import time
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,10 +15,11 @@ from .. import engine
 from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..methods.compressing import CompressorSettings
-from ..schema import Answer, Cost, Question
-from . import compressions, drafts, manifests, records, told
+from ..methods.erm4.settings import ERM4Settings
+from ..schema import Answer, Cost, Passage, Question
+from . import attentions, compressions, drafts, knowledge, manifests, records, told
 from .conditions import Condition
-from .services import Workshop
+from .services import Workshop, is_outside
 
 log = logging.getLogger(__name__)
 
@@ -142,18 +144,20 @@ def line_of(
     where the question names no gold] of each, in the order asked. entropy: the
     highest of the reader's tokens', in nats, where the method had them traced.
     decided, critique, timing: as `told` says. dynamic: as `drafts` says.
-    compressed: as `compressions` says.
+    compressed: as `compressions` says. counts, filter, trigger, held: as `knowledge` says.
+    attention: as `attentions` says.
     """
     ids = [hit.passage.id for hit in answer.hits]
     rank = {name: place for place, name in enumerate(ids, start=1)}
+    passages = _passages(answer, dataset, condition)
     scores = score(
         question,
         answer.prediction,
         ids,
-        passages=dataset.corpus.by_id,
+        passages=passages,
         # A question that failed before its reader was asked is wrong all the same, and a
-        # guess is an answer without a reader. A compressor that writes answers nothing.
-        answered=bool(answer.cost.reader_calls and not _compresses_only(condition))
+        # guess is an answer without a reader. One that writes a compression answers nothing.
+        answered=bool(answer.cost.reader_calls and not _answers_nothing(condition))
         or answer.prediction is not None
         or bool(answer.error and condition.reader),
     )
@@ -175,6 +179,8 @@ def line_of(
     line |= told.of(question, answer)
     line |= drafts.of(question, answer, getattr(condition.configured, "threshold", None))
     line |= compressions.of(question, answer)
+    line |= knowledge.of(question, answer, passages)
+    line |= attentions.of(question, answer)
     if answer.text:
         line |= {"text": answer.text, "prediction": answer.prediction}
     if answer.remembered:
@@ -184,9 +190,22 @@ def line_of(
     return line
 
 
-def _compresses_only(condition: Condition) -> bool:
+def _passages(answer: Answer, dataset: Dataset, condition: Condition) -> Mapping[str, Passage]:
+    """The corpus by id; of a service outside, what it brought stands in place of its own.
+
+    A page that was read says something else than the passage of its id, and another engine's
+    is in no corpus at all. Hits of our own retrievers must be.
+    """
+    known = dataset.corpus.by_id
+    if condition.retriever is None or not is_outside(condition.retriever):
+        return known
+    return ChainMap({hit.passage.id: hit.passage for hit in answer.hits}, known)
+
+
+def _answers_nothing(condition: Condition) -> bool:
+    """Whether its readers write, but no answer: they compress, rewrite or judge."""
     settings = condition.configured
-    return isinstance(settings, CompressorSettings) and settings.prompt is None
+    return isinstance(settings, CompressorSettings | ERM4Settings) and settings.prompt is None
 
 
 def _judged(question: Question, answer: Answer) -> list[list[Any]]:
@@ -263,14 +282,35 @@ def live_check(
 
     `same`: hits and prediction both equal what the record holds.
     """
-    dataset = workshop.dataset(condition.dataset, condition.split).only(ids)
+    whole = workshop.dataset(condition.dataset, condition.split)
+    dataset = whole.only(ids)
     services = workshop.services(condition)
+    if any(getattr(service, "ordered", False) for service in services.values()):
+        asked = _in_their_turn(condition, workshop, stored, whole, dataset.questions)
+    else:
+        asked = answers(condition, dataset.questions, services, batch_size)
     rows = []
-    for question, answer in answers(condition, dataset.questions, services, batch_size):
+    for question, answer in asked:
         now, then = line_of(question, answer, dataset, condition), stored[question.id]
         same = all(now.get(key) == then.get(key) for key in ("hits", "prediction", "error"))
         rows.append({"question": question.id, "same": same})
     return rows
+
+
+def _in_their_turn(
+    condition: Condition,
+    workshop: Workshop,
+    stored: Mapping[str, Mapping[str, Any]],
+    dataset: Dataset,
+    questions: Iterable[Question],
+) -> Iterator[tuple[Question, Answer]]:
+    """Answers with ordered services as each question found them, by the record's lines before."""
+    order = list(stored)
+    for question in questions:
+        services = workshop.services(condition)
+        before = order[: order.index(question.id)]
+        _rebuild(services, [stored[name] for name in before], dataset)
+        yield from answers(condition, [question], services, 1)
 
 
 def spread(groups: Iterable[Iterable[Any]], budget: int) -> list[Any]:

@@ -15,6 +15,9 @@ from ..evaluation.statistics import Resampled
 from . import records
 from .papers import Cell
 
+_SIGNS = (1, -1, -1, 1)
+"""Of the sides of a difference, and of one from which another is subtracted."""
+
 Keep = Callable[[Mapping[str, Any]], bool]
 
 
@@ -77,9 +80,10 @@ def resampled(scores: Scores, metric: str) -> Resampled:
 def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None:
     """Bootstrap of the mean difference over one data set.
 
-    pairs: (more, less), or (level,) alone, of settings that share their
-    questions (k = 3, 4, 6): they are averaged a question first. Only questions
-    that every side has count; None where there is none.
+    pairs: (more, less), or (level,) alone, or (more, less, more, less) with the second
+    difference subtracted from the first, of settings that share their questions (k = 3, 4, 6):
+    they are averaged a question first. Only questions that every side has count; None where
+    there is none.
     """
     common = set.intersection(*(set(side.ids) for pair in pairs for side in pair))
     if not common:
@@ -91,9 +95,15 @@ def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None
         value = dict(zip(side.ids, side.values, strict=True))
         return np.array([value[name] for name in ids])
 
-    differences = np.mean([column(a) - sum(map(column, b)) for a, *b in pairs], axis=0)
+    differences = np.mean(
+        [sum(sign * column(s) for sign, s in zip(_SIGNS, sides, strict=False)) for sides in pairs],
+        axis=0,
+    )
     clusters = tuple(cluster[name] for name in ids)
-    return _drawn(tuple(differences.tolist()), clusters, span(metric))
+    widest = span(metric)
+    if widest is not None and len(pairs[0]) == len(_SIGNS):
+        widest *= 2
+    return _drawn(tuple(differences.tolist()), clusters, widest)
 
 
 def ratio(pairs: Sequence[tuple[Scores, Scores]]) -> Resampled | None:

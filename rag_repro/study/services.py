@@ -18,6 +18,7 @@ from .. import data
 from ..cache import CachedEncoder, CachedReader, CachedScorer, Store
 from ..data.dataset import Corpus, Dataset
 from ..lm.hub import cache_folder
+from ..retrieval import web
 from ..words import nearest
 from .conditions import Condition
 
@@ -26,6 +27,8 @@ RECIPES = Path(__file__).parents[1] / "training" / "recipes.yaml"
 
 
 DENSE = "dense:"
+FITTED = ("lsa",)
+"""Encoders that are fitted on the corpus whose passages they encode; nothing is shipped of them."""
 READERS = ("reader", "r2ag")
 SCORERS = ("pairs", "complexity", "similarities", "relevance")
 """What a reader and a scorer can have been trained for (a recipe's task)."""
@@ -74,11 +77,18 @@ def scorer_name(name: str) -> tuple[str, int | None]:
 def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
     """Raise UnknownService, with the nearest name, for no retriever's name; nothing is built."""
     known = _retrievers() if known is None else known
-    if name not in known and not name.startswith(DENSE):
+    if name.startswith(web.SCHEMES):
+        web.parsed(name)
+    elif name not in known and not name.startswith(DENSE):
         raise UnknownService(
             f"there is no retriever {name!r}{nearest(name, known)}; "
             f"there are: {', '.join(sorted(known))}"
         )
+
+
+def is_outside(name: str) -> bool:
+    """Whether a retriever of that name asks a service, which may say what is in no corpus."""
+    return name.startswith(web.SCHEMES) or _retrievers().get(name, {}).get("kind") == "served"
 
 
 def check_reader(name: str) -> None:
@@ -93,6 +103,14 @@ def check_reader(name: str) -> None:
     elif "/" not in name and train_command(name) is None:
         if (task := _trained_for(name)) in SCORERS:
             raise UnknownService(f"{name} cannot be a reader: it is trained for {task!r}")
+        hub.check_name(name)
+
+
+def check_encoder(name: str) -> None:
+    """Raise a ValueError, with the nearest name, for no encoder's name; nothing is loaded."""
+    from ..lm import hub
+
+    if name not in FITTED:
         hub.check_name(name)
 
 
@@ -146,7 +164,8 @@ class Workshop:
     _made: dict[tuple, Any] = field(default_factory=dict, repr=False)
 
     def dataset(self, name: str, split: str | None) -> Dataset:
-        """The split's questions (None: all) over the whole corpus."""
+        """The split's questions (None or "all": every one) over the whole corpus."""
+        split = None if split == "all" else split
         return self._once(
             ("dataset", name, split), lambda: data.load(name, data_dir=self.data_dir, split=split)
         )
@@ -155,7 +174,8 @@ class Workshop:
         """A retriever over the corpus, by the name that conditions use.
 
         `dense:NAME` searches with any encoder that `lm.hub` resolves: a local
-        folder, or a hub id with its revision.
+        folder, or a hub id with its revision. An address, as http://127.0.0.1:8765, is that
+        of a search service (`retrieval.web.parsed`).
         """
         settings = self._settings(name)
         return self._once(
@@ -168,16 +188,25 @@ class Workshop:
         check_retriever(name, known)
         if name.startswith(DENSE):
             return {"kind": "dense", "encoder": name.removeprefix(DENSE)}
+        if name.startswith(web.SCHEMES):
+            return {"kind": "web", **web.parsed(name)}
         return dict(known[name])
 
     def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:
         from .. import retrieval
 
+        if kind == "served":
+            return web.Served(self.retriever(settings.pop("of"), corpus), **settings)
+        if kind == "web":
+            return web.WebSearch(corpus=corpus, **settings)
         if "encoder" not in settings:
             return retrieval.build(kind, corpus, **settings)
+        encoder = self.encoder_over(settings["encoder"], corpus)
+        if settings["encoder"] in FITTED:
+            # Its axes may turn with the last digits; vectors kept on disk would not turn along.
+            return retrieval.Dense(corpus, **{**settings, "encoder": encoder})
         folder = self._folder(corpus, kind, **settings)
-        encoder = self.encoder(settings.pop("encoder"))
-        return retrieval.Dense.at(folder, corpus, encoder=encoder, **settings)
+        return retrieval.Dense.at(folder, corpus, **{**settings, "encoder": encoder})
 
     def _folder(self, corpus: Corpus, kind: str, encoder: str, **settings: Any) -> Path:
         """Where an index is kept on disk, since encoding a corpus takes minutes."""
@@ -199,12 +228,22 @@ class Workshop:
             return False
         if condition.retriever is None:
             return True
+        if "reservoir" in condition.configured.needs.values() and not self._filled(condition):
+            return False
         settings = self._settings(condition.retriever)
+        if settings.get("encoder") in (None, *FITTED):
+            return True
         corpus = self.dataset(condition.dataset, condition.split).corpus
-        return "encoder" not in settings or self._folder(corpus, **settings).is_dir()
+        return self._folder(corpus, **settings).is_dir()
+
+    def _filled(self, condition: Condition) -> bool:
+        """Whether its memory is there, or begins empty."""
+        from . import reservoirs
+
+        return condition.configured.memory != "filled" or reservoirs.is_filled(condition, self)
 
     def encoder(self, name: str) -> Any:
-        """A sentence encoder by the name that `lm.hub` knows."""
+        """A sentence encoder by the name that `lm.hub` knows (of no corpus: `encoder_over`)."""
         from ..lm import encoder, hub
 
         return self._once(
@@ -213,6 +252,14 @@ class Workshop:
                 encoder.SentenceEncoder(hub.resolve(name), device=self.device), self.store
             ),
         )
+
+    def encoder_over(self, name: str, corpus: Corpus) -> Any:
+        """The encoder for texts about this corpus: fitted on it where it is one of `FITTED`."""
+        if name not in FITTED:
+            return self.encoder(name)
+        from ..retrieval.latent import LatentSemantics
+
+        return self._once(("encoder", name, corpus.sha256), lambda: LatentSemantics(corpus))
 
     def reader(self, name: str) -> Any:
         """A reader by the name that `lm.hub` knows, or at an endpoint: `api:MODEL@URL`.
@@ -274,6 +321,19 @@ class Workshop:
         }
         return made[task](weights, device=self.device, room=room)
 
+    def reservoir(self, condition: Condition) -> Any:
+        """The memory of the condition: filled now where it is not yet, or a new one for each run.
+
+        Raises reservoir_file.ReservoirFileError where it cannot be filled.
+        """
+        from . import reservoirs
+
+        key = reservoirs.key(condition)
+        if key is None:
+            return reservoirs.made(condition, self)
+        corpus = self.dataset(condition.dataset, condition.split).corpus.sha256
+        return self._once(("reservoir", corpus, *key), lambda: reservoirs.made(condition, self))
+
     @property
     def store(self) -> Store:
         """The call cache, beside the weights."""
@@ -285,7 +345,12 @@ class Workshop:
         if condition.retriever is not None:
             corpus = self.dataset(condition.dataset, condition.split).corpus
             services["retriever"] = self.retriever(condition.retriever, corpus)
-            by_name = {"scorer": self.scorer, "encoder": self.encoder, "reader": self.reader}
+            by_name = {
+                "scorer": self.scorer,
+                "encoder": lambda name: self.encoder_over(name, corpus),
+                "reader": self.reader,
+                "reservoir": lambda name: self.reservoir(condition),
+            }
             for name, kind in condition.configured.needs.items():
                 services[name] = (
                     by_name[kind](name) if kind in by_name else self.retriever(name, corpus)

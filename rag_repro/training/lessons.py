@@ -30,7 +30,7 @@ from ..methods.baselines.self_rag import SelfRAGSettings, with_passage
 from ..methods.reading import PROMPTS, Template
 from ..schema import Hit, Passage, Prompt, Question
 from ..words import nearest
-from . import reflection, summaries
+from . import filtering, reflection, rewriting, summaries
 from .examples import Example
 from .reasoning import public_thoughts
 from .recipes import RecipeError, called
@@ -310,7 +310,11 @@ KINDS = {
     "selfrag": self_rag,
     "public": public_reading,
     "summary": summaries.summaries,
+    "filter": filtering.filtering,
+    "rewriting": rewriting.rewriting,
 }
+REAL = ("public", "summary", "filter", "rewriting")
+"""Kinds that may be made of real data."""
 
 
 def lessons(
@@ -325,5 +329,5 @@ def lessons(
         kind = given.pop("kind", None)
         if kind not in KINDS:
             raise RecipeError(f"there is no kind of lesson {kind!r}{nearest(str(kind), KINDS)}")
-        ours = {"data_dir": data_dir} if kind in ("public", "summary") else {}
+        ours = {"data_dir": data_dir} if kind in REAL else {}
         yield from called(KINDS[kind], f"lesson {kind}", given, seed=seed, **ours)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .. import engine
@@ -33,6 +34,8 @@ from .recipes import Former, RecipeError, called
 if TYPE_CHECKING:
     from .joint import Lesson
 
+TEN = MappingProxyType({10: 1})
+
 CHECKS = 5
 """How often held-out lists are looked at: each time takes as long as some ten steps."""
 
@@ -45,36 +48,44 @@ def lists(
     former: Former | None,
     questions: int | None = None,
     held_out: int = 40,
-    k: int = 10,
+    lengths: Mapping[int, float] = TEN,
     retriever: str = "minilm",
     mined: bool = False,
     words: int | None = None,
 ) -> Iterator[tuple[Question, list[Hit], Any]]:
-    """A split's first questions with their k passages, by the retriever's score, and features.
+    """A split's first questions with passages, by the retriever's score, and features.
 
-    questions: of split train; held_out: of split tune. mined: the data set hands out no
+    questions: of split train; held_out: of split tune. lengths: passages of a list -> how
+    often; drawn for each question by its id and the seed, so that all controls read the same.
+    A list has the gold passages and the best others up to its length (of more gold than that,
+    the best), and its features are told of no passage besides. mined: the data set hands out no
     distractors (or one list for all), and each question gets the nearest passages of the
-    corpus that hold none of its answers. words: of longer passages the reader is shown so
-    many, a stretch by chance, of a gold passage one with an answer in it; the encoder sees them
-    whole. -> with features None where there is no former.
+    corpus that hold none of its answers, as many as the longest list has. words: of longer
+    passages the reader is shown so many, a stretch by chance, of a gold passage one with an
+    answer in it; the encoder sees them whole. -> with features None where there is no former.
 
-    RecipeError: a question that the method cannot be asked.
+    RecipeError: a question that the method cannot be asked, or lengths that cannot be.
     """
+    _check(dataset, lengths, former)
+    longest, sizes, weights = max(lengths), list(lengths), list(lengths.values())
     asked = workshop.dataset(dataset, split)
     asked = asked.first(questions if split == "train" else held_out)
     if mined:
-        asked = candidates.given(asked, str(k))
-    settings = settings_of(former, k, asked)
+        asked = candidates.given(asked, str(longest))
+    settings = settings_of(former, longest, asked)
     made: dict[str, tuple[list[Hit], Any]] = {}
 
     def listen(question: Question, settings: R2AGSettings) -> Flow:
         hits = yield from retrieve(question, settings)
+        [length] = Random(f"length/{seed}/{question.id}").choices(sizes, weights)
+        hits = kept(question, hits, length)
         rows = (yield from inputs(question, hits, settings)) if former else None
-        made[question.id] = list(hits), rows
+        made[question.id] = hits, rows
         return Answer(hits=tuple(hits))
 
     services = {"retriever": workshop.retriever(retriever, asked.corpus)}
-    services |= {name: workshop.encoder(name) for name in settings.needs} if former else {}
+    if former:
+        services |= {n: workshop.encoder_over(n, asked.corpus) for n in settings.needs}
     tasks = (engine.Task(question, listen, settings) for question in asked.questions)
     for task, answer in engine.run(tasks, services):
         if answer.error:
@@ -83,6 +94,12 @@ def lists(
         hits, rows = made[question.id]
         random = Random(f"stretch/{seed}/{question.id}")
         yield question, shown(question, hits, words, random), rows
+
+
+def kept(question: Question, hits: Sequence[Hit], length: int) -> list[Hit]:
+    """The gold hits and the best others up to the length, in the order of the hits."""
+    gold_first = sorted(hits, key=lambda hit: hit.passage.id not in question.gold_ids)
+    return sorted(gold_first[:length], key=lambda hit: hit.rank)
 
 
 def settings_of(former: Former | None, k: int, asked: Dataset) -> R2AGSettings:
@@ -195,6 +212,24 @@ def train(
         publish=joint.publish,
     )
     return facts
+
+
+def _check(dataset: str, lengths: Mapping[int, float], former: Former | None) -> None:
+    numbers, weights = lengths.keys(), lengths.values()
+    if (
+        any(type(n) is not int or n < 1 for n in numbers)
+        or any(weight < 0 for weight in weights)
+        or not any(weights)
+    ):
+        raise RecipeError(
+            f"{dataset}: lengths are {dict(lengths)}; write how many passages a list has and how "
+            "often, as {5: 2, 10: 1}"
+        )
+    if former is not None and max(numbers) > former.places:
+        raise RecipeError(
+            f"{dataset}: lists of {max(numbers)} passages for a former of {former.places} places; "
+            "shorten the one or lengthen the other"
+        )
 
 
 def sizes_of(former: Former, width: int) -> tuple[str, dict[str, Any]]:

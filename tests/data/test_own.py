@@ -398,7 +398,7 @@ def test_whatever_a_question_holds_is_read_or_told(folder, rows):
 
 def test_a_papers_exhibits_can_be_put_on_a_folder(folder):
     """Its cells carry the folder's name without a path, and ask for no candidates."""
-    from rag_repro.report.desk import _at_hand
+    from rag_repro.report.desk import at_hand
     from rag_repro.study import papers
     from rag_repro.study.retarget import retarget
 
@@ -407,4 +407,4 @@ def test_a_papers_exhibits_can_be_put_on_a_folder(folder):
     assert cells
     assert {cell.keys["dataset"] for cell in cells} == {data.label(f"folder:{folder}")}
     assert {cell.condition.configured.own_candidates for cell in cells} == {False}
-    assert all(map(_at_hand, cells))
+    assert all(map(at_hand, cells))

@@ -167,6 +167,9 @@ COUNTS = {  # name -> (questions, passages)
     "nq20": (269, 5360),
     "popqa": (599, 5215),
     "ambignq": (1166, 0),
+    "ambignq_nq": (680, 9151),
+    "ambignq_asked": (100, 9151),
+    "ambignq_again": (200, 9151),
     "strategyqa": (267, 1879),
     "dureader": (121, 563),
 }

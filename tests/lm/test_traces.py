@@ -70,6 +70,24 @@ def test_reading_is_what_plain_passes_say(family: str):
             compare(reader, prompt, made)
 
 
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_a_prompts_last_token_can_be_looked_at(family: str):
+    reader = tiny.reader(family)
+    layers = (-1, -2)
+    for _ in range(2):  # the second time from what the first has kept
+        for prompt, made in zip(
+            PROMPTS, reader.read([Read(p, "", layers) for p in PROMPTS]), strict=True
+        ):
+            ids = reader.codec.encode(prompt).tokens
+            _, attention = tiny.plain_pass(reader.model, list(ids))
+            assert (made.text, made.tokens, made.prompt_tokens) == ("", (), len(ids))
+            assert made.trace.probability.shape == made.trace.entropy.shape == (0,)
+            assert len(made.trace.prompt) == len(ids)
+            for layer in layers:
+                wanted = attention[layer][:, -1:]
+                np.testing.assert_allclose(made.trace.attention[layer], wanted, atol=1e-5)
+
+
 def test_reading_without_layers_has_no_attention():
     made = tiny.reader().read([Read(PROMPTS[0], " born")])[0]
     assert made.trace.attention == {}

@@ -79,6 +79,8 @@ QUESTIONS = (
 OF_WORLD = ("timing_check",)
 # Of methods that read with a prompt of their own alone.
 OWN_PROMPT = ("r2ag",)
+# How prompts end that ask for a question's parts.
+REWRITES = ("Clear question and queries:", "Queries:")
 # Settings that each method is traced with, besides its own defaults.
 CASES = (
     {},
@@ -174,6 +176,23 @@ MORE = {
         {"k": 3, "inputs": "free", "exchange": True},
         {"prompt": None},
     ),
+    "attention_check": (
+        {"k": 3, "layers": 2, "inputs": "shuffled", "columns": ["neighbour"]},
+        {"k": 3, "layers": 1, "inputs": "free", "exchange": True},
+        {"k": 2, "layers": 2, "prompt": "r2ag_rag"},
+    ),
+    "erm4": (
+        {"rewrite": "query", "filter": "nli", "hypothesis": "weak", "prompt": "short"},
+        {"rewrite": "apart", "queries": 2, "order": "sequential", "per_query": 2},
+        {"rewrite": "none", "filter": "ask", "explain": True, "keep": "random", "judge": "j"},
+        {"filter": "nli", "label": "written", "explain": True, "back_off": "top"},
+        {"filter": "nli", "hypothesis": "by_hops", "judge": "j", "titled": False},
+        {"filter": "gold", "asked": "original", "matched": True},
+        {"search": False, "rewriter": "r", "prompt": "short"},
+        {"memory": "filled", "per_query": 2, "tau": 0.5, "theta": 3, "beside": True},
+        {"memory": "filled", "trigger": "exact", "filter": "nli", "filter_memory": False},
+        {"memory": "online", "content": "filtered", "filter": "gold", "per_query": 2},
+    ),
     "dragin_released": ({"threshold": 0.3, "top_n": 5}, {"threshold": 0.3, "cut": "token"}),
     "adaptive_rag": (
         {"prompt": "short", "judge": "random", "shares": {"A": 0.3, "B": 0.3, "C": 0.4}, "seed": 1},
@@ -215,6 +234,8 @@ class World:
                 made += ScriptedReader(doubting).generate([call])
                 continue
             said = f"It is so. Answer: <{prompt_text(call.prompt)[-9:]}>; so\nmore"
+            if prompt_text(call.prompt).endswith(REWRITES):
+                said = " Who was it?**film Ash**director of Glass Harbour**town"
             made.append(
                 watching(call, said)
                 if call.watch
@@ -234,6 +255,15 @@ class World:
         """A unit vector that every letter of a text decides."""
         drawn = [np.random.default_rng(int(_hash(text), 16)).normal(size=4) for text in texts]
         return np.array([v / np.linalg.norm(v) for v in drawn], dtype=np.float32)
+
+    def recall(self, query, k):
+        """Passages whose similarity every letter of the query decides."""
+        drawn = {p.id: int(_hash(f"{query}\x1f{p.id}"), 16) % 1000 / 1000 for p in PASSAGES}
+        ranked = sorted(drawn, key=lambda name: (-drawn[name], name))[:k]
+        return [Hit(BY_ID[name], drawn[name], r) for r, name in enumerate(ranked, start=1)]
+
+    def remember(self, passages):
+        """What is told is in the calls."""
 
     def score(self, items):
         """A probability that every letter of an item decides, whatever stands beside it."""
@@ -280,9 +310,7 @@ def told(call) -> dict:
         return said if call.service == "retriever" else said | {"service": call.service}
     if isinstance(call, Generate):
         stop = [getattr(rule, "name", rule) for rule in call.stop]
-        soft = [s for s in call.prompt.segments if isinstance(s, Soft)]
-        rows = [np.round(s.features[s.index].astype(float), 5).tolist() for s in soft]
-        return ({"soft": rows} if soft else {}) | {
+        return _soft(call) | {
             "generate": _hash(prompt_text(call.prompt)),
             "kinds": [type(segment).__name__ for segment in call.prompt.segments],
             "chat": call.prompt.chat,
@@ -299,6 +327,7 @@ def told(call) -> dict:
         read = {
             "read": _hash(prompt_text(call.prompt) + "\x1f" + text),
             "layers": list(call.layers),
+            **_soft(call),
         }
         return read if call.service == "reader" else read | {"service": call.service}
     if isinstance(call, Encode):
@@ -310,6 +339,13 @@ def told(call) -> dict:
     if isinstance(call, Remember):
         return {"remember": [passage.id for passage in call.passages]}
     raise TypeError(f"no way to tell {call!r}: add it to tests/methods/golden.py")
+
+
+def _soft(call: Generate | Read) -> dict:
+    segments = call.prompt.segments if call.prompt else ()
+    soft = [s for s in segments if isinstance(s, Soft)]
+    rows = [np.round(s.features[s.index].astype(float), 5).tolist() for s in soft]
+    return {"soft": rows} if soft else {}
 
 
 def _hash(text: str) -> str:

@@ -242,6 +242,23 @@ def test_sizes_are_those_that_fit_all_values():
     assert arithmetic.sizes(["50.0", "33.3"], range(1, 13)) == [6, 12]
 
 
+def test_readers_compete_where_they_are_asked_to():
+    paper = papers.load("r2ag")
+    line = ("acc_line", "f1_line")
+    rivals = ["cot", "recomp", "crag", "long_llmlingua", "r2ag"]
+    held = arithmetic.best(paper, "table1", rivals, metrics=line)
+    assert dict(held.body) == {
+        "CoT": 0, "recomp": 0, "CRAG": 0, "LongLLMLingua": 1, "R²AG": 8, "two alike": 0,
+    }  # fmt: skip
+    # GPT4 is the best of the frozen rows in five of the seven columns that have it (r2ag.c08).
+    frozen = arithmetic.best(paper, "table1", ["rag", *rivals], metrics=line, across=["reader"])
+    won = dict(frozen.body)
+    assert (won["RAG, gpt-4-turbo"], won["RAG, gpt-3.5-turbo"]) == (5, 2)
+    assert "in the 9 cells" in frozen.caption
+    small = arithmetic.best(paper, "table1", ["rag"], metrics=line, reader="llama2-7b")
+    assert dict(small.body) == {"RAG": 7, "two alike": 0}
+
+
 def test_the_papers_gains_bests_and_sizes():
     paper = papers.load("drrag")
     body = arithmetic.mean_gains(paper, "table3", ["cis", "cfs"], "qdc").body

@@ -10,6 +10,10 @@ from rag_repro.report import datasets
 from rag_repro.retrieval import BM25
 from rag_repro.schema import Gold, Passage, Question
 from rag_repro.study import papers
+from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
+from rag_repro.study.records import open_record
+from rag_repro.study.scores import Results
+from rag_repro.study.services import Workshop
 
 TEXTS = {"a": "quiet", "b": "the old harbour", "c": "harbour mayor", "d": "a mayor"}
 CORPUS = Corpus("small", tuple(Passage(i, f"Title {i}", text) for i, text in TEXTS.items()))
@@ -84,3 +88,49 @@ def test_ours_stand_beside_the_papers_table_4():
     assert (rows["musique", "map"]["printed"], rows["musique", "map"]["ours"]) == (57.26, None)
     assert (rows["world-B-10", "gold"]["printed"], rows["world-B-10", "gold"]["ours"]) == (None, 2)
     assert ("world-B-10", "map") not in rows
+
+
+def test_the_table_has_both_sides_of_each_figure():
+    paper = papers.load("r2ag")
+    ours = [
+        datasets.Statistics("nq10", 269, 1600.0, 1.0, 10.0, 90.0, 269),
+        datasets.Statistics("world-B-10", 170, 900.5, 2.5, 10.0),
+    ]
+    table = datasets.table(paper, "table4", ours)
+    rows = {row[0]: dict(zip(table.head, row, strict=True)) for row in table.body}
+    nq = rows["nq10"]
+    # What the paper tests on stands beside what we do, and not its training questions.
+    assert [nq[f"questions tested on: {whose}"] for whose in ("paper", "ours")] == ["531", "269"]
+    assert (nq["MAP, %: paper"], nq["MAP, %: ours"]) == ("96.02", "90")
+    world = rows["world-B-10"]
+    assert (world["tokens: paper"], world["tokens: ours"], world["gold: ours"]) == (
+        *("", "900.50"),
+        "2.50",
+    )
+    assert rows["MuSiQue"]["MAP, %: ours"] == ""
+
+
+def test_statistics_are_of_the_questions_that_cells_ask(tmp_path, monkeypatch):
+    method = ExhibitMethod("RAG", "single_step", "bm25", {"own_candidates": True})
+    grids = (
+        Grid("testbed", ("world-B-10@1000",), ("rag",), {"k": (10,)}, reader="smollm2-135m", n=6),
+        Grid("testbed", ("world-B-10@1000",), ("rag",), {"k": (5,)}, reader="smollm2-135m", n=9),
+        Grid("public", ("nq10",), ("rag",), {"k": (10,)}, reader="smollm2-135m"),
+    )
+    exhibit = Exhibit("mini.table1", "", "", ("acc_line",), {"rag": method}, grids)
+    monkeypatch.delenv(data.ENVIRONMENT, raising=False)
+    monkeypatch.setattr(datasets, "counter", lambda reader: words)
+    cell = exhibit.cells()[0]
+    workshop = Workshop()
+    first = workshop.dataset("world-B-10@1000", "test").first(6).questions
+    root = tmp_path / "records"
+    with open_record(root, cell.condition, {}) as record:
+        for q in first:  # each list with its gold passages first
+            hits = sorted(q.candidates, key=lambda name: name not in q.gold_ids)
+            record.append({"id": q.id, "cluster": q.id, "hits": hits, "scores": {}})
+    rows = datasets.of_cells(exhibit, Results(root), workshop, ["public", "testbed"], method="rag")
+    [row] = rows  # real data is not at hand
+    assert (row.dataset, row.questions, row.passages) == ("world-B-10@1000", 6, 10)
+    assert (row.map, row.ranked) == (100.0, 6)
+    [five] = datasets.of_cells(exhibit, Results(root), workshop, ["testbed"], k=5)
+    assert (five.questions, five.map) == (9, None)  # five of ten are no ranking of all

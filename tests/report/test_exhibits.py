@@ -144,6 +144,18 @@ def test_own_candidates_set_in_the_row_get_none_either(book):
     )
 
 
+def test_of_a_paper_with_own_candidates_those_are_the_printed_cells(book):
+    sm = dataclasses.replace(book.exhibit.methods["sm"], settings={"own_candidates": True})
+    methods = {**book.exhibit.methods, "sm": sm}
+    exhibit = dataclasses.replace(book.exhibit, methods=methods, candidates=True)
+    made = rows(book, "public", exhibit)
+    wanted = {"dataset": "hotpotqa", "k": 3, "metric": "recall"}
+    pooled = [r for r in made if r.paper == "86.12"]
+    assert one(made, method="sm", **wanted).paper == "80.33"
+    assert [row.note for row in pooled] == ["not run"]  # a line of its own, beside no cell
+    assert "86.12" not in {r.paper for r in made if r.keys["method"] == "sm"}
+
+
 def test_an_exhibit_by_kind_has_a_row_a_kind(book):
     book.fill(kinds=("bridge", "comparison", "bridge", "bridge"))
     by = dataclasses.replace(book.exhibit, by="kind")

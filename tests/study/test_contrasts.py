@@ -187,3 +187,52 @@ def test_a_verdict_is_of_its_own_tier(tmp_path):
 
 def test_the_tally_counts_words(tmp_path):
     assert tally(judged(tmp_path, GAIN, shares(0.5, 0.7))) == {"reproduced": 1}
+
+
+INTERACTION = (
+    "- {metric: recall, more: {method: qdc, k: 4}, less: {method: sm, k: 4}, "
+    "minus: {more: {method: qdc, k: 3}, less: {method: sm, k: 3}}, delta: 2.0}"
+)
+
+
+def four(sm3, qdc3, sm4, qdc4):
+    levels = {("sm", 3): sm3, ("qdc", 3): qdc3, ("sm", 4): sm4, ("qdc", 4): qdc4}
+    return lambda method, dataset, k, rng: mini.coin(levels[method, k], 100, rng)
+
+
+def test_an_interaction_subtracts_one_difference_from_another(tmp_path):
+    [claim] = judged(tmp_path, INTERACTION, four(0.2, 0.3, 0.4, 0.9))
+    assert claim.headline.interval.estimate == pytest.approx(50 - 10)
+    assert claim.verdict.word == "reproduced"
+    # Two gains that add up and no more.
+    [claim] = judged(tmp_path, INTERACTION, four(0.2, 0.6, 0.4, 0.8))
+    assert claim.headline.interval.estimate == pytest.approx(0, abs=1e-9)
+    # The first side lower, the last two sides decide: each sign counts.
+    [claim] = judged(tmp_path, INTERACTION, four(0.1, 0.9, 0.4, 0.5))
+    assert claim.headline.interval.estimate == pytest.approx(10 - 80)
+    assert claim.verdict.word == "not reproduced"
+
+
+def test_the_order_in_which_minus_is_written_does_not_count(tmp_path):
+    turned = INTERACTION.replace(
+        "{more: {method: qdc, k: 3}, less: {method: sm, k: 3}}",
+        "{less: {method: sm, k: 3}, more: {method: qdc, k: 3}}",
+    )
+    [claim] = judged(tmp_path, turned, four(0.2, 0.3, 0.4, 0.9))
+    assert claim.headline.interval.estimate == pytest.approx(40)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (("less: {method: sm, k: 4}, minus", "target: 3, minus"), "minus needs"),
+        (("minus: {more", "minus: {most"), "minus needs"),
+        (("delta: 2.0", "margin: 2.0"), "minus needs"),
+        (("delta: 2.0", "delta: 2.0, among: {recall: higher}"), "minus goes with no"),
+        (("less: {method: sm, k: 3}", "less: {method: sn, k: 3}"), "method 'sn' is unknown"),
+    ],
+)
+def test_an_interaction_that_cannot_be_is_refused(tmp_path, changed, message):
+    assert changed[0] in INTERACTION
+    with pytest.raises(papers.StudyError, match=message):
+        mini.paper(tmp_path, INTERACTION.replace(*changed))

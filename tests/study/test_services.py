@@ -362,3 +362,31 @@ def test_r2ag_gets_its_encoder_and_names_readers_before_they_are_trained(
 
 
 FREE = {"k": 2, "inputs": "free"}
+
+
+def test_an_encoder_is_fitted_on_the_corpus_that_is_asked(asked, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path))
+    settings = {"k": 2, "encoder": "lsa"}
+    condition = Condition("little", "r2ag", settings, retriever="lsa")
+    workshop = Workshop()
+    assert workshop.ready(condition)  # fitting takes seconds, and is not waited for
+    served = workshop.services(condition)
+    assert served["lsa"] is served["retriever"].encoder
+    assert served["lsa"].corpus is DATASET.corpus
+    assert served["retriever"].search(["secret 3"], 1)[0][0].passage.id == "p3"
+    assert list(tmp_path.rglob("*.npy")) == []  # nothing of it is kept for another run
+    told = workshop.fingerprint(condition)
+    other = Corpus("other", (Passage("a", "", "one text"), Passage("b", "", "another")))
+    assert workshop.encoder_over("lsa", other).fingerprint != told["lsa"]
+    assert workshop.encoder_over("lsa", DATASET.corpus) is served["lsa"]
+    # Of what is shipped there is one for every corpus.
+    monkeypatch.setattr(Workshop, "encoder", lambda self, name: f"encoder {name}")
+    assert workshop.encoder_over("minilm", other) == "encoder minilm"
+
+
+def test_encoders_are_known_by_name():
+    for name in ("minilm", "minilm-l3", "lsa"):
+        services.check_encoder(name)
+        services.check_retriever(name)
+    with pytest.raises(ValueError, match="did you mean 'minilm-l3'"):
+        services.check_encoder("minilm-l4")

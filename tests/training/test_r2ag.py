@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from rag_repro.lm import former as formers
 from rag_repro.lm import hub
 from rag_repro.lm.local import LocalReader
 from rag_repro.methods import base as methods
+from rag_repro.methods.r2ag.features import features
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Generate, Gold, Passage, Prompt, Question, Soft
 from rag_repro.study.services import Workshop
@@ -69,7 +71,7 @@ RECIPE = Recipe(
     about="for this test",
     task="r2ag",
     base="set by the fixture",
-    lessons=({"dataset": "tiny", "k": 3, "mined": True},),
+    lessons=({"dataset": "tiny", "lengths": {3: 1}, "mined": True},),
     lora=None,
     optimiser=Optimiser(learning_rate=1e-2, batch_rows=2, epochs=2, autocast=False),
     former=Former(places=5),
@@ -119,6 +121,70 @@ def test_a_list_is_the_gold_and_the_nearest_without_an_answer(recipe):
     assert [q.id for q, _, _ in lists_of(recipe, "tune", held_out=1, questions=0)] == ["q4"]
 
 
+LENGTHS = {"dataset": "tiny", "lengths": {1: 1, 2: 1, 4: 2}, "mined": True}
+
+
+def test_lists_of_drawn_lengths_keep_gold_and_the_best_others(recipe):
+    whole = {q.id: hits for q, hits, _ in lists_of(recipe, lengths={4: 1})}
+    seen, mixed = set(), 0
+    for seed in range(8):
+        ours = {"split": "train", "seed": seed, "workshop": Workshop()}
+        made = list(r2ag.lists(former=recipe.former, **ours, **LENGTHS))
+        # A control draws the same, be it told of features or of nothing.
+        free = r2ag.lists(former=Former(inputs="free", qdm=0), **ours, **LENGTHS)
+        raft = r2ag.lists(former=None, **ours, **LENGTHS)
+        for one, *others in zip(made, free, raft, strict=True):
+            assert all(other[:2] == one[:2] for other in others)
+            question, hits, rows = one
+            every = whole[question.id]
+            rest = [h for h in every if h.passage.id not in question.gold_ids]
+            gold = [h for h in every if h.passage.id in question.gold_ids]
+            wanted = [*gold, *rest[: len(hits) - len(gold)]]
+            assert hits == sorted(wanted, key=lambda h: -h.score)
+            # What is near to what is told of the list as it is shown, not of a longer one.
+            vectors = Drawn().encode(
+                [question.text, *(f"{p.title} {p.text}" for p in passages(hits))]
+            )
+            np.testing.assert_allclose(rows, features(vectors[0], vectors[1:]), atol=1e-6)
+            seen.add(len(hits))
+        mixed += len({len(hits) for _, hits, _ in made}) > 1
+    assert seen == {1, 2, 4}
+    assert mixed > 4  # drawn by question, not one length for a whole run
+
+
+def passages(hits):
+    return [hit.passage for hit in hits]
+
+
+def test_lengths_are_as_often_as_they_weigh(recipe):
+    lengths = {1: 1, 2: 0, 3: 3}
+    counts = Counter(
+        len(hits)
+        for seed in range(60)
+        for _, hits, _ in r2ag.lists(
+            "tiny", "train", seed, Workshop(), None, lengths=lengths, mined=True
+        )
+    )
+    assert set(counts) == {1, 3}
+    assert 1.8 < counts[3] / counts[1] < 5
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ({}, "lengths are {}"),
+        ({0: 1}, "lengths are {0: 1}"),
+        ({"5": 1}, "lengths are {'5': 1}"),
+        ({3: 0}, "lengths are {3: 0}"),
+        ({3: -1, 4: 2}, "lengths are {3: -1, 4: 2}"),
+        ({3: 1, 6: 1}, "lists of 6 passages for a former of 5 places"),
+    ],
+)
+def test_lengths_that_cannot_be(recipe, lengths, message):
+    with pytest.raises(RecipeError, match=f"tiny: {message}"):
+        lists_of(recipe, lengths=lengths)
+
+
 def test_a_stretch_of_a_gold_passage_holds_an_answer(recipe):
     whole = {p.id: p.text for p in PASSAGES}
     firsts = set()
@@ -143,7 +209,7 @@ def test_a_list_that_cannot_be_made_names_its_question(recipe):
     bare = tuple(replace(q, gold=()) for q in QUESTIONS)
     workshop = Workshop()
     workshop.dataset = lambda name, split: Dataset(name, bare, Corpus("six", PASSAGES))
-    made = r2ag.lists("tiny", "train", 0, workshop, Former(inputs="gold"), k=3)
+    made = r2ag.lists("tiny", "train", 0, workshop, Former(inputs="gold"), lengths={3: 1})
     with pytest.raises(RecipeError, match=r"tiny: question q0: .*names no gold"):
         list(made)
 
@@ -490,7 +556,14 @@ def test_shipped_controls_share_lists_steps_and_base():
     for group in ("testbed", "nq"):
         head = known[f"r2ag-{group}"]
         assert head.lora is None
-        mine = [r for n, r in known.items() if r.task == "r2ag" and group in n]
+        [lesson] = head.lessons
+        # Every place that a test fills is one that a training list fills.
+        assert max(lesson["lengths"]) == head.former.places
+        mine = [
+            r
+            for n, r in known.items()
+            if r.task == "r2ag" and group in n and not n.endswith((*OTHER_LISTS, "gemma3"))
+        ]
         assert len(mine) == {"testbed": 13, "nq": 5}[group]
         for one in mine:
             assert (one.lessons, one.optimiser, one.base, one.seeds) == (
@@ -503,6 +576,67 @@ def test_shipped_controls_share_lists_steps_and_base():
             assert (one.lora is None) == ("raft" not in one.name)
             assert (one.former is None) == one.name.startswith("raft")
     assert "former" not in known["testbed-reader"].facts
+
+
+OTHER_LISTS = {
+    "questions200": ({"questions": 200}, {}),
+    "questions50": ({"questions": 50}, {}),
+    "minilm-l3": ({"retriever": "minilm-l3"}, {"encoder": "minilm-l3"}),
+    "lsa": ({"retriever": "lsa"}, {"encoder": "lsa"}),
+    "bm25": ({"retriever": "bm25"}, {"inputs": "scores", "columns": ["relevance"]}),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_LISTS)
+def test_recipes_of_other_lists_differ_in_nothing_else(name):
+    known = recipes.recipes()
+    head, one = known["r2ag-testbed"], known[f"r2ag-testbed-{name}"]
+    lists, former = OTHER_LISTS[name]
+    [lesson] = head.lessons
+    wanted = replace(
+        head,
+        name=one.name,
+        about=one.about,
+        lessons=({**lesson, **lists},),
+        former=replace(head.former, **former),
+        seeds=(0,),
+        local=True,
+    )
+    assert one == wanted
+    assert lists.get("questions", 0) < lesson["questions"]
+
+
+def test_a_larger_reader_differs_in_nothing_else():
+    known = recipes.recipes()
+    head, one = known["r2ag-testbed"], known["r2ag-testbed-gemma3"]
+    kept = {"name": one.name, "about": one.about, "base": one.base, "seeds": (0,), "local": True}
+    assert one == replace(head, **kept)
+    assert one.base == "gemma3-270m"
+
+
+def test_lists_by_bm25_and_its_scores(recipe):
+    """What the former is told is by the retriever that ranks, without an encoder."""
+    scored = told(recipe, inputs="scores", columns=("relevance",))
+    workshop = Workshop()
+    bm25 = workshop.retriever("bm25", Corpus("six", PASSAGES))
+    for question, hits, rows in lists_of(scored, retriever="bm25"):
+        ids = [h.passage.id for h in hits]
+        [found] = bm25.search([question.text], 3, within=[ids])
+        assert [h.passage.id for h in found] == ids
+        scores = np.array([[h.score] for h in found], dtype=np.float32)
+        np.testing.assert_allclose(rows, scores / scores[0], rtol=1e-6)
+    assert r2ag.sizes_of(scored.former, 48)[1]["n_features"] == 1
+
+
+def test_features_by_an_encoder_of_the_corpus(recipe):
+    lsa = told(recipe, encoder="lsa")
+    workshop = Workshop()
+    encoder = workshop.encoder_over("lsa", Corpus("six", PASSAGES))
+    for question, hits, rows in lists_of(lsa, retriever="lsa"):
+        texts = [question.text, *(f"{p.title} {p.text}" for p in passages(hits))]
+        vectors = encoder.encode(texts)
+        np.testing.assert_allclose(rows, features(vectors[0], vectors[1:]), atol=1e-6)
+        assert rows[:, 0] == pytest.approx([h.score for h in hits], abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from ..dataset import Dataset
 from . import files
 from .build import build
 from .errors import MissingFile, UnknownName
+from .over import over
 from .readers import (
     ambignq,
     dureader,
@@ -94,6 +95,13 @@ def load(
     if entry.first_docs:
         records = (replace(r, docs=r.docs[: entry.first_docs]) for r in records)
     made = build(entry, records, found, corpus)
+    if entry.over:
+        made = over(made, load(entry.over, found.parent))
+        used += [found.with_name(source(entry.over).project_file)]
+    if entry.recurring:
+        from .. import recurring
+
+        made = recurring.of_public(made)
     card = {**made.card, "format": chosen, "files": {p.name: files.sha256(p) for p in used}}
     return replace(made, card=card)
 

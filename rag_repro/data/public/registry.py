@@ -28,6 +28,8 @@ class Source:
     multi_hop: gold passages are given roles.
     first_docs: only so many passages of each question are used.
     file: the project's file, where another than `<name>.jsonl.gz`.
+    over: the data set whose corpus is searched; questions without an answer in it are left out.
+    recurring: only the questions that `data.recurring` has of it.
     """
 
     name: str
@@ -44,6 +46,8 @@ class Source:
     multi_hop: bool = False
     first_docs: int | None = None
     file: str | None = None
+    over: str | None = None
+    recurring: bool = False
 
     @property
     def project_file(self) -> str:
@@ -71,6 +75,25 @@ _NQ = {
     "split": "NQ-open validation questions",
     "full_size": 2655,
 }
+_AMBIG = {
+    "paper": "Min et al. 2020",
+    "source": "agential-ai/agential",
+    "licence": "CC BY-SA 3.0",
+    "split": "validation",
+    "full_size": 2002,
+    "gold_optional": True,
+}
+_OVER_NQ = {
+    **_AMBIG,
+    "source": "agential-ai/agential; passages of nq",
+    "file": "ambignq.jsonl.gz",
+    "over": "nq",
+}
+_SOME_HAVE_AN_ANSWER = (
+    "the passages are NQ's pool, gathered for other questions: of 1,166 questions only those are "
+    "here whose answer stands in some passage, perhaps by chance"
+)
+_UNITED = "answers unite all annotators' answers; interpretations keep the readings apart"
 _GOLD_FIRST = (
     "the gold passage is always the first candidate: shuffle or move it before it is read in order"
 )
@@ -230,22 +253,33 @@ _ALL = (
     ),
     Source(
         "ambignq",
+        **_AMBIG,
         title="AmbigNQ (light)",
-        paper="Min et al. 2020",
-        source="agential-ai/agential",
-        licence="CC BY-SA 3.0",
-        split="validation",
-        full_size=2002,
-        caveats=(
-            _SUBSET,
-            "no passages: the corpus is empty",
-            "answers unite all annotators' answers; interpretations keep the readings apart",
-        ),
+        caveats=(_SUBSET, "no passages: the corpus is empty", _UNITED),
         official=(
             Official("dev_light.json", "ambignq"),
             Official("ambignq/dev_light.json", "ambignq"),
         ),
-        gold_optional=True,
+    ),
+    Source(
+        "ambignq_nq",
+        **_OVER_NQ,
+        title="AmbigNQ (light) over the passages of NQ",
+        caveats=(_SUBSET, _SOME_HAVE_AN_ANSWER, _UNITED),
+    ),
+    Source(
+        "ambignq_asked",
+        **_OVER_NQ,
+        title="100 questions of ambignq_nq, drawn at random: asked before",
+        caveats=(_SUBSET, _SOME_HAVE_AN_ANSWER, _UNITED),
+        recurring=True,
+    ),
+    Source(
+        "ambignq_again",
+        **_OVER_NQ,
+        title="the 200 questions of ambignq_nq most like one of ambignq_asked",
+        caveats=(_SUBSET, _SOME_HAVE_AN_ANSWER, _UNITED),
+        recurring=True,
     ),
     Source(
         "strategyqa",

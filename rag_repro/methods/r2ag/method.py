@@ -17,6 +17,14 @@ make of features that are another passage's?):
     gold        1 for a gold passage, 0 for another: features that know the answer's place
     free        none: the learnable tokens of figure 3 look at no feature
 
+And for a retriever without vectors (the paper's limitation on sparse ones):
+
+    scores      its own score of each passage, in shares of the list's best one; r alone, for
+                gamma and zeta compare passages, and there is nothing to compare them by
+
+BM25's scores grow with the number of a question's words, so that their shares, and not they
+themselves, are of one measure from question to question, as cosines are.
+
 The trace:
 
     {"stage": "features", "inputs": .., "passages": ids, "columns": .., "rows": a list a passage}
@@ -44,7 +52,7 @@ SOFT = "r2ag"
 """The name by which soft segments call the reader's former."""
 
 ENCODED = ("features", "shuffled")
-INPUTS = (*ENCODED, "constant", "gold", "free")
+INPUTS = (*ENCODED, "constant", "gold", "free", "scores")
 
 
 @dataclass(frozen=True)
@@ -75,12 +83,12 @@ class R2AGSettings(Settings):
             one_of("a column", column, COLUMNS)
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise ValueError(f"columns are {list(self.columns)}; name one or more, each once")
-        if self.prompt is not None and not PROMPTS[self.prompt].informed:
-            places = ", ".join(name for name, prompt in PROMPTS.items() if prompt.informed)
+        if self.inputs == "scores" and tuple(self.columns) != COLUMNS[:1]:
             raise ValueError(
-                f"the prompt {self.prompt!r} has no place for an embedding before each passage; "
-                f"there are: {places}, and single_step reads with any"
+                f"inputs 'scores' are {COLUMNS[0]} alone, since a score compares no two passages; "
+                f"say columns: [{COLUMNS[0]}]"
             )
+        self._check_prompt()
         if self.inputs not in ENCODED:
             if self.similarity != "cosine":
                 raise ValueError(
@@ -92,6 +100,14 @@ class R2AGSettings(Settings):
             raise ValueError(f"inputs {self.inputs!r} need an encoder's name")
         object.__setattr__(self, "columns", tuple(self.columns))
 
+    def _check_prompt(self) -> None:
+        if self.prompt is not None and not PROMPTS[self.prompt].informed:
+            places = ", ".join(name for name, prompt in PROMPTS.items() if prompt.informed)
+            raise ValueError(
+                f"the prompt {self.prompt!r} has no place for an embedding before each passage; "
+                f"there are: {places}, and single_step reads with any"
+            )
+
     @property
     def needs(self) -> dict[str, str]:
         return {self.encoder: "encoder"} if self.encoder else {}
@@ -100,6 +116,13 @@ class R2AGSettings(Settings):
 def r2ag(question: Question, settings: R2AGSettings) -> Flow:
     """Retrieve, tell the former of the list, and read with its embeddings in place."""
     hits = yield from retrieve(question, settings)
+    soft, trace = yield from informed(question, hits, settings)
+    answer = yield from read(question, hits, settings, soft=soft)
+    return replace(answer, trace=(*trace, *answer.trace))
+
+
+def informed(question: Question, hits: Sequence[Hit], settings: R2AGSettings):
+    """-> a soft segment for each hit, and the trace of what the former is told."""
     rows = yield from inputs(question, hits, settings)
     trace: list[dict[str, Any]] = [_told(hits, rows, settings)]
     order = list(range(len(hits)))
@@ -108,8 +131,7 @@ def r2ag(question: Question, settings: R2AGSettings) -> Flow:
         for place, other in zip(places, reversed(places), strict=True):
             order[place] = other
         trace.append({"stage": "exchange", "passages": [hits[i].passage.id for i in places]})
-    answer = yield from read(question, hits, settings, soft=placed(rows, order))
-    return replace(answer, trace=(*trace, *answer.trace))
+    return placed(rows, order), trace
 
 
 def placed(rows: np.ndarray, order: Sequence[int] | None = None) -> list[Soft]:
@@ -123,6 +145,8 @@ def inputs(question: Question, hits: Sequence[Hit], settings: R2AGSettings):
     if settings.inputs == "gold":
         labels = np.array(gold_of(question, hits), dtype=np.float32)
         return np.ascontiguousarray(np.broadcast_to(labels[:, None], shape))
+    if settings.inputs == "scores":
+        return shares(hits)
     if settings.inputs not in ENCODED or not hits:
         return np.ones(shape, dtype=np.float32)
     # As the dense retriever reads a passage, so that r is the score that it ranks by.
@@ -133,6 +157,13 @@ def inputs(question: Question, hits: Sequence[Hit], settings: R2AGSettings):
     if settings.inputs == "shuffled":
         made = made[Random(f"shuffled {question.id}").sample(range(len(made)), len(made))]
     return made
+
+
+def shares(hits: Sequence[Hit]) -> np.ndarray:
+    """float32 (k, 1): each hit's score by the best one's; noughts where that is none."""
+    scores = np.array([[hit.score] for hit in hits], dtype=np.float32).reshape(-1, 1)
+    best = scores.max(initial=0.0)
+    return scores / best if best > 0 else np.zeros_like(scores)
 
 
 def gold_of(question: Question, hits: Sequence[Hit]) -> list[int]:

@@ -7,8 +7,8 @@ import pytest
 
 from rag_repro.methods import base
 from rag_repro.methods.r2ag.features import features
-from rag_repro.methods.r2ag.method import r2ag
-from rag_repro.schema import Encode, Generation, Gold, Question, Soft
+from rag_repro.methods.r2ag.method import r2ag, shares
+from rag_repro.schema import Encode, Generation, Gold, Hit, Passage, Question, Soft
 from tests.methods.scripted import Tables, answer_of, ids
 
 QUESTION = Question(
@@ -120,6 +120,32 @@ def test_controls_ask_no_encoder(inputs, wanted):
     assert got.trace[0]["inputs"] == inputs
 
 
+SCORED = {"inputs": "scores", "columns": ["relevance"]}
+
+
+def test_scores_of_the_retriever_are_the_only_input():
+    got, placed, plane = asked(**SCORED)
+    assert plane.asked == []
+    scores = [hit.score for hit in got.hits]
+    assert len(set(scores)) == 3
+    assert rows(placed).tolist() == [[pytest.approx(s / scores[0])] for s in scores]
+    assert rows(placed).dtype == np.float32
+    assert got.trace[0]["columns"] == ["relevance"]
+    assert got.trace[0]["inputs"] == "scores"
+
+
+@pytest.mark.parametrize(
+    ("scores", "wanted"),
+    [([8.0, 2.0, 0.0], [1, 0.25, 0]), ([0.0, 0.0], [0, 0]), ([-1.0, -2.0], [0, 0]), ([], [])],
+)
+def test_shares_of_the_best_score(scores, wanted):
+    hits = [Hit(Passage(f"p{i}", "", ""), score, i) for i, score in enumerate(scores, 1)]
+    made = shares(hits)
+    assert made.shape == (len(scores), 1)
+    assert made.dtype == np.float32
+    assert made[:, 0].tolist() == wanted
+
+
 def test_exchange_puts_the_best_golds_embedding_before_the_best_other():
     got, placed, _ = asked(exchange=True, k=5, own_candidates=True)
     # a is the best passage, c (third) the best gold one.
@@ -156,6 +182,7 @@ def test_what_it_needs_and_what_makes_no_other_condition():
     assert configure({"encoder": "dense", "inputs": "shuffled"}).needs == {"dense": "encoder"}
     assert configure({"inputs": "free"}).needs == {}
     assert configure({"inputs": "gold", "encoder": "dense"}) == configure({"inputs": "gold"})
+    assert configure(SCORED).needs == {}
 
 
 @pytest.mark.parametrize(
@@ -169,6 +196,8 @@ def test_what_it_needs_and_what_makes_no_other_condition():
         ({"prompt": "r2ag_rag"}, "'r2ag_rag' has no place .* there are: r2ag"),
         ({"inputs": "gold", "similarity": "dot"}, "would do nothing with inputs 'gold'"),
         ({"encoder": None}, "need an encoder's name"),
+        ({"inputs": "scores"}, r"say columns: \[relevance\]"),
+        ({"inputs": "scores", "columns": ["neighbour"]}, "relevance alone"),
     ],
 )
 def test_settings_that_cannot_be(given, message):

@@ -1,0 +1,100 @@
+"""Questions that were asked before, and questions like them that are asked again.
+
+What a memory can save is measured on these. `world-B-asked`: one wording of each of a
+hundred questions; `world-B-again`: three other wordings of each, the second of every group
+before the third of any, so that the first hundred are one a group. `ambignq_asked` and
+`ambignq_again` follow ERM4's protocol (section 6): a hundred questions drawn at random, and the
+two hundred others that are most like one of them, by the cosine of their embeddings. These
+ids are frozen in `recurring.json`, made once by `make`, so that loading needs no encoder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import resources
+from random import Random
+from typing import TYPE_CHECKING
+
+from ..plain import PlainError, fits, from_json, text_of
+from ..schema import Question
+from .dataset import Dataset
+
+if TYPE_CHECKING:
+    from ..retrieval import Encoder
+
+ASKED, AGAIN = "asked", "again"
+GROUPS = 100
+SIZES = {ASKED: 100, AGAIN: 200}
+
+
+class RecurringError(ValueError):
+    """The frozen file of recurring questions is damaged, or of other data."""
+
+
+def of_world(made: Dataset, part: str) -> Dataset:
+    """The first wordings of a world's first GROUPS paraphrases, or the other three of each."""
+    groups: dict[str, list[Question]] = defaultdict(list)
+    for q in made.questions:
+        groups[q.meta["group"]].append(q)
+    by_wording = list(zip(*list(groups.values())[:GROUPS], strict=True))
+    chosen = by_wording[:1] if part == ASKED else by_wording[1:]
+    head, at, size = made.name.partition("@")
+    counts = f"{'one wording' if part == ASKED else 'three other wordings'} of {GROUPS} questions"
+    return replace(
+        made,
+        name=f"{head}-{part}{at}{size}",
+        questions=tuple(q for row in chosen for q in row),
+        card={**made.card, "recurring": counts},
+    )
+
+
+def of_public(made: Dataset) -> Dataset:
+    """The frozen questions of a public data set, in the frozen order. Raises RecurringError."""
+    wanted = frozen()[made.name]
+    absent = [i for i in wanted if i not in made.by_id]
+    if absent:
+        raise RecurringError(
+            f"{made.name}: {len(absent)} of {len(wanted)} recurring questions, as {absent[0]!r}, "
+            "are not in this file; take the file that recurring.json was made from"
+        )
+    return made.only(wanted)
+
+
+@cache
+def frozen() -> Mapping[str, Sequence[str]]:
+    """data set -> ids, all of them test questions."""
+    path = resources.files(__package__).joinpath("recurring.json")
+    try:
+        made = from_json(text_of(path))
+    except (PlainError, OSError) as error:
+        raise RecurringError(f"{path}: {error}; install the package again") from error
+    if not fits(made, dict[str, list[str]]):
+        raise RecurringError(f"{path} is no file of recurring questions; install the package again")
+    return made
+
+
+def make(dataset: Dataset, encoder: Encoder) -> dict[str, list[str]]:
+    """What `recurring.json` holds, from AmbigNQ's test questions over NQ's passages.
+
+    Drawn by a seed; of equal cosines, to six digits, the smaller id comes first. Those asked
+    again stand in an order that is drawn as well, so that the first n are a sample.
+    """
+    questions = sorted(dataset.questions, key=lambda q: q.id)
+    asked = Random("ambignq asked").sample(questions, SIZES[ASKED])
+    others = [q for q in questions if q not in asked]
+    vectors = [encoder.encode([q.text for q in part]) for part in (others, asked)]
+    nearest = (vectors[0] @ vectors[1].T).max(axis=1).round(6)
+    order = sorted(zip(-nearest, (q.id for q in others), strict=True))
+    again = [name for _, name in order[: SIZES[AGAIN]]]
+    Random("ambignq again").shuffle(again)
+    return {"ambignq_asked": [q.id for q in asked], "ambignq_again": again}
+
+
+def dumps(made: Mapping[str, Sequence[str]]) -> str:
+    """The bytes of `recurring.json`: a line for each list."""
+    rows = (f" {json.dumps(name)}: {json.dumps(list(ids))}" for name, ids in made.items())
+    return "{\n" + ",\n".join(rows) + "\n}\n"

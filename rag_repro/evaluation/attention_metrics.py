@@ -1,0 +1,145 @@
+"""Where a prompt's last token looks, out of its record's line.
+
+A line's `attention` is what `methods.r2ag.attention_check` tells, in ten-thousandths of each
+layer's attention (the mean over heads): `words` and `embeddings`, of each layer a number a
+passage, and `marks`, of each layer one for all passages; `tokens`, of each passage [marks,
+words]. Answers of other methods have none, and none of these metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .metric import Line, percent
+
+UNIT = 10_000
+"""A share of 1, as lines have it."""
+
+EARLY = 4
+"""Layers in which the paper sees the relevant passage get more (section 4.5)."""
+
+
+def one_embedding(deep: bool, line: Line) -> float | None:
+    """The share that goes to one passage's embedding, the mean over passages and layers."""
+    shares = _shares(line, "embeddings")
+    return None if shares is None else float(_half(shares, deep).mean())
+
+
+def one_word(deep: bool, line: Line) -> float | None:
+    """The share that goes to one token of the passages' titles and texts."""
+    return _per_token(line, "words", 1, deep)
+
+
+def one_mark(deep: bool, line: Line) -> float | None:
+    """The share that goes to one token of what stands before passages, as "[1](Title:"."""
+    return _per_token(line, "marks", 0, deep)
+
+
+def gold_part(line: Line) -> float | None:
+    """Of what goes to passages the part of the gold ones, the mean over layers."""
+    whole, gold = passages(line), _gold(line)
+    if whole is None or not gold or not (whole.sum(1) > 0).all():
+        return None
+    return float((whole[:, gold].sum(1) / whole.sum(1)).mean())
+
+
+def gold_early(line: Line) -> float | None:
+    """The share that goes to a gold passage in the first layers; None without another beside."""
+    whole, gold = passages(line), _gold(line)
+    if whole is None or not gold or _other(line) is None:
+        return None
+    return float(whole[:EARLY, gold].mean())
+
+
+def other_early(line: Line) -> float | None:
+    """The share that goes to the best passage that is not gold, as `gold_early`."""
+    whole, other = passages(line), _other(line)
+    if whole is None or other is None or not _gold(line):
+        return None
+    return float(whole[:EARLY, other].mean())
+
+
+def passages(line: Line) -> np.ndarray | None:
+    """Shares (layers, passages) of words and embedding together; None: nothing was measured."""
+    words = _shares(line, "words")
+    embeddings = _shares(line, "embeddings")
+    return words if embeddings is None else words + embeddings
+
+
+def _shares(line: Line, name: str) -> np.ndarray | None:
+    told = line.get("attention", {})
+    # Nothing can be said of a prompt without passages.
+    return np.array(told[name]) / UNIT if name in told and told["tokens"] else None
+
+
+def _per_token(line: Line, name: str, place: int, deep: bool) -> float | None:
+    shares = _shares(line, name)
+    if shares is None:
+        return None
+    count = sum(tokens[place] for tokens in line["attention"]["tokens"])
+    each_layer = shares.reshape(len(shares), -1).sum(1)
+    return float(_half(each_layer, deep).mean() / count) if count else None
+
+
+def _half(shares: np.ndarray, deep: bool) -> np.ndarray:
+    """All layers, or those of the deeper half."""
+    return shares[len(shares) // 2 :] if deep else shares
+
+
+def _gold(line: Line) -> list[int]:
+    """Places of the gold passages among the hits, from 0."""
+    return [rank - 1 for _, _, rank in line.get("gold", ()) if rank is not None]
+
+
+def _other(line: Line) -> int | None:
+    gold = set(_gold(line))
+    return next((i for i in range(len(line["hits"])) if i not in gold), None)
+
+
+def _of(fn: Callable, deep: bool) -> Callable[[Line], float | None]:
+    return lambda line: fn(deep, line)
+
+
+TABLE = (
+    *(
+        percent(
+            f"attention_{name}{'_deep' if deep else ''}",
+            f"Attention, {symbol}{', deep' if deep else ''}",
+            "line",
+            _of(fn, deep),
+            f"what of the prompt's last token's attention goes to {meaning}, the mean over "
+            + ("the deeper half of the layers" if deep else "layers"),
+            higher=None,
+        )
+        for name, symbol, fn, meaning in (
+            ("embedding", "an embedding", one_embedding, "one retrieval embedding"),
+            ("word", "a token", one_word, "one token of the passages"),
+            ("mark", "a mark", one_mark, "one token of the marks before passages"),
+        )
+        for deep in (False, True)
+    ),
+    percent(
+        "attention_gold",
+        "Attention, gold's part",
+        "line",
+        gold_part,
+        "of the attention that goes to passages, the part of the gold ones, the mean over layers",
+    ),
+    percent(
+        "attention_gold_early",
+        f"Attention, gold, layers 1 to {EARLY}",
+        "line",
+        gold_early,
+        f"what goes to a gold passage in layers 1 to {EARLY}, embedding and text",
+    ),
+    percent(
+        "attention_other_early",
+        f"Attention, best other, layers 1 to {EARLY}",
+        "line",
+        other_early,
+        f"what goes to the best passage that is not gold in layers 1 to {EARLY}",
+        higher=None,
+    ),
+)

@@ -1,0 +1,266 @@
+"""What ERM4's modules did, out of a record's line: queries, filter, memory, and answers by rank.
+
+A line's `counts`, `filter`, `trigger` and `held` are what `study.knowledge` keeps of the trace;
+answers of other methods have none, and none of these metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from .metric import Line, Metric, percent
+
+DEPTHS = (1, 3, 5, 10, 15, 20, 25, 30)
+BLOCK = 5
+"""Ranks of figure 2 at which recall and precision are told, and the step of its slopes."""
+
+ENTAILED = ("entailment", "yes")
+GOLD = ("static", "dynamic", "gold")
+"""What a judged passage can be; others are "answer" (holds an accepted answer) and "other"."""
+
+
+# ----------------------------------------------------------------- answers by rank
+
+
+def answer_recall_at(n: int, line: Line) -> float | None:
+    """Share of the answer items that stand in the first n passages (ERM4, section 2.2)."""
+    held = line.get("held")
+    return None if held is None else sum(any(r <= n for r in ranks) for ranks in held) / len(held)
+
+
+def snippet_precision_at(n: int, line: Line) -> float | None:
+    """Share of the first n passages in which an answer stands; None without any passage."""
+    held, there = line.get("held"), min(n, len(line["hits"]))
+    if held is None or not there:
+        return None
+    return len({r for ranks in held for r in ranks if r <= n}) / there
+
+
+def answer_gain(last: int, line: Line) -> float | None:
+    """What the BLOCK ranks up to `last` add to the answer recall."""
+    before, after = (answer_recall_at(n, line) for n in (last - BLOCK, last))
+    return None if after is None else after - before
+
+
+# ------------------------------------------------------------------------- counts
+
+
+def count(name: str, line: Line) -> float | None:
+    """One of the line's counts; None for a line without them."""
+    return float(line["counts"].get(name, 0)) if "counts" in line else None
+
+
+def share(name: str, of: str, line: Line) -> float | None:
+    """One count as a share of another; None where that is nought."""
+    whole = count(of, line)
+    return count(name, line) / whole if whole else None
+
+
+# ------------------------------------------------------------------------- filter
+
+
+def entailed(line: Line, *kinds: str) -> float | None:
+    """Share of the judged passages of these kinds that the judge takes for entailed.
+
+    None where none of them was judged, or the question names no gold passage.
+    """
+    return _mean([label in ENTAILED for label, kind in _judged(line) if kind in kinds])
+
+
+def right(line: Line) -> float | None:
+    """Share of the judged passages that are gold and entailed, or neither."""
+    return _mean([(label in ENTAILED) == (kind in GOLD) for label, kind in _judged(line)])
+
+
+def gold_share(line: Line) -> float | None:
+    """Share of gold among the judged: how often a judge is right that entails everything."""
+    return _mean([kind in GOLD for _, kind in _judged(line)])
+
+
+def agrees(line: Line) -> float | None:
+    """Share of the judged passages whose label goes with an answer string being in them.
+
+    Also where nobody knows what is gold. A gold passage without the answer, as the first of a
+    chain, is none that agrees when it is entailed.
+    """
+    told = [(entry[1], entry[4]) for entry in line.get("filter", ()) if entry[4] is not None]
+    return _mean([(label in ENTAILED) == bool(holds) for label, holds in told])
+
+
+def _judged(line: Line) -> list[tuple[str, str]]:
+    """(label, kind) of each judged passage; none where the question names no gold."""
+    return [(entry[1], entry[3]) for entry in line.get("filter", ()) if entry[3] is not None]
+
+
+def _mean(values: Sequence[bool]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+# ------------------------------------------------------------------------- memory
+
+
+def within(line: Line) -> float | None:
+    """Share of the queries that the trigger finds within the knowledge."""
+    return _mean([not searched for _, searched, *_ in line.get("trigger", ())])
+
+
+def popularity(line: Line) -> float | None:
+    """Similar titles in memory, the mean over the queries."""
+    told = [popular for popular, *_ in line.get("trigger", ())]
+    return sum(told) / len(told) if told else None
+
+
+def fetched_again(line: Line) -> float | None:
+    """Share of what the searches found that memory brings as well; None without a search."""
+    rows = line.get("trigger", ())
+    found = sum(row[2] for row in rows)
+    return sum(row[4] for row in rows) / found if found else None
+
+
+def memory_holds_gold(line: Line) -> float | None:
+    """1 where memory brings a gold passage; None where the question names none."""
+    told = [row[5] for row in line.get("trigger", ()) if row[5] is not None]
+    return float(any(told)) if told else None
+
+
+# -------------------------------------------------------------------------- table
+
+
+def _at(name: str, symbol: str, fn: Callable, meaning: str) -> list[Metric]:
+    return [
+        percent(f"{name}_{n}", f"{symbol}@{n}", "line", partial(fn, n), meaning.format(n=n))
+        for n in DEPTHS
+    ]
+
+
+def _gains() -> list[Metric]:
+    lasts = range(BLOCK, max(DEPTHS) + 1, BLOCK)
+    return [
+        percent(
+            f"answer_gain_{last}",
+            f"Gain {last - BLOCK + 1}-{last}",
+            "line",
+            partial(answer_gain, last),
+            f"answer recall that the passages {last - BLOCK + 1} to {last} add",
+        )
+        for last in lasts
+    ]
+
+
+def _count(name: str, symbol: str, of: str, unit: str, meaning: str) -> Metric:
+    return Metric(name, symbol, unit, "line", None, partial(count, of), meaning)
+
+
+def _of_kinds(*kinds: str) -> Callable[[Line], float | None]:
+    return lambda line: entailed(line, *kinds)
+
+
+TABLE = (
+    *_at("answer_recall", "Answer recall", answer_recall_at, "as answer recall, of the first {n}"),
+    *_at("snippet_precision", "Precision", snippet_precision_at, "as that, of the first {n}"),
+    *_gains(),
+    _count("queries", "Queries", "queries", "queries", "queries that a rewriter made"),
+    _count("searches", "Searches outside", "searches", "searches", "queries put to a search"),
+    _count("fetched", "External", "fetched", "passages", "passages that searches brought"),
+    _count("memory_items", "Memory", "memory", "passages", "passages that only memory brought"),
+    _count("irrelevant", "Irrelevant", "irrelevant", "passages", "passages that a filter drops"),
+    _count("shown", "Shown", "shown", "passages", "passages that the reader gets"),
+    percent(
+        "unfollowed",
+        "Unfollowed",
+        "line",
+        partial(share, "unfollowed", "outputs"),
+        "outputs of a rewriter that do not follow the format",
+        higher=False,
+    ),
+    percent(
+        "unlabelled",
+        "Unlabelled",
+        "line",
+        partial(share, "unlabelled", "judged"),
+        "judgements of a filter that are no label",
+        higher=False,
+    ),
+    percent(
+        "irrelevant_share",
+        "Dropped",
+        "line",
+        partial(share, "irrelevant", "judged"),
+        "share of the judged passages that a filter drops",
+        higher=None,
+    ),
+    percent(
+        "backed_off",
+        "Backed off",
+        "line",
+        partial(count, "backed_off"),
+        "a filter leaves nothing",
+        higher=None,
+    ),
+    percent("entailed_gold", "Gold kept", "line", _of_kinds(*GOLD), "gold passages entailed"),
+    percent(
+        "entailed_static",
+        "Gold kept (static)",
+        "line",
+        _of_kinds("static"),
+        "static-relevant gold passages entailed",
+    ),
+    percent(
+        "entailed_dynamic",
+        "Gold kept (dynamic)",
+        "line",
+        _of_kinds("dynamic"),
+        "dynamic-relevant gold passages entailed",
+    ),
+    percent(
+        "entailed_other",
+        "Others kept",
+        "line",
+        _of_kinds("answer", "other"),
+        "passages entailed that are not gold",
+        higher=False,
+    ),
+    percent("filter_right", "Filter right", "line", right, "judged passages labelled well"),
+    percent(
+        "filter_all",
+        "Gold judged",
+        "line",
+        gold_share,
+        "gold among the judged passages: what a filter that entails everything gets right",
+        higher=None,
+    ),
+    percent(
+        "filter_agrees",
+        "Agreement",
+        "line",
+        agrees,
+        "judged passages whose label goes with an answer string being in them",
+        higher=None,
+    ),
+    percent("within", "Within", "line", within, "queries within the knowledge", higher=None),
+    Metric(
+        "popularity",
+        "Popularity",
+        "titles",
+        "line",
+        None,
+        popularity,
+        "titles in memory that are as similar to a query as tau",
+    ),
+    percent(
+        "fetched_again",
+        "Fetched again",
+        "line",
+        fetched_again,
+        "share of what searches found that memory brings as well",
+        higher=None,
+    ),
+    percent(
+        "memory_holds_gold",
+        "Gold in memory",
+        "line",
+        memory_holds_gold,
+        "memory brings a gold passage",
+    ),
+)

@@ -1,0 +1,188 @@
+"""What the Knowledge Filter's judge is asked, and what its answer means: ERM4, section 3.2.
+
+    F(s, k) -> j in {entailment, contradiction, neutral}
+
+Premise: the passage k. Hypothesis, strong: it holds a reliable answer to s; weak: it holds
+something that helps to answer s. The control "ask" puts the same as a plain yes-no question.
+Prompts and exemplars are this book's own.
+
+A label is scored, P(j) = exp(l_j) / sum_i exp(l_i) with l_j the log-probability of all of its
+tokens, or written, and then taken strictly. With an explanation the form is `text**label`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from ...schema import Generation, Hit, Prompt, Question
+from ..reading import Template
+from .rewriter import SEPARATOR
+from .settings import ERM4Settings
+
+ENTAILMENT, CONTRADICTION, NEUTRAL = "entailment", "contradiction", "neutral"
+LABELS = MappingProxyType({"nli": (ENTAILMENT, CONTRADICTION, NEUTRAL), "ask": ("yes", "no")})
+"""By filter; a passage stays under the first of them, and without a label it has the last."""
+
+_WHAT = {
+    "nli": {
+        "strong": "Premise: the passage. Hypothesis: the passage holds a clear and reliable "
+        "answer to the question.",
+        "weak": "Premise: the passage. Hypothesis: the passage holds something that helps to "
+        "answer the question, be it one step of several.",
+    },
+    "ask": {
+        "strong": "Does the passage hold a clear and reliable answer to the question?",
+        "weak": "Does the passage hold something that helps to answer the question, be it one "
+        "step of several?",
+    },
+}
+_HOW = {
+    "nli": "{first} whether the premise entails the hypothesis (entailment), speaks against it "
+    "(contradiction) or does neither (neutral).",
+    "ask": "{first} yes or no.",
+}
+_FIRST = {False: "Say", True: "Explain in one sentence, write ** and then say"}
+_LEAD = {("nli", False): "Label:", ("nli", True): "Explanation and label:"}
+_LEAD |= {("ask", False): "Answer:", ("ask", True): "Explanation and answer:"}
+
+# Invented for this book; their names occur in no world. (question, title, text, explanation,
+# label under the strong hypothesis, label under the weak one)
+_SHOTS = (
+    (
+        "Who founded the clock maker Vroom Instruments?",
+        "Vroom Instruments",
+        "Tessaly Vroom founded Vroom Instruments, a maker of clocks.",
+        "The passage names the founder of the clock maker.",
+        (ENTAILMENT, ENTAILMENT),
+    ),
+    (
+        "How many spectators does the stadium of Corve United seat?",
+        "Pell Ostrand",
+        "Pell Ostrand was a painter and a citizen of Varnia.",
+        "The passage is about a painter and tells of no stadium.",
+        (NEUTRAL, NEUTRAL),
+    ),
+    (
+        "In which town was the director of the film Harbour of Glass born?",
+        "Harbour of Glass",
+        "Harbour of Glass is a drama film directed by Ilvo Brannek.",
+        "The passage names the director of the film but not the town.",
+        (NEUTRAL, ENTAILMENT),
+    ),
+    (
+        "Who founded the clock maker Vroom Instruments?",
+        "Vroom Quartet",
+        "The Vroom Quartet was founded by Maurin Delk and never made a clock.",
+        "The passage is about a quartet, which is not the clock maker.",
+        (CONTRADICTION, CONTRADICTION),
+    ),
+    (
+        "Which film was released first, The Quiet Orchard or A Lamp for Winter?",
+        "A Lamp for Winter",
+        "A Lamp for Winter was released in 1979.",
+        "The passage gives the year of one of the two films.",
+        (NEUTRAL, ENTAILMENT),
+    ),
+    (
+        "What is the nationality of Pell Ostrand?",
+        "Pell Ostrand",
+        "Pell Ostrand was a painter and a citizen of Varnia.",
+        "The passage says of which country the painter was a citizen.",
+        (ENTAILMENT, ENTAILMENT),
+    ),
+)
+
+
+def label_of(kind: str, label: str) -> str:
+    """One of the three labels as this kind of filter has it."""
+    if kind == "nli":
+        return label
+    return "yes" if label == ENTAILMENT else "no"
+
+
+def _template(kind: str, hypothesis: str, explain: bool, titled: bool, shots: bool) -> Template:
+    lead = _LEAD[kind, explain]
+    how = _HOW[kind].format(first=_FIRST[explain])
+    shown = "Passage: ({title}) {text}\n" if titled else "Passage: {text}\n"
+    lines = [f"{_WHAT[kind][hypothesis]} {how}\n\n"]
+    for question, title, text, explanation, labels in _SHOTS if shots else ():
+        label = label_of(kind, labels[hypothesis == "weak"])
+        said = written(label, explanation if explain else None)
+        passage = shown.format(title=title, text=text)
+        lines.append(f"Question: {question}\n{passage}{lead}{said}\n\n")
+    return Template(
+        name=f"erm4_{kind}",
+        source="this book, after ERM4, section 3.2",
+        passage=shown,
+        body=f"Question: {{question}}\n{{passages}}{lead}",
+        exemplars="".join(lines),
+    )
+
+
+def written(label: str, explanation: str | None = None) -> str:
+    """What a judge is taught to write: a blank before it, since the prompt ends without."""
+    return f" {label}" if explanation is None else f" {explanation}{SEPARATOR}{label}"
+
+
+def judging_prompt(question: Question, hit: Hit, settings: ERM4Settings) -> Prompt:
+    """What the judge is asked of a passage, and, without exemplars, was taught on."""
+    hypothesis = settings.hypothesis
+    if hypothesis == "by_hops":
+        hypothesis = "strong" if question.hops in (None, 1) else "weak"
+    made = _template(
+        settings.filter, hypothesis, settings.explain, settings.titled, settings.judge_shots
+    )
+    return made.fill(question, [hit])
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """label: of `LABELS`. probability: of the first label, None where it was not scored.
+
+    fault: "" or why what was written is no label. explanation: where one was asked.
+    """
+
+    label: str
+    probability: float | None = None
+    fault: str = ""
+    explanation: str | None = None
+
+
+def scored(kind: str, passes: Sequence[Generation]) -> Judgement:
+    """The most probable label, from one pass over each in the order of `LABELS`.
+
+    Of equal ones the first. ValueError: a pass tells of no probability.
+    """
+    logs = [_log_probability(one) for one in passes]
+    highest = max(logs)
+    if math.isinf(highest):
+        raise ValueError("the judge gives each of the labels a probability of 0")
+    odds = [math.exp(log - highest) for log in logs]
+    best = max(range(len(odds)), key=odds.__getitem__)
+    return Judgement(LABELS[kind][best], odds[0] / sum(odds))
+
+
+def _log_probability(one: Generation) -> float:
+    if one.trace is None or not len(one.trace.probability):
+        raise ValueError("the judge tells no probabilities of a given text; take label: written")
+    return sum(math.log(p) if p > 0 else -math.inf for p in one.trace.probability.tolist())
+
+
+def read_label(kind: str, out: Generation, explain: bool) -> Judgement:
+    """The label that the judge wrote; the last one, with the fault, where it wrote none.
+
+    White space, capitals and a closing full stop do not count.
+    """
+    explanation, fault, said = None, "", out.text
+    if explain:
+        parts = [part.strip() for part in out.text.split(SEPARATOR)]
+        explanation = parts[0]
+        fault = "" if len(parts) == 2 and all(parts) else "not an explanation and a label"
+        said = parts[-1]
+    said = said.strip().removesuffix(".").lower()
+    if not fault and said not in LABELS[kind]:
+        fault = "no label"
+    return Judgement(LABELS[kind][-1] if fault else said, None, fault, explanation)

@@ -1,0 +1,205 @@
+"""Query Rewriter and Query Rewriter+: ERM4, section 3.1. Stage `formulate`.
+
+    Query Rewriter     q                   = G(p)
+    Query Rewriter+    s ** q_1 ** q_2 ..  = G(p)      s: the question in clear words
+
+An output is one line, its parts divided by `**`, and is taken strictly: s and at least one
+query, no part empty, and an end. Any other is counted and replaced by the question itself,
+as its own rewriting and only query, so that a rewriter that fails changes nothing.
+
+Prompts and exemplars are this book's own; the paper's are tailored to each data set and not
+all printed. The trace has one event an output, of which "apart" makes two:
+
+    {"stage": "rewrite", "by": "plus" | "query" | "rewriting" | "queries", "wrote": text,
+     "parts": [text, ..] as used, "fault": "" or why the output does not follow the format}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from ...schema import Generate, Generation, Prompt, Question
+from ..reading import Template
+from .settings import ERM4Settings
+
+SEPARATOR = "**"
+
+_TASKS = {
+    "plus": (
+        "Say the question again in clear words, so that nobody can mistake what is meant. Then "
+        "write one to three short search queries, each for another part of what the answer "
+        "needs. All on one line, with ** between them.",
+        "Clear question and queries:",
+    ),
+    "query": (
+        "Write one short search query that finds what the answer to the question needs.",
+        "Query:",
+    ),
+    "rewriting": (
+        "Say the question again in clear words, so that nobody can mistake what is meant.",
+        "Clear question:",
+    ),
+    "queries": (
+        "Write one to three short search queries, each for another part of what the answer to "
+        "the question needs. All on one line, with ** between them.",
+        "Queries:",
+    ),
+}
+
+# Invented for this book; their names occur in no world. (question, s, queries)
+_SHOTS = (
+    (
+        "who was behind that vroom clock firm",
+        "Who founded the clock maker Vroom Instruments?",
+        ("founder of Vroom Instruments", "Vroom Instruments clock maker"),
+    ),
+    (
+        "Is The Quiet Orchard or A Lamp for Winter the older one?",
+        "Which film was released first, The Quiet Orchard or A Lamp for Winter?",
+        ("The Quiet Orchard release year", "A Lamp for Winter release year"),
+    ),
+    (
+        "Where was the director of Harbour of Glass born?",
+        "In which town was the director of the film Harbour of Glass born?",
+        (
+            "director of the film Harbour of Glass",
+            "birthplace of the director of Harbour of Glass",
+            "Harbour of Glass",
+        ),
+    ),
+    (
+        "How many fit into the Corve ground?",
+        "How many spectators does the stadium of Corve United seat?",
+        ("Corve United stadium capacity",),
+    ),
+)
+
+
+def _written(task: str, rewritten: str, queries: Sequence[str]) -> str:
+    """What a perfect rewriter writes."""
+    parts = {
+        "plus": (rewritten, *queries),
+        "query": queries[:1],
+        "rewriting": (rewritten,),
+        "queries": queries,
+    }
+    return SEPARATOR.join(parts[task])
+
+
+def _template(task: str, shots: bool) -> Template:
+    told, lead = _TASKS[task]
+    lines = [f"{told}\n\n"]
+    for question, rewritten, queries in _SHOTS if shots else ():
+        lines.append(f"Question: {question}\n{lead} {_written(task, rewritten, queries)}\n\n")
+    return Template(
+        name=f"erm4_{task}",
+        source="this book, after ERM4, section 3.1",
+        passage="",
+        body=f"Question: {{question}}\n{lead}",
+        exemplars="".join(lines),
+        stop=("\n",),
+    )
+
+
+TEMPLATES = MappingProxyType(
+    {(task, shots): _template(task, shots) for task in _TASKS for shots in (False, True)}
+)
+"""(task, with exemplars) -> the prompt; without them it is what a trained rewriter was taught."""
+
+
+@dataclass(frozen=True)
+class Formulated:
+    """asked: the question to be answered; queries: what is searched for, each once.
+
+    outputs: how many the rewriter wrote, of which `unfollowed` did not keep the format.
+    """
+
+    asked: Question
+    queries: tuple[str, ...]
+    events: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def outputs(self) -> int:
+        return len(self.events)
+
+    @property
+    def unfollowed(self) -> int:
+        return sum(bool(event["fault"]) for event in self.events)
+
+
+def formulate(question: Question, settings: ERM4Settings):
+    """Stage `formulate` -> Formulated."""
+    tasks = {"none": (), "query": ("query",), "plus": ("plus",)}.get(
+        settings.rewrite, ("rewriting", "queries")
+    )
+    outs = yield [_call(task, question, settings) for task in tasks]
+    asked, queries, events = question.text, (question.text,), []
+    for task, out in zip(tasks, outs, strict=True):
+        parts, fault = parse(out, task)
+        if not fault and task in ("plus", "rewriting"):
+            asked = parts[0]
+        if not fault and task != "rewriting":
+            queries = parts[1:] if task == "plus" else parts
+        events.append(_told(task, out, parts, fault))
+    if settings.asked != "rewritten":
+        asked = question.text
+    return Formulated(
+        replace(question, text=asked), once_each(queries)[: settings.queries], tuple(events)
+    )
+
+
+def _call(task: str, question: Question, settings: ERM4Settings) -> Generate:
+    return Generate(
+        rewriting_prompt(task, question, settings.rewriter_shots),
+        max_new_tokens=settings.rewriter_tokens,
+        stop=TEMPLATES[task, settings.rewriter_shots].stop,
+        service=settings.rewriter or "reader",
+    )
+
+
+def rewriting_prompt(task: str, question: Question, shots: bool) -> Prompt:
+    """What a rewriter is asked, and, without exemplars, was taught on."""
+    return TEMPLATES[task, shots].fill(question, ())
+
+
+def written(rewritten: str, queries: Sequence[str], task: str = "plus") -> str:
+    """What a rewriter is taught to write: a blank before it, since the prompt ends without."""
+    return f" {_written(task, rewritten, queries)}"
+
+
+def parse(out: Generation, task: str) -> tuple[tuple[str, ...], str]:
+    """An output's parts and "", or no parts and why it does not follow the format."""
+    text = out.text.strip()
+    if not text:
+        return (), "empty"
+    if out.finish == "length":
+        return (), "cut short"
+    parts = tuple(part.strip() for part in text.split(SEPARATOR))
+    if not all(parts):
+        return (), "an empty part"
+    if task in ("query", "rewriting") and len(parts) > 1:
+        return (), "more than one part"
+    if task == "plus" and len(parts) == 1:
+        return (), "no query"
+    return parts, ""
+
+
+def once_each(queries: Sequence[str]) -> tuple[str, ...]:
+    """The queries without those that were said before, in whatever case."""
+    first: dict[str, str] = {}
+    for query in queries:
+        first.setdefault(query.casefold(), query)
+    return tuple(first.values())
+
+
+def _told(task: str, out: Generation, parts: Sequence[str], fault: str) -> dict[str, Any]:
+    return {
+        "stage": "rewrite",
+        "by": task,
+        "wrote": out.text,
+        "parts": list(parts),
+        "fault": fault,
+    }

@@ -1,0 +1,274 @@
+"""How ERM4's four modules are used: every choice of its tables, and the controls beside them.
+
+The rows of section 4.3 and table 3 in these words (k and prompt as one likes):
+
+    Direct                                method no_retrieval
+    Rewriter-Retriever-Reader             rewrite: query
+    Rewriter+-Retriever-Reader            {}                 (rewrite: plus is the default)
+    Rewriter+-Retriever-Filter-Reader     filter: nli
+    original question, no knowledge       method no_retrieval
+    rewritten question, no knowledge      search: false
+    original question, all knowledge      asked: original
+    original question, filtered           asked: original, filter: nli
+    table 2                               filter: nli, per_query: 5, memory: filled, tau: ...
+
+Controls that the paper lacks:
+
+    the question itself as the query      rewrite: none, per_query: 30
+    one query, as many snippets           rewrite: query, per_query: 30
+    one of the several, as many           matched: true
+    one of the several                    queries: 1
+    several queries, original question    asked: original
+    filtered by chance at the same rate   filter: nli, keep: random
+    a plain query cache                   memory: filled, trigger: exact
+
+A setting that would do nothing is refused, so that no two conditions are the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from ..base import Settings, one_of
+from ..compressing import at_least_one, fill_or_refuse
+from .settings_memory import RESERVOIR, Remembering
+
+REWRITES = ("none", "query", "plus", "apart")
+ORDERS = ("mixed", "sequential")
+QUESTIONS = ("original", "rewritten")
+FILTERS = ("none", "nli", "ask", "gold")
+HYPOTHESES = ("strong", "weak", "by_hops")
+LABELS = ("scored", "written")
+BACK_OFFS = ("nothing", "all", "top")
+
+MOST_CALLS = 180
+"""Of the filter: below the 200 calls that a question has."""
+
+
+@dataclass(frozen=True)
+class Rewriting:
+    """Query Rewriter and Query Rewriter+ (section 3.1).
+
+    rewrite: "none": the question is the query. "query": Query Rewriter, one query. "plus":
+        Query Rewriter+, a rewritten question and several queries in one generation. "apart"
+        (c27, not in the paper): the same by two generations, one for each.
+    rewriter: the reader that rewrites, by name, as one that a recipe trained for it; None:
+        the condition's own reader.
+    rewriter_shots: our invented exemplars stand before the question; None: they do for the
+        condition's own reader, and do not for one named by `rewriter`, which was taught.
+    rewriter_tokens: longest output, 100 as in the released code. One that reaches it is cut
+        short and does not follow the format.
+    queries: the most that are sent, 3 (figure 2's three; of 10 snippets each they make the
+        30 of section 4.1). Those that an output has beyond are left out, and so is a query
+        said twice. Of "plus" and "apart".
+    asked: which question the reader answers, and the filter judges for: "rewritten" (the
+        paper's, default of "plus" and "apart") or "original" (the only one of the others).
+
+    An output that does not follow the format is replaced by the question itself, as its own
+    rewriting and only query; the count `unfollowed` tells of it.
+    """
+
+    rewrite: str = "plus"
+    rewriter: str | None = None
+    rewriter_shots: bool | None = None
+    rewriter_tokens: int | None = None
+    queries: int | None = None
+    asked: str | None = None
+
+    @property
+    def several(self) -> bool:
+        """Whether there is a rewritten question and more than one query."""
+        return self.rewrite in ("plus", "apart")
+
+    def check_rewriting(self) -> None:
+        one_of("rewrite", self.rewrite, REWRITES)
+        made = {
+            "rewriter": None,
+            "rewriter_shots": self.rewriter is None,
+            "rewriter_tokens": 100,
+        }
+        more = {"queries": 3, "asked": "rewritten"}
+        if self.rewrite == "none":
+            used, unused = {}, [*made, *more]
+        elif self.several:
+            used, unused = made | more, []
+        else:
+            used, unused = made, list(more)
+        fill_or_refuse(self, used, unused, f"rewrite {self.rewrite!r}")
+        at_least_one(self, "rewriter_tokens", "queries")
+        if self.asked is not None:
+            one_of("asked", self.asked, QUESTIONS)
+
+
+@dataclass(frozen=True)
+class Searching:
+    """The Knowledge Retriever, and how what it finds is put in order (sections 2 and 4.1).
+
+    search: off: no knowledge at all (table 3's "\\"); the reader is asked alone.
+    per_query: n, passages that one query brings from outside (10; table 2: 5).
+    order: "mixed": the queries' best in turn; "sequential": query after query. A passage
+        found twice stands where it is found first. The first k stay.
+    matched: a control (c02, c12): all queries are sent, and then the first query alone brings
+        as many passages as all of them brought together.
+    """
+
+    search: bool = True
+    per_query: int | None = None
+    order: str | None = None
+    matched: bool | None = None
+
+    def check_searching(self) -> None:
+        used = {"per_query": 10, "order": "mixed", "matched": False}
+        if not self.search:
+            fill_or_refuse(self, {}, list(used), "search off")
+            return
+        fill_or_refuse(self, used, [], "")
+        one_of("order", self.order, ORDERS)
+        at_least_one(self, "per_query")
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """The Knowledge Filter (section 3.2). Up to k passages are judged, those that stay are read.
+
+    filter: "none". "nli": is "the passage holds (or helps to) an answer" entailed by the
+        passage? "ask" (control): the same asked directly, yes or no. "gold" (control, needs
+        labels): gold passages stay, the most that a filter could do.
+    judge: the reader that judges, by name; None: the condition's own.
+    judge_shots: as `rewriter_shots`.
+    hypothesis: "strong": the passage holds the answer itself (single-hop); "weak": it may help
+        to find it (multi-hop); "by_hops": by each question's own number of hops, strong where
+        it is 1 or unknown.
+    label: "scored": the most probable of the labels (`Read`); "written": what the judge
+        writes. A written one that is no label is neutral (for "ask": no), and counted as
+        `unlabelled`, as is an explanation that has no end.
+    explain: the judge first writes an explanation, as the paper's, and `**` behind it.
+    explanation_tokens: longest explanation (60).
+    titled: the passage is judged with its title (the released code leaves it out).
+    keep: "entailed"; "random" (control): as many as are entailed, drawn by chance.
+    seed: of "random", for each question apart.
+    back_off: where nothing is entailed: "nothing" is read (the paper's), or "all" that was
+        judged, or the "top" one (c28).
+    """
+
+    filter: str = "none"
+    judge: str | None = None
+    judge_shots: bool | None = None
+    hypothesis: str | None = None
+    label: str | None = None
+    explain: bool | None = None
+    explanation_tokens: int | None = None
+    titled: bool | None = None
+    keep: str | None = None
+    seed: int | None = None
+    back_off: str | None = None
+
+    @property
+    def asks_judge(self) -> bool:
+        return self.filter in ("nli", "ask")
+
+    @property
+    def calls_a_passage(self) -> int:
+        """What the filter asks of one passage."""
+        if not self.asks_judge or self.label == "written":
+            return int(self.asks_judge)
+        return (3 if self.filter == "nli" else 2) + self.explain
+
+    def check_filtering(self) -> None:
+        one_of("filter", self.filter, FILTERS)
+        judging = {
+            "judge": None,
+            "judge_shots": self.judge is None,
+            "hypothesis": "strong",
+            "label": "scored",
+            "explain": False,
+            "titled": True,
+        }
+        keeping = {"keep": "entailed", "back_off": "nothing"}
+        used = (judging if self.asks_judge else {}) | (keeping if self.filter != "none" else {})
+        by = f"filter {self.filter!r}"
+        fill_or_refuse(self, used, [n for n in (judging | keeping) if n not in used], by)
+        explained, drawn = {"explanation_tokens": 60}, {"seed": 0}
+        for by, more, on in (
+            ("explain off", explained, self.explain),
+            (f"keep {self.keep!r}", drawn, self.keep == "random"),
+        ):
+            fill_or_refuse(self, more if on else {}, [] if on else list(more), by)
+        at_least_one(self, "explanation_tokens")
+        for name, known in (
+            ("hypothesis", HYPOTHESES),
+            ("label", LABELS),
+            ("keep", ("entailed", "random")),
+            ("back_off", BACK_OFFS),
+        ):
+            if getattr(self, name) is not None:
+                one_of(name, getattr(self, name), known)
+
+
+@dataclass(frozen=True)
+class ERM4Settings(Settings, Rewriting, Searching, Filtering, Remembering):
+    """ERM4's pipelines: what the groups above say, and of all methods:
+
+    k: passages that reach the filter, or without one the reader, at most (section 4.1: 30;
+        this book's grids: 10).
+    """
+
+    k: int = 30
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.check_rewriting()
+        self.check_searching()
+        self.check_filtering()
+        self.check_remembering(self.filter != "none")
+        if self.k * self.calls_a_passage > MOST_CALLS:
+            raise ValueError(
+                f"k is {self.k}, and this filter asks {self.calls_a_passage} calls a passage, more "
+                f"in all than a question has; take k up to {MOST_CALLS // self.calls_a_passage}"
+            )
+        for name in ("rewriter", "judge"):
+            if getattr(self, name) == RESERVOIR:
+                raise ValueError(f"{name} is {RESERVOIR!r}, and {RESERVOIR!r} is the memory")
+        if not self.search:
+            given = {"filter": self.filter != "none", "memory": self.memory is not None}
+            for name in (name for name, on in given.items() if on):
+                raise ValueError(f"{name} would do nothing with search off; leave it out")
+            if self.own_candidates:
+                raise ValueError("own_candidates would do nothing with search off; leave it out")
+            if not self.several:
+                raise ValueError(
+                    f"rewrite {self.rewrite!r} would do nothing with search off; the reader "
+                    "alone is the method no_retrieval"
+                )
+        elif self.matched and (not self.several or self.memory is not None):
+            raise ValueError(
+                "matched compares one query with several, without memory; take rewrite: plus "
+                "and no memory"
+            )
+
+    @property
+    def needs(self) -> Mapping[str, str]:
+        readers = {name: "reader" for name in (self.rewriter, self.judge) if name}
+        encoder = {self.encoder: "encoder"} if self.encoder else {}
+        memory = {RESERVOIR: RESERVOIR} if self.memory else {}
+        return {**super().needs, **readers, **encoder, **memory}
+
+    @property
+    def asks_reader(self) -> bool:
+        """Whether rewriting or filtering asks the condition's own reader."""
+        rewrites = self.rewrite != "none" and self.rewriter is None
+        return rewrites or (self.asks_judge and self.judge is None)
+
+    def filling(self) -> ERM4Settings:
+        """How questions that fill the memory are treated: the same, without memory or reading.
+
+        For raw content without a filter, too. What then changes nothing has its default, so
+        that one filling serves all conditions that it can.
+        """
+        changed = dict.fromkeys(f.name for f in fields(Remembering))
+        changed |= {"prompt": None, "max_new_tokens": Settings.max_new_tokens}
+        if self.content != "filtered":
+            changed |= dict.fromkeys(f.name for f in fields(Filtering)) | {"filter": "none"}
+            changed |= {"k": ERM4Settings.k, "asked": None}
+        return replace(self, **changed)

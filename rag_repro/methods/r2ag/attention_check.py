@@ -1,0 +1,152 @@
+"""Where does a reader look before it answers? Measured, with R²AG's embeddings and without them.
+
+Figure 6 of the paper shows the last token's attention, by layer and position, for one
+question. Here the prompt is read and nothing is written: its last token, the same one with
+and without embeddings, is that from which the answer's first word is drawn. Its attention
+is averaged over the heads of each layer and summed over the tokens of
+
+    marks         what stands before a passage: "[1](Title: ", "[1]similarity: (Title: "
+    embeddings    the retrieval information, one token a passage, where the prompt has it
+    words         the passage's title and text
+
+so that answers of many questions can be averaged. Marks are told since delimiters draw
+attention in any reader: an embedding has to be compared with what else stands in its place.
+
+The trace, behind what R²AG tells of features:
+
+    {"stage": "attention", "tokens": [[marks, words] a passage],
+     "marks": [share a layer], "words": [[share a passage] a layer], "embeddings": likewise}
+
+layers from the first to the last; the rest of each layer's attention is on the instruction,
+the question and the template of the chat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...engine import Flow
+from ...schema import Answer, Hit, Question, Read, Trace
+from ..base import MethodSpec, Settings
+from ..reading import PROMPTS, Template
+from ..stages import retrieve
+from .method import R2AGSettings, informed
+
+_NOT_TOLD = ("inputs", "encoder", "columns", "similarity", "exchange")
+
+
+@dataclass(frozen=True)
+class AttentionCheckSettings(R2AGSettings):
+    """As R²AG's, but that a prompt may have no place for embeddings: nothing is told then.
+
+    layers: how many, counted from the last; SmolLM2-135M has 30.
+    """
+
+    layers: int = 30
+
+    def __post_init__(self):
+        if self.layers < 1:
+            raise ValueError(f"layers is {self.layers}; it must be at least 1")
+        if self.prompt in PROMPTS and not PROMPTS[self.prompt].informed:
+            # What is not told must not make another condition; "free" is told nothing either.
+            for name in _NOT_TOLD:
+                value = getattr(R2AGSettings, name)
+                object.__setattr__(self, name, "free" if name == "inputs" else value)
+        # Nothing is written.
+        object.__setattr__(self, "max_new_tokens", Settings.max_new_tokens)
+        super().__post_init__()
+
+    def _check_prompt(self) -> None:
+        if self.prompt is None:
+            raise ValueError("attention is that of a prompt's last token: name a prompt")
+
+
+def attention_check(question: Question, settings: AttentionCheckSettings) -> Flow:
+    """Read the prompt that would be answered, and tell where its last token looks.
+
+    ValueError: the reader does not show the passages as they were put before it.
+    """
+    hits = yield from retrieve(question, settings)
+    template = PROMPTS[settings.prompt]
+    soft, trace = (), []
+    if template.informed:
+        soft, trace = yield from informed(question, hits, settings)
+    layers = tuple(range(-settings.layers, 0))
+    out = yield Read(template.fill(question, hits, soft), "", layers=layers)
+    return Answer(hits=tuple(hits), trace=(*trace, _looked(out.trace, template, hits, layers)))
+
+
+def _looked(
+    trace: Trace, template: Template, hits: Sequence[Hit], layers: Sequence[int]
+) -> dict[str, Any]:
+    """The event of one prompt: what its last token's attention is on."""
+    rows = np.stack([trace.attention[layer].mean(0)[-1] for layer in layers])  # (layers, tokens)
+    lines = lines_of(trace.prompt, template, hits)
+
+    def sums(places: Sequence[Sequence[int]]) -> np.ndarray:
+        shares = [rows[:, list(at)].sum(1) for at in places]
+        return np.stack(shares, axis=1) if shares else np.zeros((len(rows), 0))
+
+    made = {
+        "stage": "attention",
+        "tokens": [[len(line.marks), len(line.words)] for line in lines],
+        "marks": _rounded(sums([line.marks for line in lines]).sum(1)),
+        "words": _rounded(sums([line.words for line in lines])),
+    }
+    if template.informed:
+        made["embeddings"] = _rounded(sums([line.embedding for line in lines]))
+    return made
+
+
+def _rounded(values: np.ndarray) -> list:
+    return np.round(values.astype(float), 6).tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The numbers of a passage's tokens in the prompt; `embedding` has one or none."""
+
+    marks: tuple[int, ...]
+    embedding: tuple[int, ...]
+    words: tuple[int, ...]
+
+
+def lines_of(pieces: Sequence[str], template: Template, hits: Sequence[Hit]) -> list[Line]:
+    """Where each hit stands among a prompt's tokens, by what each of them says.
+
+    A token belongs where its first character stands that is no space, for words bring the
+    space before them. An embedding says nothing, and stands where the template has its place.
+    ValueError: a hit is not to be found.
+    """
+    text = "".join(pieces)
+    spaces = [len(p) - len(p.lstrip()) if p.strip() else 0 for p in pieces]
+    begins = np.cumsum([0, *map(len, pieces)])[:-1] + spaces  # the character that counts
+    lines, at = [], 0
+    for number, hit in enumerate(hits, start=1):
+        before, mark, told = template.line(number, hit)
+        first = text.find(before + mark + told, at)
+        if first < 0:
+            raise ValueError(
+                f"passage {hit.passage.id!r} cannot be found in the prompt as the reader shows it"
+            )
+        place, words = first + len(before), first + len(before + mark)
+        at = words + len(told)
+        start, told_from, end = np.searchsorted(begins, [first, words, at]).tolist()
+        embedding = ()
+        if template.informed:
+            # Behind it may stand parts of a character, which say nothing either.
+            embedding = (int(np.searchsorted(begins, place)),)
+            if pieces[embedding[0]]:
+                raise ValueError(f"no embedding stands before passage {hit.passage.id!r}")
+        marks = (i for i in range(start, told_from) if i not in embedding)
+        lines.append(Line(tuple(marks), embedding, tuple(range(told_from, end))))
+    return lines
+
+
+ATTENTION_CHECK = MethodSpec(
+    "attention_check", 1, attention_check, AttentionCheckSettings, "this book, after figure 6"
+)

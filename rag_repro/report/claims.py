@@ -1,0 +1,59 @@
+"""Claims as tables: what is claimed, what records say of it, contrast by contrast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..study import judge
+from ..study.papers import Paper
+from .tables import Table
+from .values import within
+
+
+def statements(paper: Paper, ids: Sequence[str]) -> Table:
+    """What the paper claims, and whether its own printed numbers bear it out."""
+    head = ["claim", "the paper's numbers", "do they support it?"]
+    body = []
+    for name in ids:
+        claim = paper.claim(name)
+        support = f"{claim.support}: {claim.support_note}".rstrip(": ")
+        said = f"{claim.id} ({claim.place}): {claim.claim}"
+        body.append([said, claim.paper_numbers, support])
+    return Table(head, body, f"Claims of {paper.short}, and its own numbers", "tab-claims")
+
+
+def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
+    """One line a claim and tier."""
+    head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]
+    caption = f"Verdicts on claims of {paper.short}; effects in points, as claimed"
+    return Table(head, [_verdict_line(judged) for judged in judgements], caption, "tab-verdicts")
+
+
+def contrasts(
+    judgements: Iterable[judge.Judged], roles: Sequence[str], caption: str, name: str = ""
+) -> Table | None:
+    """One line a contrast of these roles that has records; None where none has."""
+    body = [
+        _aside_line(judged, part)
+        for judged in judgements
+        for part in judged.parts
+        if part.contrast.role in roles and part.interval
+    ]
+    head = ["claim", "tier", "contrast", "verdict of it alone", "effect [95 % or more], n"]
+    return Table(head, body, caption, name) if body else None
+
+
+def _verdict_line(judged: judge.Judged) -> list[str]:
+    part = judged.headline
+    interval, verdict = (part.interval, part.verdict) if part else (None, judged.verdict)
+    effect = within(interval, sign="+", n=True)
+    small = "" if verdict.delta is None else f"{verdict.delta:g}"
+    if judged.verdict.word == "inconclusive" and verdict.mde is not None:
+        small += f" (detectable: {verdict.mde:.1f})"
+    word, reason = judged.verdict.word, judged.verdict.reason
+    return [judged.claim.id, judged.tier, word, effect, small, reason]
+
+
+def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:
+    effect = within(part.interval, sign="+", n=True)
+    return [judged.claim.id, judged.tier, part.contrast.label, part.verdict.word, effect]

@@ -1,0 +1,118 @@
+"""Do the features tell gold passages from others, and more together than r alone? (r2ag.c43)
+
+No reader has a part in it. Areas under the curve are over all lists of a data set, since
+one threshold would have to serve them all; intervals draw questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..evaluation import calibration
+from ..evaluation.calibration import Judgements
+from ..evaluation.statistics import Interval
+from .lists import SYMBOLS, Listed, relevance
+from .picture import Note
+from .tables import Table, word
+from .values import within
+
+FOLDS = 5
+STRENGTH = 1.0  # scikit-learn's C
+SEED = 20240607
+
+
+def table(
+    lists: Mapping[str, Sequence[Listed]], former: str, caption: str = "", name: str = ""
+) -> Table | Note:
+    """One line a data set and signal: its area, and what it has over r's, paired.
+
+    lists: by data set. former: whose head is asked, where it is trained here.
+    """
+    if not lists:
+        said = "its data is not here, or its tier was not asked for"
+        return Note(f"{caption}: not shown, since {said}.")
+    body = []
+    for dataset, held in lists.items():
+        judged = {
+            said: Judgements.of(values, *_kinds(held))
+            for said, values in signals(held, former).items()
+        }
+        r = judged[SYMBOLS["relevance"]]
+        for said, one in judged.items():
+            area = calibration.auc(one, np.random.default_rng(SEED))
+            more = calibration.auc_gain(one, r, np.random.default_rng(SEED))
+            told = [_points(area), "" if one is r else _points(more, "+"), len(held)]
+            body.append([word(dataset), said, *told])
+    head = ["data set", "signal", "AUC, % [95 %]", "more than r, points", "lists"]
+    return Table(head, body, caption, name)
+
+
+def signals(lists: Sequence[Listed], former: str) -> dict[str, np.ndarray]:
+    """Signal -> a value for each passage of all lists, in their order; higher: rather gold.
+
+    Of a few lists nothing is fitted.
+    """
+    rows = np.concatenate([one.rows for one in lists])
+    ranks = np.concatenate([np.arange(len(one.rows)) for one in lists])
+    r = rows[:, :1]
+    made = {symbol: rows[:, i] for i, symbol in enumerate(SYMBOLS.values())}
+    made["rank"] = -ranks
+    if len(set(_kinds(lists)[1])) >= FOLDS:
+        made["r and rank, fitted"] = fitted(np.column_stack([r, ranks]), lists)
+        made["r, γ, ζ and rank, fitted"] = fitted(np.column_stack([rows, ranks]), lists)
+    if told := relevance(former, lists):
+        made[f"the head of {former}"] = np.concatenate(told)
+    # An area has a place for order alone, and `Judgements` for numbers from 0 to 1.
+    return {said: _ranked(values) for said, values in made.items()}
+
+
+def fitted(columns: np.ndarray, lists: Sequence[Listed]) -> np.ndarray:
+    """The probability of gold by a logistic regression that was fitted to other questions.
+
+    columns: (passages of all lists, any), of at least `FOLDS` clusters of questions, which are
+    never on both sides. Squares and products are in it, as a former could make them.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    labels, clusters = _kinds(lists)
+    labels, made = np.asarray(labels), np.zeros(len(columns))
+    fold = _folds(clusters)
+    for part in range(FOLDS):
+        out = fold == part
+        model = make_pipeline(
+            StandardScaler(),
+            PolynomialFeatures(2, include_bias=False),
+            LogisticRegression(C=STRENGTH, max_iter=5_000),
+        )
+        model.fit(columns[~out], labels[~out])
+        made[out] = model.predict_proba(columns[out])[:, 1]
+    return made
+
+
+def _folds(clusters: Sequence[str]) -> np.ndarray:
+    """(things,) the fold of each: whole clusters, dealt out in the order in which they come."""
+    place = {name: i % FOLDS for i, name in enumerate(dict.fromkeys(clusters))}
+    return np.array([place[name] for name in clusters])
+
+
+def _kinds(lists: Sequence[Listed]) -> tuple[list[int], list[str]]:
+    """Of each passage of all lists: 1 if gold, else 0; and its question's cluster."""
+    labels = [label for one in lists for label in one.labels]
+    return labels, [one.question.cluster or one.question.id for one in lists for _ in one.rows]
+
+
+def _ranked(values: np.ndarray) -> np.ndarray:
+    """The same order between 0 and 1, ties kept."""
+    _, places = np.unique(values, return_inverse=True)
+    return places / max(1, places.max())
+
+
+def _points(share: Interval, sign: str = "") -> str:
+    """An interval of shares, in points."""
+    ends = {end: 100 * getattr(share, end) for end in ("estimate", "lo", "hi")}
+    return within(replace(share, **ends), 1, sign)

@@ -1,0 +1,163 @@
+"""What was trained for R²AG: cards, how held-out lists went, and how large a former is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..lm import hub
+from ..lm.adapters import card_of
+from ..plain import from_json, text_of
+from ..study.papers import Cell
+from . import missing, trained
+from .figures import MARKERS, STYLES, WIDTH, plots
+from .lists import SYMBOLS
+from .picture import Note, Picture
+from .tables import Table
+
+TASK = ("r2ag",)
+TOLD = {
+    "features": "its features",
+    "shuffled": "features of other passages",
+    "constant": "every feature 1",
+    "gold": "gold labels",
+    "free": "nothing (learnable tokens)",
+    "scores": "the retriever's scores",
+}
+
+
+def names(cells: Iterable[Cell], seed: int | None = None) -> list[str]:
+    """What was trained for these cells, by name; seed: of those of several seeds this one alone."""
+    return list(
+        dict.fromkeys(
+            cell.condition.reader
+            for cell in cells
+            if cell.condition.reader != cell.keys.get("reader")
+            and (seed is None or cell.keys.get("seed", seed) == seed)
+        )
+    )
+
+
+def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
+    """One line a training: what learned, from what, what stayed as it was, and how it ended.
+
+    Numbers trained are the former's and the low-rank matrices'. Held out: the loss of the answers
+    in nats a token, and how well the head tells gold passages apart (of those that have one).
+    """
+    head = ["trained", "told of a passage", "reader", "numbers trained", "lists", "steps"]
+    head += ["minutes", "held-out loss", "head's AUC"]
+    at_hand = trained.folders(wanted)
+    body: list[list[Any]] = []
+    for one in wanted:
+        if one not in at_hand:
+            body.append([one, missing.of_trained([one], TASK), *[""] * (len(head) - 2)])
+            continue
+        card, folder = card_of(at_hand[one]), at_hand[one]
+        recipe, held = card["recipe"], card["held_out_loss"]
+        reader = card["base"]["name"]
+        reader += ", low-rank matrices" if recipe.get("lora") else ", frozen"
+        body.append(
+            [
+                one,
+                told(recipe.get("former")),
+                reader,
+                f"{learned(card, folder):,}",
+                sum(card["lessons"].values()),
+                card["steps"],
+                round(card["seconds"] / 60),
+                f"{held['answer']:.3f}" if "answer" in held else "",
+                f"{100 * held['auc']:.1f}" if "auc" in held else "",
+            ]
+        )
+    return Table(head, body, caption, name)
+
+
+def told(former: Mapping[str, Any] | None) -> str:
+    """What stands before a passage, out of a recipe's `former`."""
+    if former is None:
+        return "no embedding"
+    said = TOLD[former["inputs"]]
+    own = former["inputs"] in ("features", "shuffled")
+    left = [s for column, s in SYMBOLS.items() if own and column not in former["columns"]]
+    parts = [f"without {', '.join(left)}"] if left else []
+    if not former["qdm"] and former["inputs"] != "free":
+        parts.append("no matching loss")
+    parts += ["matching loss summed"] * (former["reduction"] == "sum")
+    parts += ["matching first, then answers"] * (former["stages"] == "separate")
+    return ", ".join([said, *parts])
+
+
+def learned(card: Mapping[str, Any], folder: Any) -> int:
+    """How many numbers a training may set: the former's, and those of the low-rank matrices."""
+    count = card.get("former", {}).get("parameters", 0)
+    file = folder / hub.ADAPTER
+    if not file.is_file():
+        return count
+    from math import prod
+
+    from safetensors import safe_open
+
+    with safe_open(file, "np") as held:
+        return count + sum(prod(held.get_slice(key).get_shape()) for key in held.keys())  # noqa: SIM118
+
+
+def curves(
+    wanted: Sequence[str], watched: str = "answer", caption: str = "", name: str = ""
+) -> Picture | Note:
+    """What is watched of held-out lists ("answer", "matching", "auc") as the training goes on."""
+    at_hand = trained.folders(wanted)
+    held: dict[str, list[tuple[int, float]]] = {}
+    for one, folder in at_hand.items():
+        checks = ((row["step"], row.get("held_out") or {}) for row in trained.curve(folder))
+        points = [(step, found[watched]) for step, found in checks if watched in found]
+        if points:
+            held[one] = points
+    if not held:
+        return missing.of_trained(wanted, TASK).note
+    plt, colours = plots()
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    for i, (one, points) in enumerate(held.items()):
+        look = {"color": colours[i % len(colours)], "ls": STYLES[i // len(colours) % len(STYLES)]}
+        axis.plot(*zip(*points, strict=True), **look, marker=MARKERS[i % len(MARKERS)], label=one)
+    axis.set_xlabel("steps")
+    axis.set_ylabel({"auc": "area under the curve"}.get(watched, "loss, nats"))
+    figure.legend(loc="outside lower center", ncols=2)
+    said = "; ".join(
+        f"{one}: {p[0][1]:.2f} at first, {p[-1][1]:.2f} at the end" for one, p in held.items()
+    )
+    return Picture(figure, f"Held-out lists, {watched}. {said}.", caption, name)
+
+
+def sizes(readers: Mapping[str, int], n_features: int = 3, name: str = "") -> Table:
+    """How many numbers a former has, part by part, before readers of these widths.
+
+    readers: words -> width of its embeddings. The head is for training alone.
+    """
+    import torch
+
+    from ..lm.former import R2Former, count
+
+    parts = {
+        "features to 256": ("lift",),
+        "places": ("positions",),
+        "encoder layer": ("encoder",),
+        "projection to the reader": ("projection",),
+        "matching head": ("head",),
+    }
+    body = []
+    for said, width in readers.items():
+        with torch.device("meta"):
+            module = R2Former(n_features, width)
+        numbers = {key: p.numel() for key, p in module.named_parameters()}
+        of_part = [
+            sum(n for key, n in numbers.items() if key.split(".")[0] in keys)
+            for keys in parts.values()
+        ]
+        body.append([said, width, *(f"{n:,}" for n in of_part), f"{count(module):,}"])
+    head = ["reader", "width", *parts, "all"]
+    return Table(head, body, "Numbers that an R²-Former has, by the width of its reader", name)
+
+
+def width_of(reader: str) -> int:
+    """Of a reader's embeddings, as its configuration says; nothing is loaded for it."""
+    return from_json(text_of(hub.resolve(reader).path / "config.json"))["hidden_size"]

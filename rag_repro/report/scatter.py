@@ -1,0 +1,51 @@
+"""One metric against another, a point a method: quality by what it costs, or rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .exhibits import Row
+from .figures import Point, point_panels
+from .missing import note_of_rows
+from .picture import Note, Picture
+from .tables import data_of
+
+
+def against(
+    rows: Sequence[Row],
+    x: str,
+    y: str,
+    *,
+    xlabel: str,
+    ylabel: str,
+    named: Callable[[Row], str],
+    told: str,
+    alt: str,
+    caption: str = "",
+    name: str = "",
+) -> Picture | Note:
+    """A panel a data set, a point for each method that has both metrics; bars are 95 %.
+
+    named: a row's words for the legend; of rows of one data set each point's must be its own.
+    told: a point in words, as "{y:.0f} at {x:.1f}". alt: what the alternative text begins with.
+    """
+    by_place: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        if row.ours and row.metric in (x, y):
+            place = row.keys["dataset"], named(row)
+            by_place.setdefault(place, {})[row.metric] = row
+    held = {place: found for place, found in by_place.items() if len(found) == 2}
+    if not held:
+        return note_of_rows(rows)
+    panels = point_panels(
+        [Point(*place, found[x].ours, found[y].ours) for place, found in held.items()],
+        {said: said for _, said in held},
+        list(dict.fromkeys(dataset for dataset, _ in held)),
+        xlabel=xlabel,
+        ylabel=ylabel,
+        told=told,
+        sharey=True,
+    )
+    spoken = "; ".join(said for of_one in panels.spoken.values() for said in of_one)
+    data = data_of([row for found in held.values() for row in found.values()])
+    return Picture(panels.figure, f"{alt} {spoken}.", caption, name, data)

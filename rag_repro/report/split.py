@@ -1,0 +1,40 @@
+"""An exhibit's rows as pages: a table where there are numbers, else how to make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import missing
+from .desk import Desk
+from .exhibits import Row
+from .picture import Note
+from .tables import Table
+
+
+def by_dataset(desk: Desk, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:
+    """A table for each data set that has a number, and one note on how to run the others.
+
+    name: of the tables, to which each adds its data set's.
+    """
+    pages: list[Table | Note] = []
+    rest: list[Row] = []
+    for dataset in dict.fromkeys(row.keys["dataset"] for row in rows):
+        held = [row for row in rows if row.keys["dataset"] == dataset]
+        if any(map(has_number, held)):
+            pages.append(desk.table(key, held, f"{name}-{dataset}"))
+        else:
+            rest += held
+    if rest or not pages:
+        pages.append(missing.note_of_rows(rest))
+    return pages
+
+
+def whole(desk: Desk, key: str, rows: Sequence[Row], name: str) -> Table | Note:
+    """One table of all, what is not run among them; without any number how to run it."""
+    if any(map(has_number, rows)):
+        return desk.table(key, rows, name)
+    return missing.note_of_rows(rows)
+
+
+def has_number(row: Row) -> bool:
+    return row.ours is not None or row.paper is not None

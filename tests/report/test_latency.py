@@ -1,0 +1,81 @@
+"""Added time in percent, on times made to order."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_repro.lm import hub
+from rag_repro.report import latency
+from rag_repro.study import records
+from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
+from rag_repro.study.scores import Results
+
+METHODS = {
+    "rag": ExhibitMethod("RAG", "single_step", "bm25"),
+    "r2ag": ExhibitMethod("R²AG", "single_step", "bm25", {"max_new_tokens": 9}, baseline="rag"),
+}
+PLAIN = Grid("testbed", ("world-B@1000",), ("rag",), {"k": (5, 10)}, reader="smollm2-135m")
+TRAINED = Grid(
+    "testbed", ("world-B@1000",), ("r2ag",), {"k": (5, 10)},
+    reader="smollm2-135m", trained={"r2ag": "r2ag-testbed"},
+)  # fmt: skip
+EXHIBIT = Exhibit("mini.time", "Time", "", ("seconds",), METHODS, (PLAIN, TRAINED), timed=True)
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    root = tmp_path / "results" / "records"
+    root.mkdir(parents=True)
+    return Results(root)
+
+
+def fill(results):
+    """R²AG: a tenth more in the reader at k = 5, a fifth at 10; and 0.1 s of encoding."""
+    for cell in EXHIBIT.cells():
+        ours = cell.keys["method"] == "r2ag"
+        reading = 1.0 + ours * cell.keys["k"] / 50
+        clock = [["reader", reading, 1]] + [["encoder", 0.1, 11]] * ours
+        folder = records.times_beside(results.folder, "mini.time")
+        with records.open_record(folder, cell.condition, {}) as record:
+            for i in range(5):
+                slow = 1 + i / 10
+                turn = {
+                    "seconds": slow * (reading + 0.1 * ours),
+                    "clock": [[kind, slow * s, n] for kind, s, n in clock],
+                }
+                line = {"id": f"q{i}", "cluster": f"q{i}", "hits": [], "scores": {}}
+                cost = {"prefilled_tokens": 100 + 10 * ours}
+                record.append(line | {"cost": cost, "turns": [turn]})
+
+
+def test_a_row_is_its_baseline_and_what_it_adds(results):
+    fill(results)
+    rows = latency.added(EXHIBIT, EXHIBIT.cells(), results)
+    by = {(row.cell.keys["method"], row.cell.keys["k"]): row for row in rows}
+    assert by["rag", 5].whole is None
+    assert by["r2ag", 5].whole.estimate == pytest.approx(120)
+    assert by["r2ag", 5].reader.estimate == pytest.approx(110)
+    assert by["r2ag", 10].reader.estimate == pytest.approx(120)
+    assert by["r2ag", 10].tokens == 110
+    assert by["r2ag", 10].encoding == pytest.approx(0.12)
+
+
+def test_table_and_figure_tell_it(results):
+    fill(results)
+    table = latency.table(EXHIBIT, EXHIBIT.cells(), results)
+    row = dict(zip(table.head, table.body[2], strict=True))
+    assert (row["k"], row["method"], row["encoding, ms"]) == (5, "R²AG", "120.0")
+    assert row["in % of the baseline's"] == "120.0 [120.0, 120.0]"
+    figure = latency.by_k(EXHIBIT, EXHIBIT.cells(), results, 0.8)
+    assert "R²AG, in the reader, k 5: +10.0 %; R²AG, in the reader, k 10: +20.0 %" in figure.alt
+    assert "R²AG, all in all, k 10: +30.0 %" in figure.alt
+
+
+def test_what_nobody_has_timed_says_how_to(results):
+    for made in (
+        latency.table(EXHIBIT, EXHIBIT.cells(), results),
+        latency.by_k(EXHIBIT, EXHIBIT.cells(), results, 0.8),
+    ):
+        assert "rag-repro time mini.time --dataset world-B@1000" in repr(made)
+        assert "rag-repro train r2ag-testbed" in repr(made)

@@ -1,0 +1,168 @@
+"""A list of passages as the former is told of it, with an encoder of a few words."""
+
+from __future__ import annotations
+
+import hashlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rag_repro import data
+from rag_repro.lm import hub
+from rag_repro.methods.r2ag.features import features
+from rag_repro.report import feature_areas, lists
+
+WORLD = "world-B-10@1000"
+
+
+class Words:
+    """A vector of a text's words, each a random direction of its own."""
+
+    fingerprint = "words"
+
+    def __init__(self):
+        self.texts = []
+
+    def encode(self, texts):
+        self.texts += texts
+        rows = np.array([sum(map(self._word, text.lower().split())) for text in texts])
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    @staticmethod
+    def _word(word):
+        seed = int.from_bytes(hashlib.sha256(word.strip("?.,").encode()).digest()[:4])
+        return np.random.default_rng(seed).standard_normal(16)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return data.load(WORLD, split="test")
+
+
+@pytest.fixture
+def workshop():
+    made = Words()
+    return SimpleNamespace(words=made, encoder=lambda name: made)
+
+
+@pytest.fixture(autouse=True)
+def nothing_trained(tmp_path, monkeypatch):
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+
+
+def test_a_list_is_what_the_method_ranks_and_tells(world, workshop):
+    asked = world.questions[:2]
+    one, two = lists.of(world, asked, workshop)
+    assert [len(x.hits) for x in (one, two)] == [10, 10]
+    assert {hit.passage.id for hit in one.hits} == set(asked[0].candidates)
+    assert sum(one.labels) == len(asked[0].gold_ids)
+    texts = [f"{h.passage.title} {h.passage.text}" for h in one.hits]
+    made = Words().encode([asked[0].text, *texts])
+    assert one.rows[:, 0] == pytest.approx(np.sort(one.rows[:, 0])[::-1])  # as ranked
+    assert one.rows == pytest.approx(features(made[0], made[1:]), abs=1e-5)
+    # Of the corpus only what the lists hold is encoded.
+    assert len(set(workshop.words.texts)) <= 22
+
+
+def test_the_table_has_a_line_a_passage_and_says_how_to_train_the_head(world, workshop):
+    [one] = lists.of(world, world.questions[:1], workshop)
+    table = lists.table(one, "r2ag-testbed")
+    assert [row[0] for row in table.body] == list(range(1, 11))
+    assert table.head[3:6] == ["r", "γ", "ζ"]
+    assert table.body[0][3:6] == [f"{x:.3f}" for x in one.rows[0]]
+    assert sum(bool(row[2]) for row in table.body) == sum(one.labels)
+    assert str(table.body[0][-1]) == "not run: `rag-repro train r2ag-testbed`"
+
+
+def test_the_head_of_a_trained_former_is_asked(world, workshop, tmp_path):
+    import json
+
+    from rag_repro.lm import former
+
+    folder = tmp_path / "artifacts" / "r2ag-testbed"
+    folder.mkdir(parents=True)
+    sizes = {"n_features": 3, "width": 8}
+    former.save(former.made("r2", 0, **sizes), folder)
+    told = {"soft": "r2ag", "kind": "r2", "settings": sizes}
+    base = {"name": "smollm2-135m", "sha256": "0"}
+    (folder / "card.json").write_text(json.dumps({"base": base, "former": told}))
+    held = lists.of(world, world.questions[:2], workshop)
+    one, two = lists.relevance("r2ag-testbed", held)
+    assert one.shape == two.shape == (10,)
+    assert ((one > 0) & (one < 1)).all()
+    assert lists.table(held[0], "r2ag-testbed").body[3][-1] == f"{100 * one[3]:.0f}"
+    assert "the head of r2ag-testbed" in feature_areas.signals(held, "r2ag-testbed")
+
+
+def test_the_two_prompts_are_one_but_for_the_embeddings(world, workshop):
+    [one] = lists.of(world, world.questions[:1], workshop)
+    ours, plain = (lists.prompt(one, name).text for name in ("r2ag", "r2ag_rag"))
+    assert "[1]similarity: ⟨e_1⟩(Title: " in ours
+    assert "[10]similarity: ⟨e_10⟩(Title: " in ours
+    assert "⟨" not in plain
+    for i in range(1, 11):
+        ours = ours.replace(f"similarity: ⟨e_{i}⟩", "")
+    added = " The similarity information is provided in front of search results."
+    assert ours.replace(added, "") == plain
+
+
+def listed(label_rows, question="q"):
+    """A list whose features are given, gold where `True`."""
+    gold = [f"p{i}" for i, (is_gold, _) in enumerate(label_rows) if is_gold]
+    asked = SimpleNamespace(id=question, cluster="", gold=gold, gold_ids=gold)
+    hits = tuple(
+        SimpleNamespace(passage=SimpleNamespace(id=f"p{i}")) for i in range(len(label_rows))
+    )
+    rows = np.array([row for _, row in label_rows], dtype=np.float32)
+    return lists.Listed(asked, hits, rows)
+
+
+def test_areas_say_what_a_feature_tells_and_what_others_add():
+    rng = np.random.default_rng(0)
+    held = []
+    for i in range(40):
+        # zeta is all there is to know; r is chance, gamma the same everywhere.
+        place = int(rng.integers(5))
+        rows = [(j == place, (rng.random(), 1.0, float(j == place))) for j in range(5)]
+        held.append(listed(rows, f"q{i}"))
+    table = feature_areas.table({"nq10": held}, "r2ag-testbed")
+    of = {row[1]: row for row in table.body}
+    assert of["ζ"][2] == "100.0 [100.0, 100.0]"
+    assert of["γ"][2] == "50.0 [50.0, 50.0]"
+    assert (of["r"][3], of["r"][4]) == ("", 40)
+    assert of["r, γ, ζ and rank, fitted"][2].startswith("100.0")
+    assert float(of["r and rank, fitted"][2].split()[0]) < 75
+    assert float(of["ζ"][3].split()[0]) == pytest.approx(
+        100 - float(of["r"][2].split()[0]), abs=0.2
+    )
+
+
+def test_without_data_nothing_is_shown():
+    assert repr(feature_areas.table({}, "r2ag-nq", "Areas")).startswith("Areas: not shown, since")
+
+
+def test_nothing_is_fitted_to_the_questions_that_it_is_asked_about():
+    # Labels by chance: what was fitted to them would tell them apart all the same.
+    rng = np.random.default_rng(1)
+    rows = [[(bool(b), rng.random(3)) for b in rng.permutation([1, 0, 0])] for _ in range(20)]
+    held = [listed(row, f"q{i}") for i, row in enumerate(rows)]
+    columns = np.concatenate([one.rows for one in held])
+    found = feature_areas.fitted(columns, held)
+    labels = np.array([label for one in held for label in one.labels], dtype=bool)
+    wins = (found[labels][:, None] > found[~labels][None]).mean()
+    assert 0.2 < wins < 0.7
+
+
+def test_lists_are_of_the_first_questions_of_data_that_is_here(world, workshop, monkeypatch):
+    monkeypatch.delenv(data.ENVIRONMENT, raising=False)
+    workshop.dataset = lambda name, split: world
+    cells = [
+        SimpleNamespace(
+            keys={"dataset": name}, condition=SimpleNamespace(dataset=name, split="test")
+        )
+        for name in (WORLD, WORLD, "nq10")
+    ]
+    made = lists.by_dataset(cells, workshop, 2)
+    assert list(made) == [WORLD]
+    assert [one.question.id for one in made[WORLD]] == [q.id for q in world.questions[:2]]

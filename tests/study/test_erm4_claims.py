@@ -1,0 +1,319 @@
+"""ERM4's claims: each is decided by its records, and turns when they do; rows ask what they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from rag_repro.evaluation import metrics
+from rag_repro.study import papers
+from rag_repro.study.judge import _subtracted, judge, pair_cells
+from rag_repro.study.scores import Results
+
+TIERS = ("testbed", "public")
+N = 400
+
+
+@cache
+def paper():
+    return papers.load("erm4")
+
+
+def exhibit_of(claim, contrast):
+    return paper().exhibit(claim.exhibit_of(contrast).removeprefix("erm4."))
+
+
+def sides_of(contrast):
+    return (contrast.more, contrast.less or {}, *(contrast.minus or {}).values())
+
+
+def waits(exhibit, contrast):
+    rows = (exhibit.methods.get(side.get("method", "")) for side in sides_of(contrast))
+    return any(row.waits for row in rows if row)
+
+
+def decided():
+    """Claim, number of the contrast, tier: wherever cells are there to be compared."""
+    for claim in paper().claims:
+        for number, contrast in enumerate(claim.contrasts):
+            for tier in TIERS:
+                exhibit = exhibit_of(claim, contrast)
+                if not waits(exhibit, contrast) and any(pair_cells(exhibit, contrast, tier)):
+                    yield claim.id, number, tier
+
+
+# ------------------------------------------------------------------- claims
+
+
+def test_all_claims_are_there_with_a_contrast_or_a_reason():
+    claims = paper().claims
+    assert [c.id for c in claims] == [f"erm4.c{i:02}" for i in range(1, 41)]
+    for claim in claims:
+        assert bool(claim.contrasts) != bool(claim.no_contrast), claim.id
+    assert [c.id for c in claims if c.no_contrast] == ["erm4.c20", "erm4.c38"]
+    support = [c.support for c in claims]
+    assert [support.count(w) for w in ("yes", "partly", "no", "none")] == [12, 7, 3, 18]
+    scale = [c.scale.split()[0] for c in claims]
+    words = ("yes", "likely", "maybe", "unlikely", "na")
+    assert [scale.count(w) for w in words] == [18, 9, 10, 1, 2]
+
+
+def test_every_contrast_has_cells_or_waits_with_a_reason():
+    there = {(claim, number) for claim, number, _ in decided()}
+    for claim in paper().claims:
+        for number, contrast in enumerate(claim.contrasts):
+            assert (claim.id, number) in there or waits(exhibit_of(claim, contrast), contrast), (
+                claim.id
+            )
+
+
+def test_every_claim_with_contrasts_has_a_primary_one_and_labels_of_its_own():
+    for claim in paper().claims:
+        if claim.contrasts:
+            assert any(c.role == "primary" for c in claim.contrasts), claim.id
+            labels = [c.label for c in claim.contrasts]
+            assert all(labels), claim.id
+            assert len(set(labels)) == len(labels), claim.id
+
+
+def test_no_mean_is_over_two_readers():
+    for claim, number, tier in decided():
+        contrast = paper().claim(claim).contrasts[number]
+        pairs = list(pair_cells(exhibit_of(paper().claim(claim), contrast), contrast, tier))
+        for side in zip(*pairs, strict=True):
+            assert len({c.condition.reader for c in side if c}) <= 1, (claim, contrast.label)
+
+
+# ------------------------------------------------ verdicts turn with what is recorded
+
+COUNTS = {
+    **{"searches": "searches", "fetched": "fetched", "memory_items": "memory"},
+    **{"irrelevant": "irrelevant", "queries": "queries", "shown": "shown"},
+}
+FILTERED = {"filter_right", "filter_all", "entailed_gold", "entailed_other"}
+STORED = {"acc_words", "f1", "em", "set_f1", "set_precision", "set_recall", "intent_hit"}
+STORED |= {"answer_recall", "recall"}
+BY_RANK = ("answer_recall_", "answer_gain_", "snippet_precision_")
+
+
+def levels(contrast):
+    """What both sides score where the claim holds, and where it does not."""
+    unit = 1.0 if metrics.get(contrast.metric).unit == "percent" else 40.0
+    if contrast.ratio:
+        return (0.4, 1.0), (1.5, 1.0)
+    if contrast.above:
+        return (1.0, None), (0.0, None)
+    if contrast.target is not None and contrast.margin is not None:
+        at = contrast.target / (100.0 if unit == 1.0 else 1.0)
+        return (at, None), (at + 0.5 * unit, None)
+    if contrast.target is not None:
+        return (0.1, None), (0.9, None)
+    if contrast.margin is not None:
+        return (unit / 2, unit / 2), (unit / 10, 9 * unit / 10)
+    return (0.9 * unit, 0.1 * unit), (0.1 * unit, 0.9 * unit)
+
+
+def line(number, kind, values, among):
+    """A record's line with these metrics' values; shares are of the questions."""
+    name = f"q{number:03}"
+    made = {"id": name, "kind": kind, "cluster": name, "hits": ["p"] * 30, "scores": {}, "cost": {}}
+    made["counts"] = dict(among)
+    on = {metric: number < value * N for metric, value in values.items()}
+    made |= judged(on) | places(on)
+    for metric, value in values.items():
+        match metric:
+            case "seconds":
+                made["turns"] = [{"seconds": value, "clock": []}]
+            case "reader_calls":
+                made["cost"]["reader_calls"] = value
+            case "distinct":
+                made["scores"][metric] = value
+            case "fetched_again":
+                made["trigger"] = [[3, 1, 10, 10, 10 * on[metric], 0]]
+            case "irrelevant_share":
+                made["counts"] |= {"judged": 10, "irrelevant": 10 * on[metric]}
+            case "unfollowed":
+                made["counts"] |= {"outputs": 1, "unfollowed": int(on[metric])}
+            case _ if metric in COUNTS:
+                made["counts"][COUNTS[metric]] = value
+            case _ if metric not in FILTERED and not metric.startswith(BY_RANK):
+                assert metric in STORED, metric
+                made["scores"][metric] = float(on[metric])
+    return made
+
+
+def judged(on):
+    """Judged passages that make each of these metrics 1 or 0."""
+    says = {True: "entailment", False: "neutral"}
+    rows = []
+    if "entailed_gold" in on:
+        rows.append(["g", says[on["entailed_gold"]], 0.5, "gold", 1])
+    if "entailed_other" in on:
+        rows.append(["o", says[on["entailed_other"]], 0.5, "other", 0])
+    if "filter_right" in on:
+        gold = on.get("filter_all", True)
+        label = says[gold == on["filter_right"]]
+        rows.append(["x", label, 0.5, "gold" if gold else "other", 0])
+    return {"filter": rows} if rows else {}
+
+
+def _depth(metric):
+    last = metric.rsplit("_", 1)[-1]
+    return int(last) if last.isdecimal() else 0
+
+
+def places(on):
+    """Ranks at which answers stand: a reading for each gain and recall, every rank for precision.
+
+    Of two precisions the deeper one is that of the ranks between.
+    """
+    held, before = [], 0
+    for metric in sorted(on, key=lambda name: _depth(name)):
+        if metric.startswith(("answer_gain_", "answer_recall_")):
+            held.append([int(metric.rsplit("_", 1)[1])] if on[metric] else [])
+        elif metric.startswith("snippet_precision_"):
+            held, last = held or [[]], int(metric.rsplit("_", 1)[1])
+            held[0] += range(before + 1, last + 1) if on[metric] else []
+            before = last
+    return {"held": held} if held else {}
+
+
+class Made(Results):
+    """Records that are not on a disk: what each cell scores."""
+
+    def __init__(self, table, contrast):
+        self.table, self.contrast = table, contrast
+        self.kind = next(iter(contrast.kinds), None)
+
+    def lines(self, cell):
+        if cell.exhibit == "erm4.readers":
+            values = {"acc_words": 0.1 if cell.keys["method"] == "closed" else 0.8}
+        else:
+            values = self.table.get((cell.exhibit, cell.condition.hash))
+        if values is None:
+            return None
+        # What is `among` lower on the first side is lower there throughout.
+        first = cell.matches({k: v for k, v in self.contrast.more.items() if k != "metric"})
+        among = {COUNTS[m]: 0 if first else 1 for m in self.contrast.among}
+        return tuple(line(i, self.kind, values, among) for i in range(N))
+
+
+def verdict(claim, number, tier, which):
+    """which: 0, records as the claim would have them; 1, as it would not."""
+    contrast = claim.contrasts[number]
+    exhibit = exhibit_of(claim, contrast)
+    table = {}
+
+    def put(cell, side, value):
+        values = table.setdefault((cell.exhibit, cell.condition.hash), {})
+        values[side.get("metric", contrast.metric)] = value
+
+    for pair in pair_cells(exhibit, contrast, tier):
+        sides = (contrast.more, contrast.less)
+        for cell, side, value in zip(pair, sides, levels(contrast)[which], strict=True):
+            if cell is not None:
+                put(cell, side, value)
+        for cell, side in _subtracted(exhibit, contrast, pair[0]):
+            put(cell, side, 0.5)  # nothing is gained there
+    alone = replace(claim, contrasts=(contrast,))
+    one = replace(paper(), claims=(alone,))
+    [judged] = judge(one, tier, Made(table, contrast))
+    return judged.verdict
+
+
+@pytest.mark.parametrize(("name", "number", "tier"), list(decided()))
+def test_a_verdict_turns_with_its_records(name, number, tier):
+    claim = paper().claim(name)
+    holds, fails = (verdict(claim, number, tier, which) for which in (0, 1))
+    wanted = ("mechanism holds", "mechanism fails")
+    if tier == "public":
+        wanted = ("reproduced", "not reproduced")
+    assert (holds.word, fails.word) == wanted, (holds.reason, fails.reason)
+
+
+def test_rows_that_wait_say_what_for():
+    waiting = [row for e in paper().exhibits.values() for row in e.methods.values() if row.waits]
+    assert all(row.waits.startswith("no recipe") for row in waiting)
+
+
+# --------------------------------------------------------------- rows and trainings
+
+
+def every():
+    return [cell for exhibit in paper().exhibits.values() for cell in exhibit.cells()]
+
+
+def test_what_is_asked_is_what_the_row_says():
+    for cell in every():
+        settings, row = cell.condition.configured, cell.keys["method"]
+        if cell.condition.method != "erm4":
+            continue
+        assert not settings.own_candidates
+        if settings.prompt is None:
+            assert cell.condition.reader is None, cell
+        if row.startswith("original_"):
+            assert settings.asked == "original"
+        if "filter" in row or row.startswith("full"):
+            assert settings.filter == "nli" or "prompted" in row or settings.memory is None
+
+
+def test_single_hop_sets_have_the_strong_hypothesis_and_multi_hop_sets_the_weak_one():
+    several = ("hotpotqa", "2wikimultihopqa")
+    for exhibit in ("table1", "table3", "table2", "together", "back_off"):
+        for cell in paper().exhibit(exhibit).cells():
+            hypothesis = getattr(cell.condition.configured, "hypothesis", None)
+            if hypothesis is None:
+                continue
+            dataset = cell.condition.dataset
+            wanted = "weak" if dataset in several else "strong"
+            if dataset.startswith("world") and not dataset.endswith("ambiguous"):
+                wanted = "by_hops"
+            assert hypothesis == wanted, (exhibit, cell.keys)
+
+
+def test_a_memory_is_filled_from_other_questions_over_the_same_corpus():
+    pairs = {
+        (c.condition.dataset, c.condition.configured.fill, c.condition.configured.fill_split)
+        for c in every()
+        if getattr(c.condition.configured, "memory", None) == "filled"
+    }
+    known = {
+        ("world-B-again", "world-B-asked", "all"),
+        ("world-B", "world-B-asked", "all"),
+        ("ambignq_again", "ambignq_asked", "test"),
+        ("world-A-again", "world-A-asked", "tune"),
+    }
+    assert pairs <= known
+    assert len(pairs) > 2
+
+
+def test_what_is_tuned_on_is_tested_nowhere():
+    tuned = {c.condition.dataset for c in every() if c.condition.split != "test"}
+    assert tuned == {"world-A-again"}
+    tested = {c.condition.dataset for c in every() if c.condition.split == "test"}
+    assert not any(name.startswith("world-A") for name in tested)
+
+
+def test_conditions_that_are_one_share_their_records():
+    def hashes(key, tier, **keys):
+        return {c.condition.hash for c in paper().exhibit(key).cells(tier) if c.matches(keys)}
+
+    for dataset, tier in (("world-B-ambiguous", "testbed"), ("popqa", "public")):
+        for row in ("direct", "plus", "full"):
+            ours = hashes("table1", tier, dataset=dataset, method=row)
+            assert ours == hashes("table3", tier, dataset=dataset, method=row)
+    assert hashes("readers", "public", dataset="hotpotqa", method="closed") == hashes(
+        "table1", "public", dataset="hotpotqa", method="direct"
+    )
+
+
+def test_every_data_set_whose_answers_count_is_tried_by_the_gate():
+    tried = {c.keys["dataset"] for c in paper().exhibit("readers").cells()}
+    asked = {
+        c.keys["dataset"]
+        for c in every()
+        if c.condition.reader and not c.timed and c.exhibit != "erm4.readers"
+    }
+    assert asked <= tried
