@@ -103,7 +103,10 @@ def versions(places: Places | None = None) -> Any:
 
 
 def recorded(places: Places | None = None) -> Any:
-    """A row a data set and machine: conditions, questions and hours recorded (pandas)."""
+    """A row a data set and machine: conditions, questions and hours recorded (pandas).
+
+    A run that was killed left no end: its questions count, its hours are not known.
+    """
     import pandas as pd
 
     places = places or here()
@@ -111,7 +114,8 @@ def recorded(places: Places | None = None) -> Any:
     rows = []
     for path in sorted(places.records.rglob("*.manifest.json")):
         for entry in json.loads(path.read_text(encoding="utf-8")):
-            took = datetime.fromisoformat(entry["end"]) - datetime.fromisoformat(entry["start"])
+            began, ended = (entry.get(key, entry["start"]) for key in ("start", "end"))
+            took = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
             hours = took.total_seconds() / 3600
             rows.append((path.parent.name, entry["machine"], path.name, entry["questions"], hours))
     table = pd.DataFrame(rows, columns=columns).groupby(columns[:2], as_index=False)

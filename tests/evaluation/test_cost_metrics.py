@@ -47,6 +47,7 @@ def test_every_cost_by_hand():
             "seconds_lookup": 0.08,
             "seconds_encoder": 0.12,
             "seconds_scorer": 0.12,
+            "seconds_memory": 0.0,
             "seconds_rest": 2.0 - 1.6 - 0.2 - 0.12,
             "seconds_first": 0.05,
             "seconds_later": 0.15 + 0.12,

@@ -61,9 +61,11 @@ def test_recorded_runs_are_added_up_by_data_set_and_machine(places):
     }  # fmt: skip
     (folder / "one.manifest.json").write_text(json.dumps([run, run]))
     (folder / "two.manifest.json").write_text(json.dumps([run | {"questions": 5}]))
+    killed = {key: value for key, value in run.items() if key != "end"}
+    (folder / "two.killed.manifest.json").write_text(json.dumps([killed | {"questions": 3}]))
     (row,) = status.recorded(places).to_dict("records")
     assert row == {
-        "data set": "world-B", "machine": "m", "conditions": 2, "questions": 25, "hours": 1.5,
+        "data set": "world-B", "machine": "m", "conditions": 3, "questions": 28, "hours": 1.5,
     }  # fmt: skip
 
 
