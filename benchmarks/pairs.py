@@ -97,7 +97,7 @@ def classifier(name: str) -> Any:
     from rag_repro.lm.encoder import SentenceEncoder
     from rag_repro.lm.pairs import PairClassifier
     from rag_repro.lm.similarities import SimilarityClassifier
-    from rag_repro.study.services import SCORERS, train_command
+    from rag_repro.study.names import SCORERS, train_command
 
     if name not in hub.artifacts() and (command := train_command(name, SCORERS)):
         raise ValueError(f"the classifier {name!r} is not trained on this machine: {command}")

@@ -52,6 +52,11 @@ class Settings:
             )
 
     @property
+    def answers(self) -> bool:
+        """Whether a reader is asked for the answer, or only for a compression or a judgement."""
+        return True
+
+    @property
     def needs(self) -> Mapping[str, str]:
         """Services beside "reader" and "retriever", by name, and of which kind each is.
 

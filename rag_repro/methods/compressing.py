@@ -31,6 +31,10 @@ class CompressorSettings(Settings):
     k: int = 10
     max_new_tokens: int = 100
 
+    @property
+    def answers(self) -> bool:
+        return self.prompt is not None
+
 
 def left(text: str, rank: int = 1) -> Hit:
     """A text that a compressor made or left over, as a reading prompt takes it: untitled."""

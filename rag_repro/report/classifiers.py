@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ..lm.adapters import card_of
-from ..study.services import SCORERS
+from ..study.names import SCORERS
 from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture

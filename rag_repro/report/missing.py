@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..evaluation.verdicts import NOT_RUN
 from ..lm import hub
+from ..study.names import READERS, SCORERS, scorer_name, train_command
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
-from ..study.services import READERS, SCORERS, scorer_name, train_command
 from .escape import as_code, as_html, as_myst
 from .exhibits import Row
 from .picture import Note
@@ -62,7 +62,7 @@ def of_cells(cells: Iterable[Cell]) -> NotRun:
 
 
 def of_trained(names: Iterable[str], tasks: tuple[str, ...]) -> NotRun:
-    """What trains these; tasks: what they are trained for, as `study.services.SCORERS`."""
+    """What trains these; tasks: what they are trained for, as `study.names.SCORERS`."""
     commands = (train_command(name, tasks) for name in names)
     return NotRun(tuple(dict.fromkeys(filter(None, commands))))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import data
 from ..evaluation import metrics
 from ..words import nearest
-from . import services
+from . import names
 
 if TYPE_CHECKING:
     from .exhibits import Exhibit
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 CHECKS = {
-    "scorer": services.check_scorer,
-    "reader": services.check_reader,
-    "encoder": services.check_encoder,
+    "scorer": names.check_scorer,
+    "reader": names.check_reader,
+    "encoder": names.check_encoder,
 }
 """What refuses a name, by the kind of service that a method needs besides."""
 
@@ -53,19 +53,19 @@ def _of_exhibit(paper: Paper, key: str, exhibit: Exhibit) -> Iterator[str]:
         if (row.run is None) == (row.waits is None):
             yield f"method {name}: it has either `run`, or `waits` with the reason"
         if row.retriever is not None:
-            yield from _refused(f"method {name}", services.check_retriever, row.retriever)
+            yield from _refused(f"method {name}", names.check_retriever, row.retriever)
         if row.baseline is not None:
             yield from _unknown(f"method {name}: baseline", [row.baseline], exhibit.methods)
     for number, grid in enumerate(exhibit.grids, start=1):
         for dataset in grid.datasets:
             yield from _refused(f"grid {number}", data.check_name, dataset)
         if grid.reader is not None:
-            yield from _refused(f"grid {number}", services.check_reader, grid.reader)
+            yield from _refused(f"grid {number}", names.check_reader, grid.reader)
         # Grids of several exhibits share one list, so it may name rows that are elsewhere.
         rows = {name for other in paper.exhibits.values() for name in other.methods}
         yield from _unknown(f"grid {number}, trained: method", grid.trained, rows)
         for _, reader in (pair for name in grid.trained for pair in grid.readers(name)):
-            yield from _refused(f"grid {number}, trained", services.check_reader, reader)
+            yield from _refused(f"grid {number}, trained", names.check_reader, reader)
     try:
         cells = exhibit.cells()
     except ValueError as error:  # a method or setting that the methods refuse

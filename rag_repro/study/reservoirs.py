@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 def made(condition: Condition, workshop: Workshop) -> Any:
     """The service: a new one each time where it is online, since its state is the run's."""
     from ..retrieval.reservoir import QueryCache, Reservoir
-    from .services import is_outside
+    from .names import is_outside
 
     settings: ERM4Settings = condition.configured
     if settings.memory == "online" and is_outside(condition.retriever):

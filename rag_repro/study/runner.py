@@ -14,12 +14,11 @@ from typing import Any
 from .. import engine
 from ..data.dataset import Dataset
 from ..evaluation.metrics import score
-from ..methods.compressing import CompressorSettings
-from ..methods.erm4.settings import ERM4Settings
 from ..schema import Answer, Cost, Passage, Question
 from . import attentions, compressions, drafts, knowledge, manifests, records, told
 from .conditions import Condition
-from .services import Workshop, is_outside
+from .names import is_outside
+from .services import Workshop
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +156,7 @@ def line_of(
         passages=passages,
         # A question that failed before its reader was asked is wrong all the same, and a
         # guess is an answer without a reader. One that writes a compression answers nothing.
-        answered=bool(answer.cost.reader_calls and not _answers_nothing(condition))
+        answered=bool(answer.cost.reader_calls and condition.configured.answers)
         or answer.prediction is not None
         or bool(answer.error and condition.reader),
     )
@@ -200,12 +199,6 @@ def _passages(answer: Answer, dataset: Dataset, condition: Condition) -> Mapping
     if condition.retriever is None or not is_outside(condition.retriever):
         return known
     return ChainMap({hit.passage.id: hit.passage for hit in answer.hits}, known)
-
-
-def _answers_nothing(condition: Condition) -> bool:
-    """Whether its readers write, but no answer: they compress, rewrite or judge."""
-    settings = condition.configured
-    return isinstance(settings, CompressorSettings | ERM4Settings) and settings.prompt is None
 
 
 def _judged(question: Question, answer: Answer) -> list[list[Any]]:

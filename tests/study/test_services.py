@@ -10,7 +10,7 @@ import yaml
 from rag_repro import data
 from rag_repro.data.dataset import Corpus
 from rag_repro.schema import Passage
-from rag_repro.study import papers, services
+from rag_repro.study import names, papers
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import UnknownService, Workshop
 
@@ -124,7 +124,7 @@ def test_two_corpora_have_two_indexes():
 
 
 def test_every_retriever_that_a_paper_names_is_known():
-    known = yaml.safe_load(services.RETRIEVERS.read_text(encoding="utf-8"))
+    known = yaml.safe_load(names.RETRIEVERS.read_text(encoding="utf-8"))
     named = {
         row.retriever
         for name in papers.names()
@@ -231,11 +231,11 @@ def test_another_seed_or_variant_is_named_with_its_command(name, command, tmp_pa
 
 
 def test_the_headline_seed_has_no_number():
-    assert services.train_command("drrag-classifier-0", services.SCORERS) is None
-    assert services.train_command("drrag-clasifier", services.SCORERS) is None
-    assert services.train_command("drrag-classifier-1") is None  # it is no reader
-    assert services.train_command("testbed-reader-1") == "rag-repro train testbed-reader --seed 1"
-    services.check_reader("testbed-reader-1")
+    assert names.train_command("drrag-classifier-0", names.SCORERS) is None
+    assert names.train_command("drrag-clasifier", names.SCORERS) is None
+    assert names.train_command("drrag-classifier-1") is None  # it is no reader
+    assert names.train_command("testbed-reader-1") == "rag-repro train testbed-reader --seed 1"
+    names.check_reader("testbed-reader-1")
 
 
 def test_a_classifier_may_be_given_less_room_which_makes_another_service(tmp_path, monkeypatch):
@@ -263,9 +263,9 @@ def test_a_condition_may_name_a_reader_before_it_is_trained(tmp_path, monkeypatc
     from rag_repro.lm import hub
 
     monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
-    services.check_reader("testbed-reader")
+    names.check_reader("testbed-reader")
     with pytest.raises(ValueError, match="testbed-raeder"):
-        services.check_reader("testbed-raeder")
+        names.check_reader("testbed-raeder")
     condition = dataclasses.replace(CONDITION, settings={"k": 2, "prompt": "drrag"})
     assert Workshop().ready(condition)
     assert not Workshop().ready(dataclasses.replace(condition, reader="testbed-reader"))
@@ -287,18 +287,18 @@ def test_an_adapter_that_is_here_is_told_by_its_card(tmp_path, monkeypatch):
         (tmp_path / name / hub.ADAPTER).write_bytes(b"")
         card = {"base": {"name": "b", "sha256": "0"}} | ({"recipe": recipe} if recipe else {})
         (tmp_path / name / "card.json").write_text(json.dumps(card))
-    services.check_scorer("judge")
-    services.check_scorer("judge@64")
-    services.check_reader("book")
-    services.check_reader("gift")
+    names.check_scorer("judge")
+    names.check_scorer("judge@64")
+    names.check_reader("book")
+    names.check_reader("gift")
     with pytest.raises(UnknownService, match=r"judge cannot be a reader: .*'pairs'"):
-        services.check_reader("judge")
+        names.check_reader("judge")
     with pytest.raises(UnknownService, match=r"book cannot be a classifier: .*'reader'"):
-        services.check_scorer("book")
+        names.check_scorer("book")
     with pytest.raises(UnknownService, match="no classifier 'gift'; there are"):
-        services.check_scorer("gift")
+        names.check_scorer("gift")
     with pytest.raises(UnknownService, match=r"no classifier 'jugde', did you mean 'judge'\?"):
-        services.check_scorer("jugde")
+        names.check_scorer("jugde")
 
 
 def test_an_evaluator_judges_single_passages_and_serves_its_method(asked, tmp_path, monkeypatch):
@@ -317,9 +317,9 @@ def test_an_evaluator_judges_single_passages_and_serves_its_method(asked, tmp_pa
     assert 0 < scorer.score([("who?", "a film")])[0] < 1
     assert scorer.score([]).shape == (0,)
     for name in ("judge", "crag-evaluator", "crag-evaluator-testbed-1"):
-        services.check_scorer(name)
+        names.check_scorer(name)
     with pytest.raises(UnknownService, match="judge cannot be a reader"):
-        services.check_reader("judge")
+        names.check_reader("judge")
 
 
 def test_a_compressor_is_a_reader_beside_the_reader(asked, tmp_path, monkeypatch):
@@ -333,7 +333,7 @@ def test_a_compressor_is_a_reader_beside_the_reader(asked, tmp_path, monkeypatch
     got = Workshop().services(condition)
     assert got["recomp-abstractive-testbed-2"] == "recomp-abstractive-testbed-2"
     assert got["reader"] == "smollm2-135m"
-    services.check_reader("recomp-abstractive-testbed-2")
+    names.check_reader("recomp-abstractive-testbed-2")
     # It is to be trained first, and so the condition cannot be asked at once.
     assert not Workshop().ready(condition)
     plain = dataclasses.replace(condition, method="long_llmlingua", settings={})
@@ -352,13 +352,13 @@ def test_r2ag_gets_its_encoder_and_names_readers_before_they_are_trained(
     assert Workshop().services(condition)["minilm"] == "encoder minilm"
     assert "minilm" not in Workshop().services(dataclasses.replace(condition, settings=FREE))
     for name in ("r2ag-testbed", "r2ag-testbed-free-1", "raft-nq"):
-        services.check_reader(name)
+        names.check_reader(name)
         trained = dataclasses.replace(condition, reader=name)
         assert not Workshop().ready(trained)
     with pytest.raises(UnknownService, match="rag-repro train r2ag-testbed-free --seed 1"):
         Workshop().reader("r2ag-testbed-free-1")
     with pytest.raises(UnknownService, match="r2ag-nq cannot be a classifier"):
-        services.check_scorer("r2ag-nq")
+        names.check_scorer("r2ag-nq")
 
 
 FREE = {"k": 2, "inputs": "free"}
@@ -386,7 +386,7 @@ def test_an_encoder_is_fitted_on_the_corpus_that_is_asked(asked, tmp_path, monke
 
 def test_encoders_are_known_by_name():
     for name in ("minilm", "minilm-l3", "lsa"):
-        services.check_encoder(name)
-        services.check_retriever(name)
+        names.check_encoder(name)
+        names.check_retriever(name)
     with pytest.raises(ValueError, match="did you mean 'minilm-l3'"):
-        services.check_encoder("minilm-l4")
+        names.check_encoder("minilm-l4")

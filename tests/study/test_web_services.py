@@ -8,7 +8,7 @@ from rag_repro.cli import main
 from rag_repro.retrieval import served
 from rag_repro.retrieval.base import RetrievalError
 from rag_repro.schema import Answer, Gold, Hit, Passage
-from rag_repro.study import services
+from rag_repro.study import names
 from rag_repro.study.conditions import Condition
 from rag_repro.study.runner import line_of
 from rag_repro.study.services import UnknownService, Workshop
@@ -27,14 +27,14 @@ def direct(monkeypatch):
 
 
 def test_addresses_are_names_of_retrievers_and_misspelt_ones_are_not():
-    services.check_retriever("http://127.0.0.1:8765#pages=5")
+    names.check_retriever("http://127.0.0.1:8765#pages=5")
     with pytest.raises(RetrievalError, match="no address of a search service"):
-        services.check_retriever("http://127.0.0.1:8765#page=5")
+        names.check_retriever("http://127.0.0.1:8765#page=5")
     with pytest.raises(UnknownService, match="did you mean 'web-bm25'"):
-        services.check_retriever("web-bm52")
-    assert services.is_outside("https://x")
-    assert services.is_outside("web-bm25-pages")
-    assert not services.is_outside("bm25")
+        names.check_retriever("web-bm52")
+    assert names.is_outside("https://x")
+    assert names.is_outside("web-bm25-pages")
+    assert not names.is_outside("bm25")
 
 
 def test_a_served_retriever_finds_what_it_finds_itself(workshop):

@@ -248,6 +248,10 @@ class ERM4Settings(Settings, Rewriting, Searching, Filtering, Remembering):
             )
 
     @property
+    def answers(self) -> bool:
+        return self.prompt is not None
+
+    @property
     def needs(self) -> Mapping[str, str]:
         readers = {name: "reader" for name in (self.rewriter, self.judge) if name}
         encoder = {self.encoder: "encoder"} if self.encoder else {}

@@ -1,0 +1,140 @@
+"""Names of retrievers, readers, encoders and classifiers: which there are, and what trains them.
+
+Nothing is built or loaded here: a paper's YAML is checked by these before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..retrieval import web
+from ..words import nearest
+
+RETRIEVERS = Path(__file__).parent / "retrievers.yaml"
+RECIPES = Path(__file__).parents[1] / "training" / "recipes.yaml"
+
+
+DENSE = "dense:"
+FITTED = ("lsa",)
+"""Encoders that are fitted on the corpus whose passages they encode; nothing is shipped of them."""
+READERS = ("reader", "r2ag")
+SCORERS = ("pairs", "complexity", "similarities", "relevance")
+"""What a reader and a scorer can have been trained for (a recipe's task)."""
+
+
+class UnknownService(ValueError):
+    """A retriever or reader name that nobody knows."""
+
+
+@cache
+def known_retrievers() -> Mapping[str, Mapping[str, Any]]:
+    return yaml.safe_load(RETRIEVERS.read_text(encoding="utf-8"))
+
+
+@cache
+def _to_be_trained(tasks: tuple[str, ...] = READERS) -> Mapping[str, int]:
+    """Readers (or others) that a recipe makes, with the seed that bears the bare name."""
+    recipes = yaml.safe_load(RECIPES.read_text(encoding="utf-8"))
+    return {
+        name: recipe.get("seeds", (0,))[0]
+        for name, recipe in recipes.items()
+        if recipe["task"] in tasks
+    }
+
+
+def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
+    """What makes it, be it a recipe's name or NAME-SEED: conditions may name it untrained.
+
+    None: no recipe of these tasks makes it.
+    """
+    known = _to_be_trained(tasks)
+    if name in known:
+        return f"rag-repro train {name}"
+    recipe, _, seed = name.rpartition("-")
+    if recipe in known and seed.isdecimal() and seed != str(known[recipe]):
+        return f"rag-repro train {recipe} --seed {seed}"
+    return None
+
+
+def scorer_name(name: str) -> tuple[str, int | None]:
+    """As drrag-classifier-joint@256 -> the classifier, and its room in tokens, if given."""
+    bare, at, room = name.rpartition("@")
+    return (bare, int(room)) if at and room.isdecimal() else (name, None)
+
+
+def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
+    """Raise UnknownService, with the nearest name, for no retriever's name; nothing is built."""
+    known = known_retrievers() if known is None else known
+    if name.startswith(web.SCHEMES):
+        web.parsed(name)
+    elif name not in known and not name.startswith(DENSE):
+        raise UnknownService(
+            f"there is no retriever {name!r}{nearest(name, known)}; "
+            f"there are: {', '.join(sorted(known))}"
+        )
+
+
+def is_outside(name: str) -> bool:
+    """Whether a retriever of that name asks a service, which may say what is in no corpus."""
+    return name.startswith(web.SCHEMES) or known_retrievers().get(name, {}).get("kind") == "served"
+
+
+def check_reader(name: str) -> None:
+    """Raise a ValueError, with the nearest name, for no reader's name; nothing is loaded.
+
+    What looks like a folder is taken at its word, since it may lie elsewhere.
+    """
+    from ..lm import endpoint, hub
+
+    if name.startswith(endpoint.PREFIX):
+        endpoint.parse(name)
+    elif "/" not in name and train_command(name) is None:
+        if (task := _trained_for(name)) in SCORERS:
+            raise UnknownService(f"{name} cannot be a reader: it is trained for {task!r}")
+        hub.check_name(name)
+
+
+def check_encoder(name: str) -> None:
+    """Raise a ValueError, with the nearest name, for no encoder's name; nothing is loaded."""
+    from ..lm import hub
+
+    if name not in FITTED:
+        hub.check_name(name)
+
+
+def check_scorer(name: str) -> None:
+    """Raise UnknownService, with the nearest name, for no classifier's name; nothing is loaded.
+
+    A recipe's name, NAME-SEED, or an adapter's that is here, each with its room or without. What
+    looks like a folder is taken at its word.
+    """
+    from ..lm import hub
+
+    bare, _ = scorer_name(name)
+    task = _trained_for(bare)
+    if "/" in bare or task in SCORERS:
+        return
+    if task is not None:
+        raise UnknownService(f"{bare} cannot be a classifier: it is trained for {task!r}")
+    recipes = _to_be_trained(SCORERS)
+    known = [*recipes, *(other for other in hub.artifacts() if other != bare)]
+    raise UnknownService(
+        f"there is no classifier {bare!r}{nearest(bare, known)}; there are: "
+        f"{', '.join(recipes)}, and any folder that `rag-repro train` made"
+    )
+
+
+def _trained_for(name: str) -> str | None:
+    """The task of what a recipe makes, or of an adapter that is here; None: neither, or untold."""
+    from ..lm import adapters, hub
+
+    for task in (*READERS, *SCORERS):
+        if train_command(name, (task,)):
+            return task
+    folder = hub.artifacts().get(name)
+    return None if folder is None else adapters.task_of(folder)
