@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from rag_repro.evaluation import metrics
-from rag_repro.study import papers, services
+from rag_repro.study import names, papers
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.scores import Results
 
@@ -220,7 +220,7 @@ def test_rows_that_wait_say_what_for():
 
 @cache
 def recipes():
-    return yaml.safe_load(services.RECIPES.read_text(encoding="utf-8"))
+    return yaml.safe_load(names.RECIPES.read_text(encoding="utf-8"))
 
 
 def trained_cells():
