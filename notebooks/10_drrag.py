@@ -212,13 +212,14 @@ desk.table("entropy", desk.rows("entropy"), name="tab-entropy")
 #
 # The paper shows questions that SM answers wrongly and CFS rightly (its table 8). Such a case was
 # looked for, so it proves nothing; beside it stands how often it happens, and how often the reverse.
-# It is the first of the testbed, two hops where there is one.
+# It is the testbed's first two-hop question of which CFS handed on more gold passages, too: the one
+# reason that the paper names. Where there is none, it is the first question of all.
 
 # %% tags=["remove-input"]
 EXHIBIT3, AT4 = desk.paper.exhibit("table3"), {"method": "sm", "k": 4}
 CFS = {"method": "cfs"}
-two_hops = cases.of_kind("compositional")
-for page in cases.case(EXHIBIT3, desk.results, desk.workshop, AT4, CFS, fine=two_hops):
+by_gold = cases.each(cases.of_kind("compositional"), cases.higher("recall"))
+for page in cases.case(EXHIBIT3, desk.results, desk.workshop, AT4, CFS, fine=by_gold):
     display(page)
 
 # %% [markdown]

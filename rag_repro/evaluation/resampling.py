@@ -60,6 +60,10 @@ class Interval:
     def shifted(self, by: float) -> Interval:
         return replace(self, estimate=self.estimate + by, lo=self.lo + by, hi=self.hi + by)
 
+    def cut(self, low: float, high: float) -> Interval:
+        """Without what the quantity cannot be: a share is never below 0 or above 1."""
+        return replace(self, lo=max(self.lo, low), hi=min(self.hi, high))
+
     def flipped(self) -> Interval:
         """The same interval in the other direction."""
         return replace(self, estimate=-self.estimate, lo=-self.hi, hi=-self.lo)

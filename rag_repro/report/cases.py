@@ -68,6 +68,11 @@ def of_kind(*kinds: str) -> Told:
     return lambda before, after: before["kind"] in kinds
 
 
+def each(*told: Told) -> Told:
+    """Whether all of these say so."""
+    return lambda before, after: all(one(before, after) for one in told)
+
+
 ANSWERED = higher("acc")
 
 

@@ -11,7 +11,7 @@ from ..evaluation.verdicts import NOT_RUN
 from ..lm.adapters import card_of
 from ..study.gate import tried
 from ..study.papers import Cell, Paper
-from ..study.scores import Results, resampled
+from ..study.scores import Results, level
 from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
@@ -31,7 +31,7 @@ def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
         verdict = tried(paper.gate, exhibit, cell, results)
         said = "counts" if verdict is None else verdict.word
         if verdict is not None and verdict.word == NOT_RUN:
-            said = verdict.reason
+            said = missing.of_cells([cell])
         sides = [_level(c, paper.gate.metric, results) for c in (alone, cell)]
         body.append([cell.tier, word(cell.keys["dataset"]), cell.condition.reader, *sides, said])
     head = ["tier", "data set", "reader", "no passage", "gold passages", "its answers"]
@@ -43,7 +43,7 @@ def _level(cell: Cell | None, metric: str, results: Results) -> str:
     scores = results.scores(cell, metric) if cell else None
     if scores is None:
         return ""
-    return within(resampled(scores, metric).interval(), 1, n=True)
+    return within(level(scores, metric), 1, n=True)
 
 
 # ---------------------------------------------------------------- how they learned

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..words import nearest
 from . import papers, records, runner
+from .names import Untrained
 from .papers import Cell, StudyError
 from .services import Workshop
 
@@ -74,10 +76,13 @@ def run(
     shard: tuple[int, int] = (1, 1),
     batch_size: int = 16,
 ) -> int:
-    """Run what is missing of each cell, with a progress bar -> questions asked now."""
+    """Run what is missing of each cell, with a progress bar -> questions asked now.
+
+    A cell that needs something untrained is passed over; StudyError names it at the end.
+    """
     from tqdm import tqdm
 
-    asked = 0
+    asked, untrained = 0, Counter()
     for place, cell in enumerate(cells, start=1):
         label = f"[{place}/{len(cells)}] {cell.condition.path}"
         with tqdm(desc=label, unit="q", leave=False) as bar:
@@ -86,17 +91,24 @@ def run(
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
-            new = runner.run(
-                cell.condition,
-                workshop,
-                results,
-                n=least(n, cell.n),
-                shard=shard,
-                batch_size=batch_size,
-                report=report,
-            )
+            try:
+                new = runner.run(
+                    cell.condition,
+                    workshop,
+                    results,
+                    n=least(n, cell.n),
+                    shard=shard,
+                    batch_size=batch_size,
+                    report=report,
+                )
+            except Untrained as error:
+                untrained[str(error)] += 1
+                continue
         log.info("%s: %s", label, f"{new} questions answered" if new else "complete")
         asked += new
+    if untrained:
+        why = "; ".join(f"{times} since {error}" for error, times in untrained.items())
+        raise StudyError(f"{untrained.total()} of {len(cells)} conditions were passed over: {why}")
     return asked
 
 

@@ -31,6 +31,10 @@ class UnknownService(ValueError):
     """A retriever or reader name that nobody knows."""
 
 
+class Untrained(UnknownService):
+    """A reader or classifier that a recipe makes, and nobody has made here."""
+
+
 @cache
 def known_retrievers() -> Mapping[str, Mapping[str, Any]]:
     return yaml.safe_load(RETRIEVERS.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation import metrics, statistics
-from ..evaluation.statistics import Resampled
+from ..evaluation.statistics import Interval, Resampled
 from . import records
 from .papers import Cell
 
@@ -75,6 +75,12 @@ class Results:
 def resampled(scores: Scores, metric: str) -> Resampled:
     """Bootstrap of the mean, by cluster; the same draws for the same record."""
     return _drawn(tuple(scores.values.tolist()), scores.clusters, span(metric))
+
+
+def level(scores: Scores, metric: str) -> Interval:
+    """The mean with its 95 % interval, within what the metric can be."""
+    interval, widest = resampled(scores, metric).interval(), span(metric)
+    return interval if widest is None else interval.cut(0.0, widest)
 
 
 def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None:

@@ -22,6 +22,7 @@ from .names import (
     FITTED,
     SCORERS,
     UnknownService,
+    Untrained,
     check_retriever,
     known_retrievers,
     scorer_name,
@@ -162,7 +163,7 @@ class Workshop:
         from ..lm import hub, local
 
         if (command := train_command(name)) and name not in hub.artifacts():
-            raise UnknownService(f"the reader {name!r} is not trained on this machine: {command}")
+            raise Untrained(f"the reader {name!r} is not trained on this machine: {command}")
         return local.LocalReader(
             hub.resolve(name), device=self.device, dtype=self.dtype, batch_size=self.batch_size
         )
@@ -179,9 +180,7 @@ class Workshop:
 
         name, room = scorer_name(name)
         if (command := train_command(name, SCORERS)) and name not in hub.artifacts():
-            raise UnknownService(
-                f"the classifier {name!r} is not trained on this machine: {command}"
-            )
+            raise Untrained(f"the classifier {name!r} is not trained on this machine: {command}")
         weights = hub.resolve(name)
         task = adapters.task_of(weights.path) if weights.base else SCORERS[0]
         if task not in SCORERS:

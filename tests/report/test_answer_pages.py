@@ -184,7 +184,7 @@ def test_the_gate_says_whose_answers_count(book):
     assert world[1:3] == [WORLD, "testbed-reader"]
     assert (world[3][:4], world[4][:4], world[5]) == ("10.0", "80.0", "counts")
     assert musique[3:5] == ["", ""]
-    assert "rag-repro run answers.readers" in musique[5]
+    assert "rag-repro run answers.readers" in str(musique[5])
 
 
 def test_cards_and_curves_are_shown_of_readers_that_are_trained(tmp_path, monkeypatch):

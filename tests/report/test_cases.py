@@ -152,6 +152,11 @@ def test_a_finer_wish_chooses_what_is_shown_and_not_what_is_counted(exhibit, res
     shown = next(q for q in gained if q.kind == kind)
     assert pages[0].body[0] == ["question", shown.text]
     assert pages[-1].body == [[5, 2, 3, 10, "0.453"]]
+    both = cases.each(of_kind, cases.higher("recall"))
+    line = {"kind": kind, "scores": {"recall": 0.0}}
+    assert both(line, line | {"scores": {"recall": 0.5}})
+    assert not both(line, line)
+    assert not both(line | {"kind": "other"}, line | {"scores": {"recall": 0.5}})
     never = cases.case(exhibit, results, Workshop(), SM, QDC, fine=cases.of_kind("no such kind"))
     assert never[0].body[0] == ["question", gained[0].text]
 

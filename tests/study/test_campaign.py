@@ -9,6 +9,7 @@ import pytest
 
 from rag_repro.study import campaign, papers, records
 from rag_repro.study.campaign import duration, least, once, select
+from rag_repro.study.names import Untrained
 from rag_repro.study.papers import Cell, StudyError
 
 from .scripted import Shop, condition, use_methods
@@ -97,6 +98,21 @@ def test_run_goes_through_all_cells_up_to_their_n(tmp_path):
     assert campaign.run(cells, Shop(), tmp_path, n=4) == 2 + 4
     assert campaign.run(cells, Shop(), tmp_path, n=4) == 0
     assert len(records.load(tmp_path, cells[1].condition)) == 4
+
+
+@pytest.mark.usefixtures("methods")
+def test_what_is_not_trained_holds_up_nothing_else(tmp_path):
+    class Untaught(Shop):
+        def services(self, condition):
+            if condition.method == "walk":
+                raise Untrained("'walker' is not trained on this machine: rag-repro train walker")
+            return super().services(condition)
+
+    cells = [cell(), cell("stumble", n=5)]
+    with pytest.raises(StudyError, match=r"1 of 2 conditions were passed over.*train walker"):
+        campaign.run(cells, Untaught(), tmp_path)
+    assert len(records.load(tmp_path, cells[1].condition)) == 5
+    assert campaign.run(cells[1:], Untaught(), tmp_path) == 0
 
 
 @pytest.mark.usefixtures("methods")

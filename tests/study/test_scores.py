@@ -9,7 +9,7 @@ import pytest
 
 from rag_repro.evaluation import statistics
 from rag_repro.study.records import open_record
-from rag_repro.study.scores import Results, Scores, paired, resampled, span
+from rag_repro.study.scores import Results, Scores, level, paired, resampled, span
 from rag_repro.study.scores import _drawn as kept_draws
 
 from . import mini
@@ -139,3 +139,10 @@ def test_the_draws_are_the_same_in_whatever_order_one_asks():
 
 def test_a_level_is_the_mean_itself():
     assert paired([(scores([100.0, 0.0, 0.0, 0.0]),)], "recall").estimate == 25.0
+
+
+def test_a_shown_level_stays_within_what_the_metric_can_be():
+    one, counted = scores([0.0] * 4 + [100.0]), scores([0.0] * 4 + [9.0])
+    assert (level(one, "recall").lo, resampled(one, "recall").interval().lo < 0) == (0.0, True)
+    assert level(scores([100.0] * 5), "recall").hi == 100.0
+    assert level(counted, "passages") == resampled(counted, "passages").interval()
