@@ -89,10 +89,14 @@ def _draw(
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
             return f"no condition beside {_name(more.keys)} for what is subtracted"
-        for cell, _ in compared:
-            if results.lines(cell) is None:
-                how = f": rag-repro time {exhibit.name}" if cell.timed else ""
-                return f"no records of {_name(cell.keys)}{how}"
+        held_back = _held_back(paper, contrast, more, results)
+        weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
+        if lacking := next((cell for cell, _ in compared if results.lines(cell) is None), None):
+            if weak_here:  # what would not count need not be run
+                weak[_name(more.keys)] = held_back
+                continue
+            how = f": rag-repro time {exhibit.name}" if lacking.timed else ""
+            return f"no records of {_name(lacking.keys)}{how}"
         keep = among.keep(contrast, more, less, results)
         sides = tuple(
             results.scores(cell, wanted.get("metric", contrast.metric), keep)
@@ -102,11 +106,11 @@ def _draw(
             if among.words(contrast):
                 continue  # a data set without such questions has no say
             return f"{_name(compared[sides.index(None)][0].keys)}: no question has the metric"
-        if held_back := _held_back(paper, contrast, more, results):
-            if held_back.word == verdicts.NOT_RUN:
-                return held_back.reason
+        if weak_here:
             weak[_name(more.keys)] = held_back
             continue
+        if held_back is not None:
+            return held_back.reason
         drawn = _drawn_of([sides], contrast)
         if drawn is None:
             zero = ", or the one below is zero" if contrast.ratio else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.study import papers
+from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.papers import StudyError
 from rag_repro.study.records import open_record
@@ -100,6 +100,31 @@ def test_a_data_set_on_which_it_cannot_leaves_the_pool_and_that_is_said(tmp_path
         found.reason
     )
     assert "gold passages add 10.0 points" in found.reason
+
+
+@pytest.mark.parametrize(("rule", "word"), [("", "reproduced"), ("rule: each, ", "inconclusive")])
+def test_what_would_not_count_need_not_be_run(tmp_path, rule, word):
+    contrast = GAIN.replace("delta", f"{rule}delta")
+    paper, root = read(tmp_path, contrast), tmp_path / "records"
+    gate = {"hotpotqa": ABLE, "musique": UNABLE}
+    fill(root, paper, "readers", lambda d, m: gate[d][m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    for cell in paper.exhibits["table1"].cells():
+        if cell.keys["dataset"] == "musique":
+            records.find(root, cell.condition).unlink()
+    [judged] = judge(paper, "public", Results(root))
+    assert (judged.verdict.word, judged.verdict.interval.n) == (word, 100)
+    assert "musique, method qdc, k 4, reader smollm2-135m" in judged.verdict.reason
+
+
+def test_what_is_not_run_where_it_would_count_is_said(tmp_path):
+    paper, root = read(tmp_path), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: ABLE[m])
+    [judged] = judge(paper, "public", Results(root))
+    assert (judged.verdict.word, judged.verdict.reason) == (
+        "not run",
+        "no records of hotpotqa, method qdc, k 4, reader smollm2-135m",
+    )
 
 
 def test_where_it_cannot_read_anywhere_there_is_no_verdict(tmp_path):
