@@ -61,8 +61,9 @@ class Interval:
         return replace(self, estimate=self.estimate + by, lo=self.lo + by, hi=self.hi + by)
 
     def cut(self, low: float, high: float) -> Interval:
-        """Without what the quantity cannot be: a share is never below 0 or above 1."""
-        return replace(self, lo=max(self.lo, low), hi=min(self.hi, high))
+        """Without what the quantity cannot be."""
+        lo, hi = max(self.lo, low), min(self.hi, high)
+        return replace(self, lo=min(lo, self.estimate), hi=max(hi, self.estimate))
 
     def flipped(self) -> Interval:
         """The same interval in the other direction."""
@@ -75,7 +76,8 @@ class Resampled:
 
     draws: in the order drawn, already corrected for the number of units. df: degrees of
     freedom; 0 where one unit allows no interval. unseen: (span, units) of
-    every part whose values are all equal (see `resample`).
+    every part whose values are all equal (see `resample`). limits: what the
+    quantity cannot go beyond (a share: 0 and 1), so that no interval does.
     """
 
     estimate: float
@@ -83,9 +85,17 @@ class Resampled:
     n: int
     df: float
     unseen: tuple[tuple[float, int], ...] = ()
+    limits: tuple[float, float] = (-math.inf, math.inf)
+
+    def within(self, low: float, high: float) -> Resampled:
+        """The same with these limits."""
+        return replace(self, limits=(low, high))
 
     def interval(self, level: float = 0.95) -> Interval:
         """Two-sided interval of that level."""
+        return self._unlimited(level).cut(*self.limits)
+
+    def _unlimited(self, level: float) -> Interval:
         if not 0 < level < 1:
             raise StatisticsError(f"level {level:g} must lie between 0 and 1, as 0.95")
         if self.df == 0:
@@ -281,8 +291,10 @@ def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) 
         raise StatisticsError(f"{len(w)} weights for {len(parts)} cells")
     estimate = sum(f * p.estimate for f, p in zip(w, parts, strict=True))
     n = sum(p.n for p in parts)
+    ends = [sorted(f * end for end in p.limits) for f, p in zip(w, parts, strict=True) if f]
+    limits = sum(low for low, _ in ends), sum(high for _, high in ends)
     if any(p.df == 0 for p in parts):
-        return Resampled(estimate, np.full(2, estimate), n, 0.0)
+        return Resampled(estimate, np.full(2, estimate), n, 0.0, limits=limits)
     # Draws of different cells are independent: add them in the order drawn.
     sizes = {len(p.draws) for p in parts}
     if len(sizes) > 1:
@@ -299,7 +311,7 @@ def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) 
     below = sum(s**2 / p.df for s, p in zip(spread, parts, strict=True))
     unseen = tuple((abs(f) * s, u) for f, p in zip(w, parts, strict=True) for s, u in p.unseen)
     df = sum(spread) ** 2 / below if below else math.inf
-    return Resampled(float(estimate), means, n, df, unseen)
+    return Resampled(float(estimate), means, n, df, unseen, limits)
 
 
 def mean_interval(values, *, rng, clusters=None, level=0.95, draws=DRAWS, span=None) -> Interval:

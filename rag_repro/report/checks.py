@@ -16,7 +16,7 @@ import numpy as np
 from ..evaluation import calibration
 from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, Scores, level, paired
+from ..study.scores import Results, Scores, paired, resampled
 from . import missing
 from .missing import NotRun
 from .pairs import said
@@ -108,8 +108,8 @@ def shuffles(exhibit: Exhibit, cells: Sequence[Cell], results: Results) -> list[
             Shuffled(
                 cell.keys,
                 true.keys["method"],
-                *(level(rate, "searched") for rate in rates),
-                level(changed, "searched"),
+                *(resampled(rate, "searched").interval() for rate in rates),
+                resampled(changed, "searched").interval(),
                 _difference(results, cell, true, "retrievals"),
                 _difference(results, cell, true, "em"),
             )
@@ -174,7 +174,7 @@ def rate_table(
         if rate is None:
             body.append([*label, "", "", _why(cell, results)])
             continue
-        share = level(rate, "searched")
+        share = resampled(rate, "searched").interval()
         told = {0.0: "never searches", 100.0: "always searches"}.get(share.estimate, "decides")
         body.append([*label, within(share, 1), share.n, told])
     head = ["data set", "method", "searched, % [95 %]", "n", "so it"]

@@ -26,7 +26,7 @@ from ..lm import hub
 from ..lm.adapters import CARD, card_of
 from ..schema import Question
 from ..study.papers import Cell, Paper
-from ..study.scores import Results, Scores, level, paired
+from ..study.scores import Results, Scores, paired, resampled
 from . import missing
 from .picture import Note
 from .tables import Table
@@ -113,7 +113,7 @@ def of_cell(cell: Cell, results: Results, reader: str) -> Iterator[Known]:
             cell.keys["dataset"],
             group,
             len({about[q].relation for q in ids}),
-            *(level(side, METRIC) for side in (of_reader, always)),
+            *(resampled(side, METRIC).interval() for side in (of_reader, always)),
             paired([(of_reader, always)], METRIC).interval(),
         )
 

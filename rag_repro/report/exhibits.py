@@ -14,7 +14,7 @@ from ..evaluation import metrics
 from ..evaluation.statistics import Interval
 from ..evaluation.verdicts import NOT_RUN
 from ..study.papers import Cell, Exhibit, Paper
-from ..study.scores import Results, everything, level, paired
+from ..study.scores import Results, everything, paired, resampled
 from .picture import csv_text
 from .values import number
 
@@ -102,7 +102,7 @@ def _row(exhibit: Exhibit, cell: Cell, metric: str, group: str | None, keep, res
     if scores is None:
         lines = results.lines(cell)
         return _with(row, note=NOT_RUN if lines is None else "no question has this metric")
-    row = _with(row, ours=level(scores, metric))
+    row = _with(row, ours=resampled(scores, metric).interval())
     base = beside(exhibit, cell, {"method": method.baseline}) if method.baseline else None
     theirs = results.scores(base, metric, keep) if base else None
     if theirs is not None and (drawn := paired([(scores, theirs)], metric)) is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, level, ratio
+from ..study.scores import Results, ratio, resampled
 from . import missing
 from .exhibits import beside
 from .figures import MARKERS, STYLES, WIDTH, bars, plots
@@ -44,7 +44,7 @@ def added(exhibit: Exhibit, cells: Sequence[Cell], results: Results) -> list[Add
         base = beside(exhibit, cell, {"method": row.baseline}) if row.baseline else None
         sides = [_percent(cell, base, metric, results) for metric in ("seconds", "seconds_reader")]
         means = [_mean(cell, m, results) for m in ("prefilled_tokens", "seconds_encoder")]
-        interval = level(seconds, "seconds")
+        interval = resampled(seconds, "seconds").interval()
         made.append(Added(cell, row.label, interval, *sides, *means))
     return made
 

@@ -11,7 +11,7 @@ from ..evaluation.verdicts import NOT_RUN
 from ..lm.adapters import card_of
 from ..study.gate import tried
 from ..study.papers import Cell, Paper
-from ..study.scores import Results, level
+from ..study.scores import Results, resampled
 from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
@@ -43,7 +43,7 @@ def _level(cell: Cell | None, metric: str, results: Results) -> str:
     scores = results.scores(cell, metric) if cell else None
     if scores is None:
         return ""
-    return within(level(scores, metric), 1, n=True)
+    return within(resampled(scores, metric).interval(), 1, n=True)
 
 
 # ---------------------------------------------------------------- how they learned

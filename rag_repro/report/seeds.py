@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..study.papers import Cell, Exhibit, Paper
-from ..study.scores import Keep, Results, Scores, everything, level
+from ..study.scores import Keep, Results, Scores, everything, resampled
 from . import exhibits, missing
 from .exhibits import Row
 from .picture import Note
@@ -126,7 +126,7 @@ def table(
             [
                 ", ".join([word(cell.keys["dataset"]), *settings]),
                 exhibit.methods[cell.keys["method"]].label,
-                within(level(scores, metric), 1, n=True),
+                within(resampled(scores, metric).interval(), 1, n=True),
                 ", ".join(number(value, 1) for value in each),
                 number(max(each) - min(each), 1),
             ]

@@ -10,7 +10,7 @@ from ..evaluation.statistics import Interval
 from ..study import records
 from ..study.exhibits import Cell, Exhibit
 from ..study.paper import Paper
-from ..study.scores import Results, level, ratio
+from ..study.scores import Results, ratio, resampled
 from . import missing
 from .picture import Download, Note
 from .tables import Table, word
@@ -82,10 +82,10 @@ def _timed(exhibit: Exhibit, cell: Cell, cells: Sequence[Cell], results: Results
     own = results.scores(replace(cell, timed=False, n=None), "f1") or results.scores(cell, "f1")
     return replace(
         row,
-        seconds=level(seconds, "seconds"),
+        seconds=resampled(seconds, "seconds").interval(),
         times=of_base and _from_percent(of_base.interval()),
         means={name: float(held.values.mean()) for name, held in scores.items() if held},
-        f1=own and level(own, "f1"),
+        f1=own and resampled(own, "f1").interval(),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation import metrics, statistics
-from ..evaluation.statistics import Interval, Resampled
+from ..evaluation.statistics import Resampled
 from . import records
 from .papers import Cell
 
@@ -74,13 +74,16 @@ class Results:
 
 def resampled(scores: Scores, metric: str) -> Resampled:
     """Bootstrap of the mean, by cluster; the same draws for the same record."""
-    return _drawn(tuple(scores.values.tolist()), scores.clusters, span(metric))
+    drawn = _drawn(tuple(scores.values.tolist()), scores.clusters, span(metric))
+    return _limited(drawn, metric, 1)
 
 
-def level(scores: Scores, metric: str) -> Interval:
-    """The mean with its 95 % interval, within what the metric can be."""
-    interval, widest = resampled(scores, metric).interval(), span(metric)
-    return interval if widest is None else interval.cut(0.0, widest)
+def _limited(drawn: Resampled, metric: str, sides: int) -> Resampled:
+    """Within what the metric can be, or the difference of two, or of two differences."""
+    if (widest := span(metric)) is None:
+        return drawn
+    low, high = {1: (0, 1), 2: (-1, 1), 4: (-2, 2)}[sides]
+    return drawn.within(low * widest, high * widest)
 
 
 def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None:
@@ -109,7 +112,8 @@ def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None
     widest = span(metric)
     if widest is not None and len(pairs[0]) == len(_SIGNS):
         widest *= 2
-    return _drawn(tuple(differences.tolist()), clusters, widest)
+    drawn = _drawn(tuple(differences.tolist()), clusters, widest)
+    return _limited(drawn, metric, len(pairs[0]))
 
 
 def ratio(pairs: Sequence[tuple[Scores, Scores]]) -> Resampled | None:

@@ -9,7 +9,7 @@ import pytest
 
 from rag_repro.evaluation import statistics
 from rag_repro.study.records import open_record
-from rag_repro.study.scores import Results, Scores, level, paired, resampled, span
+from rag_repro.study.scores import Results, Scores, paired, resampled, span
 from rag_repro.study.scores import _drawn as kept_draws
 
 from . import mini
@@ -115,7 +115,7 @@ def test_the_same_values_are_drawn_once_and_others_anew(monkeypatch):
     groups = [f"g{i // 4}" for i in range(40)]
     zero = scores([0.0] * 40, clusters=groups)
     first = resampled(scores(values, clusters=groups), "recall")
-    assert paired([(scores(values, clusters=groups), zero)], "recall") is first
+    assert paired([(scores(values, clusters=groups), zero)], "recall").draws is first.draws
     assert len(drawn) == 1
     ids = tuple(f"q{i}" for i in range(40))
     whole = Scores(ids, ids, np.array(values, dtype=int))
@@ -125,7 +125,7 @@ def test_the_same_values_are_drawn_once_and_others_anew(monkeypatch):
         resampled(scores(values, clusters=groups), "passages"),  # no span
     ]
     assert len(drawn) == 4
-    assert all(other is not first for other in others)
+    assert all(other.draws is not first.draws for other in others)
     assert others[1].estimate == first.estimate == np.mean(values)  # whole numbers are numbers
 
 
@@ -141,8 +141,22 @@ def test_a_level_is_the_mean_itself():
     assert paired([(scores([100.0, 0.0, 0.0, 0.0]),)], "recall").estimate == 25.0
 
 
-def test_a_shown_level_stays_within_what_the_metric_can_be():
-    one, counted = scores([0.0] * 4 + [100.0]), scores([0.0] * 4 + [9.0])
-    assert (level(one, "recall").lo, resampled(one, "recall").interval().lo < 0) == (0.0, True)
-    assert level(scores([100.0] * 5), "recall").hi == 100.0
-    assert level(counted, "passages") == resampled(counted, "passages").interval()
+def test_no_interval_goes_beyond_what_the_metric_can_be():
+    one, full = scores([0.0] * 4 + [100.0]), scores([100.0] * 5)
+    assert resampled(one, "recall").interval().lo == 0.0
+    assert resampled(full, "recall").interval().hi == 100.0
+    gain = paired([(one, scores([100.0] * 4 + [0.0]))], "recall").interval()
+    assert (gain.estimate, gain.lo) == (-60.0, -100.0)
+    assert paired([(full, one, one, full)], "recall").limits == (-200.0, 200.0)
+    assert resampled(scores([0.0] * 4 + [9.0]), "passages").interval().lo < 0
+
+
+def test_a_single_unit_allows_all_that_the_metric_can_be():
+    alone = resampled(scores([100.0]), "recall").interval()
+    assert (alone.lo, alone.hi) == (0.0, 100.0)
+
+
+def test_limits_go_with_the_weights():
+    one = resampled(scores([0.0] * 4 + [100.0]), "recall")
+    assert statistics.combine([one, one]).limits == (0.0, 100.0)
+    assert statistics.combine([one, one], [1, -1]).limits == (-100.0, 100.0)
