@@ -12,7 +12,8 @@ from typing import Any
 
 from ..evaluation import metrics
 from ..evaluation.statistics import Interval
-from ..evaluation.verdicts import NOT_RUN
+from ..evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
+from ..study import gate
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results, everything, paired, resampled
 from .picture import csv_text
@@ -80,7 +81,7 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
     for cell in exhibit.cells(tier):
         for keep_name, keep in _groups(exhibit, cell, results):
             for metric in exhibit.metrics:
-                row = _row(exhibit, cell, metric, keep_name, keep, results)
+                row = _row(paper, exhibit, cell, metric, keep_name, keep, results)
                 # Of pooled corpus and own candidates only one is the paper's cell.
                 other = cell.condition.configured.own_candidates is not exhibit.candidates
                 entry = None if other else _find(printed, row, exhibit)
@@ -94,14 +95,19 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
     return made
 
 
-def _row(exhibit: Exhibit, cell: Cell, metric: str, group: str | None, keep, results) -> Row:
+def _row(
+    paper: Paper, exhibit: Exhibit, cell: Cell, metric: str, group: str | None, keep, results
+) -> Row:
     method = exhibit.methods[cell.keys["method"]]
     keys = dict(cell.keys) if group is None else {**cell.keys, exhibit.by: group}
     row = Row(exhibit.name, cell.tier, cell.role, keys, metric)
     scores = results.scores(cell, metric, keep)
     if scores is None:
-        lines = results.lines(cell)
-        return _with(row, note=NOT_RUN if lines is None else "no question has this metric")
+        if results.lines(cell) is not None:
+            return _with(row, note="no question has this metric")
+        held_back = gate.of_answers(paper, [metric], cell, results)
+        weak = held_back is not None and held_back.word == READER_TOO_WEAK
+        return _with(row, note=f"{NOT_RUN}: {READER_TOO_WEAK}" if weak else NOT_RUN)
     row = _with(row, ours=resampled(scores, metric).interval())
     base = beside(exhibit, cell, {"method": method.baseline}) if method.baseline else None
     theirs = results.scores(base, metric, keep) if base else None

@@ -6,11 +6,20 @@ the gold passages minus accuracy without any, on the same questions.
 
 from __future__ import annotations
 
-from ..evaluation import verdicts
+from collections.abc import Iterable
+
+from ..evaluation import metrics, verdicts
 from ..evaluation.verdicts import Verdict
 from .exhibits import Cell, Exhibit
-from .paper import Gate
+from .paper import Gate, Paper
 from .scores import Results, Scores, paired
+
+
+def of_answers(paper: Paper, names: Iterable[str], cell: Cell, results: Results) -> Verdict | None:
+    """`tried` by the paper's gate, where one of these metrics says how good an answer is."""
+    if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
+        return None
+    return tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results)
 
 
 def tried(gate: Gate, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:

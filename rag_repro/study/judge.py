@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..evaluation import metrics, statistics, verdicts
+from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
 from . import among, gate
@@ -144,9 +144,7 @@ def _held_back(paper: Paper, contrast: Contrast, cell: Cell, results: Results) -
     Where readers are compared it is the first side's: that the other is weak is the claim.
     """
     names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
-    if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
-        return None
-    return gate.tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results)
+    return gate.of_answers(paper, names, cell, results)
 
 
 def _drawn_of(sides: Sequence[tuple[Scores, ...]], contrast: Contrast) -> Resampled | None:

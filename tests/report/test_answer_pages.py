@@ -187,6 +187,15 @@ def test_the_gate_says_whose_answers_count(book):
     assert "rag-repro run answers.readers" in str(musique[5])
 
 
+def test_a_row_that_could_not_count_says_why_nobody_ran_it(book):
+    book.fill("readers", dataset="musique", score=lambda m, i: (i < 2, 1.0))
+    exhibit = book.paper.exhibits["table3"]
+    made = exhibits.rows(book.paper, exhibit, book.results, "public")
+    notes = {(r.keys["method"], r.metric): r.note for r in made if "reader" in r.keys}
+    assert notes["sm", "acc"] == "not run: reader too weak"
+    assert notes["sm", "recall"] == "not run"  # what is found counts all the same
+
+
 def test_cards_and_curves_are_shown_of_readers_that_are_trained(tmp_path, monkeypatch):
     monkeypatch.setenv("RAG_REPRO_ARTIFACTS", str(tmp_path))
     told = readers.cards(["mine"])
