@@ -1,0 +1,208 @@
+"""What a filter says of passages, out of the `filter` of records: confusion, precision, recall.
+
+A record's entry is [passage, label, probability of entailment, what it is, whether an accepted
+answer stands in it]; None in the last two where nobody knows. What a passage should be called
+depends on the hypothesis:
+
+    weak      entailment: it is gold
+    strong    entailment: it is gold, and an accepted answer stands in it
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data import is_made_here
+from ..evaluation import calibration
+from ..evaluation.knowledge_metrics import ENTAILED, GOLD
+from ..evaluation.ratios import resample_ratio
+from ..evaluation.statistics import Interval, StatisticsError
+from ..methods.erm4.judging import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
+from ..study.papers import Cell, Exhibit
+from ..study.scores import Results
+from ..study.services import Workshop
+from . import missing
+from .pairs import SEED, said
+from .picture import Download, Note
+from .tables import Table, word
+from .values import number, within
+
+Line = Mapping[str, Any]
+WITH, STEP = "gold, an answer stands in it", "gold, a step on the way"
+NAMESAKE = "another of a gold passage's name"
+STRING, OTHER = "not gold, an answer stands in it", "any other"
+IS = (WITH, STEP, NAMESAKE, STRING, OTHER)
+"""What a judged passage is; of the same name only where the corpus is at hand (worlds)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """m judged passages of one cell: what each is, its label, probability, and unit to draw by.
+
+    should: whether its hypothesis is true of it. probability: NaN where none was scored.
+    """
+
+    passages: tuple[str, ...]
+    labels: tuple[str, ...]
+    probability: np.ndarray
+    should: np.ndarray
+    units: tuple[str, ...]
+
+    @property
+    def says(self) -> np.ndarray:
+        """(m,), whether each was entailed."""
+        return np.array([label in ENTAILED for label in self.labels])
+
+
+def verdicts(cell: Cell, results: Results, workshop: Workshop | None = None) -> Verdicts | None:
+    """All judgements of passages of which it is known whether they are gold; None: none.
+
+    workshop: with it passages of a gold one's name are told apart, on worlds.
+    """
+    hypothesis = getattr(cell.condition.configured, "hypothesis", None)
+    named = _namesakes(cell, workshop)
+    rows = list(_rows(results.lines(cell) or (), hypothesis, named))
+    if not rows:
+        return None
+    what, labels, probability, should, units = zip(*rows, strict=True)
+    told = np.array([np.nan if p is None else p for p in probability], dtype=float)
+    return Verdicts(what, labels, told, np.array(should, dtype=bool), units)
+
+
+def _rows(
+    lines: Sequence[Line], hypothesis: str | None, named: Callable[[str, str], bool]
+) -> Iterator[tuple[str, str, float | None, bool, str]]:
+    for line in lines:
+        one_step = line.get("hops") in (None, 1)
+        strong = hypothesis == "strong" or (hypothesis == "by_hops" and one_step)
+        for passage, label, probability, kind, holds in line.get("filter", ()):
+            if kind is None:
+                continue
+            gold = kind in GOLD
+            what = (WITH if holds else STEP) if gold else (STRING if kind == "answer" else OTHER)
+            if not gold and named(line["id"], passage):
+                what = NAMESAKE
+            should = gold and (bool(holds) or not strong)
+            yield what, label, probability, should, line["cluster"]
+
+
+def _namesakes(cell: Cell, workshop: Workshop | None) -> Callable[[str, str], bool]:
+    """(question, passage) -> whether it bears the name of one of the question's gold passages."""
+    condition = cell.condition
+    if workshop is None or not is_made_here(condition.dataset):
+        return lambda question, passage: False
+    from ..training.filtering import namesake
+
+    dataset = workshop.dataset(condition.dataset, condition.split)
+    by_id = dataset.corpus.by_id
+
+    def named(question: str, passage: str) -> bool:
+        gold = [by_id[name] for name in dataset.by_id[question].gold_ids]
+        return passage in by_id and namesake(by_id[passage], gold)
+
+    return named
+
+
+# ------------------------------------------------------------------------- tables
+
+
+def confusion(
+    exhibit: Exhibit,
+    cells: Sequence[Cell],
+    results: Results,
+    workshop: Workshop,
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """One line a filter and kind of passage: how many of them have each of the three labels.
+
+    Data sets of a tier together. Filters that are asked directly have other labels.
+    """
+    asked = [c for c in cells if c.condition.configured.filter == "nli"]
+    groups: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
+    for cell in asked:
+        if held := verdicts(cell, results, workshop):
+            counts = groups.setdefault((cell.tier, cell.keys["method"]), Counter())
+            counts.update(zip(held.passages, held.labels, strict=True))
+    if not groups:
+        return missing.note(asked, results, caption)
+    body = []
+    for (tier, method), counts in groups.items():
+        for what in IS:
+            row = [counts[what, label] for label in LABELS["nli"]]
+            if sum(row):
+                kept = number(100 * row[0] / sum(row), 1)
+                body.append([tier, exhibit.methods[method].label, what, *row, kept])
+    head = ["tier", "filter", "the passage is", ENTAILMENT, CONTRADICTION, NEUTRAL, "kept, %"]
+    return Table(head, body, caption, name, Download.of(name, head, body))
+
+
+def quality(
+    exhibit: Exhibit, cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
+) -> Table | Note:
+    """One line a cell: right, beside a filter that entails everything; precision, recall, AUC.
+
+    Judged by what the cell's own hypothesis asks for. In percent, 95 %, questions drawn.
+    """
+    body = []
+    for cell in cells:
+        held = verdicts(cell, results)
+        if held is None:
+            continue
+        says, should = held.says, held.should
+        every = np.ones(len(says))
+        right = (says == should).astype(float)
+        shares = [
+            _share(right, every, held.units),
+            _share(right - should, every, held.units),
+            _share(says & should, says, held.units),
+            _share(says & should, should, held.units),
+        ]
+        body.append(
+            [
+                word(cell.keys["dataset"]),
+                exhibit.methods[cell.keys["method"]].label,
+                len(says),
+                said(shares[0], 100),
+                number(100 * should.mean(), 1),
+                _points(shares[1]),
+                *("none" if s is None else said(s, 100) for s in shares[2:]),
+                _auc(held),
+            ]
+        )
+    if not body:
+        return missing.note(cells, results, caption)
+    head = ["data set", "filter", "passages", "right, %", "entailing everything, %"]
+    head += ["better than that, points", "precision, %", "recall, %", "AUC, %"]
+    return Table(head, body, caption, name, Download.of(name, head, body))
+
+
+def _share(part: np.ndarray, whole: np.ndarray, units: Sequence[str]) -> Interval | None:
+    """None where there is nothing to take a share of."""
+    if not whole.any():
+        return None
+    rng = np.random.default_rng(SEED)
+    part, whole = part.astype(float), whole.astype(float)
+    return resample_ratio(part, whole, rng=rng, clusters=units, draws=calibration.DRAWS).interval()
+
+
+def _points(share: Interval | None) -> str:
+    if share is None:
+        return ""
+    return within(Interval(100 * share.estimate, 100 * share.lo, 100 * share.hi, share.n), 1, "+")
+
+
+def _auc(held: Verdicts) -> str:
+    """Of the probability of entailment; empty without one, or without both kinds."""
+    known = ~np.isnan(held.probability)
+    units = [unit for unit, there in zip(held.units, known, strict=True) if there]
+    try:
+        judged = calibration.Judgements.of(held.probability[known], held.should[known], units)
+    except StatisticsError:
+        return ""
+    return said(calibration.auc(judged, np.random.default_rng(SEED)), 100)

@@ -1,0 +1,183 @@
+"""Time with a memory and without, out of timed records: along τ, and by the search's latency."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from ..evaluation.statistics import Interval
+from ..study.names import known_retrievers
+from ..study.papers import Cell, Exhibit
+from ..study.scores import Results, paired, resampled
+from . import missing
+from .figures import MARKERS, STYLES, WIDTH, bars, plots
+from .memory import row_named
+from .picture import Download, Note, Picture
+from .tables import Table, word
+from .values import number, within
+
+PARTS = {
+    "seconds_reader": "models",
+    "seconds_retriever": "search",
+    "seconds_memory": "memory",
+    "seconds_encoder": "encoder",
+}
+
+
+def table(
+    exhibit: Exhibit,
+    cells: Sequence[Cell],
+    results: Results,
+    printed: Mapping[tuple[str, ...], float],
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """One line a timed cell: seconds, of which where, searches and items; the paper's seconds.
+
+    printed: as `printed.values` gives table 2.
+    """
+    paper = {float(tau): v for (*_, tau, metric), v in printed.items() if metric == "seconds"}
+    body = []
+    for cell in cells:
+        seconds = results.scores(cell, "seconds")
+        if seconds is None:
+            continue
+        counts = [*PARTS, "searches", "fetched", "memory_items", "irrelevant"]
+        means = [results.scores(cell, metric) for metric in counts]
+        theirs = paper.get(cell.keys.get("tau"))
+        body.append(
+            [
+                word(cell.keys["dataset"]),
+                row_named(exhibit, cell),
+                within(resampled(seconds, "seconds").interval(), n=True),
+                *("" if m is None else number(float(m.values.mean())) for m in means),
+                "" if theirs is None else number(theirs),
+            ]
+        )
+    if not body:
+        return missing.note_of_cells(cells, caption)
+    head = ["data set", "row", "seconds [95 %], n", *PARTS.values(), "searches", "external"]
+    head += ["memory items", "irrelevant", "the paper's seconds"]
+    return Table(head, body, caption, name, Download.of(name, head, body))
+
+
+def steps(
+    cells: Sequence[Cell],
+    results: Results,
+    printed: Mapping[tuple[str, ...], float],
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """One line a data set and step of τ: what it does to time and searches, ours and printed.
+
+    Ours are paired on the same questions, 95 %. The last line of a data set says where time is
+    smallest, and whether it goes one way alone.
+    """
+    paper = {float(tau): v for (*_, tau, metric), v in printed.items() if metric == "seconds"}
+    body = []
+    for dataset in dict.fromkeys(cell.keys["dataset"] for cell in cells):
+        by = {c.keys["tau"]: c for c in cells if c.keys["dataset"] == dataset}
+        times = {t: s for t in sorted(by) if (s := results.scores(by[t], "seconds")) is not None}
+        if len(times) < 2:
+            continue
+        known = list(times)
+        changes: list[Interval] = []
+        for low, high in pairwise(known):
+            drawn = paired([(times[high], times[low])], "seconds")
+            if drawn is None:
+                continue
+            changes.append(drawn.interval())
+            sides = [results.scores(by[t], "searches") for t in (high, low)]
+            more = None if None in sides else paired([tuple(sides)], "searches")
+            theirs = f"{paper[high] - paper[low]:+.2f}" if {low, high} <= set(paper) else ""
+            step = f"{low:g} to {high:g}"
+            searches = within(more and more.interval(), 2, "+")
+            body.append([word(dataset), step, within(changes[-1], 2, "+"), searches, theirs])
+        means = {tau: float(scores.values.mean()) for tau, scores in times.items()}
+        theirs = [paper[t] for t in sorted(paper)]
+        said = [
+            f"{_lowest(means)}; {way([span.estimate for span in changes])}",
+            "",
+            f"{_lowest(paper)}; {way([b - a for a, b in pairwise(theirs)])}",
+        ]
+        body.append([word(dataset), "smallest at", *said])
+    if not body:
+        return missing.note_of_cells(cells, caption)
+    head = ["data set", "τ", "seconds more [95 %]", "searches more", "the paper, seconds more"]
+    return Table(head, body, caption, name, Download.of(name, head, body))
+
+
+def _lowest(by_tau: Mapping[float, float]) -> str:
+    return f"τ {min(by_tau, key=by_tau.__getitem__):g}" if by_tau else "not told"
+
+
+def way(changes: Sequence[float]) -> str:
+    """Whether steps go one way alone."""
+    if all(change >= 0 for change in changes):
+        return "never falls"
+    return "never rises" if all(change <= 0 for change in changes) else "up and down"
+
+
+# ------------------------------------------------------------------------- latency
+
+
+def latency(cell: Cell) -> float:
+    """Seconds that the cell's search service waits before each answer."""
+    return float(known_retrievers().get(cell.condition.retriever, {}).get("latency", 0.0))
+
+
+def kind(cell: Cell) -> str:
+    """Which line of the figure: the row's name without its latency."""
+    return cell.keys["method"].partition("_")[0]
+
+
+def by_latency(
+    cells: Sequence[Cell],
+    results: Results,
+    words: Mapping[str, str],
+    caption: str = "",
+    name: str = "",
+) -> Picture | Note:
+    """Seconds a question along the latency of a search; words: of each `kind`.
+
+    Dotted: what the searches that were counted at no latency would add, at so much each.
+    """
+    held: dict[str, list[tuple[float, Interval]]] = {}
+    counted: dict[str, tuple[float, float]] = {}
+    for cell in sorted(cells, key=latency):
+        seconds, searches = (results.scores(cell, m) for m in ("seconds", "searches"))
+        if seconds is None:
+            continue
+        one = kind(cell)
+        held.setdefault(one, []).append((latency(cell), resampled(seconds, "seconds").interval()))
+        if latency(cell) == 0 and searches is not None:
+            counted[one] = (float(seconds.values.mean()), float(searches.values.mean()))
+    if not held:
+        return missing.note_of_cells(cells, caption)
+    plt, colours = plots()
+    figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    spoken, rows = [], []
+    for i, (one, points) in enumerate(held.items()):
+        x, spans = zip(*points, strict=True)
+        y = [span.estimate for span in spans]
+        label = words.get(one, one)
+        look = {"color": colours[i], "marker": MARKERS[i], "ms": 5, "capsize": 2}
+        axis.errorbar(x, y, yerr=bars(spans), label=label, **look)
+        if one in counted:
+            begin, searches = counted[one]
+            ends = [0.0, max(x)]
+            added = [begin + searches * wait for wait in ends]
+            axis.plot(ends, added, color=colours[i], ls=STYLES[2], lw=1.2)
+            spoken.append(f"{label}, by its searches: {added[-1]:.2f} s at {max(x):g}")
+        told = ", ".join(f"{span.estimate:.2f} s at {wait:g}" for wait, span in points)
+        spoken.append(f"{label}: {told}")
+        rows += [
+            [label, t, *(number(v, 3) for v in (s.estimate, s.lo, s.hi)), s.n] for t, s in points
+        ]
+    axis.set_xlabel("latency of a search, s")
+    axis.set_ylabel("seconds a question")
+    axis.set_ylim(bottom=0)
+    figure.legend(loc="outside lower center", ncols=3)
+    head = ["row", "latency", "seconds", "lo", "hi", "n"]
+    alt = "Line chart. " + "; ".join(spoken) + "."
+    return Picture(figure, alt, caption, name, Download.of(name, head, rows))

@@ -1,0 +1,183 @@
+"""Answers among the first n passages, by n: ERM4's figure 2 out of the ranks in records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.dataset import Dataset
+from ..evaluation.knowledge_metrics import answer_recall_at, snippet_precision_at
+from ..methods.drrag.concatenation import take_in_turns
+from ..schema import Question
+from ..study.papers import Cell, Exhibit
+from ..study.scores import Results
+from . import missing
+from .figures import MARKERS, STYLES, WIDTH, plots
+from .picture import Download, Note, Picture
+from .tables import Table, word
+
+MOST = 30
+QUERY = 10
+"""Passages of one query: where the paper's figure has its dashed lines."""
+
+Line = Mapping[str, Any]
+SHOWN: Mapping[str, Callable[[int, Line], float | None]] = {
+    "answer recall, %": answer_recall_at,
+    "precision, %": snippet_precision_at,
+}
+
+
+def curves(lines: Sequence[Line], most: int = MOST) -> dict[str, list[float]] | None:
+    """Recall and precision after 1 to `most` passages, in %; None: nobody knows where answers are.
+
+    Means over the questions that have a value at every number of passages.
+    """
+    made = {}
+    for said, at in SHOWN.items():
+        told = [[at(n, line) for n in range(1, most + 1)] for line in lines]
+        told = [values for values in told if None not in values]
+        if not told:
+            return None
+        made[said] = [100 * float(mean) for mean in np.mean(told, axis=0)]
+    return made
+
+
+def figure(
+    exhibit: Exhibit,
+    cells: Sequence[Cell],
+    results: Results,
+    methods: Sequence[str],
+    caption: str = "",
+    name: str = "",
+) -> Picture | Note:
+    """A panel a data set, recall above precision; a line a row of the exhibit.
+
+    Dotted: where the paper's second and third query would begin.
+    """
+    asked = [cell for cell in cells if cell.keys["method"] in methods]
+    held = {}
+    for cell in asked:
+        if found := curves(results.lines(cell) or ()):
+            held[cell.keys["dataset"], cell.keys["method"]] = found
+    if not held:
+        return missing.note(asked, results, caption)
+    plt, colours = plots()
+    datasets = list(dict.fromkeys(dataset for dataset, _ in held))
+    size = (WIDTH, 4.6)
+    drawn, axes = plt.subplots(
+        2, len(datasets), figsize=size, sharex=True, sharey="row", squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    spoken, rows = [], []
+    for column, dataset in enumerate(datasets):
+        for axis, said in zip(axes[:, column], SHOWN, strict=True):
+            for i, method in enumerate(methods):
+                found = held.get((dataset, method))
+                if found is None:
+                    continue
+                look = {"color": colours[i], "ls": STYLES[i % len(STYLES)], "lw": 1.5}
+                axis.plot(
+                    range(1, MOST + 1), found[said], marker=MARKERS[i], ms=4,
+                    markevery=(4, 5), label=exhibit.methods[method].label, **look,
+                )  # fmt: skip
+                at = ", ".join(f"{found[said][n - 1]:.0f} at {n}" for n in (5, 10, 20, 30))
+                label = exhibit.methods[method].label
+                spoken.append(f"{word(dataset)}, {label}, {said}: {at}")
+                rows += [
+                    [dataset, method, said, n, f"{v:.2f}"] for n, v in enumerate(found[said], 1)
+                ]
+            for place in (QUERY, 2 * QUERY):
+                axis.axvline(place, color="0.5", lw=0.8, ls=":")
+        axes[0][column].set_title(word(dataset))
+        axes[1][column].set_xlabel("passages")
+    for axis, said in zip(axes[:, 0], SHOWN, strict=True):
+        axis.set_ylabel(said)
+    handles = {h.get_label(): h for axis in axes.flat for h in axis.get_legend_handles_labels()[0]}
+    drawn.legend(handles=handles.values(), loc="outside lower center", ncols=2)
+    head = ["dataset", "method", "measure", "passages", "value"]
+    alt = "Line chart. " + "; ".join(spoken) + "."
+    return Picture(drawn, alt, caption, name, Download.of(name, head, rows))
+
+
+def ranks(
+    question: Question,
+    queries: Sequence[str],
+    dataset: Dataset,
+    retriever: Any,
+    name: str = "",
+) -> Table:
+    """One line a query, the question itself first: at which ranks the gold passages stand.
+
+    The question is given `MOST` passages, each query `QUERY`; the last line is the queries'
+    best in turn. An empty cell: not among them.
+    """
+    gold = question.gold
+    found = [retriever.search([question.text], MOST, None)[0]]
+    found += retriever.search(list(queries), QUERY, None)
+    mixed = take_in_turns((), found[1:], MOST)
+    lines = [("the question itself", found[0])]
+    lines += [(query, hits) for query, hits in zip(queries, found[1:], strict=True)]
+    lines.append(("all queries, mixed", mixed))
+    body = []
+    for said, hits in lines:
+        places = {hit.passage.id: rank for rank, hit in enumerate(hits, start=1)}
+        body.append([said, len(hits), *(places.get(g.passage_id, "") for g in gold)])
+    titles = [dataset.corpus.by_id[g.passage_id].title for g in gold]
+    head = ["query", "passages", *(f"rank of {title}" for title in titles)]
+    return Table(head, body, f"“{question.text}”: where its gold passages stand", name)
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Questions against their perfect queries, by whether all gold is among as many passages.
+
+    shown: the first of which only the queries find all, else the first of all.
+    """
+
+    shown: Question
+    counts: Table
+
+
+def oracle(
+    queries: Mapping[str, Sequence[str]], dataset: Dataset, retriever: Any, name: str = ""
+) -> Oracle:
+    """Each question's own `QUERY` passages against as many of its queries' best in turn.
+
+    queries: by question id, as somebody would write them who knows what is needed.
+    """
+    found: dict[str, dict[tuple[bool, ...], int]] = {}
+    shown = None
+    for one, written in queries.items():
+        question = dataset.by_id[one]
+        hits, *others = retriever.search([question.text, *written], QUERY, None)
+        sides = (take_in_turns((), others, QUERY), hits)
+        gold = set(question.gold_ids)
+        told = tuple(gold <= {hit.passage.id for hit in side} for side in sides)
+        counts = found.setdefault(question.kind, {})
+        counts[told] = counts.get(told, 0) + 1
+        if told == (True, False):
+            shown = shown or question
+    every = ((True, False), (False, True), (True, True), (False, False))
+    body = [
+        [kind, *(counts.get(told, 0) for told in every), sum(counts.values())]
+        for kind, counts in found.items()
+    ]
+    body.append(["all", *(sum(row[i] for row in body) for i in range(1, 6))])
+    head = ["kind", "only by the queries", "only by the question", "by both", "by neither"]
+    caption = f"All gold passages among {QUERY}, by perfect queries and by the question itself"
+    table = Table([*head, "questions"], body, caption, name)
+    return Oracle(shown or dataset.by_id[next(iter(queries))], table)
+
+
+def readings(question: Question, name: str = "") -> Table:
+    """An ambiguous question with its readings, and which of them is meant."""
+    meant = question.meta.get("intent")
+    body = [
+        [one.question, " | ".join(one.answers), "yes" if place == meant else ""]
+        for place, one in enumerate(question.interpretations)
+    ]
+    head = ["it can mean", "answer", "meant"]
+    return Table(head, body, f"“{question.text}”, and what it can mean", name)
