@@ -293,7 +293,12 @@ figures.gains(
 # from some hundreds of questions, where the paper fine-tunes BigBird on whole training sets.
 # {doc}`The chapter on it <13_drrag_classifier>` measures how well it tells pairs apart, and the rows
 # *by the labels* of {numref}`tab-controls-11` show what a perfect one would bring. So a verdict that
-# CIS or CFS brings nothing is one about this classifier; with a better one it may turn.
+# CIS or CFS brings nothing is one about this classifier; with a better one it may turn. It is also one
+# about the threshold, which the paper calls predefined and we leave at 0.5. The classifier learned from
+# as many positive pairs as negative ones, and in use few pairs are positive, so at 0.5 it
+# may accept most of them; and a selection that hardly refuses anything can hardly differ from QDC.
+# {doc}`Chapter 12 <12_drrag_selection>` counts what it accepts, moves the threshold, and says which one
+# tune questions choose.
 
 # %% [markdown]
 # The whole table. *Paper* is what the paper prints, on the full benchmarks and with an encoder that

@@ -231,7 +231,8 @@ desk.table("removal", every_k, name="tab-removal-k")
 # %% [markdown]
 # ### Where the paper can be read in two ways
 #
-# Each row below a first reading differs from it in one point only.
+# Each row below a first reading differs from it in the point that it names. The algorithm's
+# CFS also looks no deeper than $k_2$, and the uncapped one takes all that this finds.
 
 # %% tags=["remove-input"]
 for pair in (
@@ -246,7 +247,8 @@ for pair in (
 # ### How deep to look
 #
 # Equation 4 goes on "for the next" until one is positive. How far that may be is not said; here it is
-# swept. At depth 1 forward selection is inverse selection of one candidate a ranking.
+# swept. At depth 1 each candidate is
+# judged beside its own first-stage passage alone, where inverse selection asks for any of them.
 
 # %% tags=["remove-input"]
 figures.against_k(
@@ -303,7 +305,7 @@ selection.threshold_table(tune, desk.results, "questions to tune on", name="tab-
 #
 # Where the classifier refused a gold passage, it is put back from the labels, beyond $k$ where need
 # be. The difference is the recall that its mistakes cost; what gold is never offered, no classifier can
-# refuse. What the answers make of it is in the chapter on answers.
+# refuse. The reader was not asked again with it.
 
 # %% tags=["remove-input"]
 back = desk.rows("put_back", metric=["recall", "passages"])

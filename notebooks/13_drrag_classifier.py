@@ -29,10 +29,11 @@
 # with the same task and the same training pairs: a logistic regression *over similarities* of the
 # texts' vectors. The two are compared below.
 #
-# This chapter measures the classifier itself, without a reader and without a selection around it: how
-# well it tells pairs apart that it has never seen, whether its probabilities mean what they say,
-# whether what it learned on one kind of questions holds on another, how much room and how many
-# training questions it needs, and what a selection does whose classifier is bad.
+# This chapter measures the classifier without a reader: first by itself, then, in the last two sections,
+# inside the selections. How well does it tell pairs apart that it has never seen? Do its
+# probabilities mean what they say? Does what it learned on one kind of questions hold on another? How
+# much room and how many training questions does it need, and what does a selection do whose classifier is
+# bad?
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -367,7 +368,7 @@ desk.claims(CLAIMS)
 # | --- | --- | --- | --- |
 # | design | a cross-encoder | a regression over similarities; a cross-encoder beside it | hundreds of training questions, two cores |
 # | encoder | BigBird-base; BigBird-large and Longformer in table 6 | all-MiniLM-L6-v2; joint with low-rank matrices and a head | two cores; the others are recipes |
-# | training questions | about 2,300 a data set | some 300 of HotpotQA, some 300 of 2WikiMultihopQA | what is at hand for training |
+# | training questions | "the entire training set" | some 300 of HotpotQA, some 300 of 2WikiMultihopQA | what is at hand for training |
 # | MuSiQue | trained on | transfer | its training file is not at hand |
 # | negatives | as many as positives, no word on which | half hard, half random | both kinds occur in use |
 # | titles | not shown in table 10 | left out | |

@@ -309,14 +309,14 @@ desk.claims(CLAIMS)
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
 # | reader | Llama3-8B (table 2), gpt-3.5-turbo (figure 3) | one of 135 million parameters, taught to read | what runs on two cores |
-# | classifier | BigBird-base, 125 million parameters | MiniLM, 22 million, with an adapter | the same |
+# | classifier | BigBird-base, 125 million parameters, over both passages at once | a regression over similarities of MiniLM's vectors (22 million), one vector a text; what a cross-encoder costs is not timed | the same |
 # | machine | not stated | two cores; processor, versions and threads in the record's header | |
 # | time | one number a data set, no n, no spread | 30 questions a data set, one answer each, side by side; interval by question | |
 # | batches | not stated | one question at a time; the second-stage queries of *one* question are searched together | as DR-RAG would be served |
 # | rows of other methods | from another paper | run here, with the same reader, passages and questions | |
 # | Adaptive Retrieval | not stated what popularity is | testbed: page views of what the question names; public data: half of the questions by lot, as the printed 0.50 | these sets tell no page views |
 # | Self-RAG, Adaptive-RAG | released models | on the testbed alone, with a reader and a classifier taught on another world | no public labels here to teach them on |
-# | multi-step | up to 15 passages, 10 sentences | the k of all rows; two passages a search, four sentences | the same k for all; a small reader's chains go nowhere |
+# | multi-step | up to 15 passages, 10 sentences | the k of all rows; two passages a search, four sentences | the same k for all, which two searches may fill: further rounds then add time and no passages, so the multi-step approach looks slower than need be |
 # | search | not stated; from memory or a server | in memory, in the same process | |
 # | $k$ | DR-RAG's row of table 2 is the mean over k = 3, 4, 6 | k = 4 | |
 

@@ -249,7 +249,7 @@ desk.claims(CLAIMS)
 # | missing gold | not studied | one gold passage, drawn by the question | the least change |
 # | others | what a method happens to find | the best for the question by similarity, or by chance | |
 # | order of passages | not stated | drawn by the question | readers may lean on places |
-# | $k$ | 3, 4, 6 | 4; up to 12 with eight others | |
+# | $k$ | 3, 4, 6 | 4; up to 12 with eight others | the readers learned from lists of at most ten, mostly shorter, so part of the loss at eight others may be length |
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

@@ -163,9 +163,11 @@ def case(
     if not found.gained:
         why = f"none of the {found.of} recorded questions is one; of {len(found.lost)} the reverse"
         return [Note(f"No case is shown: {why} is true.")]
-    shown = next((pair for pair in found.gained if fine and fine(*pair)), found.gained[0])
+    shown = next((pair for pair in found.gained if fine is None or fine(*pair)), None)
+    said = [] if shown else [Note("No question has all of it; here is the first case.")]
     dataset = workshop.dataset(found.after.condition.dataset, found.after.condition.split)
-    return [*_pages(shown, dataset, found, names), _count_table(found, counted)]
+    pages = _pages(shown or found.gained[0], dataset, found, names)
+    return [*said, *pages, _count_table(found, counted)]
 
 
 def _pages(shown: Pair, dataset: Dataset, found: Versus, names: Sequence[str]) -> list[Table]:
