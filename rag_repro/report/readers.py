@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.verdicts import NOT_RUN
 from ..lm.adapters import card_of
 from ..study.gate import tried
 from ..study.papers import Cell, Paper
@@ -30,8 +29,6 @@ def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
         alone = next((c for c in exhibit.cells(cell.tier) if c.matches(bare)), None)
         verdict = tried(paper.gate, exhibit, cell, results)
         said = "counts" if verdict is None else verdict.word
-        if verdict is not None and verdict.word == NOT_RUN:
-            said = missing.of_cells([cell])
         sides = [_level(c, paper.gate.metric, results) for c in (alone, cell)]
         body.append([cell.tier, word(cell.keys["dataset"]), cell.condition.reader, *sides, said])
     head = ["tier", "data set", "reader", "no passage", "gold passages", "its answers"]

@@ -183,8 +183,7 @@ def test_the_gate_says_whose_answers_count(book):
     [world, musique] = table.body
     assert world[1:3] == [WORLD, "testbed-reader"]
     assert (world[3][:4], world[4][:4], world[5]) == ("10.0", "80.0", "counts")
-    assert musique[3:5] == ["", ""]
-    assert "rag-repro run answers.readers" in str(musique[5])
+    assert musique[3:] == ["", "", "not run"]
 
 
 def test_a_row_that_could_not_count_says_why_nobody_ran_it(book):
