@@ -292,7 +292,8 @@ def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) 
     estimate = sum(f * p.estimate for f, p in zip(w, parts, strict=True))
     n = sum(p.n for p in parts)
     ends = [sorted(f * end for end in p.limits) for f, p in zip(w, parts, strict=True) if f]
-    limits = sum(low for low, _ in ends), sum(high for _, high in ends)
+    # Rounded: a third of 100 three times is a little less, and would leave a gap to 100.
+    limits = tuple(round(math.fsum(side), 9) for side in zip((0.0, 0.0), *ends, strict=True))
     if any(p.df == 0 for p in parts):
         return Resampled(estimate, np.full(2, estimate), n, 0.0, limits=limits)
     # Draws of different cells are independent: add them in the order drawn.

@@ -160,3 +160,4 @@ def test_limits_go_with_the_weights():
     one = resampled(scores([0.0] * 4 + [100.0]), "recall")
     assert statistics.combine([one, one]).limits == (0.0, 100.0)
     assert statistics.combine([one, one], [1, -1]).limits == (-100.0, 100.0)
+    assert statistics.combine([one] * 3).limits == (0.0, 100.0)  # no gap of a rounding error
