@@ -155,4 +155,5 @@ def _escaped(text: str) -> str:
         made += [_MARK.sub(r"\\\1", text[at : found.start()]), "\\ " if before else ""]
         made += [f"``{code}``", "\\ " if after else ""]
         at = found.end()
-    return "".join([*made, _MARK.sub(r"\\\1", text[at:])])
+    # Two colons at the end would announce a block of code.
+    return re.sub(r"::$", r":\\:", "".join([*made, _MARK.sub(r"\\\1", text[at:])]))
