@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -136,6 +136,15 @@ def beside(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Cell | N
     fewer = (("reader",), ("seed",), ("reader", "seed"))
     fits = [wanted, *({k: v for k, v in wanted.items() if k not in less} for less in fewer)]
     return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) in fits), None)
+
+
+def with_baselines(exhibit: Exhibit, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell, str]]:
+    """Each cell that has a baseline's beside it, that one, and "row against baseline"."""
+    for cell in cells:
+        row = exhibit.methods[cell.keys["method"]]
+        base = beside(exhibit, cell, {"method": row.baseline}) if row.baseline else None
+        if base is not None:
+            yield cell, base, f"{row.label} against {exhibit.methods[row.baseline].label}"
 
 
 def _with(row: Row, **changes: Any) -> Row:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, paired
+from ..study.scores import Results
 from . import missing
-from .exhibits import beside
+from .exhibits import with_baselines
 from .picture import Note
+from .places import gain_of
 from .tables import Table, word
-from .values import within
 
 Line = Mapping[str, Any]
 GROUPS: Mapping[str, Callable[[int], bool]] = {
@@ -44,23 +44,14 @@ def gains(
     By the baseline's passages; paired on the same questions, in points, 95 %.
     """
     body, asked = [], []
-    for cell in cells:
-        row = exhibit.methods[cell.keys["method"]]
-        base = beside(exhibit, cell, {"method": row.baseline}) if row.baseline else None
-        if base is None:
-            continue
+    for cell, base, against in with_baselines(exhibit, cells):
         asked += [cell, base]
         number = {line["id"]: holding(line) for line in results.lines(base) or ()}
         told = []
         for fits in GROUPS.values():
             ids = {one for one, n in number.items() if n is not None and fits(n)}
-            sides = [
-                results.scores(c, metric, lambda x, ids=ids: x["id"] in ids) for c in (cell, base)
-            ]
-            drawn = None if None in sides else paired([tuple(sides)], metric)
-            told.append(within(drawn and drawn.interval(), 1, "+", n=True))
+            told.append(gain_of(cell, base, metric, results, lambda x, ids=ids: x["id"] in ids))
         if any(told):
-            against = f"{row.label} against {exhibit.methods[row.baseline].label}"
             body.append([word(cell.keys["dataset"]), against, *told])
     if not body:
         return missing.note(asked, results, caption)

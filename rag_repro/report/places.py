@@ -8,7 +8,7 @@ from typing import Any
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, paired
 from . import missing
-from .exhibits import beside
+from .exhibits import with_baselines
 from .picture import Note
 from .tables import Table, word
 from .values import within
@@ -38,15 +38,10 @@ def gains(
     As ranked, not as placed: where gold is not first, questions may be harder too.
     """
     body, asked = [], []
-    for cell in cells:
-        row = exhibit.methods[cell.keys["method"]]
-        base = beside(exhibit, cell, {"method": row.baseline}) if row.baseline else None
-        if base is None:
-            continue
+    for cell, base, against in with_baselines(exhibit, cells):
         asked += [cell, base]
-        told = [_gain(cell, base, metric, results, keep) for keep in (first, later)]
+        told = [gain_of(cell, base, metric, results, keep) for keep in (first, later)]
         if any(told):
-            against = f"{row.label} against {exhibit.methods[row.baseline].label}"
             body.append([word(cell.keys["dataset"]), against, *told])
     if not body:
         return missing.note(asked, results, caption)
@@ -54,7 +49,8 @@ def gains(
     return Table(head, body, caption, name)
 
 
-def _gain(cell: Cell, base: Cell, metric: str, results: Results, keep) -> str:
+def gain_of(cell: Cell, base: Cell, metric: str, results: Results, keep) -> str:
+    """The cell's gain over its baseline on the questions whose lines are kept; "" without any."""
     sides = tuple(results.scores(one, metric, keep) for one in (cell, base))
     drawn = None if None in sides else paired([sides], metric)
     return within(drawn and drawn.interval(), 1, "+", n=True)

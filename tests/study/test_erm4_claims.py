@@ -12,36 +12,14 @@ from rag_repro.study import papers
 from rag_repro.study.judge import _subtracted, judge, pair_cells
 from rag_repro.study.scores import Results
 
-TIERS = ("testbed", "public")
+from .claims import decided, exhibit_of
+
 N = 400
 
 
 @cache
 def paper():
     return papers.load("erm4")
-
-
-def exhibit_of(claim, contrast):
-    return paper().exhibit(claim.exhibit_of(contrast).removeprefix("erm4."))
-
-
-def sides_of(contrast):
-    return (contrast.more, contrast.less or {}, *(contrast.minus or {}).values())
-
-
-def waits(exhibit, contrast):
-    rows = (exhibit.methods.get(side.get("method", "")) for side in sides_of(contrast))
-    return any(row.waits for row in rows if row)
-
-
-def decided():
-    """Claim, number of the contrast, tier: wherever cells are there to be compared."""
-    for claim in paper().claims:
-        for number, contrast in enumerate(claim.contrasts):
-            for tier in TIERS:
-                exhibit = exhibit_of(claim, contrast)
-                if not waits(exhibit, contrast) and any(pair_cells(exhibit, contrast, tier)):
-                    yield claim.id, number, tier
 
 
 # ------------------------------------------------------------------- claims
@@ -60,28 +38,12 @@ def test_all_claims_are_there_with_a_contrast_or_a_reason():
     assert [scale.count(w) for w in words] == [18, 10, 10, 1, 2]
 
 
-def test_every_contrast_has_cells_or_waits_with_a_reason():
-    there = {(claim, number) for claim, number, _ in decided()}
-    for claim in paper().claims:
-        for number, contrast in enumerate(claim.contrasts):
-            assert (claim.id, number) in there or waits(exhibit_of(claim, contrast), contrast), (
-                claim.id
-            )
-
-
-def test_every_claim_with_contrasts_has_a_primary_one_and_labels_of_its_own():
-    for claim in paper().claims:
-        if claim.contrasts:
-            assert any(c.role == "primary" for c in claim.contrasts), claim.id
-            labels = [c.label for c in claim.contrasts]
-            assert all(labels), claim.id
-            assert len(set(labels)) == len(labels), claim.id
-
-
 def test_no_mean_is_over_two_readers():
-    for claim, number, tier in decided():
+    for claim, number, tier in decided(paper()):
         contrast = paper().claim(claim).contrasts[number]
-        pairs = list(pair_cells(exhibit_of(paper().claim(claim), contrast), contrast, tier))
+        pairs = list(
+            pair_cells(exhibit_of(paper(), paper().claim(claim), contrast), contrast, tier)
+        )
         for side in zip(*pairs, strict=True):
             assert len({c.condition.reader for c in side if c}) <= 1, (claim, contrast.label)
 
@@ -203,7 +165,7 @@ class Made(Results):
 def verdict(claim, number, tier, which):
     """which: 0, records as the claim would have them; 1, as it would not."""
     contrast = claim.contrasts[number]
-    exhibit = exhibit_of(claim, contrast)
+    exhibit = exhibit_of(paper(), claim, contrast)
     table = {}
 
     def put(cell, side, value):
@@ -223,7 +185,7 @@ def verdict(claim, number, tier, which):
     return judged.verdict
 
 
-@pytest.mark.parametrize(("name", "number", "tier"), list(decided()))
+@pytest.mark.parametrize(("name", "number", "tier"), list(decided(paper())))
 def test_a_verdict_turns_with_its_records(name, number, tier):
     claim = paper().claim(name)
     holds, fails = (verdict(claim, number, tier, which) for which in (0, 1))
