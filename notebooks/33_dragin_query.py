@@ -35,7 +35,7 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from rag_repro.methods.dragin import qfs, queries
+from rag_repro.methods.dragin import qfs, queries, query_check
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import heat_case
@@ -47,7 +47,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-SHOWN = ("table6", "words", "masking")
+SHOWN = ("queries", "table6", "words")
 desk = Desk("dragin", run, here().root, exhibits=SHOWN)
 run
 
@@ -96,7 +96,7 @@ Listing(qfs.attention_of, qfs.select)
 # The other rules:
 
 # %% tags=["remove-input"]
-Listing(queries.last_sentence, queries.last_tokens, queries.sure_sentence, queries.random_words)
+Listing(queries.last_sentence, queries.last_tokens, queries.sure_sentence, query_check.moments)
 
 # %% [markdown] tags=["worked"]
 # ## One question
@@ -119,9 +119,56 @@ heat_case.case(
 )
 
 # %% [markdown] tags=["result"]
+# ## The same moments
+#
+# In whole answers a query that finds more changes what is written next, and so when the next alarm is
+# given: then rules are compared at different moments. Here the reader writes one draft, and at each of
+# RIND's alarms in it every rule's query is searched for; the share of the gold passages that one search
+# finds, mean of the draft's moments. *Words taken* is how much of question and text QFS takes: near 100 %
+# all of these rules but the last sentence and FLARE's ask for the same, and a difference cannot show.
+
+# %% tags=["remove-input"]
+RULES = ["finds_qfs", "finds_sure_sentence", "finds_full_context", "finds_last_sentence"]
+RULES += ["finds_last_tokens", "finds_question"]
+desk.table(
+    "queries",
+    desk.rows("queries", metric=["words_taken", *RULES]),
+    name="tab-queries",
+)
+
+# %% [markdown]
+# ### Does attention choose?
+#
+# QFS against as many words of question and text by chance, and against the first ones; once with the paper's
+# number of words, and once with few (of 8 tokens: its own case, in appendix C, has six words), where there is
+# something to leave out.
+
+# %% tags=["remove-input"]
+WORDS = ["finds_qfs", "finds_random_words", "finds_first_words"]
+WORDS += ["finds_qfs_few", "finds_random_few", "finds_first_few"]
+desk.table(
+    "queries",
+    desk.rows("queries", metric=WORDS),
+    name="tab-words-chosen",
+)
+
+# %% [markdown]
+# ### FLARE's mask
+#
+# In the paper's case FLARE loses the one name that was right, for it was unsure of it. How often do the
+# doubtful words cost more than they save? The sentence that gave FLARE's alarm, whole and masked.
+
+# %% tags=["remove-input"]
+desk.table(
+    "queries",
+    desk.rows("queries", metric=["finds_sentence", "finds_sure_sentence"]),
+    name="tab-masking",
+)
+
+# %% [markdown]
 # ## Table 6
 #
-# *Gain* is against QFS. *Recall a query* is the share of gold passages that one search finds; *gold
+# Whole answers. *Gain* is against QFS. *Recall a query* is the share of gold passages that one search finds; *gold
 # found* is what all searches of an answer find together.
 
 # %% tags=["remove-input"]
@@ -139,15 +186,6 @@ desk.table(
 
 # %% tags=["remove-input"]
 desk.table("words", desk.rows("words"), name="tab-words")
-
-# %% [markdown]
-# ### FLARE's mask
-#
-# In the paper's case FLARE loses the one name that was right, for it was unsure of it. How often do the
-# doubtful words cost more than they save?
-
-# %% tags=["remove-input"]
-desk.table("masking", desk.rows("masking"), name="tab-masking")
 
 # %% [markdown]
 # ### Asked again, just now
@@ -169,14 +207,15 @@ desk.claims(CLAIMS)
 # | preceding sequence | "the entire context" | question and text, seen behind the whole prompt | exemplars and passages are not what is asked for |
 # | heads | not said | their mean | as the released code |
 # | parts of words | not said | the word of a chosen token | BM25 knows whole words |
-# | rows | five rules | these, the question, and two controls | |
+# | rows | five rules | these and the question; words by chance and the first words at the same moments | |
 # | layer | the last | the last; no other is tried | the reader's pass keeps the last one's attention alone |
-# | first outcome | answers | gold passages found | what a query is for |
+# | first outcome | answers | gold passages found at the same moments of one draft | what a query is for; in a loop it moves the moments |
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself
 #
 # ```bash
 # rag-repro chapter 33_dragin_query                          # this page
-# rag-repro run dragin.table6 dragin.words dragin.masking
+# rag-repro run dragin.queries                               # one pass a question
+# rag-repro run dragin.table6 dragin.words
 # ```

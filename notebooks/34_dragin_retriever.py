@@ -46,7 +46,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-SHOWN = ("table7", "bare_queries", "dense")
+SHOWN = ("table7", "queries", "bare_queries", "dense")
 desk = Desk("dragin", run, here().root, exhibits=SHOWN)
 run
 
@@ -108,6 +108,20 @@ desk.table(
 )
 
 # %% [markdown]
+# ### The same queries
+#
+# In whole answers what is found changes the next query. At the moments of one draft (chapter 33) both
+# search for the very same words: QFS's, and the question.
+
+# %% tags=["remove-input"]
+METHODS = ["check", "check_minilm"]
+desk.table(
+    "queries",
+    desk.rows("queries", method=METHODS, metric=["finds_qfs", "finds_qfs_few", "finds_question"]),
+    name="tab-same-queries",
+)
+
+# %% [markdown]
 # ### The bare questions
 #
 # All questions, recall among three passages. Is the dense retriever the better one *here*?
@@ -148,5 +162,5 @@ desk.claims(CLAIMS)
 # ```bash
 # rag-repro chapter 34_dragin_retriever                      # this page
 # rag-repro run dragin.bare_queries                          # no reader
-# rag-repro run dragin.table7 dragin.dense
+# rag-repro run dragin.table7 dragin.queries dragin.dense
 # ```

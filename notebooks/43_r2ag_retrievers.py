@@ -107,7 +107,7 @@ Listing(r2ag.lists)
 # %% tags=["remove-input"]
 WORLD = desk.workshop.dataset("world-B-10", "test")
 [listed] = lists.of(WORLD, WORLD.questions[2:3], desk.workshop)
-lists.table(listed, "r2ag-testbed", "tab-list")
+lists.table(listed, "r2ag-mixed", "tab-list")
 
 # %% [markdown]
 # ## What was trained
@@ -152,7 +152,7 @@ missing.waits(FIG4)
 #
 # R²AG "achieves improvements even when the retrieval performance is poor" (r2ag.c26). Its gain
 # where the best passage is gold, and where gold stands lower, of the records of table 1. The reader
-# is frozen; the former learned from world A, or from NQ.
+# is frozen; the former learned from world A and NQ.
 
 # %% tags=["remove-input"]
 TABLE1 = desk.paper.exhibit("table1")

@@ -212,7 +212,7 @@ desk.asides(CLAIMS)
 #
 # ```bash
 # rag-repro chapter 45_r2ag_latency                          # this page
-# rag-repro train r2ag-testbed                               # what is timed
+# rag-repro train r2ag-mixed                               # what is timed
 # rag-repro time r2ag.latency                                # the times, or go on where they stopped
 # rag-repro exhibit r2ag.latency --format csv                # every cell as a line
 # ```

@@ -125,9 +125,9 @@ def parser() -> argparse.ArgumentParser:
     _folders(train)
 
     tune = _command(
-        commands, "tune", do.tune, "find Adaptive Retrieval's threshold from recorded outcomes"
+        commands, "tune", do.tune, "find what is tuned, thresholds above all, from records"
     )
-    tune.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.outcomes")
+    tune.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.outcomes or dragin.tuning")
     tune.add_argument("--popularity", default="testbed", help="testbed, wikipedia or mentions")
     tune.add_argument(
         "--dataset", action="append", required=True, help="whose questions (repeatable)"

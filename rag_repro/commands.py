@@ -140,9 +140,17 @@ def train(arguments: argparse.Namespace) -> None:
 
 def tune(arguments: argparse.Namespace) -> None:
     """Never on test questions. Prints the threshold under which the recorded questions would have
-    scored best; what a condition uses stands in its paper.yaml."""
-    from .study import tuning
+    scored best; of an exhibit that varies settings of dynamic retrieval, every row's best value,
+    and what its controls need to give as many alarms. What a condition uses stands in its
+    paper.yaml."""
+    from .study import papers, tuning, tuning_dynamic
 
+    if tuning_dynamic.varies(papers.exhibit(arguments.exhibit)[1]):
+        for dataset in arguments.dataset:
+            print(dataset)
+            for line in tuning_dynamic.chosen(arguments.exhibit, dataset, _results(arguments)):
+                print(f"  {line}")
+        return
     print(
         tuning.threshold(
             arguments.exhibit,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,13 +20,19 @@ ENVIRONMENT = "RAG_REPRO_DATA"
 WORLD, FOLDER = "world", "folder:"
 
 _WORLD = re.compile(
-    r"world-([A-Z])(?:-(\d+|gold|ambiguous|meant|asked|again))?(?:@(\d+))?(?:~([\w.=,]+))?"
+    r"world-([A-Z])"
+    r"(?:-(\d+|gold|ambiguous|meant|several|asked-halves|again-halves|asked|again))?"
+    r"(?:@(\d+))?(?:~([\w.=,]+))?"
 )
-_APART: Mapping[str, str] = {
-    **{"ambiguous": "ambiguous", "meant": "ambiguous"},
-    **{"asked": "paraphrase", "again": "paraphrase"},
+SEVERAL = ("comparison", "yes_no", "bridge_free")
+"""Kinds of questions that name two things and ask for a fact of each."""
+_APART: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("ambiguous", "meant"), ("ambiguous",)),
+    "several": SEVERAL,
+    **dict.fromkeys(("asked", "again", "asked-halves", "again-halves"), ("paraphrase",)),
 }
-"""Questions of a world apart -> the kind that they are of."""
+"""Questions of a world apart -> the kinds that they are of."""
+N_SEVERAL = 400
 
 
 def load(
@@ -42,9 +49,11 @@ def load(
     `world-B~hooks=0,ties=0` those dials turned away from the preset; `world-B-10` gives
     each question ten candidates, `world-B-gold` its gold passages alone (`candidates`);
     `world-B-ambiguous`, `world-B-meant`, `world-B-asked` and `world-B-again` are questions apart
-    (`intents`, `recurring`). Public sets are read from `data_dir`, by default the folder that the
-    environment variable RAG_REPRO_DATA names; `path` and `format` name one file instead.
-    `split` ("train", "tune" or "test") keeps the questions that the frozen
+    (`intents`, `recurring`), and so are `world-B-several` (questions about two things that they
+    name); `world-B-asked-halves` and `world-B-again-halves` have a corpus of their own, in which
+    two passages bear each title (`halves`). Public sets are read from `data_dir`, by default the
+    folder that the environment variable RAG_REPRO_DATA names; `path` and `format` name one file
+    instead. `split` ("train", "tune" or "test") keeps the questions that the frozen
     split file lists, in file order (world A trains and tunes, the others test);
     the corpus stays whole. `folder:PATH` has the form that `own` tells of.
 
@@ -105,7 +114,8 @@ def check_name(name: str) -> None:
         raise UnknownName(
             f"no data set {name!r}{nearest(name, names())}; there are: {', '.join(names())}; "
             "worlds also as world-B@20000, world-B~ties=0.5, world-B-10 (candidates), "
-            "world-B-ambiguous, world-B-meant, world-B-asked, world-B-again"
+            "world-B-ambiguous, world-B-meant, world-B-several, world-B-asked, world-B-again, "
+            "world-B-asked-halves, world-B-again-halves"
         )
     _dials(name, found[4])
     if found[2] and found[2] not in _APART:
@@ -141,22 +151,25 @@ def _built(letter: str, wanted: str | None, size: str | None, dials: Dials) -> D
 
 
 def _apart(letter: str, wanted: str, sized: dict[str, int], dials: Dials) -> Dataset:
-    from . import intents, recurring, synthworld
+    from . import halves, intents, recurring, synthworld
 
     # As many as there are of the ambiguous; of paraphrases, four a group.
-    ambiguous = _APART[wanted] == "ambiguous"
-    n = 1_000_000 if ambiguous else 4 * recurring.GROUPS
-    made = synthworld.build(letter, **sized, dials=dials, n_questions=n, kinds=(_APART[wanted],))
-    if ambiguous:
-        world = synthworld.world(letter, **sized, dials=dials)
+    kinds, part = _APART[wanted], wanted.removesuffix("-halves")
+    n = {"ambiguous": 1_000_000, "comparison": N_SEVERAL}.get(kinds[0], 4 * recurring.GROUPS)
+    made = synthworld.build(letter, **sized, dials=dials, n_questions=n, kinds=kinds)
+    world = synthworld.world(letter, **sized, dials=dials)
+    if wanted == "several":
+        head, at, size = made.name.partition("@")
+        return replace(made, name=f"{head}-several{at}{size}")
+    if kinds == ("ambiguous",):
         return intents.given(made, world, meant=wanted == "meant")
+    if part != wanted:
+        return halves.of_world(made, world, part)
     return recurring.of_world(made, wanted)
 
 
 def _dials(name: str, text: str | None) -> Dials:
     """The preset, or the preset with some dials turned: "hooks=0,ties=0.5"."""
-    from dataclasses import replace
-
     from .synthworld import DEFAULT
 
     turned = {}

@@ -68,14 +68,42 @@ def entailed(line: Line, *kinds: str) -> float | None:
     return _mean([label in ENTAILED for label, kind in _judged(line) if kind in kinds])
 
 
-def right(line: Line) -> float | None:
-    """Share of the judged passages that are gold and entailed, or neither."""
-    return _mean([(label in ENTAILED) == (kind in GOLD) for label, kind in _judged(line)])
+def right(line: Line, hypothesis: str) -> float | None:
+    """Share of the judged passages of which this hypothesis is true and entailed, or neither.
+
+    "weak": it is gold. "strong": it is gold and holds the answer itself, so that the first
+    step of a chain is none. "by_hops": strong where the question has one step, or none is
+    known. A cell is judged by its own hypothesis: by the weak one a strong filter is wrong
+    wherever it does what it was asked.
+    """
+    return _mean([(label in ENTAILED) == true for label, true in _true(line, hypothesis)])
 
 
-def gold_share(line: Line) -> float | None:
-    """Share of gold among the judged: how often a judge is right that entails everything."""
-    return _mean([kind in GOLD for _, kind in _judged(line)])
+def all_right(line: Line, hypothesis: str) -> float | None:
+    """Share of the judged of which the hypothesis is true: how often entailing all is right."""
+    return _mean([true for _, true in _true(line, hypothesis)])
+
+
+def balanced(line: Line, hypothesis: str) -> float | None:
+    """The mean of the share right where the hypothesis is true, and where it is not.
+
+    50 for a filter that entails everything, or nothing, whatever share is gold; None where
+    the judged are all of one sort.
+    """
+    told = _true(line, hypothesis)
+    sides = [_mean([(label in ENTAILED) == t for label, t in told if t == true]) for true in (1, 0)]
+    return None if None in sides else sum(sides) / 2
+
+
+def _true(line: Line, hypothesis: str) -> list[tuple[str, bool]]:
+    """(label, whether the hypothesis is true) of each judged passage, where gold is named."""
+    if hypothesis == "by_hops":
+        hypothesis = "strong" if line.get("hops") in (None, 1) else "weak"
+    return [
+        (entry[1], entry[3] in GOLD and (hypothesis == "weak" or bool(entry[4])))
+        for entry in line.get("filter", ())
+        if entry[3] is not None
+    ]
 
 
 def agrees(line: Line) -> float | None:
@@ -152,6 +180,23 @@ def _count(name: str, symbol: str, of: str, unit: str, meaning: str) -> Metric:
     return Metric(name, symbol, unit, "line", None, partial(count, of), meaning)
 
 
+def _by_hypothesis(
+    name: str, symbol: str, fn: Callable, meaning: str, higher: bool | None = True
+) -> list[Metric]:
+    """By the weak hypothesis under the bare name, and by the strong one."""
+    return [
+        percent(
+            f"{name}{end}",
+            f"{symbol}{said}",
+            "line",
+            partial(fn, hypothesis=hypothesis),
+            f"{meaning}, by the {hypothesis} hypothesis",
+            higher=higher,
+        )
+        for end, said, hypothesis in (("", "", "weak"), ("_strong", " (strong)", "strong"))
+    ]
+
+
 def _of_kinds(*kinds: str) -> Callable[[Line], float | None]:
     return lambda line: entailed(line, *kinds)
 
@@ -221,13 +266,18 @@ TABLE = (
         "passages entailed that are not gold",
         higher=False,
     ),
-    percent("filter_right", "Filter right", "line", right, "judged passages labelled well"),
-    percent(
+    *_by_hypothesis("filter_right", "Filter right", right, "judged passages labelled well"),
+    *_by_hypothesis(
+        "filter_balanced",
+        "Filter balanced",
+        balanced,
+        "mean of the shares labelled well of what should stay and of what should go",
+    ),
+    *_by_hypothesis(
         "filter_all",
-        "Gold judged",
-        "line",
-        gold_share,
-        "gold among the judged passages: what a filter that entails everything gets right",
+        "To keep",
+        all_right,
+        "judged passages that should stay: what a filter that entails everything gets right",
         higher=None,
     ),
     percent(

@@ -73,6 +73,17 @@ def gold_of_judged(line: Line) -> dict[str, bool]:
     return known
 
 
+def static_first(line: Line) -> float | None:
+    """1 where a static-relevant passage is in the first half of those handed on.
+
+    Where k passages are, that is what DR-RAG's first stage finds (k1 = k / 2, rounded up),
+    and the same of one search. None where the question names no static-relevant one.
+    """
+    ranks = [rank for role, _, rank in line.get("gold", ()) if role == "static"]
+    first = (len(line["hits"]) + 1) // 2
+    return float(any(rank is not None and rank <= first for rank in ranks)) if ranks else None
+
+
 def searched(line: Line) -> float | None:
     """1 where an adaptive method decided to fetch passages; None where none decided."""
     decided = line.get("decided")
@@ -135,6 +146,13 @@ TABLE = (
         lost_gold,
         "a gold passage was judged and not handed on",
         higher=False,
+    ),
+    percent(
+        "static_first",
+        "Static first",
+        "line",
+        static_first,
+        "a static-relevant gold passage is in the first half of the passages handed on",
     ),
     percent(
         "searched",

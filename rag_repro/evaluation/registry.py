@@ -14,6 +14,7 @@ from . import (
     knowledge_metrics,
     line_metrics,
     pair_metrics,
+    query_metrics,
     timing_metrics,
 )
 from . import retrieval_metrics as ret
@@ -313,6 +314,7 @@ METRICS: Mapping[str, Metric] = {
         line_metrics.TABLE,
         pair_metrics.TABLE,
         dynamic_metrics.TABLE,
+        query_metrics.TABLE,
         compression_metrics.TABLE,
         knowledge_metrics.TABLE,
         timing_metrics.TABLE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..schema import Passage
+from ..schema import Passage, Question
 from . import normalise
 
 
@@ -69,6 +69,15 @@ def average_precision(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
 def has_answer(passage: Passage, answers: Sequence[str]) -> bool:
     """Whether an answer occurs, in whole words, in the passage's text or title."""
     return any(normalise.holds(part, a) for part in (passage.text, passage.title) for a in answers)
+
+
+def tells_answer(question: Question, passage: Passage) -> bool:
+    """Whether a gold passage holds the answer itself: by the steps of its chain, or its words."""
+    if question.steps:
+        told = [step for step in question.steps if step.passage_id == passage.id]
+        whole = len(told) == len(question.steps)
+        return whole or any(step.answer in question.answers for step in told)
+    return any(normalise.holds(passage.text, answer) for answer in question.answers)
 
 
 def answer_recall(passages: Sequence[Passage], readings: Sequence[Sequence[str]]) -> float:

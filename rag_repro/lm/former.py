@@ -73,29 +73,31 @@ class R2Former(nn.Module):
 
         What PyTorch draws is several times longer, and the frozen reader met no such token.
         """
-        with torch.no_grad():
-            # Layer norm makes each place of H as long as sqrt(hidden), whatever went in.
-            drawn = self.projection.weight.pow(2).sum(1).mean().sqrt()
-            self.projection.weight *= _spread(embeddings) / drawn
-            self.projection.bias.zero_()
+        # Layer norm makes each place of H as long as sqrt(hidden), whatever went in.
+        _begin(self.projection, embeddings)
 
 
 class FreeTokens(nn.Module):
-    """A vector a place, learned as it is: the learnable tokens of the paper's figure 3."""
+    """A vector a place in the place of H: the learnable tokens of the paper's figure 3.
 
-    def __init__(self, places: int, width: int):
+    Behind them stands a former's projection, so that both learn at one pace. A step moves each
+    number by the learning rate at most: in a projection 256 numbers move each entry of an
+    embedding together, and vectors in the reader's own width would stay where they began.
+    """
+
+    def __init__(self, places: int, width: int, hidden: int = 256):
         super().__init__()
         self.places = places
-        self.vectors = nn.Parameter(torch.randn(places, width))
+        self.vectors = nn.Parameter(torch.randn(places, hidden))
+        self.projection = nn.Linear(hidden, width)
 
     def forward(self, features: Tensor) -> Tensor:
         """(k, anything) -> (k, width). CallError: more passages than places."""
-        return self.vectors[: _places(features[None], self.places)]
+        return self.projection(self.vectors[: _places(features[None], self.places)])
 
     def start_as(self, embeddings: Tensor) -> None:
-        """As `R2Former.start_as`."""
-        with torch.no_grad():
-            self.vectors *= _spread(embeddings)
+        """As `R2Former.start_as`; what is drawn is as long as a place of H, on average."""
+        _begin(self.projection, embeddings)
 
 
 KINDS = {"r2": R2Former, "free": FreeTokens}
@@ -148,6 +150,14 @@ def _places(features: Tensor, places: int) -> int:
     if k > places:
         raise CallError(f"{k} passages for a former of {places} places; lower k, or train a longer")
     return k
+
+
+def _begin(projection: nn.Linear, embeddings: Tensor) -> None:
+    """A projection that makes of vectors as long as sqrt(hidden) some as long as embeddings."""
+    with torch.no_grad():
+        drawn = projection.weight.pow(2).sum(1).mean().sqrt()
+        projection.weight *= _spread(embeddings) / drawn
+        projection.bias.zero_()
 
 
 def _spread(embeddings: Tensor) -> Tensor:

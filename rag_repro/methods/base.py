@@ -135,6 +135,7 @@ METHODS = {
     "dragin_released": "dragin.loop:DRAGIN_RELEASED",
     "timing_check": "dragin.timing_check:TIMING_CHECK",
     "dragin_replay": "dragin.replay:REPLAY",
+    "query_check": "dragin.query_check:QUERY_CHECK",
 }
 
 

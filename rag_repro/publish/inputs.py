@@ -10,7 +10,7 @@ from pathlib import Path
 IGNORED = {".git", ".venv", "__pycache__", ".cache", ".ipynb_checkpoints", "_build", "local"}
 ALWAYS = ("requirements.lock",)
 # Of this package, only what a page shows: its plumbing changes no page's content.
-SHOWN = {"rag_repro/publish/status.py"}
+SHOWN = {"rag_repro/publish/contents.py", "rag_repro/publish/status.py"}
 
 
 def gather(root: Path, heard: Mapping, own: Path) -> dict[str, str]:

@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from rag_repro.publish import reference
+from rag_repro.publish import contents, reference
 from rag_repro.publish.places import Places
+
+FIGURE = "images/verdicts.svg"  # below book/
 
 
 def write(places: Places) -> None:
     """Write every generated page; one whose text is the same is not touched."""
-    for name, text in {"index.md": front_page(places), **reference.pages(places)}.items():
+    front, figure = front_page(places)
+    made = {
+        "index.md": front,
+        FIGURE: figure,
+        "deviations.md": deviations_page(places),
+        **reference.pages(places),
+    }
+    for name, text in made.items():
         target = places.book / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
             target.write_text(text, encoding="utf-8")
 
 
-def front_page(places: Places) -> str:
-    """What was tested, and the verdicts so far."""
-    from rag_repro.report import frontpage
+def front_page(places: Places) -> tuple[str, str]:
+    """What was tested and the verdicts so far; and their figure (SVG)."""
+    from rag_repro.report import frontpage, ledger, verdict_figure
+    from rag_repro.study.scores import Results
 
-    return frontpage.text(places.records, places.root)
+    claims = ledger.rows(Results(places.records))
+    picture = verdict_figure.figure(claims)
+    text = frontpage.text(places.records, places.root, claims, figure=FIGURE)
+    return text, picture.svg.decode()
+
+
+def deviations_page(places: Places) -> str:
+    """What differs from the papers, from their files and from the chapters."""
+    from rag_repro.report import deviations
+
+    return deviations.text(contents.deviations(places), contents.titles(places))

@@ -147,7 +147,9 @@ def case(
     """The first testbed question of which `after` is the better: what each handed on and said.
 
     Pages to be shown one by one; the last counts how often it happens, and how often the
-    reverse. before, after: as `counts` has them. fine: asked beside `better` of the question
+    reverse; with McNemar's p where these are the two sides exchanged, and not where
+    `worse` is something else, which is no second method's outcome.
+    before, after: as `counts` has them. fine: asked beside `better` of the question
     that is shown, where there is such a one; it does not count. names: of the two in words;
     counted: of what happens and of its reverse.
     """
@@ -167,7 +169,7 @@ def case(
     said = [] if shown else [Note("No question has all of it; here is the first case.")]
     dataset = workshop.dataset(found.after.condition.dataset, found.after.condition.split)
     pages = _pages(shown or found.gained[0], dataset, found, names)
-    return [*said, *pages, _count_table(found, counted)]
+    return [*said, *pages, _count_table(found, counted, tested=worse is None)]
 
 
 def _pages(shown: Pair, dataset: Dataset, found: Versus, names: Sequence[str]) -> list[Table]:
@@ -192,10 +194,11 @@ def _handed_on(line: Line, dataset: Dataset) -> Answer:
     return Answer(hits=tuple(Hit(passages[name], 0.0, rank) for rank, name in ranked))
 
 
-def _count_table(found: Versus, counted: Sequence[str]) -> Table:
+def _count_table(found: Versus, counted: Sequence[str], tested: bool) -> Table:
     """How often the shown thing happens, and how often its reverse."""
     gained, lost, rest = _row(found)
     neither = found.of - gained - lost
-    return Table(
-        [*counted, "neither", "questions", "McNemar's p"], [[gained, lost, neither, *rest]]
-    )
+    head, body = [*counted, "neither", "questions"], [gained, lost, neither, rest[0]]
+    if tested:
+        return Table([*head, "McNemar's p"], [[*body, rest[1]]])
+    return Table(head, [body])

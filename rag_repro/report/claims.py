@@ -22,6 +22,17 @@ def statements(paper: Paper, ids: Sequence[str]) -> Table:
     return Table(head, body, f"Claims of {paper.short}, and its own numbers", "tab-claims")
 
 
+def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
+    """Claims whose test is another than at first, since records were seen; None where none is."""
+    told: dict[str, list[str]] = {}  # reason -> claims, since several share one
+    for claim in map(paper.claim, ids):
+        if claim.changed:
+            told.setdefault(claim.changed, []).append(claim.id)
+    body = [[", ".join(claims), reason] for reason, claims in told.items()]
+    caption = "Tests that were changed after records had been seen"
+    return Table(["claim", "what was changed, and why"], body, caption, name) if body else None
+
+
 def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
     """One line a claim and tier."""
     head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]

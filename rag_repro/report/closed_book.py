@@ -73,6 +73,21 @@ def table(
     return Table(head, body, caption, name)
 
 
+def against_aim(
+    paper: Paper, results: Results, reader: str, tiers: Sequence[str], aim: float
+) -> Note:
+    """Which worlds reach an accuracy, in points, on questions whose facts were all taught."""
+    told = []
+    for cell in _cells(paper, reader, tiers):
+        for known in of_cell(cell, results, reader) if results.lines(cell) else ():
+            if known.group == GROUPS[0]:
+                reached = "reaches it" if known.reader.estimate >= aim else "misses it"
+                told.append(f"{known.dataset} {reached} with {within(known.reader, 1, n=True)}")
+    if not told:
+        return Note(f"Whether {reader} reaches {aim:g} % is not told: no such question is asked.")
+    return Note(f"The aim is {aim:g} % where all facts were taught: {'; '.join(told)}.")
+
+
 def _cells(paper: Paper, reader: str, tiers: Sequence[str]) -> list[Cell]:
     """The gate's conditions without passages. Of another size a world has other facts."""
     exhibit = paper.exhibits[paper.gate.exhibit]

@@ -184,6 +184,11 @@ class Desk:
         none = "No contrast of these claims has records."
         return claims.contrasts(self._judgements(ids), ROLES, caption, name) or Note(none)
 
+    def changed(self, ids: Sequence[str]) -> Table | Note:
+        """Which of these claims are tested otherwise than at first, after records were seen."""
+        none = "No test of these claims was changed after records had been seen."
+        return claims.changed(self.paper, ids, "tab-changed") or Note(none)
+
     def _judgements(self, ids: Sequence[str]) -> list[judge.Judged]:
         return [judged for tier in self.tiers() for judged in self._verdicts(tier, ids)]
 

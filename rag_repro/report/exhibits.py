@@ -130,12 +130,18 @@ def _groups(exhibit: Exhibit, cell: Cell, results: Results) -> Iterator[tuple[st
 def beside(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Cell | None:
     """The cell of the same tier with the same keys but for `changes`.
 
-    A guess has no reader, and what is not trained no seed.
+    A guess has no reader, what is not trained no seed, and what has no memory no threshold of
+    one: a key that a grid varies may be missing on the other side.
     """
     wanted = {**cell.keys, **changes}
-    fewer = (("reader",), ("seed",), ("reader", "seed"))
-    fits = [wanted, *({k: v for k, v in wanted.items() if k not in less} for less in fewer)]
-    return next((c for c in exhibit.cells(cell.tier) if dict(c.keys) in fits), None)
+    varied = {name for grid in exhibit.grids for name in grid.settings}
+    may_lack = {"reader", "seed", *varied}.difference(changes)
+    fits = [
+        c
+        for c in exhibit.cells(cell.tier)
+        if c.keys.items() <= wanted.items() and wanted.keys() - c.keys.keys() <= may_lack
+    ]
+    return max(fits, key=lambda c: len(c.keys), default=None)
 
 
 def with_baselines(exhibit: Exhibit, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell, str]]:

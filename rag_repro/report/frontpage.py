@@ -5,7 +5,6 @@ A MyST page made from the records alone. No number in it is written by hand.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN, WORDS
+from ..evaluation.verdicts import NOT_RUN, WORDS
 from ..study import campaign, papers
 from ..study.scores import Results
-from . import ledger
+from . import ledger, verdict_figure, verdict_lists
 from .caveats import Recorded, asked, count, how_sure, table, with_verdict
 from .escape import as_code, as_myst
 from .missing import run_command
@@ -40,6 +39,7 @@ known (the *testbed*); where real questions are at hand, on these, with small op
 {term}`tiers <tier>`.
 """
 
+LEDGER = "chapters/90_claims"
 _ON = {"testbed": "on the testbed", "public": "on public data", "paper": "with the paper's own"}
 
 READING = """\
@@ -52,10 +52,29 @@ words are *mechanism holds* and *mechanism fails*. {ref}`All words with their ru
 """
 
 
-def text(results_folder: Path, root: Path) -> str:
-    """The page, from the records in `results_folder` and the chapters under `root`."""
+AUTHORS = """\
+The authors of the four papers were not asked. Nothing of this book was shown to them before it was
+written, neither the verdicts nor what was found in their numbers, and none of them has answered for
+it or against it. Where a paper leaves a choice open, ours is told as ours; where its numbers and
+its sentences do not go together, both are shown with their places, without a guess at the cause.
+Often one file would settle it: the ids of the questions, the answers, the configuration of a run.
+"""
+
+
+def text(
+    results_folder: Path,
+    root: Path,
+    claims: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    figure: str = "",
+) -> str:
+    """The page, from the records in `results_folder` and the chapters under `root`.
+
+    claims: the ledger's rows, where they are made already. figure: the picture of all
+    verdicts, below the book's folder.
+    """
     results = Results(results_folder)
-    claims = ledger.rows(results)
+    claims = ledger.rows(results) if claims is None else claims
     recorded = [
         Recorded(cell, results.lines(cell))
         for name in papers.names()
@@ -67,16 +86,19 @@ def text(results_folder: Path, root: Path) -> str:
         "# Four RAG papers, re-tested",
         OPENING.replace("{papers}", _papers()),
         _found(claims),
+        _figure(figure, claims),
         _tested(recorded),
         "## How to read a verdict",
         READING,
         "## Verdicts so far",
         _counts(claims),
-        _judged(claims),
+        verdict_lists.text(claims),
+        _ledger(root),
         "## How sure are we",
         how_sure(claims, recorded),
         asked(recorded),
-        _unjudged(claims),
+        "## Communication with the authors",
+        AUTHORS,
         "## What comes next",
         _next(recorded),
         _chapters(root),
@@ -129,7 +151,7 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
         )
     if not said:
         return ""
-    return f"**Found so far.** {' '.join(said)} {{numref}}`tab-verdicts` lists them."
+    return f"**Found so far.** {' '.join(said)} {{numref}}`tab-counts` counts them."
 
 
 def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -144,57 +166,20 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
     return table(["paper", "tier", *words], body, "Claims by verdict", "tab-counts")
 
 
-def _said(row: Mapping[str, Any]) -> str:
-    return f"{row['id']}: {row['claim']}"
-
-
-def _judged(claims: Sequence[Mapping[str, Any]]) -> str:
-    """Every claim that has a verdict, with what it rests on."""
-    head = ["claim", "tier", "verdict", "effect [95 %]", "δ", "n"]
-    body = [
-        [_said(row), row["tier"], _word(row), _effect(row), _delta(row), row["n"]]
-        for row in with_verdict(claims)
-    ]
-    if not body:
+def _ledger(root: Path) -> str:
+    if not (root / "book" / f"{LEDGER}.ipynb").is_file():
         return ""
+    return f"{{doc}}`{LEDGER}` has every claim with its reasons, to be filtered."
+
+
+def _figure(path: str, claims: Sequence[Mapping[str, Any]]) -> str:
+    if not path:
+        return ""
+    spoken = as_myst(verdict_figure.spoken(verdict_figure.counts(claims)))
     return (
-        table(head, body, "Every claim that has a verdict", "tab-verdicts", "rr-claims")
-        + "\n\nEffects are in points where the metric is a percentage, in the direction that the "
-        "paper claims, and belong to the claim's first contrast; δ is the smallest effect of "
-        "interest, or the margin of a claim of no difference. A claim of several parts holds "
-        "where each part holds and fails where one fails; its effect is the mean."
+        f"```{{figure}} {path}\n:name: fig-verdicts\n:figclass: rr-exhibit\n:alt: {spoken}\n\n"
+        f"{verdict_figure.CAPTION}\n```"
     )
-
-
-def _parts(row: Mapping[str, Any]) -> str:
-    """How many parts the verdict is made of, as "9 parts"; empty where it is one."""
-    found = re.search(r"\b\d+ parts\b", row["reason"])
-    return found[0] if found else ""
-
-
-def _word(row: Mapping[str, Any]) -> str:
-    return f"{row['verdict']} ({_parts(row)})" if _parts(row) else row["verdict"]
-
-
-def _effect(row: Mapping[str, Any]) -> str:
-    return f"{row['effect']} [{row['lo']}, {row['hi']}]" if row["effect"] else ""
-
-
-def _delta(row: Mapping[str, Any]) -> str:
-    seen = row["verdict"] == INCONCLUSIVE and row["mde"] and not _parts(row)
-    return f"{row['delta']} (detectable: {row['mde']})" if seen else row["delta"]
-
-
-def _unjudged(claims: Sequence[Mapping[str, Any]]) -> str:
-    """The claims without a verdict at any tier, folded away, each with its reason."""
-    judged = {row["id"] for row in with_verdict(claims)}
-    first = {row["id"]: row for row in reversed(claims) if row["tier"] == "public"}
-    rows = [row for row in reversed(first.values()) if row["id"] not in judged]
-    if not rows:
-        return ""
-    body = [[_said(row), row["reason"]] for row in rows]
-    title = f"{len(rows)} of {count(len(first), 'claim')} without a verdict at any tier"
-    return f"````{{dropdown}} {title}\n{table(['claim', 'why'], body)}\n````"
 
 
 # -------------------------------------------------------------------- what is next

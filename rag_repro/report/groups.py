@@ -1,4 +1,4 @@
-"""Recall apart by what the needed passages are: their length, what they are about.
+"""Scores apart by what the needed passages are: how many, how long, what they are about.
 
 The testbed tells both of every question, so the records that are there already
 answer: nothing is run for it.
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..data.dataset import Dataset
+from ..evaluation import metrics
 from ..evaluation.statistics import Resampled
 from ..evaluation.verdicts import NOT_RUN
 from ..schema import Question
@@ -66,6 +67,12 @@ def by_relation(datasets: Sequence[Dataset]) -> dict[str, str]:
     return _most_first(found)
 
 
+def by_hops(datasets: Sequence[Dataset]) -> dict[str, str]:
+    """Question id -> how many steps it takes, the fewest first."""
+    found = sorted((q.hops, q.id) for d in datasets for q in d.questions if q.hops)
+    return {name: f"{hops} hop{'s' * (hops > 1)}" for hops, name in found}
+
+
 def _most_first(found: Mapping[str, str]) -> dict[str, str]:
     often = Counter(found.values())
     return dict(sorted(found.items(), key=lambda pair: (-often[pair[1]], pair[1])))
@@ -103,7 +110,8 @@ def group_table(
     head = [what]
     for baseline, methods in _by_baseline(pairs).items():
         head += [labels[baseline], *(f"{labels[method]} adds" for method in methods)]
-    return Table(head, body, f"Recall by {what}, {', '.join(datasets)}", name)
+    caption = f"{metrics.get(metric).symbol} by {what}, {', '.join(datasets)}"
+    return Table(head, body, caption, name)
 
 
 def _by_baseline(pairs: Mapping[str, str]) -> dict[str, list[str]]:

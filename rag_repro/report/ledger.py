@@ -42,11 +42,12 @@ def rows(
     for name in only or papers.names():
         paper = papers.load(name)
         for tier in tiers or TIERS:
-            made += [_row(paper, judged) for judged in judge(paper, tier, results)]
+            made += [of_judged(paper, judged) for judged in judge(paper, tier, results)]
     return made
 
 
-def _row(paper: Paper, judged: Judged) -> dict[str, Any]:
+def of_judged(paper: Paper, judged: Judged) -> dict[str, Any]:
+    """The row of one claim at one tier."""
     claim, verdict, headline = judged.claim, judged.verdict, judged.headline
     interval = headline.interval if headline else None
     return {

@@ -188,6 +188,52 @@ def grid(
     return Table(head, body, caption, name, Download.of(name, head, body))
 
 
+def calibrated(
+    exhibit: Exhibit,
+    tune: Sequence[Cell],
+    test: Sequence[Cell],
+    results: Results,
+    metric: str,
+    most: float,
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """The thresholds that one set of questions chooses, and what they do on others.
+
+    Chosen: of the pairs (τ, θ) that lose at most `most` points of the metric on `tune` the one
+    that saves most searches; of equal ones the strictest. None may lose so little: then the
+    table says so. Then one line a data set of `test` with that pair, 95 %.
+    """
+    told = {(c.keys["tau"], c.keys["theta"]): _against(exhibit, c, results, metric) for c in tune}
+    told = {pair: sides for pair, sides in told.items() if None not in sides}
+    if not told:
+        return missing.note([*tune, *test], results, caption)
+    fits = [pair for pair, (_, change) in told.items() if change.estimate >= -most]
+    if not fits:
+        return Table(["chosen"], [[f"none: each loses more than {most:g} points"]], caption, name)
+    tau, theta = max(fits, key=lambda pair: (-told[pair][0].estimate, pair))
+    body = []
+    for cell in [*tune, *test]:
+        if (cell.keys["tau"], cell.keys["theta"]) != (tau, theta):
+            continue
+        kept, change = _against(exhibit, cell, results, metric)
+        if kept is not None and change is not None:
+            saved_ = within(kept.interval().flipped().shifted(100), 1)
+            body.append([word(cell.keys["dataset"]), saved_, within(change.interval(), 1, "+")])
+    head = [f"data set, at τ {tau:g} and θ {theta}", "searches saved, % [95 %]"]
+    head.append(f"{metrics.get(metric).symbol}, points")
+    return Table(head, body, caption, name, Download.of(name, head, body))
+
+
+def _against(exhibit: Exhibit, cell: Cell, results: Results, metric: str) -> tuple[Any, Any]:
+    """Searches in % of those without memory, and the change of the metric; None: no records."""
+    base = outside(exhibit.cells(), cell)
+    sides = {m: [results.scores(c, m) for c in (cell, base) if c] for m in ("searches", metric)}
+    if base is None or any(None in pair for pair in sides.values()):
+        return None, None
+    return ratio([tuple(sides["searches"])]), paired([tuple(sides[metric])], metric)
+
+
 def areas(
     cells: Sequence[Cell], everything: Sequence[Cell], results: Results, caption="", name=""
 ) -> Table | Note:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,34 +142,73 @@ class Oracle:
 
 
 def oracle(
-    queries: Mapping[str, Sequence[str]], dataset: Dataset, retriever: Any, name: str = ""
+    queries: Mapping[str, Sequence[str]],
+    dataset: Dataset,
+    retriever: Any,
+    name: str = "",
+    most: int = QUERY,
 ) -> Oracle:
-    """Each question's own `QUERY` passages against as many of its queries' best in turn.
+    """Each question's own `most` passages against as many of its queries' best in turn.
 
     queries: by question id, as somebody would write them who knows what is needed.
     """
     found: dict[str, dict[tuple[bool, ...], int]] = {}
     shown = None
-    for one, written in queries.items():
-        question = dataset.by_id[one]
-        hits, *others = retriever.search([question.text, *written], QUERY, None)
-        sides = (take_in_turns((), others, QUERY), hits)
-        gold = set(question.gold_ids)
-        told = tuple(gold <= {hit.passage.id for hit in side} for side in sides)
+    for question, told in _told(queries, dataset, retriever, most):
         counts = found.setdefault(question.kind, {})
         counts[told] = counts.get(told, 0) + 1
         if told == (True, False):
             shown = shown or question
-    every = ((True, False), (False, True), (True, True), (False, False))
-    body = [
-        [kind, *(counts.get(told, 0) for told in every), sum(counts.values())]
-        for kind, counts in found.items()
-    ]
-    body.append(["all", *(sum(row[i] for row in body) for i in range(1, 6))])
+    body = [[kind, *(counts.get(told, 0) for told in EVERY)] for kind, counts in found.items()]
+    body.append(["all", *(sum(column) for column in list(zip(*body, strict=True))[1:])])
+    body = [[*row, sum(row[1:])] for row in body]
     head = ["kind", "only by the queries", "only by the question", "by both", "by neither"]
-    caption = f"All gold passages among {QUERY}, by perfect queries and by the question itself"
+    caption = f"All gold passages among {most}, by perfect queries and by the question itself"
     table = Table([*head, "questions"], body, caption, name)
     return Oracle(shown or dataset.by_id[next(iter(queries))], table)
+
+
+EVERY = ((True, False), (False, True), (True, True), (False, False))
+"""Whether all gold is found, by the queries and by the question."""
+
+
+def _told(
+    queries: Mapping[str, Sequence[str]], dataset: Dataset, retriever: Any, most: int
+) -> Iterator[tuple[Question, tuple[bool, bool]]]:
+    """Each question, and whether all its gold is among `most`, by its queries and by itself."""
+    for one, written in queries.items():
+        question = dataset.by_id[one]
+        hits, *others = retriever.search([question.text, *written], most, None)
+        sides = (take_in_turns((), others, most), hits)
+        gold = set(question.gold_ids)
+        yield question, tuple(gold <= {hit.passage.id for hit in side} for side in sides)
+
+
+def room(
+    queries: Mapping[str, Sequence[str]],
+    dataset: Dataset,
+    retrievers: Mapping[str, Any],
+    numbers: Sequence[int],
+    name: str = "",
+) -> Table:
+    """What there is to be gained: one line a search and number of passages.
+
+    Share of the questions all of whose gold passages are found, by perfect queries and by the
+    question itself; where the two are alike no rewriter can win, whoever trains it.
+    """
+    body = []
+    for said, retriever in retrievers.items():
+        for most in numbers:
+            told = [pair for _, pair in _told(queries, dataset, retriever, most)]
+            shares = [100 * sum(side) / len(told) for side in zip(*told, strict=True)]
+            only = [sum(pair == one for pair in told) for one in EVERY[:2]]
+            body.append(
+                [said, most, *(f"{x:.1f}" for x in (*shares, shares[0] - shares[1])), *only]
+            )
+    head = ["search", "passages", "by perfect queries, %", "by the question, %", "room, points"]
+    head += ["only by the queries", "only by the question"]
+    caption = f"All gold passages found, {word(dataset.name)}, {len(queries)} questions"
+    return Table(head, body, caption, name, Download.of(name, head, body))
 
 
 def readings(question: Question, name: str = "") -> Table:

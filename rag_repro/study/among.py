@@ -35,14 +35,19 @@ def _moved(wanted: Mapping[str, str], more: Cell, less: Cell, results: Results) 
         name
         for name in lines.keys() & others.keys()
         if all(
-            _change(metrics.of_line(metric, lines[name]), metrics.of_line(metric, others[name]))
-            == change
+            _holds(
+                change,
+                metrics.of_line(metric, lines[name]),
+                metrics.of_line(metric, others[name]),
+            )
             for metric, change in wanted.items()
         )
     }
 
 
-def _change(ours: float | None, theirs: float | None) -> str | None:
+def _holds(change: str, ours: float | None, theirs: float | None) -> bool:
     if ours is None or theirs is None:
-        return None
-    return "higher" if ours > theirs else "lower" if ours < theirs else "same"
+        return False
+    if change == "found":
+        return ours > 0 and theirs > 0
+    return change == ("higher" if ours > theirs else "lower" if ours < theirs else "same")

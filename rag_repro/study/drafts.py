@@ -5,22 +5,27 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
+from ..methods.dragin.settings import FACTORS
 from ..plain import shortened
 from ..schema import Answer, Question
 
 _COUNTS = ("drafts", "alarms", "judged", "blank")
 
 
-def of(question: Question, answer: Answer, threshold: float | None = None) -> dict[str, Any]:
+def of(
+    question: Question, answer: Answer, threshold: float | None = None, signals: bool = False
+) -> dict[str, Any]:
     """The line's field `dynamic`, where the trace judges drafts; no text of the data.
 
     drafts: how many the timing rule judged (none that is empty: the reader ended at once).
     alarms: of how many it made a search.
     judged: words (tokens, where these are the units) that RIND scored up to the one that
     gave the alarm, or to the draft's end. blank: alarms by a word that bears no meaning
-    by RIND's own rule. Both only where RIND judged. again:
+    by RIND's own rule. Both only where RIND judged. signals: where asked for, of each
+    word that could give an alarm, up to the one that did, what `FACTORS` says of it. again:
     whether the answer was asked for once more. found: for each search, in order, which
-    of the line's `gold` (by place, from 0) its passages are.
+    of the line's `gold` (by place, from 0) its passages are. taken: of QFS's queries, in
+    order, [words taken, words up to the alarm's with it].
     """
     events = answer.trace
     judged = [(i, e) for i, e in enumerate(events) if _is_draft(e)]
@@ -39,12 +44,22 @@ def of(question: Question, answer: Answer, threshold: float | None = None) -> di
             if e.get("stage") == "retrieve"
         ],
     }
+    chosen = [[len(e["taken"]), len(e["context"])] for e in events if "taken" in e]
+    if chosen:
+        made["taken"] = chosen
     scores = [e["score"] for _, e in judged if "score" in e]
     if threshold is not None and scores:
         firsts = [(e, _first_over(e, threshold)) for e in alarms]
         unread = sum(len(e["score"]) - i - 1 for e, i in firsts if i is not None)
         made["judged"] = sum(map(len, scores)) - unread
         made["blank"] = sum(i is not None and not e["meaning"][i] for e, i in firsts)
+    if signals and scores:
+        made["signals"] = [
+            [e[name][i] for name in FACTORS]
+            for place, e in judged
+            if "score" in e
+            for i in _could_alarm(e, _behind_a_search(stages[:place]))
+        ]
     return {"dynamic": made}
 
 
@@ -74,6 +89,18 @@ def _first_over(event: Any, threshold: float) -> int | None:
     return min(over)[1] if over else None
 
 
+def _could_alarm(event: Any, fresh: bool) -> range:
+    """A draft's words, by number, up to the alarm; without the first, where it is settled."""
+    last = event["alarm"][0] + 1 if event["alarm"] else len(event["score"])
+    return range(int(fresh), last)
+
+
+def _behind_a_search(stages: list[Any]) -> bool:
+    """Whether a draft was written for passages that an alarm had fetched."""
+    told = [stage for stage in stages if stage in ("decide", "retrieve")]
+    return told[-2:] == ["decide", "retrieve"]
+
+
 def _letters(text: str) -> int:
     """How many characters of it are no white space, which a trace's words have lost."""
     return len("".join(text.split()))
@@ -84,11 +111,22 @@ def _is_entry(entry: Any) -> bool:
         return False
     counts = [entry[name] for name in _COUNTS if name in entry]
     return (
-        set(entry) <= {*_COUNTS, "again", "found"}
+        set(entry) <= {*_COUNTS, "again", "found", "taken", "signals"}
+        and _are_rows(entry.get("taken", []), 2)
+        and _are_rows(entry.get("signals", []), len(FACTORS))
         and all(type(n) is int and n >= 0 for n in counts)
         and type(entry["again"]) is bool
         and isinstance(entry["found"], list)
         and all(map(_is_found, entry["found"]))
+    )
+
+
+def _are_rows(rows: Any, width: int) -> bool:
+    return isinstance(rows, list) and all(
+        isinstance(row, list)
+        and len(row) == width
+        and all(type(x) in (int, float) and 0 <= x < 1e300 for x in row)
+        for row in rows
     )
 
 

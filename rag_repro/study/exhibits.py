@@ -38,7 +38,8 @@ class Grid:
     classifier that belongs to the tier. split: whose questions are asked; others
     than "test" to train and tune on. trained: row -> the reader that was trained for
     it over `reader`, which is then what was frozen, or begun with, and stays the
-    cells' key. seeds: of those trainings, a cell each with the key `seed`.
+    cells' key. seeds: of those trainings, a cell each with the key `seed`. retriever: in
+    place of that of its rows, where they have one.
     """
 
     tier: str
@@ -53,6 +54,7 @@ class Grid:
     split: str = "test"
     trained: Mapping[str, str] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
+    retriever: str | None = None
 
     def __post_init__(self):
         if self.trained and self.reader is None:
@@ -163,7 +165,7 @@ class Exhibit:
                     dataset=dataset,
                     method=row.run,
                     settings={**row.settings, **grid.fixed, **varied},
-                    retriever=row.retriever,
+                    retriever=row.retriever and (grid.retriever or row.retriever),
                     reader=reader,
                     split=grid.split,
                     seed=grid.seed,

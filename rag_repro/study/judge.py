@@ -63,7 +63,8 @@ def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
 class _Drawn:
     """A contrast's draws: the mean over its cells, and each cell's own.
 
-    weak: cells that are in neither, since their reader cannot read, with their verdict.
+    weak: cells that are in neither, since their reader cannot read, with their verdict; of an
+    everywhere-claim also those without records.
     """
 
     mean: Resampled
@@ -89,14 +90,18 @@ def _draw(
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
             return f"no condition beside {_name(more.keys)} for what is subtracted"
-        held_back = _held_back(paper, contrast, more, results)
+        held_back = _held_back(paper, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
         if lacking := next((cell for cell, _ in compared if results.lines(cell) is None), None):
             if weak_here:  # what would not count need not be run
                 weak[_name(more.keys)] = held_back
                 continue
             how = f": rag-repro time {exhibit.name}" if lacking.timed else ""
-            return f"no records of {_name(lacking.keys)}{how}"
+            missing = f"no records of {_name(lacking.keys)}{how}"
+            if contrast.rule != "each":
+                return missing
+            weak[_name(more.keys)] = verdicts.not_run(missing)  # another part may fail
+            continue
         keep = among.keep(contrast, more, less, results)
         sides = tuple(
             results.scores(cell, wanted.get("metric", contrast.metric), keep)
@@ -118,6 +123,8 @@ def _draw(
         each[_name(more.keys)] = drawn
         by_dataset[more.keys["dataset"]].append(sides)
     if weak and not by_dataset:
+        if unrun := _unrun(weak):
+            return unrun.reason
         return verdicts.of_parts(weak) if len(weak) > 1 else next(iter(weak.values()))
     if not by_dataset:
         return f"no question is {among.words(contrast)}"
@@ -138,13 +145,18 @@ def _subtracted(
     ]
 
 
-def _held_back(paper: Paper, contrast: Contrast, cell: Cell, results: Results) -> Verdict | None:
-    """What the gate says of the cell's reader, where the contrast is about answers.
+def _held_back(
+    paper: Paper, contrast: Contrast, more: Cell, less: Cell | None, results: Results
+) -> Verdict | None:
+    """What the gate says of the reader, where the contrast is about answers.
 
-    Where readers are compared it is the first side's: that the other is weak is the claim.
+    Where readers are compared it is the first side's, since that the other is weak is the
+    claim; with `both_read` either's.
     """
     names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
-    return gate.of_answers(paper, names, cell, results)
+    cells = [more, less] if contrast.both_read else [more]
+    told = (gate.of_answers(paper, names, cell, results) for cell in cells)
+    return next((verdict for verdict in told if verdict is not None), None)
 
 
 def _drawn_of(sides: Sequence[tuple[Scores, ...]], contrast: Contrast) -> Resampled | None:
@@ -235,10 +247,17 @@ def _judge_contrast(
     if contrast.rule == "each":
         parts = {name: _one(contrast, d.interval(), tier) for name, d in outcome.each.items()}
         whole = verdicts.of_parts({**parts, **outcome.weak})
+        if not whole.fails and (unrun := _unrun(outcome.weak)):
+            return unrun
         return Verdict(whole.word, whole.reason, mean.interval, mean.delta, mean.mde)
     if outcome.weak:
         return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
     return mean
+
+
+def _unrun(weak: Mapping[str, Verdict]) -> Verdict | None:
+    """The first that lacks records: it keeps an everywhere-claim from all but failing."""
+    return next((v for v in weak.values() if v.word == verdicts.NOT_RUN), None)
 
 
 def _list(weak: Mapping[str, Verdict]) -> str:

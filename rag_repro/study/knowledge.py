@@ -9,7 +9,7 @@ from ..evaluation.answer_metrics import CLOSED
 from ..evaluation.knowledge_metrics import GOLD
 from ..evaluation.metric import accepted, readings
 from ..evaluation.normalise import answer as normalise_answer
-from ..evaluation.retrieval_metrics import has_answer
+from ..evaluation.retrieval_metrics import has_answer, tells_answer
 from ..plain import shortened
 from ..schema import Answer, Passage, Question
 
@@ -21,12 +21,14 @@ def of(question: Question, answer: Answer, passages: Mapping[str, Passage]) -> d
     """Fields of the question's line, where the trace has ERM4's counts; no text of the data.
 
     counts: the trace's, noughts left out. filter: of each judged passage [id, label,
-    probability of entailment or None, kind, 1 where an accepted answer stands in it]; kind is
-    its role or "gold", else "answer" (which holds an accepted answer) or "other", and None
-    where the question names no gold. trigger: where there is a memory, of each query
-    [popularity, 1 where it was searched for, how many were found, how many recalled, how many
-    both, how many of the recalled are gold; None where none is known]. held: of each reading
-    of the question the ranks of the hits in which an answer to it stands.
+    probability of entailment or None, kind, 1 where it holds the answer]; kind is
+    its role or "gold", else "answer" (in which an accepted answer stands) or "other", and None
+    where the question names no gold. A gold passage holds the answer as lessons have it
+    (`retrieval_metrics.tells_answer`): the title of a compared film in its own passage, which
+    accepted answers name, is no answer. Of any other its words decide. trigger: where there is
+    a memory, of each query [popularity, 1 where it was searched for, how many were found, how
+    many recalled, how many both, how many of the recalled are gold; None where none is known].
+    held: of each reading of the question the ranks of the hits in which an answer to it stands.
     Where no answer is known, or the answers are yes and no, the marks for answers are None and
     `held` is not there.
     """
@@ -61,6 +63,8 @@ def _judged(
     holds = int(has_answer(passages[name], accepted(question))) if there else None
     gold = {g.passage_id: g.role or "gold" for g in question.gold}
     kind = gold.get(name, "answer" if holds else "other") if gold else None
+    if name in gold and name in passages and (plain or question.steps):
+        holds = int(tells_answer(question, passages[name]))
     rounded = None if probability is None else round(probability, 4)
     return [name, event["label"], rounded, kind, holds]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plain import PlainError, from_json, shortened
-from . import attentions, compressions, drafts, knowledge, told
+from . import attentions, compressions, drafts, knowledge, queries, told
 from .conditions import Condition
 from .files import trouble
 
@@ -32,6 +32,7 @@ _KNOWN = {
     **{"text": str, "prediction": str | None, "remembered": list, "error": str},
     **{"judged": list, "entropy": float | int, "turns": list},
     **{"decided": list, "critique": list, "timing": list, "dynamic": dict, "variants": list},
+    **{"queries": list},
     **{"compressed": dict, "attention": dict},
     **{"counts": dict, "filter": list, "trigger": list, "held": list},
 }
@@ -146,7 +147,7 @@ def _fault(line: Any) -> str:
     for turn in line.get("turns", ()):
         if not _is_turn(turn):
             return f"a turn is {shortened(repr(turn), 60)}"
-    for kept in (told, drafts, compressions, knowledge, attentions):
+    for kept in (told, drafts, queries, compressions, knowledge, attentions):
         if fault := kept.fault(line):
             return fault
     for name, value in line["scores"].items():

@@ -17,7 +17,7 @@ from .conditions import ROLES
 from .exhibits import Exhibit
 from .strict import StudyError
 
-CHANGES = ("higher", "lower", "same")
+CHANGES = ("higher", "lower", "same", "found")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Contrast:
     level of `more` alone. exhibit: that of the cells, where it is not the claim's own.
     where: keys that both share. kinds: only questions of
     these kinds. among: only questions where other metrics of `more`, as they
-    stand to those of `less`, are "higher", "lower" or the "same" (by metric).
+    stand to those of `less`, are "higher", "lower" or the "same" (by metric), or where
+    both sides "found" something, that is, where neither's is zero.
     rule: "mean" over the paired cells or "each" of them. delta:
     smallest effect of interest, in the metric's unit. margin: instead of delta,
     for a claim of no difference, or of the value `target` give or take it (with
@@ -37,6 +38,8 @@ class Contrast:
     difference below -margin speaks against the claim. ratio: the level is that
     of the mean of `more` in percent of the mean of `less`, as one time of another.
     minus: two further sides, {more, less}, whose difference is subtracted: an interaction.
+    both_read: `less` has a reader of its own, which must be able to read as well (`study.gate`);
+    without it that the other side's reader is weak may be the claim.
     """
 
     metric: str
@@ -50,6 +53,7 @@ class Contrast:
     no_loss: bool = False
     ratio: bool = False
     minus: Mapping[str, Any] | None = None
+    both_read: bool = False
     where: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     among: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +77,8 @@ class Contrast:
                 raise StudyError("minus needs `more` and `less` in it, and a `less` and a delta")
             if self.ratio or self.target is not None or self.among:
                 raise StudyError("minus goes with no ratio, target or among")
+        if self.both_read and self.less is None:
+            raise StudyError("both_read is about a second reader; a side `less` is needed")
         if self.among and self.less is None:
             raise StudyError("among compares two sides; a side `less` is needed")
         for metric, change in self.among.items():
@@ -91,7 +97,8 @@ class Claim:
     """A statement of a paper, written so that records can refute it.
 
     support: whether the paper's own numbers bear it out: yes, partly, no, none.
-    no_contrast: why no record can decide it; only without contrasts.
+    no_contrast: why no record can decide it; only without contrasts. changed: what was
+    changed after records were seen, and why; pages say so beside the verdicts.
     """
 
     id: str
@@ -106,8 +113,11 @@ class Claim:
     scale: str
     contrasts: tuple[Contrast, ...] = ()
     no_contrast: str | None = None
+    changed: str | None = None
 
     def __post_init__(self):
+        if self.changed is not None and not self.changed.strip():
+            raise StudyError("`changed` says nothing; say what was changed and why, or leave it")
         if self.no_contrast and self.contrasts:
             raise StudyError("it has contrasts, so `no_contrast` cannot say why there is none")
 

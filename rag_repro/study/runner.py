@@ -15,7 +15,7 @@ from .. import engine
 from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..schema import Answer, Cost, Passage, Question
-from . import attentions, compressions, drafts, knowledge, manifests, records, told
+from . import attentions, compressions, drafts, knowledge, manifests, queries, records, told
 from .conditions import Condition
 from .names import is_outside
 from .services import Workshop
@@ -143,8 +143,8 @@ def line_of(
     where the question names no gold] of each, in the order asked. entropy: the
     highest of the reader's tokens', in nats, where the method had them traced.
     decided, critique, timing: as `told` says. dynamic: as `drafts` says.
-    compressed: as `compressions` says. counts, filter, trigger, held: as `knowledge` says.
-    attention: as `attentions` says.
+    queries: as `queries` says. compressed: as `compressions` says. counts, filter, trigger,
+    held: as `knowledge` says. attention: as `attentions` says.
     """
     ids = [hit.passage.id for hit in answer.hits]
     rank = {name: place for place, name in enumerate(ids, start=1)}
@@ -176,7 +176,11 @@ def line_of(
         if event.get("stage") == "read":
             line["entropy"] = round(event["entropy"], 4)
     line |= told.of(question, answer)
-    line |= drafts.of(question, answer, getattr(condition.configured, "threshold", None))
+    # What thresholds are chosen from: elsewhere nobody reads it, and it is long.
+    tuned_on = condition.split == "tune"
+    theta = getattr(condition.configured, "threshold", None)
+    line |= drafts.of(question, answer, theta, signals=tuned_on)
+    line |= queries.of(question, answer)
     line |= compressions.of(question, answer)
     line |= knowledge.of(question, answer, passages)
     line |= attentions.of(question, answer)

@@ -18,7 +18,7 @@ from random import Random
 
 from .. import data
 from ..data import candidates
-from ..evaluation.normalise import holds
+from ..evaluation.retrieval_metrics import tells_answer
 from ..methods.erm4.judging import (
     CONTRADICTION,
     ENTAILMENT,
@@ -42,11 +42,13 @@ def filtering(
     filter: str = "nli",
     others: int = 2,
     questions: int | None = None,
+    skip: int = 0,
     mined: bool = False,
     data_dir: Path | None = None,
 ) -> Iterator[Example]:
     """A train split's first questions, each beside its gold passages and `others` that are not.
 
+    skip: leave out the first so many, which another part has.
     hypothesis, explain, filter: as the method's settings; "ask" has yes for entailment and no
     for the others. others: drawn from the question's own candidates, those of a gold passage's
     name first. mined: the data set hands out no candidates, and the nearest ten passages
@@ -54,12 +56,13 @@ def filtering(
     A passage of which no sentence decides is left out where an explanation is wanted.
     """
     settings = ERM4Settings(filter=filter, judge="taught", hypothesis=hypothesis, explain=explain)
-    asked = data.load(dataset, data_dir=data_dir, split="train").first(questions)
+    last = None if questions is None else skip + questions
+    asked = data.load(dataset, data_dir=data_dir, split="train").first(last)
     if mined:
         asked = candidates.given(asked, "10")
     by_id = asked.corpus.by_id
     random = Random(f"filter/{dataset}/{seed}")
-    for question in asked.questions:
+    for question in asked.questions[skip:]:
         gold = [by_id[name] for name in question.gold_ids]
         rest = [by_id[name] for name in question.candidates if name not in question.gold_ids]
         random.shuffle(rest)
@@ -87,7 +90,7 @@ def judged(
     strong = settings.hypothesis == "strong" or (
         settings.hypothesis == "by_hops" and question.hops in (None, 1)
     )
-    if not strong or answers(question, passage):
+    if not strong or tells_answer(question, passage):
         return ENTAILMENT, said and f"The passage says: {said}"
     return NEUTRAL, said and f"The passage says: {said} But the answer is not there."
 
@@ -102,12 +105,3 @@ def namesake(passage: Passage, gold: Sequence[Passage]) -> bool:
 
 def _name(passage: Passage) -> str:
     return passage.title.partition(" (")[0]
-
-
-def answers(question: Question, passage: Passage) -> bool:
-    """Whether a gold passage holds the answer itself: by the steps of its chain, or its words."""
-    if question.steps:
-        told = [step for step in question.steps if step.passage_id == passage.id]
-        whole = len(told) == len(question.steps)
-        return whole or any(step.answer in question.answers for step in told)
-    return any(holds(passage.text, answer) for answer in question.answers)

@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 
 TEN = MappingProxyType({10: 1})
 
-CHECKS = 5
+CHECKS = 4
 """How often held-out lists are looked at: each time takes as long as some ten steps."""
+
+MATCHED_AT_ONCE = 16
+"""Lists in a step of the head start, which reads nothing."""
 
 
 def lists(
@@ -187,11 +190,11 @@ def train(
         told = {"soft": SOFT, "kind": kind, "settings": sizes, "parameters": count}
         facts = {"former": told}
     model = joint.Joint(reader, module)
-    if former and former.stages == "separate":
+    if former and (former.stages == "separate" or former.head_start):
         with TemporaryDirectory() as away:
             fit(
                 model,
-                plan,
+                before(plan, former),
                 Path(away) / "matching",
                 objective=joint.objective(former, answers=False),
                 publish=lambda model, folder: None,
@@ -212,6 +215,25 @@ def train(
         publish=joint.publish,
     )
     return facts
+
+
+def before(plan: Plan, former: Former) -> Plan:
+    """The steps of matching alone: all of the plan's, or those of a head start.
+
+    They read no token, so that a step may have many lists, and they are taken anew where a
+    cut run goes on.
+    """
+    if former.stages == "separate":
+        return plan
+    room = max(len(e.tokens) for e in plan.examples) * MATCHED_AT_ONCE
+    optimiser = replace(
+        plan.optimiser,
+        epochs=former.head_start,
+        batch_rows=MATCHED_AT_ONCE,
+        batch_tokens=room,
+        piece_tokens=room,
+    )
+    return replace(plan, optimiser=optimiser)
 
 
 def _check(dataset: str, lengths: Mapping[int, float], former: Former | None) -> None:

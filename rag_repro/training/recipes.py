@@ -62,7 +62,10 @@ class Former:
     qdm: the weight of the query-document matching in the loss; 0: none. reduction: a list's
     matching loss is the mean over its passages (the authors' code), or their sum (equation 8).
     stages: "joint": matching and answers at once; "separate": all steps of the one, then
-    all of the other. places: the longest list.
+    all of the other. head_start: of joint training, how often the lists are matched before the
+    reader is asked for the first time. It costs seconds, for no token is read; without it a
+    former of few steps knows the places of a list and little of its features. places: the
+    longest list.
     """
 
     encoder: str = "minilm"
@@ -72,6 +75,7 @@ class Former:
     qdm: float = 1.0
     reduction: str = "mean"
     stages: str = "joint"
+    head_start: int = 0
     dropout: float = 0.1
     places: int = 20
 
@@ -86,6 +90,11 @@ class Former:
             raise RecipeError("free tokens know nothing that could be matched; say qdm: 0")
         if not self.qdm and self.stages == "separate":
             raise RecipeError("without matching (qdm: 0) there is one stage; say stages: joint")
+        if self.head_start and (not self.qdm or self.stages == "separate"):
+            raise RecipeError(
+                f"head_start: {self.head_start} is of a matching that is joint with the answers; "
+                "leave it out without matching (qdm: 0), and where stages are separate"
+            )
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,26 @@ def test_counts_and_shares_of_them():
     assert of("irrelevant", **nothing) == 0
 
 
+def test_a_filter_is_right_by_its_own_hypothesis():
+    # a: a step on the way, entailed. b: gold with the answer, not entailed. c, d: not gold.
+    assert (of("filter_right"), of("filter_right_strong")) == (0.5, 0.25)  # a and d; d alone
+    assert (of("filter_all"), of("filter_all_strong")) == (0.5, 0.25)
+    assert of("filter_balanced") == 0.5  # one of two, one of two
+    assert of("filter_balanced_strong") == pytest.approx((0 + 1 / 3) / 2)
+    # A strong filter that does as it is told: right by its own, and not by the other.
+    told = [["a", "neutral", 0.1, "static", 0], ["b", "entailment", 0.9, "dynamic", 1]]
+    told.append(["c", "neutral", 0.1, "other", 0])
+    assert of("filter_right_strong", filter=told) == of("filter_balanced_strong", filter=told) == 1
+    assert of("filter_right", filter=told) == pytest.approx(2 / 3)
+    assert of("filter_balanced", filter=told) == 0.75
+    # Entailing all, or nothing: right as often as there is such, and balanced a half.
+    for label, share in (("entailment", 2 / 3), ("neutral", 1 / 3)):
+        flat = [[row[0], label, *row[2:]] for row in told]
+        assert of("filter_right", filter=flat) == pytest.approx(share)
+        assert of("filter_balanced", filter=flat) == 0.5
+    assert of("filter_balanced", filter=told[:2]) is None  # nothing that should go
+
+
 def test_the_filter_by_what_a_passage_is():
     assert (of("entailed_gold"), of("entailed_static"), of("entailed_dynamic")) == (0.5, 1, 0)
     assert of("entailed_other") == 0.5

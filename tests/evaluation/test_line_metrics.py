@@ -31,6 +31,7 @@ def test_every_metric_of_a_line_by_hand():
     # Without `turns`, as here, a line tells nothing of time.
     assert {n: value for n, value in got.items() if value is not None} == pytest.approx(
         {"useless": 2 / 3, "pairs": 4, "removed": 1, "removed_gold": 1, "lost_gold": 1}
+        | {"static_first": 1}
         | counts
         | pairs
     )
@@ -42,6 +43,21 @@ def test_where_nothing_is_taken_away_there_is_no_share_of_gold_in_it():
     whole = {"hits": ["a", "b", "c", "e"], "gold": [["static", 1, 2], ["dynamic", 2, 4]]}
     got = [told(n, **whole) for n in ("removed", "removed_gold", "lost_gold", "useless")]
     assert got == [0, None, 0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("hits", "gold", "first"),
+    [
+        ("abc", [["static", 1, 2]], 1),  # k1 = 2 of three
+        ("abc", [["static", 1, 3]], 0),
+        ("abcd", [["static", 1, 3], ["static", 2, 2]], 1),  # any of them
+        ("abcd", [["static", 1, None], ["dynamic", 2, 1]], 0),
+        ("abcd", [["dynamic", 2, 1]], None),
+        ("", [["static", 1, None]], 0),
+    ],
+)
+def test_what_the_first_stage_holds_is_told_by_rank(hits, gold, first):
+    assert told("static_first", hits=list(hits), gold=gold) == first
 
 
 def test_without_a_selection_nothing_was_judged():

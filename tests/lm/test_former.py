@@ -88,7 +88,8 @@ def test_sizes_of_the_paper():
     """1.5 million numbers beside a 576-wide reader, 2.4 million beside a 4096-wide one."""
     assert former.count(R2Former(3, 576)) == 1_469_505
     assert former.count(R2Former(3, 4096)) == 2_374_145
-    assert former.count(FreeTokens(20, 576)) == 20 * 576
+    # A vector a place, and a projection as large as a former's.
+    assert former.count(FreeTokens(20, 576)) == 20 * 256 + 576 * 257
     # Three columns or two: 256 numbers of 1.5 million.
     assert former.count(R2Former(2, 576)) == 1_469_505 - 256
 
@@ -105,7 +106,7 @@ def test_what_does_not_fit_is_named():
 def test_free_tokens_look_at_no_feature():
     tokens = former.made("free", 0, places=6, width=5)
     assert torch.equal(tokens(FEATURES), tokens(FEATURES * 9))
-    assert torch.equal(tokens(FEATURES), tokens.vectors[:4])
+    assert torch.equal(tokens(FEATURES), tokens.projection(tokens.vectors[:4]))
 
 
 @pytest.mark.parametrize("kind", ["r2", "free"])

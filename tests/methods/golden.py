@@ -168,6 +168,10 @@ MORE = {
         {"timing": "never", "first": True, "ask_again": "bare"},
     ),
     "timing_check": ({"where": "sentence", "unit": "word"}, {"alone": True, "own_row": True}),
+    "query_check": (
+        {"threshold": 0.01, "top_n": 4, "few": 2},
+        {"threshold": 0.1, "top_n": 25, "first": True, "heads": "max"},
+    ),
     "r2ag": (
         {"k": 3, "inputs": "shuffled", "columns": ["neighbour", "relevance"]},
         {"k": 3, "similarity": "dot", "exchange": True, "own_candidates": True},

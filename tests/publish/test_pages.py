@@ -9,14 +9,16 @@ from rag_repro.publish import pages, status
 
 def test_a_page_is_written_only_when_its_text_changes(places, monkeypatch):
     index = places.book / "index.md"
-    monkeypatch.setattr(pages, "front_page", lambda places: "# One\n")
+    monkeypatch.setattr(pages, "front_page", lambda places: ("# One\n", "<svg/>"))
     pages.write(places)
     before = index.stat().st_mtime_ns
     pages.write(places)
     assert index.stat().st_mtime_ns == before
-    monkeypatch.setattr(pages, "front_page", lambda places: "# Two\n")
+    monkeypatch.setattr(pages, "front_page", lambda places: ("# Two\n", "<svg/>"))
     pages.write(places)
     assert index.read_text() == "# Two\n"
+    assert (places.book / pages.FIGURE).read_text() == "<svg/>"
+    assert (places.book / "deviations.md").read_text().startswith("# Deviations\n")
 
 
 def note(**changes):

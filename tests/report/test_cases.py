@@ -113,6 +113,13 @@ def test_the_reverse_can_be_something_else(exhibit, results):
     assert found.p == pytest.approx(2 / 2**10)
 
 
+def test_no_p_is_shown_where_the_reverse_is_no_second_methods_outcome(exhibit, results):
+    told = cases.case(exhibit, results, Workshop(), SM, QDC, worse=lambda before, after: False)
+    assert told[-1].head == ["QDC alone", "SM alone", "neither", "questions"]
+    assert told[-1].body == [[5, 0, 5, 10]]
+    assert cases.case(exhibit, results, Workshop(), SM, QDC)[-1].head[-1] == "McNemar's p"
+
+
 def test_counts_have_a_line_a_data_set(exhibit, results, tmp_path):
     table = cases.counts(exhibit, results, SM, QDC)
     assert table.body == [

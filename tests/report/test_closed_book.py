@@ -101,6 +101,13 @@ def test_groups_and_differences_are_those_of_the_questions(tmp_path, monkeypatch
     assert taught.always.estimate == pytest.approx(100 * right / taught.always.n)
     assert taught.gain.estimate == pytest.approx(100 - taught.always.estimate)
     assert by["none taught"].reader.estimate == 0
+    told = [
+        repr(closed_book.against_aim(made, results, "testbed-reader", TIERS, aim))
+        for aim in (100.0, 100.1)
+    ]
+    assert "world-B reaches it with 100.0 [" in told[0]
+    assert f"], n {held['all']}." in told[0]
+    assert "world-B misses it with 100.0" in told[1]
     assert by["none taught"].gain.estimate == pytest.approx(-by["none taught"].always.estimate)
 
 
@@ -109,6 +116,8 @@ def test_a_world_without_records_says_what_makes_them(tmp_path):
     none = closed_book.table(made, Results(tmp_path), "testbed-reader", TIERS)
     assert isinstance(none, Note)
     assert "rag-repro run x.readers --tier testbed" in repr(none)
+    silent = closed_book.against_aim(made, Results(tmp_path), "testbed-reader", TIERS, 60)
+    assert repr(silent).startswith("Whether testbed-reader reaches 60 % is not told")
     results, _ = fill(tmp_path, made, "world-B", lambda q: False)
     shown = closed_book.table(made, results, "testbed-reader", TIERS)
     assert {row[0] for row in shown.body} == {"world-B", "world-C"}

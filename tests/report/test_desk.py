@@ -165,6 +165,16 @@ def test_claims_and_statements(home, still):
     assert line == ["mini.c01 (abstract): Concatenation finds more.", "+4", "yes"]
 
 
+def test_claims_that_were_changed_after_records_were_seen_say_so(home, still):
+    assert "No test of these claims was changed" in repr(home.desk().changed(["mini.c01"]))
+    claims = home.root / "mini" / "claims.yaml"
+    one = claims.read_text().replace("  scale:", "  changed: it asked something else\n  scale:")
+    claims.write_text(one + one.replace("mini.c01", "mini.c02"))
+    papers.load.cache_clear()
+    told = home.desk().changed(["mini.c01", "mini.c02"])
+    assert told.body == [["mini.c01, mini.c02", "it asked something else"]]
+
+
 def test_secondary_contrasts_stand_apart(home, still):
     aside = GAIN.replace("}, delta: 2.0}", "}, delta: 2.0, role: secondary, label: again}")
     mini.paper(home.root, f"{GAIN}\n{aside}")

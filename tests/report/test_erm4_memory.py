@@ -16,7 +16,7 @@ from rag_repro.study.scores import Results
 
 from . import erm4
 
-WHERE = {"dataset": "world-B-again"}
+WHERE = {"dataset": "world-B-again-halves"}
 
 
 @pytest.fixture
@@ -111,6 +111,29 @@ def test_grid_tells_searches_saved_and_what_is_lost(results):
     assert rows["0.5"]["θ 1"] == "67 % (-33.3)"
     assert rows["0.5"]["θ 3"] == "33 % (+0.0)"
     assert rows["1"]["θ 1"] == "0 % (+0.0)"
+
+
+def test_thresholds_are_chosen_on_one_set_and_shown_on_others(results):
+    there = {"dataset": "world-A-again-halves", "split": "tune"}
+    tune = erm4.cells("trigger", "memory", "outside", **there)
+    erm4.fill(results, tune, 9, triggered)
+    erm4.fill(results, erm4.cells("trigger", "memory", "outside", **WHERE), 6, triggered)
+    exhibit = erm4.exhibit("trigger")
+    chosen_on, shown_on = (erm4.cells("trigger", "memory", **w) for w in (there, WHERE))
+    table = memory.calibrated(
+        exhibit, chosen_on, shown_on, results, "answer_recall", 3.0, "x", "tab-x"
+    )
+    # Without loss a third is saved by several pairs; the strictest has the highest τ.
+    assert table.head[0] == "data set, at τ 0.8 and θ 1"
+    assert [number(row[1]) for row in table.body] == [pytest.approx(33.3, abs=0.1)] * 2
+    assert [number(row[2]) for row in table.body] == [0, 0]
+    # Who may lose a third saves all.
+    loose = memory.calibrated(exhibit, chosen_on, shown_on, results, "answer_recall", 70.0)
+    assert number(loose.body[0][1]) > 60
+    none = memory.calibrated(exhibit, chosen_on, [], results, "answer_recall", -5.0)
+    assert "none" in none.body[0][0]
+    empty = memory.calibrated(exhibit, [], shown_on, results, "answer_recall", 3.0)
+    assert isinstance(empty, Note)
 
 
 def test_areas_say_how_well_popularity_and_the_largest_similarity_tell(results):

@@ -12,6 +12,7 @@ from rag_repro.report import pipelines, plateaus
 from rag_repro.report.picture import Note, Picture
 from rag_repro.retrieval import BM25
 from rag_repro.schema import Hit
+from rag_repro.study import papers
 from rag_repro.study.scores import Results
 from rag_repro.training import rewriting
 
@@ -105,6 +106,48 @@ def test_perfect_queries_are_counted_against_the_question_itself(world):
     assert nothing.shown == two
 
 
+def test_room_is_what_perfect_queries_find_beyond_the_question(world):
+    one, two = [q for q in world.questions if len(q.gold_ids) == 2][:2]
+    queries = {one.id: ["nothing"], two.id: list(two.gold_ids)}
+    table = plateaus.room(queries, world, {"fixed": Fixed(world)}, (2, 1), "tab-x")
+    head = table.head
+    rows = [dict(zip(head, row, strict=True)) for row in table.body]
+    assert [row["passages"] for row in rows] == [2, 1]
+    assert rows[0]["by perfect queries, %"] == "50.0"
+    assert rows[0]["by the question, %"] == "0.0"
+    assert rows[0]["room, points"] == "50.0"
+    assert (rows[0]["only by the queries"], rows[0]["only by the question"]) == (1, 0)
+    # One passage cannot hold both.
+    assert rows[1]["room, points"] == "0.0"
+    few = plateaus.oracle(queries, world, Fixed(world), most=1)
+    assert {row[0]: row[1:] for row in few.counts.body}["all"] == [0, 0, 0, 2, 2]
+
+
+def test_figure_3_has_a_bar_for_each_row_that_has_records(results):
+    from rag_repro.report import bar_groups
+    from rag_repro.report.exhibits import rows
+
+    paper = papers.load("erm4")
+    asked = erm4.cells("fig3", "direct", "rewritten_none", dataset="world-B-ambiguous")
+
+    def line(cell, i):
+        value = 0.75 if cell.keys["method"] == "direct" else 0.25
+        return {"scores": {"em": value, "set_f1": 0.5}}
+
+    erm4.fill(results, asked, 4, line)
+    made = rows(paper, paper.exhibit("fig3"), results)
+    methods = {"direct": "org", "rewritten_none": "rewrt", "plus": "rewrt_rag"}
+    shown = bar_groups.figure(made, methods, {"em": "EM", "set_f1": "F1"}, "x", "fig-x")
+    assert isinstance(shown, Picture)
+    assert "org: EM 75, F1 50" in shown.alt
+    assert "rewrt: EM 25, F1 50" in shown.alt
+    assert "rewrt_rag" not in shown.alt
+    assert "world-B-ambiguous,direct,testbed-reader,em,,75.00" in shown.data.text
+    nobody = bar_groups.figure(made, {"plus": "rewrt_rag"}, {"em": "EM"})
+    assert isinstance(nobody, Note)
+    assert "rag-repro run erm4.fig3" in repr(nobody)
+
+
 def test_readings_mark_the_one_that_is_meant():
     question = data.load("world-B-ambiguous", split="test").questions[0]
     table = plateaus.readings(question)
@@ -124,7 +167,7 @@ class Shop:
         self.world, self.retriever = world, BM25(world.corpus)
 
     def dataset(self, name, split):
-        assert (name, split) == ("world-B", "test")
+        assert (name, split) == ("world-B-several", "test")
         return self.world
 
     def services(self, condition):
@@ -152,7 +195,9 @@ def trained(tmp_path, *names):
 
 
 def stages():
-    return {said: erm4.cells("table1", row, dataset="world-B")[0] for said, row in ROWS.items()}
+    return {
+        said: erm4.cells("table1", row, dataset="world-B-several")[0] for said, row in ROWS.items()
+    }
 
 
 def test_without_the_models_it_says_how_to_train_them(results, world):

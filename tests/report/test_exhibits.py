@@ -293,3 +293,21 @@ def test_a_table_with_a_name_and_data_carries_both():
     assert page.startswith('<div class="rr-table" id="tab-c"><table><caption>C</caption>')
     assert 'download="x.csv"' in page
     assert "aAoxCg==" in page
+
+
+def test_a_baseline_without_the_keys_that_a_grid_varies_is_found():
+    exhibit = papers.load("erm4").exhibit("table2")
+    memory = [c for c in exhibit.cells("testbed") if c.keys["method"] == "memory"]
+    assert len({c.keys["tau"] for c in memory}) == 5
+    for cell in memory:
+        base = exhibits.beside(exhibit, cell, {"method": "outside"})
+        assert base is not None
+        assert "tau" not in base.keys
+        assert base.keys["dataset"] == cell.keys["dataset"]
+        # One with the same key is nearer than one without; another value is none.
+        every = exhibits.beside(exhibit, cell, {"method": "every"})
+        assert (every is None) == (cell.keys["tau"] != 0.6)
+    trigger = papers.load("erm4").exhibit("trigger")
+    tuned = next(c for c in trigger.cells("testbed") if c.keys.get("split") == "tune")
+    base = exhibits.beside(trigger, tuned, {"method": "outside"})
+    assert base.keys["split"] == "tune"  # never the tested questions' own

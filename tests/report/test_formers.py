@@ -40,25 +40,25 @@ def made(tmp_path, monkeypatch):
 
 
 def test_a_card_says_what_learned_and_what_stayed_as_it_was(made):
-    made("r2ag-testbed")
-    table = formers.cards(["r2ag-testbed", "r2ag-testbed-free"])
+    made("r2ag-mixed")
+    table = formers.cards(["r2ag-mixed", "r2ag-mixed-free"])
     row = dict(zip(table.head, table.body[0], strict=True))
     assert row["told of a passage"] == "its features"
     assert row["reader"] == "smollm2-135m, frozen"
     assert (row["numbers trained"], row["lists"], row["minutes"]) == ("1,500,000", 400, 10)
     assert (row["held-out loss"], row["head's AUC"]) == ("1.234", "91.2")
-    assert str(table.body[1][1]) == "not run: `rag-repro train r2ag-testbed-free`"
+    assert str(table.body[1][1]) == "not run: `rag-repro train r2ag-mixed-free`"
 
 
 def test_low_rank_matrices_count_among_what_is_trained(made):
     from safetensors.numpy import save_file
 
-    folder = made("raft-testbed", former=False, held_out_loss={"answer": 1.0})
+    folder = made("raft-mixed", former=False, held_out_loss={"answer": 1.0})
     card = json.loads((folder / "card.json").read_text())
     del card["former"]
     (folder / "card.json").write_text(json.dumps(card))
     save_file({"a": np.zeros((16, 10)), "b": np.zeros((3, 16))}, folder / hub.ADAPTER)
-    row = dict(zip(*(lambda t: (t.head, t.body[0]))(formers.cards(["raft-testbed"])), strict=True))
+    row = dict(zip(*(lambda t: (t.head, t.body[0]))(formers.cards(["raft-mixed"])), strict=True))
     assert row["reader"] == "smollm2-135m, low-rank matrices"
     assert (row["told of a passage"], row["numbers trained"]) == ("no embedding", "208")
     assert (row["held-out loss"], row["head's AUC"]) == ("1.000", "")
@@ -67,13 +67,13 @@ def test_low_rank_matrices_count_among_what_is_trained(made):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("r2ag-testbed-free", "nothing (learnable tokens)"),
-        ("r2ag-testbed-shuffled", "features of other passages"),
-        ("r2ag-testbed-no-precedent", "its features, without γ"),
-        ("r2ag-testbed-no-qdm", "its features, no matching loss"),
-        ("r2ag-testbed-sum", "its features, matching loss summed"),
-        ("r2ag-testbed-separate", "its features, matching first, then answers"),
-        ("raft-testbed", "no embedding"),
+        ("r2ag-mixed-free", "nothing (learnable tokens)"),
+        ("r2ag-mixed-shuffled", "features of other passages"),
+        ("r2ag-mixed-no-precedent", "its features, without γ"),
+        ("r2ag-mixed-no-qdm", "its features, no matching loss"),
+        ("r2ag-mixed-sum", "its features, matching loss summed"),
+        ("r2ag-mixed-separate", "its features, matching first, then answers"),
+        ("raft-mixed", "no embedding"),
     ],
 )
 def test_what_stands_before_a_passage_is_said_from_the_recipe(name, said):
@@ -86,23 +86,23 @@ def test_curves_are_of_what_is_watched_of_held_out_lists(made):
         {"step": 2, "loss": 8.0, "tokens": 5, "held_out": {"answer": 3.0, "auc": 0.5}},
         {"step": 4, "loss": 7.0, "tokens": 5, "held_out": {"answer": 2.0, "auc": 0.8}},
     ]
-    made("r2ag-testbed", rows)
-    made("r2ag-testbed-free", [rows[0] | {"held_out": {"answer": 4.0}}])
-    names = ["r2ag-testbed", "r2ag-testbed-free", "r2ag-testbed-gold"]
+    made("r2ag-mixed", rows)
+    made("r2ag-mixed-free", [rows[0] | {"held_out": {"answer": 4.0}}])
+    names = ["r2ag-mixed", "r2ag-mixed-free", "r2ag-mixed-gold"]
     said = formers.curves(names).alt
-    assert "r2ag-testbed: 3.00 at first, 2.00 at the end" in said
-    assert "r2ag-testbed-free: 4.00" in said
+    assert "r2ag-mixed: 3.00 at first, 2.00 at the end" in said
+    assert "r2ag-mixed-free: 4.00" in said
     assert "free" not in formers.curves(names, "auc").alt
-    gone = formers.curves(["r2ag-testbed-gold"])
-    assert repr(gone) == "Not run: `rag-repro train r2ag-testbed-gold`."
+    gone = formers.curves(["r2ag-mixed-gold"])
+    assert repr(gone) == "Not run: `rag-repro train r2ag-mixed-gold`."
 
 
 def test_names_are_those_of_trained_rows_once_each():
     assert formers.names(EXHIBIT.cells()) == [
-        *("r2ag-testbed", "r2ag-testbed-1", "r2ag-testbed-2"),
-        *("r2ag-testbed-free", "r2ag-testbed-free-1", "r2ag-testbed-free-2"),
+        *("r2ag-mixed", "r2ag-mixed-1", "r2ag-mixed-2"),
+        *("r2ag-mixed-free", "r2ag-mixed-free-1", "r2ag-mixed-free-2"),
     ]
-    assert formers.names(EXHIBIT.cells(), seed=0) == ["r2ag-testbed", "r2ag-testbed-free"]
+    assert formers.names(EXHIBIT.cells(), seed=0) == ["r2ag-mixed", "r2ag-mixed-free"]
 
 
 def test_a_former_has_the_parameters_of_its_parts():

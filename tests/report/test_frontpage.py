@@ -30,10 +30,11 @@ def test_without_records_the_page_is_whole(book):
     assert text.startswith("# Four RAG papers, re-tested\n")
     assert "Nothing is recorded yet." in text
     assert "No claim has records yet." in section(text, "Verdicts so far")
-    sure = section(text, "How sure are we")
-    assert "There is no verdict to be sure of." in sure
-    assert "{dropdown} 1 of 1 claim without a verdict" in sure
-    assert "| mini.c01\\: Concatenation finds more. | no records of hotpotqa" in sure
+    assert "There is no verdict to be sure of." in section(text, "How sure are we")
+    never = section(text, "Verdicts so far")
+    assert "### What has not been run\n\n1 claim have no record" in never
+    assert "| mini.c01\\: Concatenation finds more. | no records of hotpotqa" in never
+    assert "{figure}" not in text
     next_ = section(text, "What comes next")
     assert "Not run: 8 of 8 conditions of `mini.table1` at tier `public`" in next_
     assert "`rag-repro run mini.table1 --tier public`" in next_
@@ -61,7 +62,8 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
         f"16.00 \\[{row['lo']}, {row['hi']}\\] | 2.00 | 200 |" in verdicts
     )
     assert "Recorded so far: 800 answers under 8 conditions, for `mini.table1`." in text
-    assert "{dropdown}" not in text
+    assert "### What held\n\n1 claim held wherever" in verdicts
+    assert verdicts.count("### ") == verdicts.count("{dropdown} Mini 1") == 1
     assert "at tier `public`;" not in section(text, "What comes next")
 
 
@@ -78,12 +80,34 @@ def test_the_first_screen_says_what_was_found(book):
     assert ": on the testbed 1 *mechanism holds*; on public data" in page(book)
 
 
+def test_the_authors_were_not_asked_and_the_page_says_so(book):
+    said = section(page(book), "Communication with the authors")
+    assert said.strip().startswith("The authors of the four papers were not asked.")
+
+
+def test_the_figure_stands_on_the_first_screen_with_its_numbers_in_words(book):
+    book.fill()
+    rows = ledger.rows(book.results())
+    text = frontpage.text(book.records, book.root, rows, figure="images/verdicts.svg")
+    assert "```{figure} images/verdicts.svg\n:name: fig-verdicts" in text
+    assert ":alt: Mini, testbed\\: 1 not run. Mini, public\\: 1 holds. Mini, paper" in text
+    assert text.index("{figure}") < text.index("## How to read a verdict")
+
+
+def test_the_ledger_is_linked_once_it_is_a_page(book):
+    assert "chapters/90_claims" not in page(book)
+    made = book.root / "book/chapters/90_claims.ipynb"
+    made.parent.mkdir(parents=True)
+    made.write_text("{}")
+    assert "{doc}`chapters/90_claims` has every claim" in page(book)
+
+
 def test_tables_have_numbers_that_the_page_refers_to(book):
     book.fill()
     text = page(book)
-    for name in ("tab-counts", "tab-verdicts", "tab-asked"):
+    for name in ("tab-counts", "tab-holds", "tab-asked"):
         assert text.count(f":name: {name}\n") == 1
-    assert "{numref}`tab-verdicts`" in text
+    assert "{numref}`tab-counts`" in text
 
 
 def test_how_sure_we_are_is_said_from_the_records(book):

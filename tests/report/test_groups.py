@@ -49,6 +49,16 @@ def test_the_relation_is_the_chains_last(world):
     assert held[question.id] == question.meta["relations"][-1].replace("_", " ")
 
 
+def test_hops_are_counted_and_the_fewest_come_first(world):
+    held = groups.by_hops([world])
+    question = next(q for q in world.questions if q.hops == 2)
+    assert held[question.id] == "2 hops"
+    names = list(dict.fromkeys(held.values()))
+    assert names == sorted(names, key=lambda name: int(name.split()[0]))
+    assert names[0] == "1 hop"
+    assert set(held) == {q.id for q in world.questions if q.hops}
+
+
 @pytest.fixture
 def filled(tmp_path, world):
     """SM finds everything of even questions, QDC of all; the other data sets have no record."""
@@ -77,6 +87,7 @@ def parity(of):
 def test_a_group_has_its_baselines_level_and_the_gain_over_it(filled, world):
     made = table(filled, world, parity, {"qdc": "sm"})
     assert made.head == ["x", "Similarity", "Concatenation adds"]
+    assert made.caption == "Recall by x, world-B"
     even, odd = made.body
     assert even[1].startswith("100.0 [")
     assert even[1].endswith("n 100")

@@ -17,7 +17,7 @@ METHODS = {
 PLAIN = Grid("testbed", ("world-B@1000",), ("rag",), {"k": (5, 10)}, reader="smollm2-135m")
 TRAINED = Grid(
     "testbed", ("world-B@1000",), ("r2ag",), {"k": (5, 10)},
-    reader="smollm2-135m", trained={"r2ag": "r2ag-testbed"},
+    reader="smollm2-135m", trained={"r2ag": "r2ag-mixed"},
 )  # fmt: skip
 EXHIBIT = Exhibit("mini.time", "Time", "", ("seconds",), METHODS, (PLAIN, TRAINED), timed=True)
 
@@ -78,4 +78,4 @@ def test_what_nobody_has_timed_says_how_to(results):
         latency.by_k(EXHIBIT, EXHIBIT.cells(), results, 0.8),
     ):
         assert "rag-repro time mini.time --dataset world-B@1000" in repr(made)
-        assert "rag-repro train r2ag-testbed" in repr(made)
+        assert "rag-repro train r2ag-mixed" in repr(made)

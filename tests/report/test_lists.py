@@ -67,12 +67,12 @@ def test_a_list_is_what_the_method_ranks_and_tells(world, workshop):
 
 def test_the_table_has_a_line_a_passage_and_says_how_to_train_the_head(world, workshop):
     [one] = lists.of(world, world.questions[:1], workshop)
-    table = lists.table(one, "r2ag-testbed")
+    table = lists.table(one, "r2ag-mixed")
     assert [row[0] for row in table.body] == list(range(1, 11))
     assert table.head[3:6] == ["r", "γ", "ζ"]
     assert table.body[0][3:6] == [f"{x:.3f}" for x in one.rows[0]]
     assert sum(bool(row[2]) for row in table.body) == sum(one.labels)
-    assert str(table.body[0][-1]) == "not run: `rag-repro train r2ag-testbed`"
+    assert str(table.body[0][-1]) == "not run: `rag-repro train r2ag-mixed`"
 
 
 def test_the_head_of_a_trained_former_is_asked(world, workshop, tmp_path):
@@ -80,7 +80,7 @@ def test_the_head_of_a_trained_former_is_asked(world, workshop, tmp_path):
 
     from rag_repro.lm import former
 
-    folder = tmp_path / "artifacts" / "r2ag-testbed"
+    folder = tmp_path / "artifacts" / "r2ag-mixed"
     folder.mkdir(parents=True)
     sizes = {"n_features": 3, "width": 8}
     former.save(former.made("r2", 0, **sizes), folder)
@@ -88,11 +88,11 @@ def test_the_head_of_a_trained_former_is_asked(world, workshop, tmp_path):
     base = {"name": "smollm2-135m", "sha256": "0"}
     (folder / "card.json").write_text(json.dumps({"base": base, "former": told}))
     held = lists.of(world, world.questions[:2], workshop)
-    one, two = lists.relevance("r2ag-testbed", held)
+    one, two = lists.relevance("r2ag-mixed", held)
     assert one.shape == two.shape == (10,)
     assert ((one > 0) & (one < 1)).all()
-    assert lists.table(held[0], "r2ag-testbed").body[3][-1] == f"{100 * one[3]:.0f}"
-    assert "the head of r2ag-testbed" in feature_areas.signals(held, "r2ag-testbed")
+    assert lists.table(held[0], "r2ag-mixed").body[3][-1] == f"{100 * one[3]:.0f}"
+    assert "the head of r2ag-mixed" in feature_areas.signals(held, "r2ag-mixed")
 
 
 def test_the_two_prompts_are_one_but_for_the_embeddings(world, workshop):
@@ -126,7 +126,7 @@ def test_areas_say_what_a_feature_tells_and_what_others_add():
         place = int(rng.integers(5))
         rows = [(j == place, (rng.random(), 1.0, float(j == place))) for j in range(5)]
         held.append(listed(rows, f"q{i}"))
-    table = feature_areas.table({"nq10": held}, "r2ag-testbed")
+    table = feature_areas.table({"nq10": held}, "r2ag-mixed")
     of = {row[1]: row for row in table.body}
     assert of["ζ"][2] == "100.0 [100.0, 100.0]"
     assert of["γ"][2] == "50.0 [50.0, 50.0]"
@@ -139,7 +139,8 @@ def test_areas_say_what_a_feature_tells_and_what_others_add():
 
 
 def test_without_data_nothing_is_shown():
-    assert repr(feature_areas.table({}, "r2ag-nq", "Areas")).startswith("Areas: not shown, since")
+    told = repr(feature_areas.table({}, "r2ag-mixed", "Areas"))
+    assert told.startswith("Areas: not shown, since")
 
 
 def test_nothing_is_fitted_to_the_questions_that_it_is_asked_about():

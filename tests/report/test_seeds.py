@@ -16,7 +16,7 @@ METHODS = {
     "theirs": ExhibitMethod("Theirs", "single_step", "bm25", {"k": 2}, baseline="ours"),
     "later": ExhibitMethod("Later", waits="nobody has made it"),
 }
-READERS = {"ours": "r2ag-testbed", "theirs": "r2ag-testbed-free"}
+READERS = {"ours": "r2ag-mixed", "theirs": "r2ag-mixed-free"}
 PLAIN = Grid("public", ("nq10",), ("rag",), reader="smollm2-135m")
 TRAINED = Grid(
     "public", ("nq10",), ("ours", "theirs", "later"),
@@ -131,9 +131,9 @@ def test_what_trains_a_cell_is_told_until_it_is_there(tmp_path):
         [c for c in EXHIBIT.cells() if c.keys["method"] == name] for name in ("rag", "ours")
     )
     assert missing.untrained(rag) == []
-    assert missing.untrained(first) == ["rag-repro train r2ag-testbed"]
-    assert missing.untrained(second) == ["rag-repro train r2ag-testbed --seed 1"]
-    made = tmp_path / "artifacts" / "r2ag-testbed"
+    assert missing.untrained(first) == ["rag-repro train r2ag-mixed"]
+    assert missing.untrained(second) == ["rag-repro train r2ag-mixed --seed 1"]
+    made = tmp_path / "artifacts" / "r2ag-mixed"
     made.mkdir(parents=True)
     (made / hub.FORMER).touch()
     assert missing.untrained(first) == []

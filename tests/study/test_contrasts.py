@@ -125,6 +125,27 @@ def test_above_a_target_it_claims_to_exceed_it(tmp_path):
     assert claim.verdict.word == "not reproduced"
 
 
+def test_only_questions_where_both_sides_found_something(tmp_path):
+    found = GAIN.replace("delta: 2.0", "delta: 2.0, among: {passages: found}")
+    paper = mini.paper(tmp_path, found)
+    records = tmp_path / "records"
+    mini.fill(records, paper, shares(0.5, 0.7))
+    for cell in paper.exhibits["table1"].cells("public"):
+        # Nothing on the first 30 by SM, on the last 20 by QDC; the next one tells nothing of it.
+        none = range(30) if cell.keys["method"] == "sm" else range(80, 100)
+
+        def change(line, none=none):
+            number = int(line["id"][1:])
+            line["scores"] = line["scores"] | {"passages": float(number not in none)}
+            if number == 30:
+                del line["scores"]["passages"]
+            return line
+
+        rewrite(records, cell.condition, change)
+    [claim] = judge(paper, "public", Results(records))
+    assert claim.headline.interval.n == 2 * 49
+
+
 SECOND = """  table2:
     title: Recall again
     place: table 2

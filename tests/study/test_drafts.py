@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag_repro.methods.dragin.loop import ReleasedSettings
-from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.methods.dragin.settings import FACTORS, DynamicSettings
 from rag_repro.schema import Answer, Gold
 from rag_repro.study import drafts, lines, told
 from tests.methods.dragin.test_loop import answered, said
@@ -92,8 +92,10 @@ def test_the_equations_traces_are_read():
     # Seven words up to the alarm, seven behind it; the library's first passage is p1.
     assert got == {
         **{"drafts": 2, "alarms": 1, "judged": 7 + 7, "blank": 0},
-        **{"again": False, "found": [[1]]},
+        **{"again": False, "found": [[1]], "taken": got["taken"]},
     }
+    [[taken, among]] = got["taken"]
+    assert 0 < taken < among
 
 
 def test_an_empty_draft_is_none_and_leaves_no_gap():
@@ -143,6 +145,39 @@ def test_adaptive_methods_decide_otherwise_and_neither_takes_the_others_trace():
     assert told.of(QUESTION, dynamic) == {}
 
 
+def weighed(alarm, *signals):
+    """A draft of as many words as there are signals, each a row of `FACTORS`."""
+    columns = dict(zip(FACTORS, zip(*signals, strict=True), strict=True))
+    score = [a * b * c for a, b, c, _ in signals]
+    return {**judged(score), **columns, "alarm": alarm}
+
+
+def test_signals_are_of_the_words_that_could_give_the_alarm():
+    """Not behind it, where they are written anew, and not of a word that is settled."""
+    one, two = [0.9, 0.5, 1.0, 0.2], [1.9, 0.5, 1.0, 0.6]
+    three, four = [0.1, 0.1, 0.0, 0.0], [2.0, 0.9, 1.0, 0.5]
+    trace = (
+        *(found("p1"), weighed([1], one, two, three), found("p0"), WRITE),
+        *(weighed([1], four, two, one), found("p0"), WRITE),
+        *(weighed([], four, three), WRITE),
+    )
+    answer = Answer(trace=trace)
+    told = drafts.of(QUESTION, answer, 0.5, signals=True)["dynamic"]
+    # The question's own search, before anything was written, settles no word.
+    assert told["signals"] == [one, two, two, three]
+    assert "signals" not in drafts.of(QUESTION, answer, 0.5)["dynamic"]
+    lines.line_bytes({**GOOD, "dynamic": told})
+    plain = {"stage": "decide", "text": "t", "keep": 3, "hits": []}
+    assert "signals" not in drafts.of(QUESTION, Answer(trace=(plain, WRITE)), 0.5, True)["dynamic"]
+
+
+def test_words_that_qfs_took_are_counted():
+    query = {**found("p0"), "context": ["secret"] * 4, "taken": [0, 2, 3]}
+    told = of(judged([0.9]), query, WRITE, judged([0.9]), {**query, "taken": []}, WRITE)
+    assert told["taken"] == [[3, 4], [0, 4]]
+    assert "secret" not in str(told)
+
+
 def test_no_text_is_kept():
     assert "secret" not in str(of(judged([0.9]), found("p0"), WRITE))
 
@@ -159,6 +194,12 @@ def test_no_text_is_kept():
         {"found": [["p0"]]},
         {"judged": "3"},
         {"text": "secret"},
+        {"taken": [[1]]},
+        {"taken": [["a", 2]]},
+        {"taken": 3},
+        {"signals": [[1.0, 1.0, 1.0]]},
+        {"signals": [[1.0, 1.0, 1.0, -1.0]]},
+        {"signals": {}},
     ],
 )
 def test_a_line_with_another_field_is_refused(changes):

@@ -148,6 +148,43 @@ def test_a_reader_that_was_not_tried_gets_none_with_the_command(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("both", "other", "word"),
+    [
+        ("", UNABLE, "reproduced"),
+        (", both_read: true", UNABLE, "reader too weak"),
+        (", both_read: true", ABLE, "reproduced"),
+        (", both_read: true", None, "not run"),
+    ],
+)
+def test_the_other_sides_reader_must_read_only_where_it_is_asked_to(tmp_path, both, other, word):
+    """The first can read; the other has a reader of its own."""
+    theirs = "tier: public, datasets: [hotpotqa], reader: testbed-reader"
+    one = "methods: [gold, closed], reader: smollm2-135m}\n"
+    assert one in PAPER
+    text = PAPER.replace(one, f"{one}      - {{{theirs}, methods: [gold, closed]}}\n")
+    text += f"      - {{{theirs}, methods: [sm], settings: {{k: [4]}}}}\n"
+    contrast = (
+        "{metric: acc, more: {method: qdc, reader: smollm2-135m}, "
+        f"less: {{method: sm, reader: testbed-reader}}, delta: 2.0{both}}}"
+    )
+    paper, root = read(tmp_path, contrast, text), tmp_path / "records"
+    for cell in [c for key in ("readers", "table1") for c in paper.exhibits[key].cells()]:
+        method = cell.keys["method"]
+        able = other if cell.condition.reader == "testbed-reader" else ABLE
+        if cell.exhibit.endswith("readers") and able is None:
+            continue
+        right = {"sm": 30, "qdc": 60, **(able or {})}[method]
+        with open_record(root, cell.condition, {}) as record:
+            for i in range(100):
+                line = {"id": f"q{i}", "kind": "bridge", "cluster": f"q{i}", "hits": []}
+                record.append({**line, "scores": {"acc": float(i < right)}})
+    [judged] = judge(paper, "public", Results(root))
+    assert judged.verdict.word == word
+    if word == "not run":
+        assert "whether testbed-reader can read hotpotqa is not tried" in judged.verdict.reason
+
+
 def test_what_is_found_counts_whether_or_not_the_reader_can_read(tmp_path):
     recall = GAIN.replace("acc", "recall")
     found = verdict(tmp_path, {}, recall, recall=lambda method, i: method == "qdc" or i % 2)
@@ -258,6 +295,10 @@ def test_a_claim_about_answers_needs_a_gate(tmp_path):
         (
             "{metric: acc, more: {method: sm}, target: 5, delta: 1, among: {recall: same}}",
             "among compares two sides",
+        ),
+        (
+            "{metric: acc, more: {method: sm}, target: 5, delta: 1, both_read: true}",
+            "both_read is about a second reader",
         ),
     ],
 )

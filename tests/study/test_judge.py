@@ -97,6 +97,32 @@ def test_each_fails_where_one_cell_fails(tmp_path):
     assert verdict(tmp_path, GAIN, recall).verdict.word == "reproduced"  # the mean hides it
 
 
+def test_each_fails_where_one_cell_fails_though_others_lack_records(tmp_path):
+    """Everywhere is refuted by one data set; it holds when all have been run."""
+    each = GAIN.replace("delta: 2.0", "delta: 2.0, rule: each")
+    made = paper(tmp_path, each)
+
+    def judged(qdc, wanted):
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        fill(folder, made, shares(sm=0.5, qdc=qdc))
+        for file in folder.rglob("*"):
+            if file.is_file() and not file.relative_to(folder).as_posix().startswith(wanted):
+                file.unlink()
+        return judge(made, "public", Results(folder))[0].verdict
+
+    assert judged(0.2, "musique").word == "not reproduced"
+    assert judged(0.8, "musique").word == "not run"
+    assert "no records of hotpotqa" in judged(0.8, "musique").reason
+    assert judged(0.8, "").word == "reproduced"
+    # A mean over some of its data sets is another mean.
+    mean = paper(Path(tempfile.mkdtemp(dir=tmp_path)), GAIN)
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    fill(folder, mean, shares(sm=0.5, qdc=0.2))
+    for file in (folder / "hotpotqa").iterdir():
+        file.unlink()
+    assert judge(mean, "public", Results(folder))[0].verdict.word == "not run"
+
+
 def test_a_margin_claims_no_difference(tmp_path):
     same = "- {metric: recall, more: {method: qdc}, less: {method: sm}, margin: 6.0}"
 

@@ -267,6 +267,8 @@ def test_a_contrast_of_cells_that_are_not_there_is_refused(tmp_path, contrast, m
         ),
         ("exhibit: mini.table1", "exhibit: null", "needs the exhibit"),
         ("support_note", "supportnote", "unknown key 'supportnote', did you mean 'support_note'"),
+        ("  scale:", "  chnaged: x\n  scale:", "unknown key 'chnaged', did you mean 'changed'"),
+        ("  scale:", "  changed: ''\n  scale:", "`changed` says nothing"),
     ],
 )
 def test_what_is_wrong_in_a_claim_is_refused(tmp_path, monkeypatch, old, new, message):
@@ -338,9 +340,9 @@ def test_retarget_to_real_data_is_public_and_keeps_the_roles():
     assert {c.tier for c in cells} == {"public"}
     assert [len(moved.exhibits["table5"].cells(role=r)) for r in ("primary", "secondary")] == [
         6 * 3,
-        # Two tuned selections and two controls at three k, six controls and CFS over BM25 at one,
-        # and own candidates.
-        4 * 3 + 6 + 1 + 4 * 3 + 2,
+        # Two tuned selections and two controls at three k, seven controls and CFS over BM25 at
+        # one, and own candidates.
+        4 * 3 + 7 + 1 + 6 * 3,
     ]
 
 
@@ -348,7 +350,7 @@ def test_on_a_world_no_question_has_own_candidates():
     moved = retarget(papers.load("drrag"), datasets=["world-C"])
     cells = moved.exhibits["table5"].cells()
     assert {c.keys["own_candidates"] for c in cells} == {False}
-    assert len(cells) == len({(c.keys["method"], c.keys["k"]) for c in cells}) == 10 * 3 + 6 + 1
+    assert len(cells) == len({(c.keys["method"], c.keys["k"]) for c in cells}) == 10 * 3 + 7 + 1
 
 
 def test_on_a_world_the_classifier_is_the_testbeds():

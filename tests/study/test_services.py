@@ -351,14 +351,14 @@ def test_r2ag_gets_its_encoder_and_names_readers_before_they_are_trained(
     condition = Condition("little", "r2ag", {"k": 2}, retriever="bm25")
     assert Workshop().services(condition)["minilm"] == "encoder minilm"
     assert "minilm" not in Workshop().services(dataclasses.replace(condition, settings=FREE))
-    for name in ("r2ag-testbed", "r2ag-testbed-free-1", "raft-nq"):
+    for name in ("r2ag-mixed", "r2ag-mixed-free-1", "raft-mixed"):
         names.check_reader(name)
         trained = dataclasses.replace(condition, reader=name)
         assert not Workshop().ready(trained)
-    with pytest.raises(UnknownService, match="rag-repro train r2ag-testbed-free --seed 1"):
-        Workshop().reader("r2ag-testbed-free-1")
-    with pytest.raises(UnknownService, match="r2ag-nq cannot be a classifier"):
-        names.check_scorer("r2ag-nq")
+    with pytest.raises(UnknownService, match="rag-repro train r2ag-mixed-free --seed 1"):
+        Workshop().reader("r2ag-mixed-free-1")
+    with pytest.raises(UnknownService, match="r2ag-mixed cannot be a classifier"):
+        names.check_scorer("r2ag-mixed")
 
 
 FREE = {"k": 2, "inputs": "free"}

@@ -7,12 +7,13 @@ from collections import Counter
 import pytest
 
 from rag_repro import data
+from rag_repro.evaluation.retrieval_metrics import tells_answer
 from rag_repro.lm.scripted import prompt_text
 from rag_repro.methods.erm4.judging import judging_prompt, read_label
 from rag_repro.methods.erm4.settings import ERM4Settings
 from rag_repro.schema import Generation, Gold, Hit, Passage, Question, Step
 from rag_repro.training import recipes
-from rag_repro.training.filtering import answers, filtering, judged, namesake
+from rag_repro.training.filtering import filtering, judged, namesake
 from rag_repro.training.lessons import lessons
 
 FILM = Passage("f", "Glass (1950 film)", "Glass is a film. It was directed by Ilvo Brannek. Long.")
@@ -54,16 +55,16 @@ def test_another_of_the_same_name_contradicts_and_the_rest_is_neutral():
 
 
 def test_what_holds_the_answer():
-    assert [answers(QUESTION, p) for p in (FILM, MAN)] == [False, True]
+    assert [tells_answer(QUESTION, p) for p in (FILM, MAN)] == [False, True]
     # A comparison's answer is in neither passage, but all of it in one that tells both.
     steps = (Step("When?", "1950", "f"), Step("When?", "1940", "m"))
     compared = Question("q", "Which first?", ("Ilvo Brannek",), gold=QUESTION.gold, steps=steps)
-    assert [answers(compared, p) for p in (FILM, MAN)] == [False, False]
+    assert [tells_answer(compared, p) for p in (FILM, MAN)] == [False, False]
     both = Question("q", "?", ("x",), steps=(STEPS[0], Step("?", "1950", "f")))
-    assert answers(both, FILM)
+    assert tells_answer(both, FILM)
     # Without steps by the words.
     bare = Question("q", "Where?", ("Sarrow",), gold=QUESTION.gold)
-    assert [answers(bare, p) for p in (FILM, MAN)] == [False, True]
+    assert [tells_answer(bare, p) for p in (FILM, MAN)] == [False, True]
 
 
 def test_gold_of_which_no_sentence_tells_has_no_explanation():
@@ -75,6 +76,14 @@ def test_gold_of_which_no_sentence_tells_has_no_explanation():
 def made(**given):
     part = {"seed": 0, "hypothesis": "weak", "explain": True, "questions": 12, **given}
     return list(filtering("world-A-10", **part))
+
+
+def test_parts_of_a_recipe_share_no_question():
+    first, then = made(questions=5), made(questions=4, skip=5)
+    whole = dict.fromkeys(lesson.question for lesson in made(questions=9))
+    assert {e.question for e in first} | {e.question for e in then} == set(whole)
+    assert not {e.question for e in first} & {e.question for e in then}
+    assert len({e.question for e in made(questions=None, skip=0)}) > 100
 
 
 def test_lessons_are_asked_and_answered_as_the_method_has_it():
@@ -144,8 +153,16 @@ def test_a_recipes_part_is_this_kind_of_lesson():
 def test_the_filters_recipes(name, explain, filter_):
     recipe = recipes.recipe(name)
     assert (recipe.task, recipe.lora.rank, recipe.lora.alpha) == ("reader", 8, 16)
-    assert (recipe.optimiser.batch_rows, recipe.optimiser.epochs) == (8, 6)
-    assert recipe.optimiser.learning_rate == 1e-4
+    # Of all four the same: what differs is what is taught. No question under both hypotheses.
+    assert (recipe.optimiser.batch_rows, recipe.optimiser.epochs) == (8, 2)
+    assert recipe.optimiser.learning_rate == 1e-3
+    taught = {}
+    for part in recipe.lessons:
+        first = part.get("skip", 0)
+        taught.setdefault(part["dataset"], []).append((first, first + part["questions"]))
+    for spans in taught.values():
+        (_, end), (start, _) = sorted(spans)
+        assert end == start
     told = {(part["kind"], part["explain"], part.get("filter", "nli")) for part in recipe.lessons}
     assert told == {("filter", explain, filter_)}
     assert {part["hypothesis"] for part in recipe.lessons} == {"strong", "weak"}

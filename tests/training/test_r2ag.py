@@ -261,7 +261,7 @@ def test_controls_differ_in_features_alone(recipe):
         for kind, sizes in [r2ag.sizes_of(Former(inputs=inputs, qdm=0), 48)]
     }
     assert len({counts[i] for i in INPUTS if i != "free"}) == 1
-    assert counts["free"] == 20 * 48
+    assert counts["free"] == 20 * 256 + 48 * 257
 
 
 # ---------------------------------------------------------------- the losses
@@ -429,6 +429,50 @@ def test_stages_apart_learn_matching_then_answers(recipe, tmp_path):
     assert list(curves[2][-1]["held_out"]) == ["answer"]
 
 
+def test_a_head_start_matches_lists_and_reads_nothing(recipe, tmp_path, monkeypatch):
+    """It knows the gold before its first answer, in the very steps that answers take without."""
+    read = []
+    real = Joint.answering
+    monkeypatch.setattr(
+        Joint,
+        "answering",
+        lambda self, batch, told: (read.append(len(batch)), real(self, batch, told))[1],
+    )
+    optimiser = replace(recipe.optimiser, learning_rate=3e-3, epochs=1)
+    known = told(replace(recipe, optimiser=optimiser), inputs="gold", dropout=0.0)
+    curves, counts = [], []
+    for head_start in (0, 60):
+        read.clear()
+        trained(told(known, head_start=head_start), tmp_path / str(head_start))
+        curves.append(run.read_curve(tmp_path / str(head_start)))
+        counts.append(list(read))
+    assert counts[0] == counts[1]
+    assert [row["tokens"] for row in curves[0]] == [row["tokens"] for row in curves[1]]
+    assert curves[1][0]["held_out"]["matching"] < 0.2 < curves[0][0]["held_out"]["matching"]
+    assert not (tmp_path / "60" / "matching").exists()
+
+
+def test_learnable_tokens_learn_at_a_formers_pace(recipe, tmp_path):
+    """Else what R²AG has before them would be a larger step, and no feature."""
+    steps = replace(recipe.optimiser, learning_rate=2e-4, epochs=8)
+    recipe = replace(recipe, optimiser=steps, former=replace(recipe.former, dropout=0.0))
+    moved = {}
+    for inputs in ("constant", "free"):
+        one = told(recipe, inputs=inputs, qdm=0.0)
+        prepared, _ = trained(one, tmp_path / inputs)
+        kind, sizes = r2ag.sizes_of(one.former, 48)
+        begun, ended = (formers.made(kind, 0, **sizes).eval() for _ in range(2))
+        begun.start_as(hub_model(recipe).get_input_embeddings().weight)
+        ended.load_state_dict({n: t.float() for n, t in weights(tmp_path / inputs).items()})
+        rows = torch.tensor(prepared.plan.examples[0].features)
+        with torch.no_grad():
+            before, after = begun(rows), ended(rows)
+        moved[inputs] = float((after - before).norm() / before.norm())
+    # In the reader's own width, without a projection, it would be a two-hundredth.
+    assert 0.1 < moved["free"] / moved["constant"] < 10
+    assert moved["free"] > 0.02
+
+
 def test_it_learns_to_tell_gold(recipe, tmp_path):
     """From labels as inputs, in some twenty steps."""
     known = told(recipe, inputs="gold", dropout=0.0)
@@ -553,62 +597,60 @@ def test_a_cut_run_ends_where_an_uncut_one_does(recipe, lora, tmp_path, monkeypa
 
 def test_shipped_controls_share_lists_steps_and_base():
     known = recipes.recipes()
-    for group in ("testbed", "nq"):
-        head = known[f"r2ag-{group}"]
-        assert head.lora is None
-        [lesson] = head.lessons
-        # Every place that a test fills is one that a training list fills.
-        assert max(lesson["lengths"]) == head.former.places
-        mine = [
-            r
-            for n, r in known.items()
-            if r.task == "r2ag" and group in n and not n.endswith((*OTHER_LISTS, "gemma3"))
-        ]
-        assert len(mine) == {"testbed": 13, "nq": 5}[group]
-        for one in mine:
-            assert (one.lessons, one.optimiser, one.base, one.seeds) == (
-                head.lessons,
-                head.optimiser,
-                head.base,
-                head.seeds,
-            )
-            assert one.local == (one is not head)
-            assert (one.lora is None) == ("raft" not in one.name)
-            assert (one.former is None) == one.name.startswith("raft")
+    head = known["r2ag-mixed"]
+    assert head.lora is None
+    # Every place that a test fills is one that a training list fills.
+    assert {max(lesson["lengths"]) for lesson in head.lessons} == {head.former.places}
+    mine = [r for n, r in known.items() if r.task == "r2ag" and not n.endswith((*OTHERS, "gemma3"))]
+    assert len(mine) == 13
+    for one in mine:
+        assert (one.lessons, one.optimiser, one.base, one.seeds) == (
+            head.lessons,
+            head.optimiser,
+            head.base,
+            head.seeds,
+        )
+        assert one.local == (one is not head)
+        assert (one.lora is None) == ("raft" not in one.name)
+        assert (one.former is None) == one.name.startswith("raft")
+        # What matches as the headline does begins as it does.
+        if one.former and one.former.qdm and one.former.stages == "joint":
+            assert one.former.head_start == head.former.head_start > 0
     assert "former" not in known["testbed-reader"].facts
 
 
-OTHER_LISTS = {
-    "questions200": ({"questions": 200}, {}),
-    "questions50": ({"questions": 50}, {}),
+FREE = {"inputs": "free", "qdm": 0, "head_start": 0}
+OTHERS = {
+    "half": ({"questions": 90}, {}),
+    "eighth": ({"questions": 22}, {}),
     "minilm-l3": ({"retriever": "minilm-l3"}, {"encoder": "minilm-l3"}),
     "lsa": ({"retriever": "lsa"}, {"encoder": "lsa"}),
     "bm25": ({"retriever": "bm25"}, {"inputs": "scores", "columns": ["relevance"]}),
+    "bm25-free": ({"retriever": "bm25"}, FREE),
 }
 
 
-@pytest.mark.parametrize("name", OTHER_LISTS)
+@pytest.mark.parametrize("name", OTHERS)
 def test_recipes_of_other_lists_differ_in_nothing_else(name):
     known = recipes.recipes()
-    head, one = known["r2ag-testbed"], known[f"r2ag-testbed-{name}"]
-    lists, former = OTHER_LISTS[name]
-    [lesson] = head.lessons
+    head, one = known["r2ag-mixed"], known[f"r2ag-mixed-{name}"]
+    lists, former = OTHERS[name]
     wanted = replace(
         head,
         name=one.name,
         about=one.about,
-        lessons=({**lesson, **lists},),
+        lessons=tuple({**lesson, **lists} for lesson in head.lessons),
         former=replace(head.former, **former),
         seeds=(0,),
         local=True,
     )
     assert one == wanted
-    assert lists.get("questions", 0) < lesson["questions"]
+    assert all(lists.get("questions", 0) < lesson["questions"] for lesson in head.lessons)
 
 
 def test_a_larger_reader_differs_in_nothing_else():
     known = recipes.recipes()
-    head, one = known["r2ag-testbed"], known["r2ag-testbed-gemma3"]
+    head, one = known["r2ag-mixed"], known["r2ag-mixed-gemma3"]
     kept = {"name": one.name, "about": one.about, "base": one.base, "seeds": (0,), "local": True}
     assert one == replace(head, **kept)
     assert one.base == "gemma3-270m"
@@ -649,6 +691,8 @@ def test_features_by_an_encoder_of_the_corpus(recipe):
         ("{task: r2ag, former: {stages: jont}}", "stages is 'jont', did you mean 'joint'"),
         ("{task: r2ag, former: {inputs: free}}", "say qdm: 0"),
         ("{task: r2ag, former: {qdm: 0, stages: separate}}", "say stages: joint"),
+        ("{task: r2ag, former: {qdm: 0, head_start: 2}}", "head_start: 2 is of a matching"),
+        ("{task: r2ag, former: {stages: separate, head_start: 2}}", "head_start: 2 is of a"),
         ("{task: r2ag, former: {quaderm: 0}}", "unknown key 'quaderm'"),
     ],
 )

@@ -199,10 +199,13 @@ def test_the_answers_of_a_plain_question_are_its_own(asked):
 
 @pytest.mark.parametrize(
     ("name", "check"),
-    [("erm4-rewriter-testbed", "testbed-reader"), ("erm4-rewriter-testbed-unchecked", None)],
+    [("erm4-rewriter-testbed", None), ("erm4-rewriter-testbed-checked", "testbed-reader")],
 )
 def test_the_rewriters_recipes(name, check):
     recipe = recipes.recipe(name)
     assert (recipe.task, recipe.lora.rank, recipe.lora.alpha) == ("reader", 8, 16)
     assert {(part["kind"], part.get("check")) for part in recipe.lessons} == {("rewriting", check)}
-    assert {part["dataset"] for part in recipe.lessons} == {"world-A", "world-A-ambiguous"}
+    taught = {"world-A", "world-A-several", "world-A-ambiguous"}
+    assert {part["dataset"] for part in recipe.lessons} == taught
+    # What rows ask of it: the one query, and the question with its queries.
+    assert all(part["tasks"] == ["plus", "query"] for part in recipe.lessons)

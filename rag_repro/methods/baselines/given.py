@@ -77,19 +77,28 @@ def given_passages(question: Question, settings: GivenSettings) -> Flow:
     count = max(0, settings.k - len(kept)) if settings.others is None else settings.others
     if count:
         hits += yield from others(question, count, settings)
-    Random(f"order {question.id}").shuffle(hits)
+    in_any_order(question, hits)
     return (yield from read(question, hits, settings, trace=settings.trace))
+
+
+def in_any_order(question: Question, hits: list[Hit]) -> None:
+    """Shuffle by the question's id, since a reader may lean on a place."""
+    Random(f"order {question.id}").shuffle(hits)
+
+
+def near(question: Question, count: int, settings: Settings):
+    """So many passages that are not gold, the nearest to the question; fewer at the end."""
+    found = yield search(question.text, count + len(question.gold), question, settings)
+    return [hit for hit in found if hit.passage.id not in question.gold_ids][:count]
 
 
 def others(question: Question, count: int, settings: GivenSettings):
     """So many passages that are not gold, best first; fewer where there are no more."""
-    deep = count + len(question.gold)
     if settings.kind == "near":
-        found = yield search(question.text, deep, question, settings)
-    else:
-        # The service ranks by chance, seeded by the query.
-        call = search(question.id, deep, question, settings)
-        found = yield replace(call, service=RANDOM)
+        return (yield from near(question, count, settings))
+    # The service ranks by chance, seeded by the query.
+    call = search(question.id, count + len(question.gold), question, settings)
+    found = yield replace(call, service=RANDOM)
     return [hit for hit in found if hit.passage.id not in question.gold_ids][:count]
 
 

@@ -17,7 +17,7 @@ sentence (`settings.documents`); its attention comes from second passes, which a
 The trace, one entry an event:
 
     {"stage": "decide", "text": the draft, "words", "entropy", "attention", "meaning",
-     "score" (RIND's, a value a unit; other rules: "probability", a value a token),
+     "surprise", "score" (RIND's, a value a unit; other rules: "probability", a value a token),
      "keep": tokens that stay, "kept": their text, "hits": words, "alarm": their numbers,
      "sentence": tokens, first and behind the last, of the one with the alarm}
     {"stage": "retrieve", "query": text, "found": ids; of QFS "context": the words it could

@@ -40,13 +40,14 @@ class Sentence:
 class Scores:
     """Every unit's (a token's, or a word's) part in the decision; arrays of (u,).
 
-    units: their tokens.
+    units: their tokens. surprise: 1 - p, which no equation of the paper's has.
     """
 
     units: tuple[Span, ...]
     entropy: np.ndarray
     attention: np.ndarray
     meaning: np.ndarray
+    surprise: np.ndarray
     score: np.ndarray
     sentences: tuple[Sentence, ...]
 
@@ -137,7 +138,7 @@ def scores(draft: Draft, settings: Rind, language: Language) -> Scores:
             score = score * factors[name]
         elif settings.gate == "score":
             score = score * means
-    return Scores(units, entropy, attention, means, score, sentences)
+    return Scores(units, entropy, attention, means, surprise, score, sentences)
 
 
 def sentences_of(draft: Draft, units: Sequence[Span], language: Language) -> tuple[Sentence, ...]:

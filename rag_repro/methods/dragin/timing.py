@@ -15,7 +15,7 @@ import numpy as np
 from ..language import Language
 from .draft import Draft, text_of
 from .rind import Moment, Scores, rind, sentences_of
-from .settings import DynamicSettings
+from .settings import FACTORS, DynamicSettings
 
 ONE_SENTENCE = ("flare", "sentence")
 """Rules that write, and judge, a sentence at a time."""
@@ -91,7 +91,7 @@ def event(draft: Draft, moment: Moment | None, told: Scores | None) -> dict[str,
     made: dict[str, Any] = {"stage": "decide", "text": draft.text}
     made["words"] = [text_of(draft.pieces, unit) for unit in units]
     if told is not None:
-        for name in ("entropy", "attention", "meaning", "score"):
+        for name in (*FACTORS, "score"):
             made[name] = [round(float(x), 4) for x in getattr(told, name)]
     elif len(draft):
         made["probability"] = [round(float(x), 4) for x in draft.probability]

@@ -28,8 +28,8 @@ SMALL = re.compile(r"(?<![\w'’])[^\W\d_A-Z][^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class CrowdSettings(Settings):
-    """dropped: of the `depth` best, which go, gold never: "sharing", all that hold such a word;
-    "others", as many that hold none, the best first.
+    """dropped: of the `depth` best, which go, gold never: "sharing", those that hold such a word;
+    "others", those that hold none; of each the best, as many as there are of both kinds.
     """
 
     dropped: str = "sharing"
@@ -63,13 +63,14 @@ def shared_words(question: str, passages: Iterable[Passage]) -> set[str]:
 
 
 def dropped(ranked: Sequence[Hit], words: set[str], gold: Iterable[str], which: str) -> set[str]:
-    """Ids of the passages that go."""
+    """Ids of the passages that go: as many of either kind as there are of the rarer one."""
     terms, kept = Analyzer(), set(gold)
-    others = [hit.passage for hit in ranked if hit.passage.id not in kept]
-    sharing = {passage.id for passage in others if not words.isdisjoint(terms(passage.text))}
-    if which == "sharing":
-        return sharing
-    return set([passage.id for passage in others if passage.id not in sharing][: len(sharing)])
+    kinds: dict[str, list[str]] = {name: [] for name in DROPPED}
+    for passage in (hit.passage for hit in ranked if hit.passage.id not in kept):
+        shares = not words.isdisjoint(terms(passage.text))
+        kinds["sharing" if shares else "others"].append(passage.id)
+    # Where most of the ranking shares a word, all of it would go against a few others.
+    return set(kinds[which][: min(map(len, kinds.values()))])
 
 
-UNCROWDED = MethodSpec("uncrowded", 1, uncrowded, CrowdSettings, "DR-RAG, section 1, a probe")
+UNCROWDED = MethodSpec("uncrowded", 2, uncrowded, CrowdSettings, "DR-RAG, section 1, a probe")

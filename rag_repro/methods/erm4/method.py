@@ -28,8 +28,9 @@ from dataclasses import replace
 from typing import Any
 
 from ...engine import Flow
-from ...schema import Hit, Question, Remember
+from ...schema import Hit, Question, Remember, Retrieve
 from ..base import MethodSpec
+from ..baselines.given import in_any_order, near
 from ..stages import read
 from .knowledge_filter import Filtered, filtered
 from .rewriter import Formulated, formulate
@@ -56,11 +57,29 @@ def knowledge(question: Question, settings: ERM4Settings):
     made = yield from formulate(question, settings)
     if not settings.search:
         return made, Gathered(), Filtered(())
+    if settings.noise is not None:
+        pool = yield from noisy(question, settings)
+        return made, Gathered(), (yield from filtered(made.asked, pool, settings))
     gathered = yield from gather(question, made.queries, settings)
     pool = gathered.in_order(settings.order, settings.k)
     spared = () if settings.filter_memory else gathered.from_memory
     chosen = yield from filtered(made.asked, pool, settings, spared)
     return made, gathered, chosen
+
+
+def noisy(question: Question, settings: ERM4Settings):
+    """The gold passages and `noise` others, as they are read or judged.
+
+    More noise is that of before and further passages. ValueError: no gold passage is named.
+    """
+    if not question.gold:
+        raise ValueError(f"question {question.id!r} names no gold passages; take noise away")
+    gold = question.gold_ids
+    hits = list((yield Retrieve(question.text, k=len(gold), within=tuple(gold))))
+    if settings.noise:
+        hits += yield from near(question, settings.noise, settings)
+    in_any_order(question, hits)
+    return tuple(hits)
 
 
 def fetched(gathered: Gathered, chosen: Filtered, content: str, order: str) -> tuple[Hit, ...]:

@@ -21,6 +21,7 @@ Controls that the paper lacks:
     several queries, original question    asked: original
     filtered by chance at the same rate   filter: nli, keep: random
     a plain query cache                   memory: filled, trigger: exact
+    gold passages and so much noise       rewrite: none, noise: 10
 
 A setting that would do nothing is refused, so that no two conditions are the same one.
 """
@@ -111,17 +112,26 @@ class Searching:
         found twice stands where it is found first. The first k stay.
     matched: a control (c02, c12): all queries are sent, and then the first query alone brings
         as many passages as all of them brought together.
+    noise: a control (c41): in place of what is found, the gold passages and so many that are
+        not gold, the nearest to the question, in an order drawn by its id. The question is the
+        only query, and k does not cut them.
     """
 
     search: bool = True
     per_query: int | None = None
     order: str | None = None
     matched: bool | None = None
+    noise: int | None = None
 
     def check_searching(self) -> None:
         used = {"per_query": 10, "order": "mixed", "matched": False}
         if not self.search:
-            fill_or_refuse(self, {}, list(used), "search off")
+            fill_or_refuse(self, {}, [*used, "noise"], "search off")
+            return
+        if self.noise is not None:
+            if self.noise < 0:
+                raise ValueError(f"noise is {self.noise}; it must be at least 0")
+            fill_or_refuse(self, {}, list(used), "noise")
             return
         fill_or_refuse(self, used, [], "")
         one_of("order", self.order, ORDERS)
@@ -240,6 +250,12 @@ class ERM4Settings(Settings, Rewriting, Searching, Filtering, Remembering):
                 raise ValueError(
                     f"rewrite {self.rewrite!r} would do nothing with search off; the reader "
                     "alone is the method no_retrieval"
+                )
+        elif self.noise is not None:
+            if self.rewrite != "none" or self.memory is not None or self.k != ERM4Settings.k:
+                raise ValueError(
+                    "noise gives the passages without query, memory or cut; take rewrite: none, "
+                    "no memory, and leave k out"
                 )
         elif self.matched and (not self.several or self.memory is not None):
             raise ValueError(

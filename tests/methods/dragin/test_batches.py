@@ -61,7 +61,7 @@ def test_whole_traces_are_equal_at_any_batch_size(settings):
             for mine, theirs in zip(answer.trace, other.trace, strict=True):
                 assert mine.keys() == theirs.keys()
                 for key, value in mine.items():
-                    if key in ("entropy", "attention", "score", "probability"):
+                    if key in ("entropy", "attention", "surprise", "score", "probability"):
                         assert theirs[key] == pytest.approx(value, abs=2e-3)
                     else:
                         assert theirs[key] == value

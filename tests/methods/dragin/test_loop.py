@@ -363,3 +363,70 @@ def test_no_prompt_no_dynamic_retrieval():
         DynamicSettings(prompt=None)
     with pytest.raises(ValueError, match="did you mean 'flare'"):
         DynamicSettings(timing="flair")
+
+
+def test_only_the_sentence_that_is_written_again_is_spared():
+    """The next one is in doubt anew, and FLARE searches for it."""
+    script = [
+        said(" It is Bank. Then", p={"Bank.": 0.3}),
+        said(" It is Odd. Then", p={"Odd.": 0.3}),
+        said(" It seats 90. So", p={"90.": 0.3}),
+        said(" It seats 80. So"),
+        said(" So the answer is x."),
+    ]
+    settings = DynamicSettings(timing="flare", query="question")
+    answer, _, library = answered(script, settings)
+    assert len(library.queries) == 1 + 2
+    assert answer.text == " It is Odd. It seats 80. So the answer is x."
+
+
+def test_the_first_draft_has_the_first_searchs_passages_however_long_others_serve():
+    script = [
+        said(" It is old. Bank is it. More", {"Bank": 9.0}),
+        said(" Odd is it. And"),
+        said(" So the answer is x."),
+    ]
+    settings = DynamicSettings(threshold=0.1, first=True, documents="one_sentence")
+    _, reader, _ = answered(script, settings)
+    shown = prompts(reader)
+    assert shown[0] == with_passage(1)
+    assert shown[2].startswith(BARE)
+
+
+def test_where_passages_serve_a_whole_draft_all_of_it_is_written_and_kept():
+    """FLARE as DRAGIN's code has it (D17): no sentence at a time, and nothing judged again."""
+    script = [
+        said(" It is old. Bank is it. More", p={"Bank": 0.3}),
+        said(" Odd is it. It is odd. So the answer is x.", p={"odd.": 0.3}),
+    ]
+    settings = DynamicSettings(
+        timing="flare", query="sentence", first=False, documents="one_draft", doubt=0.4
+    )
+    answer, reader, library = answered(script, settings)
+    assert answer.trace[0]["text"] == " It is old. Bank is it. More"
+    assert library.queries == ["Bank is it."]
+    assert answer.text == " It is old. Odd is it. It is odd. So the answer is x."
+    assert len(reader.calls) == 2
+
+
+def test_an_empty_query_is_searched_for_by_nobody():
+    """Nothing of the answer is written yet, and nothing else may be looked back at."""
+    script = [said(" Bank Hall.", {"Bank": 3.0}), said(" So the answer is x.")]
+    settings = DynamicSettings(threshold=0.1, context="output")
+    answer, reader, library = answered(script, settings)
+    assert library.queries == []
+    assert answer.trace[1] == {
+        **{"stage": "retrieve", "query": "", "found": []},
+        **{"context": ["Bank"], "taken": []},
+    }
+    assert prompts(reader) == [BARE, BARE]
+    assert answer.prediction == "x"
+
+
+def test_passages_behind_which_nothing_is_written_end_the_answer():
+    """Else the same draft would give the same alarm for ever."""
+    script = [said(" It is old. Bank is it.", {"Bank": 9.0}), said("")]
+    settings = DynamicSettings(threshold=0.1, documents="one_sentence", ask_again="never")
+    answer, reader, _ = answered(script, settings)
+    assert len(reader.calls) == 2
+    assert answer.text == " It is old."

@@ -223,3 +223,52 @@ def test_nothing_is_asked_of_a_memory_that_is_not_there():
     answer = answer_of(erm4, QUESTION, settings, reader=Desk(), retriever=Tables(RANKINGS))
     assert "Recall" not in answer.calls
     assert [e["popularity"] for e in events(answer, "retrieve")] == [None] * 3
+
+
+# ------------------------------------------------------------------- noise that is set (c41)
+
+
+def noisy(noise, reader=None, question=QUESTION, **more):
+    given = {"rewrite": "none", "noise": noise, "k": 30, "per_query": None, **more}
+    return run(given, question=question, reader=reader)
+
+
+def test_gold_and_so_much_noise_is_what_is_read():
+    answer, _, tables = noisy(0)
+    assert sorted(ids(answer.hits)) == ["a", "d"]
+    assert tables.asked == [(("who made it?",), 2, [("a", "d")])]
+    answer, _, tables = noisy(3)
+    assert sorted(ids(answer.hits)) == ["a", "b", "c", "d", "e"]
+    assert tables.asked[1] == (("who made it?",), 5, None)
+    # The nearest; and more noise is that of before and further passages.
+    assert set(ids(noisy(2)[0].hits)) == set("adbc")
+    assert counts(answer, "queries", "searches", "outputs", "shown") == (0, 0, 0, 5)
+
+
+def test_the_filter_sees_the_noise_and_the_order_is_the_questions_own():
+    plain, _, _ = noisy(3)
+    answer, _, _ = noisy(3, Desk(entailed="ab"), filter="nli")
+    assert ids(answer.hits) == [name for name in ids(plain.hits) if name in "ab"]
+    assert counts(answer, "judged", "irrelevant") == (5, 3)
+    orders = set()
+    for name in ("q1", "q2", "q3", "q4"):
+        question = type(QUESTION)(name, QUESTION.text, (), gold=QUESTION.gold)
+        orders.add(tuple(ids(noisy(3, question=question)[0].hits)))
+    assert len(orders) > 1
+
+
+def test_noise_needs_gold_and_stands_alone():
+    with pytest.raises(AssertionError, match="names no gold passages"):
+        noisy(1, question=type(QUESTION)("q", "x?", ()))
+    configure = base.get("erm4").configure
+    for wrong in (
+        {"rewrite": "plus"},
+        {"memory": "filled"},
+        {"k": 5},
+        {"per_query": 5},
+        {"order": "mixed"},
+        {"noise": -1},
+        {"search": False},
+    ):
+        with pytest.raises(ValueError, match=r"noise|order|per_query|search"):
+            configure({"rewrite": "none", "noise": 2, **wrong})

@@ -1,0 +1,106 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Claims ledger and audit
+#
+# Every statement of the four papers that this book tests, one row each: what is claimed and where,
+# the numbers that the paper itself prints for it, and what our records say at each
+# {term}`tier <tier>`. The second half holds the papers' printed numbers against their own sentences.
+# All of it is made from the papers' files in the package, from their transcribed tables and from
+# the stored records; no number on this page is typed, but for those that stand as quotations in the
+# column *what the paper says*.
+
+# %% tags=["parameters"]
+paper = "all"  # whose claims to show: a paper's name, as "drrag", or "all"
+
+# %% tags=["hide-input"]
+from IPython.display import display
+
+from rag_repro.publish import chapter, contents
+from rag_repro.publish.places import here
+from rag_repro.report import audit, ledger_page, verdict_figure
+from rag_repro.report.ledger import of_judged
+from rag_repro.study import papers
+from rag_repro.study.scores import Results
+
+KNOWN = [name for name in papers.names() if papers.load(name).claims]
+run = chapter("90_claims", globals(), paper=("all", *KNOWN))
+run
+
+# %% [markdown]
+# ## At a glance
+
+# %% tags=["remove-input"]
+shown = [papers.load(name) for name in KNOWN if run.paper in ("all", name)]
+entries = ledger_page.entries(shown, Results(here().records))
+verdict_figure.figure([of_judged(e.paper, judged) for e in entries for judged in e.judged.values()])
+
+# %% [markdown]
+# ## The ledger
+#
+# Choose a paper, a tier, a verdict; {term}`verdicts <verdict>` are explained in the glossary. An
+# effect is in points where the metric is a percentage, in the direction that the paper claims, with
+# its 95 % interval; δ is the smallest effect of interest or the margin of a claim of no difference,
+# and *detectable* the smallest effect that as many questions could have shown. A claim of several
+# parts holds where each part holds; its effect is that of the first. In the second column a
+# word says whether the paper's printed numbers bear the claim out: yes, partly, no, or none where it
+# prints none; below it stands the working, where the audit has one.
+#
+# The same rows as a file: `rag-repro claims --format csv`, `json` or `md`.
+
+# %% tags=["remove-input"]
+ledger_page.Ledger(entries, contents.claims())
+
+# %% [markdown]
+# ## The audit
+#
+# What follows is arithmetic on the values that the papers print, and on nothing else. *Coincides*
+# says that two things are the same where they need not be; it does not say why. Where another
+# paper's table would be needed that is not at hand, this is said, and the point counts as not
+# verified. Where the paper cannot tell, the last words of a row name what would.
+
+# %% tags=["remove-input"]
+audit.tally(shown)
+
+# %% tags=["remove-input"]
+for one in shown:
+    display(audit.table(one))
+
+# %% [markdown]
+# ## Two places of one paper
+#
+# Some things no table can show: two sentences, captions or labels that do not go together.
+
+# %% tags=["remove-input"]
+for one in shown:
+    display(audit.reading_table(one))
+
+# %% [markdown]
+# ## What the authors say
+#
+# They were not asked. Nothing of this page was shown to them, and none has answered for it or
+# against it. What is told of the papers is what stands in their texts.
+
+# %% [markdown] tags=["rerun"]
+# ## Run it yourself
+#
+# ```bash
+# rag-repro chapter 90_claims                     # this page
+# rag-repro chapter 90_claims -p paper drrag      # one paper's
+# rag-repro claims --paper drrag --format csv     # the rows alone
+# rag-repro claims --tier public --format json
+# ```

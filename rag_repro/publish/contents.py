@@ -1,0 +1,82 @@
+"""What the sources of the chapters say of themselves: their claims, their deviations.
+
+Read from the scripts, so that it can be had before any chapter is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from rag_repro.publish.pairs import read_source
+from rag_repro.publish.places import Places, here
+
+
+class ContentsError(ValueError):
+    """A chapter's list of claims that cannot be read."""
+
+
+def claims(places: Places | None = None) -> dict[str, str]:
+    """Claim -> the chapter that decides it: the first whose CLAIMS name it."""
+    places = places or here()
+    found: dict[str, str] = {}
+    for name in places.names():
+        for claim in _claims(name, places):
+            found.setdefault(claim, name)
+    return found
+
+
+def _claims(name: str, places: Places) -> list[str]:
+    for cell in _cells(name, places, "code"):
+        if "CLAIMS =" in cell.source:
+            return _evaluated(cell.source, name)
+    return []
+
+
+def _evaluated(source: str, name: str) -> list[str]:
+    """What CLAIMS is, by the cell's plain assignments up to it; nothing else of it runs."""
+    held: dict[str, Any] = {}
+    for statement in ast.parse(source).body:
+        if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+            continue
+        target = statement.targets[0].id
+        if any(isinstance(n, ast.Attribute) for n in ast.walk(statement)):
+            continue
+        code = compile(ast.Expression(statement.value), name, "eval")
+        try:
+            held[target] = eval(code, {"__builtins__": {"range": range}, **held})
+        except (NameError, TypeError) as error:
+            if target == "CLAIMS":
+                raise ContentsError(
+                    f"{name}: CLAIMS is not made of literals and names beside it ({error})"
+                ) from error
+        if target == "CLAIMS":
+            return list(held["CLAIMS"])
+    return []
+
+
+def deviations(places: Places | None = None) -> dict[str, str]:
+    """Chapter -> the Markdown below the heading of its deviations, of those that have any."""
+    places = places or here()
+    found = {}
+    for name in places.names():
+        for cell in _cells(name, places, "markdown"):
+            if "deviations" in cell.metadata.get("tags", []):
+                _, _, below = cell.source.partition("\n")
+                found[name] = below.strip()
+    return found
+
+
+def titles(places: Places | None = None) -> dict[str, str]:
+    """Chapter -> its title."""
+    places = places or here()
+    return {
+        name: cell.source.partition("\n")[0].lstrip("# ").strip()
+        for name in places.names()
+        for cell in list(_cells(name, places, "markdown"))[:1]
+    }
+
+
+def _cells(name: str, places: Places, kind: str) -> Iterator[Any]:
+    return (c for c in read_source(places.source(name)).cells if c.cell_type == kind)

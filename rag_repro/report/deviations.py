@@ -1,0 +1,101 @@
+"""Where our runs are not the papers': what their files tell, beside what chapters say.
+
+A MyST page. The first part is made from each paper's YAML and printed values; the second
+repeats the tables of deviations that stand in the chapters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..study import papers
+from ..study.conditions import TIERS
+from ..study.papers import Exhibit, Paper
+from .audit import data_set
+from .caveats import table
+
+OPENING = """\
+A deviation is whatever differs between what a paper describes and what is run here. The first
+part of this page is made from the files that say what is run, so that it cannot miss a row; the
+reasons are in the tables of the chapters, which follow.
+"""
+
+
+def text(chapters: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    """The page. chapters: name -> the Markdown of its deviations; titles: name -> its title."""
+    parts = ["# Deviations", OPENING, "## From the files"]
+    for name in papers.names():
+        parts += _of_paper(papers.load(name))
+    if chapters:
+        parts.append("## From the chapters")
+    for name, below in chapters.items():
+        parts += [f"### {titles[name]}", f"From {{doc}}`chapters/{name}`.", below]
+    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+
+
+def _of_paper(paper: Paper) -> list[str]:
+    exhibits = [e for e in paper.exhibits.values() if not e.own and e.values]
+    body = [row for exhibit in exhibits for row in _of_exhibit(paper, exhibit)]
+    if not body:
+        return []
+    head = ["exhibit", "what", "the paper", "here"]
+    name = f"tab-deviations-{paper.name}"
+    caption = f"{paper.short}: its exhibits and ours"
+    return [f"### {paper.short}", table(head, body, caption, name, "rr-deviations")]
+
+
+def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
+    """Rows, data sets and readers that only one side has; questions asked here."""
+    key = exhibit.name.split(".", 1)[1]
+    printed, cells = paper.printed(key), exhibit.cells()
+    made = []
+    theirs = _order(row.get("method", "") for row in printed)
+    ours = _order(c.keys["method"] for c in cells)
+    labels = {name: row.label for name, row in exhibit.methods.items()}
+    without = [m for m in theirs if m not in ours]
+    added = [m for m in ours if m not in theirs]
+    reasons = _order(row.waits for row in exhibit.methods.values() if row.waits)
+    if without:
+        why = f"not run: {'; '.join(reasons)}" if reasons else "not run"
+        made.append(["rows", _said(without, labels), why])
+    if added:
+        made.append(["rows", "", _said(added, labels)])
+    for what, told, run in (
+        (
+            "data sets",
+            _order(data_set(row.get("dataset", "")) for row in printed),
+            _order(data_set(c.keys["dataset"]) for c in cells),
+        ),
+        (
+            "readers",
+            _order(row.get("reader", "") for row in printed),
+            _order(c.condition.reader for c in cells),
+        ),
+    ):
+        if told != run and (told or run):
+            made.append([what, ", ".join(told), ", ".join(run) or "none"])
+    asked = _asked(exhibit)
+    if asked:
+        made.append(["questions", "", asked])
+    return [[exhibit.name, *row] for row in made]
+
+
+def _asked(exhibit: Exhibit) -> str:
+    """Of each tier, how many questions a cell may have: "testbed all; public 60 to 252"."""
+    said = []
+    for tier in TIERS:
+        sizes = [cell.n for cell in exhibit.cells(tier)]
+        known = sorted({n for n in sizes if n is not None})
+        words = [" to ".join(dict.fromkeys(map(str, (known[0], known[-1]))))] if known else []
+        words += ["all at hand"] * (None in sizes)
+        if words:
+            said.append(f"{tier} {' or '.join(words)}")
+    return "; ".join(said)
+
+
+def _order(names) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _said(names: Sequence[str], labels: Mapping[str, str]) -> str:
+    return ", ".join(labels.get(name, name) for name in names)

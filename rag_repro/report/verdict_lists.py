@@ -1,0 +1,151 @@
+"""The claims by what was found of them, for the front page: what held, what did not, what is open.
+
+A claim stands once: where its tiers disagree, among those of which it depends on where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN
+from ..study import papers
+from ..study.papers import StudyError
+from .caveats import count, table
+from .verdict_figure import GROUPS, group
+
+HELD, DIRECTION, OPEN, FAILED, WEAK, NEVER = GROUPS
+MIXED = "mixed"
+UNKNOWABLE = "unknowable"
+
+# Group -> its heading, and what it means in a sentence; {n} is its number of claims.
+TITLES = {
+    HELD: ("What held", "{n} held wherever records decide."),
+    DIRECTION: (
+        "What held only in direction",
+        "{n} went the way that is claimed, by less than half of what the paper reports.",
+    ),
+    FAILED: (
+        "What did not hold",
+        "{n} failed wherever records decide: differences of the claimed size can be ruled out "
+        "here, with these readers and corpora.",
+    ),
+    MIXED: (
+        "What depends on where it is tried",
+        "{n} held at one tier and failed at another.",
+    ),
+    OPEN: (
+        "What is open",
+        "{n} have records that do not decide: too few questions, or a reader that cannot read.",
+    ),
+    UNKNOWABLE: (
+        "What nobody can know from here",
+        "{n} are of a kind that no record of ours can decide, each for its own reason.",
+    ),
+    NEVER: ("What has not been run", "{n} have no record at any tier yet."),
+}
+
+
+def sort(claims: Sequence[Mapping[str, Any]]) -> dict[str, list[list[Mapping[str, Any]]]]:
+    """Group -> its claims, each as its rows of the ledger, in their order."""
+    by: dict[str, list[Mapping[str, Any]]] = {}
+    for row in claims:
+        by.setdefault(row["id"], []).append(row)
+    sorted_: dict[str, list[list[Mapping[str, Any]]]] = {name: [] for name in TITLES}
+    for rows in by.values():
+        sorted_[_of(rows)].append(rows)
+    return sorted_
+
+
+def _of(rows: Sequence[Mapping[str, Any]]) -> str:
+    found = {group(row["verdict"]) for row in rows} - {NEVER}
+    if not found:
+        return UNKNOWABLE if _without_contrast(rows[0]["id"]) else NEVER
+    decided = found & {HELD, DIRECTION, FAILED}
+    if not decided:
+        return OPEN
+    if FAILED in decided:
+        return FAILED if decided == {FAILED} else MIXED
+    return DIRECTION if DIRECTION in decided else HELD
+
+
+def _without_contrast(claim: str) -> bool:
+    """Whether the claim says itself that no record can decide it."""
+    try:
+        return bool(papers.load(claim.split(".")[0]).claim(claim).no_contrast)
+    except StudyError:
+        return False
+
+
+def text(claims: Sequence[Mapping[str, Any]]) -> str:
+    """A section a group that has claims, its table folded away."""
+    parts, groups = [], sort(claims)
+    for name, held in groups.items():
+        if held:
+            title, said = TITLES[name]
+            made = _reasons(held) if name in (UNKNOWABLE, NEVER) else _table(name, held)
+            parts.append(f"### {title}\n\n{said.replace('{n}', count(len(held), 'claim'))}")
+            parts.append(f"````{{dropdown}} {_spread(held)}\n{made}\n````")
+    if any(groups[name] for name in TITLES if name not in (UNKNOWABLE, NEVER)):
+        parts.append(NOTE)
+    return "\n\n".join(parts)
+
+
+NOTE = (
+    "Effects are in points where the metric is a percentage, in the direction that the paper "
+    "claims, and belong to the claim's first contrast; δ is the smallest effect of interest, or "
+    "the margin of a claim of no difference. A claim of several parts holds where each part "
+    "holds and fails where one fails; its effect is the mean."
+)
+
+
+def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """How many of which paper: "DR-RAG 9, ERM4 2"."""
+    shorts = [rows[0]["paper"] for rows in held]
+    return ", ".join(f"{short} {shorts.count(short)}" for short in dict.fromkeys(shorts))
+
+
+def _table(name: str, held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    head = ["claim", "tier", "verdict", "effect [95 %]", "δ", "n"]
+    body = [
+        [_said(row), row["tier"], _word(row), _effect(row), _delta(row), row["n"]]
+        for rows in held
+        for row in rows
+        if row["verdict"] != NOT_RUN
+    ]
+    label = f"tab-{name.replace(' ', '-')}"
+    return table(head, body, TITLES[name][0], label, "rr-claims")
+
+
+def _reasons(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    body = [[_said(rows[0]), _reason(rows)] for rows in held]
+    return table(["claim", "why"], body)
+
+
+def _reason(rows: Sequence[Mapping[str, Any]]) -> str:
+    """That of the public tier, which a reader can most often do something about."""
+    return next((row["reason"] for row in rows if row["tier"] == "public"), rows[0]["reason"])
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    return f"{row['id']}: {row['claim']}"
+
+
+def _parts(row: Mapping[str, Any]) -> str:
+    """How many parts the verdict is made of, as "9 parts"; empty where it is one."""
+    found = re.search(r"\b\d+ parts\b", row["reason"])
+    return found[0] if found else ""
+
+
+def _word(row: Mapping[str, Any]) -> str:
+    return f"{row['verdict']} ({_parts(row)})" if _parts(row) else row["verdict"]
+
+
+def _effect(row: Mapping[str, Any]) -> str:
+    return f"{row['effect']} [{row['lo']}, {row['hi']}]" if row["effect"] else ""
+
+
+def _delta(row: Mapping[str, Any]) -> str:
+    seen = row["verdict"] == INCONCLUSIVE and row["mde"] and not _parts(row)
+    return f"{row['delta']} (detectable: {row['mde']})" if seen else row["delta"]

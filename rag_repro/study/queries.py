@@ -1,0 +1,48 @@
+"""What a record keeps of a check of query rules: what each would have found, and no words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..methods.dragin.query_check import RULES
+from ..plain import shortened
+from ..schema import Answer, Question
+
+
+def of(question: Question, answer: Answer) -> dict[str, Any]:
+    """The line's field `queries`, where the trace is of such a check.
+
+    Of each moment, in order: [words that QFS takes, of how many up to the alarm's with it, then
+    of each of `methods.dragin.query_check.RULES` which of the line's `gold` (by place, from
+    0) its search finds]. Not there without an alarm.
+    """
+    gold = [g.passage_id for g in question.gold]
+    told = [
+        [
+            event["taken"],
+            event["among"],
+            *([i for i, name in enumerate(gold) if name in event["found"][rule]] for rule in RULES),
+        ]
+        for event in answer.trace
+        if event.get("stage") == "queries"
+    ]
+    return {"queries": told} if told else {}
+
+
+def fault(line: dict[str, Any]) -> str:
+    """What of this field is not as it must be; "" where all is, or it is not there."""
+    for entry in line.get("queries", ()):
+        if not _is_moment(entry):
+            return f"a moment's queries are {shortened(repr(entry), 60)}"
+    return ""
+
+
+def _is_moment(entry: Any) -> bool:
+    if not isinstance(entry, list) or len(entry) != 2 + len(RULES):
+        return False
+    taken, among, *found = entry
+    return (
+        all(type(n) is int and n >= 0 for n in (taken, among))
+        and all(isinstance(places, list) for places in found)
+        and all(type(place) is int and place >= 0 for places in found for place in places)
+    )

@@ -1,0 +1,88 @@
+"""Claims by what was found of them, and the figure that shows them at a glance."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_repro.evaluation.verdicts import WORDS
+from rag_repro.report import verdict_figure, verdict_lists
+from rag_repro.study import papers
+
+
+def row(claim, tier, verdict, paper="Mini"):
+    made = {"id": claim, "paper": paper, "tier": tier, "verdict": verdict, "claim": "It helps."}
+    made |= {"effect": "3.00", "lo": "1.00", "hi": "5.00", "n": 50, "delta": "2.00", "mde": "2.50"}
+    return made | {"reason": f"why {verdict}"}
+
+
+def two(testbed, public):
+    tiers = {"testbed": testbed, "public": public, "paper": "not run"}
+    return [row("x.c01", tier, word) for tier, word in tiers.items()]
+
+
+@pytest.mark.parametrize(
+    ("testbed", "public", "wanted"),
+    [
+        ("mechanism holds", "reproduced", verdict_lists.HELD),
+        ("mechanism holds", "not run", verdict_lists.HELD),
+        ("mechanism holds", "inconclusive", verdict_lists.HELD),
+        ("mechanism holds", "direction only", verdict_lists.DIRECTION),
+        ("mechanism fails", "not reproduced", verdict_lists.FAILED),
+        ("not run", "not reproduced", verdict_lists.FAILED),
+        ("mechanism fails", "reproduced", verdict_lists.MIXED),
+        ("mechanism holds", "not reproduced", verdict_lists.MIXED),
+        ("mechanism fails", "direction only", verdict_lists.MIXED),
+        ("inconclusive", "reader too weak", verdict_lists.OPEN),
+        ("not run", "not run", verdict_lists.NEVER),
+    ],
+)
+def test_a_claim_stands_in_one_group(testbed, public, wanted):
+    found = verdict_lists.sort(two(testbed, public))
+    assert [name for name, held in found.items() if held] == [wanted]
+
+
+def test_what_no_record_can_decide_is_told_from_what_was_not_run():
+    paper = papers.load("r2ag")
+    told = {
+        bool(claim.no_contrast): [row(claim.id, t, "not run") for t in ("testbed", "public")]
+        for claim in paper.claims
+    }
+    assert verdict_lists.sort(told[True])[verdict_lists.UNKNOWABLE]
+    assert verdict_lists.sort(told[False])[verdict_lists.NEVER]
+
+
+def test_each_group_has_a_section_with_its_number_and_its_table():
+    rows = two("mechanism holds", "reproduced")
+    rows += [r | {"id": "x.c02"} for r in two("not run", "not reproduced")]
+    text = verdict_lists.text(rows)
+    held, failed = text.split("### ")[1:]
+    assert held.startswith("What held\n\n1 claim held")
+    assert "{dropdown} Mini 1" in held
+    assert held.count("| x.c01\\: It helps. |") == 2
+    assert "3.00 \\[1.00, 5.00\\] | 2.00 | 50 |" in held
+    assert failed.startswith("What did not hold")
+    assert "| x.c02\\: It helps. | public | not reproduced |" in failed
+    assert "| testbed | not run" not in failed
+    assert "δ is the smallest effect" in text
+    assert "δ" not in verdict_lists.text(two("not run", "not run"))
+
+
+def test_every_verdict_has_a_place_in_the_figure():
+    assert {verdict_figure.group(word) for word in WORDS} == set(verdict_figure.GROUPS)
+
+
+def test_the_figure_counts_claims_and_is_the_same_twice():
+    rows = two("mechanism holds", "reproduced")
+    rows += [r | {"id": "x.c02"} for r in two("mechanism fails", "inconclusive")]
+    first, second = (verdict_figure.figure(rows) for _ in range(2))
+    assert first.svg == second.svg
+    assert "Mini, testbed: 1 holds, 1 does not hold. Mini, public: 1 holds, 1 incon" in first.alt
+    assert first.alt.endswith("Mini, paper: 2 not run.")
+    assert first.name == "fig-verdicts"
+
+
+def test_what_is_not_run_has_no_colour_and_each_other_group_its_own():
+    looks = [(colour, hatch) for _, colour, hatch in verdict_figure.GROUPS.values()]
+    assert looks[-1] == (None, "")
+    assert len({colour for colour, _ in looks}) == len(looks)
+    assert len({hatch for _, hatch in looks[:-1]}) == len(looks) - 1

@@ -1,0 +1,114 @@
+"""DR-RAG's contrasts and the rows that they compare: what the comments beside them promise."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_repro.study import papers
+from rag_repro.study.conditions import TIERS
+from rag_repro.study.judge import pair_cells
+
+from .claims import exhibit_of, sides_of, waits
+
+DRRAG = papers.load("drrag")
+BY = {claim.id.removeprefix("drrag."): claim for claim in DRRAG.claims}
+SELECTION = ("c11", "c12", "c15", "c20", "c21", "c22", "c40")  # on what selection does
+TUNED = {"cis_tuned", "cfs_tuned"}
+PLAIN = {"cis", "cfs"}
+
+
+def named(contrast):
+    """The rows that it compares."""
+    given = [side.get("method") for side in (*sides_of(contrast), contrast.where)]
+    lists = [one if isinstance(one, list) else [one] for one in given if one]
+    return {name for names in lists for name in names}
+
+
+def parts(claim, role):
+    return [contrast for contrast in BY[claim].contrasts if contrast.role == role]
+
+
+def test_every_contrast_has_a_label_of_its_own_and_cells_or_a_reason_to_wait():
+    for claim in DRRAG.claims:
+        labels = [contrast.label for contrast in claim.contrasts]
+        assert len(set(labels)) == len(labels), claim.id
+        assert all(labels) or len(labels) == 1, claim.id
+        assert not labels or any(c.role == "primary" for c in claim.contrasts), claim.id
+        for contrast in claim.contrasts:
+            exhibit = exhibit_of(DRRAG, claim, contrast)
+            there = any(any(pair_cells(exhibit, contrast, tier)) for tier in TIERS)
+            assert there or waits(exhibit, contrast), (claim.id, contrast.label)
+
+
+@pytest.mark.parametrize("name", SELECTION)
+def test_what_selection_does_is_decided_where_it_selects_and_stands_at_a_half_as_well(name):
+    for contrast in parts(name, "primary"):
+        assert named(contrast) & TUNED, contrast.label
+        assert not named(contrast) & PLAIN, contrast.label
+    asked = {
+        (c.metric, frozenset(m.removesuffix("_tuned") for m in named(c)))
+        for c in parts(name, "primary")
+    }
+    beside = {
+        (c.metric, frozenset(named(c)))
+        for c in parts(name, "secondary")
+        if "threshold 0.5" in c.label
+    }
+    # QDC, which has no threshold, is asked of c22 at the deciding one alone.
+    assert asked - beside == ({("useless", frozenset({"qdc", "cfs"}))} if name == "c22" else set())
+    assert BY[name].changed
+
+
+def test_claims_elsewhere_are_decided_at_a_half():
+    for name in BY.keys() - {*SELECTION}:
+        assert not any(named(contrast) & TUNED for contrast in parts(name, "primary")), name
+
+
+def test_rows_at_the_chosen_threshold_have_the_same_one_in_every_exhibit():
+    held = {
+        (cell.tier, cell.condition.configured.threshold)
+        for exhibit in DRRAG.exhibits.values()
+        for cell in exhibit.cells()
+        if cell.keys["method"].endswith("_tuned")
+    }
+    assert held == {("public", 0.91), ("testbed", 0.95)}
+
+
+def test_the_claim_on_the_second_query_counts_only_where_it_can_hold_the_passage():
+    assert [c.among for c in parts("c02", "primary")] == [{"static_first": "found"}] * 2
+
+
+def test_a_reader_of_its_own_must_be_able_to_read_too():
+    for name in ("c25", "c26"):  # in figure 3 it is time and calls that are compared, and F1
+        for contrast in BY[name].contrasts:
+            assert contrast.both_read == ("self_rag" in named(contrast)), (name, contrast.label)
+    tried = {c.condition.reader for c in DRRAG.exhibit("readers").cells("testbed")}
+    assert "selfrag-reader" in tried
+
+
+def test_every_row_of_table_2_is_in_the_claim_that_none_is_better():
+    listed = {contrast.less["method"] for contrast in parts("c26", "primary")}
+    ours = {"median_retrieval", "shuffled_retrieval", "dr_rag", "dr_rag_tuned"}
+    assert listed == set(DRRAG.exhibit("table2").methods) - ours
+
+
+def test_figure_3_names_the_lot_and_times_the_classifier_alone():
+    exhibit = DRRAG.exhibit("fig3")
+    methods = {tier: {c.keys["method"] for c in exhibit.cells(tier)} for tier in TIERS}
+    assert "half_by_lot" in methods["public"] - methods["testbed"]
+    assert "adaptive_retrieval" in methods["testbed"] - methods["public"]
+    for tier in ("public", "testbed"):
+        assert {"cis_next", "cfs_next", "cis", "dr_rag"} <= methods[tier]
+    lot = [c.condition.configured for c in exhibit.cells() if c.keys["method"] == "half_by_lot"]
+    assert {(c.popularity, c.threshold) for c in lot} == {("shuffled", 0.5)}
+
+
+def test_the_median_row_is_the_one_that_the_checks_ask():
+    def conditions(key, method):
+        cells = DRRAG.exhibit(key).cells("testbed")
+        return {c.condition.hash for c in cells if c.keys["method"] == method}
+
+    checked = conditions("baseline_checks", "adaptive_retrieval")
+    assert conditions("table2", "median_retrieval") == checked
+    assert len(checked) == 1
+    assert not checked & conditions("table2", "adaptive_retrieval")
