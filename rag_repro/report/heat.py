@@ -144,8 +144,9 @@ class HeatMap:
                 for word in words(event, shown.settings)
             ]
             head = ["round", "word", *(q.label for q in keys), "mark"]
-            if body:
-                made.append(Table(head, body, shown.label)._repr_html_())
+            if body:  # no caption of its own: the book numbers captions, and this is the figure's
+                label = f'<p class="rr-heat-label">{as_html(shown.label)}</p>'
+                made.append(label + Table(head, body)._repr_html_())
         summary = "<summary>The same values as a table</summary>"
         return f"<details>{summary}{''.join(made)}</details>" if made else ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -15,6 +16,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_books_own_pairs_are_in_step():
     assert check_pairs(Places(ROOT)) == []
+
+
+def test_no_cell_of_a_chapter_begins_with_a_mistyped_mark():
+    """Jupytext takes `# % [markdown]` for a comment: the cell above would swallow what follows."""
+    for source in sorted((ROOT / "notebooks").glob("*.py")):
+        marks = re.findall(r"^# *%.*$", source.read_text(encoding="utf-8"), re.MULTILINE)
+        wrong = [mark for mark in marks if not re.match(r"# %%( |$)", mark)]
+        assert not wrong, source.name
 
 
 def test_a_pair_is_the_same_each_time_and_has_no_outputs(places):

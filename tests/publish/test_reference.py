@@ -58,7 +58,7 @@ def test_private_and_undocumented_modules_are_left_out(tmp_path):
 
 
 def test_pages_write_the_reference_too(places, monkeypatch):
-    monkeypatch.setattr(pages, "front_page", lambda places: "# One\n")
+    monkeypatch.setattr(pages, "front_page", lambda places: ("# One\n", "<svg/>"))
     pages.write(places)
     assert (places.book / "reference/index.md").is_file()
 
