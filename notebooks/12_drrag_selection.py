@@ -363,7 +363,7 @@ desk.changed(CLAIMS)
 # tune questions choose. They decide no claim, and are corrected for their
 # number:
 
-# % tags=["remove-input"]
+# %% tags=["remove-input"]
 desk.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]

@@ -369,7 +369,7 @@ desk.claims(CLAIMS)
 # of a good one. They decide no claim, and are corrected for their
 # number:
 
-# % tags=["remove-input"]
+# %% tags=["remove-input"]
 desk.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]

@@ -310,7 +310,7 @@ desk.claims(CLAIMS)
 # holds to be faster. They decide no claim, and are corrected for their
 # number:
 
-# % tags=["remove-input"]
+# %% tags=["remove-input"]
 desk.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]

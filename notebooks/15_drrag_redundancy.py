@@ -274,7 +274,7 @@ desk.changed(CLAIMS)
 # where that decides, at the one that tune questions choose. They decide no claim, and are corrected for their
 # number:
 
-# % tags=["remove-input"]
+# %% tags=["remove-input"]
 desk.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
