@@ -8,7 +8,6 @@ the records, so that nothing that Snakemake remembers can be out of date.
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import subprocess
@@ -21,11 +20,8 @@ from pathlib import Path
 from .publish.places import Places
 from .study import campaign, runner
 from .study.grid import Plan, Settings, Work
-from .study.names import Untrained
 from .study.services import Workshop
 from .words import nearest
-
-log = logging.getLogger(__name__)
 
 SNAKEMAKE = "RAG_REPRO_SNAKEMAKE"
 OWN = Path(".venv-grid") / "bin" / "snakemake"
@@ -91,7 +87,7 @@ def _training(command: str, settings: Settings) -> tuple[str, float | None]:
         chosen = recipe(name).on(None)
         number = int(seed[1]) if seed else chosen.seeds[0]
         prepared = run.prepare(chosen, number, settings.data, settings.results, settings.device)
-    except (Untrained, ValueError, OSError) as error:
+    except (ValueError, OSError) as error:
         return f"to train, not tried: {error}", None
     return f"to train, about {campaign.duration(prepared.seconds)}", prepared.seconds
 
@@ -171,10 +167,18 @@ def run(
         *("--directory", str(folder), "--profile", str(profile)),
         *(("--jobs", str(workers)) if workers else ()),
     ]
-    status = subprocess.run(words, check=False).returncode
-    if status:
+    if status := _status(words):
         raise GridError(
             f"not all jobs ended well (Snakemake's status is {status}): their logs are in "
             f"{folder / 'log'}; what was answered is recorded, and the same command does the rest"
         )
     shutil.rmtree(folder)
+
+
+def _status(words: list[str]) -> int:
+    with subprocess.Popen(words) as process:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.wait()  # it was interrupted as well, and ends its jobs first
+            raise

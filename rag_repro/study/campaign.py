@@ -161,10 +161,17 @@ def missing(
     shard: tuple[int, int] = (1, 1),
 ) -> int:
     """How many of the cell's questions (of this shard) have no record yet."""
+    held = parts.held(results, cell.condition)
+    return len(wanted(cell, workshop, n, shard) - held.ids(shard))
+
+
+def wanted(
+    cell: Cell, workshop: Workshop, n: int | None, shard: tuple[int, int] = (1, 1)
+) -> set[str]:
+    """Ids of the questions that a run of the cell is about."""
     i, of = shard
     dataset = workshop.dataset(cell.condition.dataset, cell.condition.split)
-    wanted = {q.id for q in dataset.first(least(n, cell.n)).questions[i - 1 :: of]}
-    return len(wanted - parts.recorded(results, cell.condition, shard))
+    return {q.id for q in dataset.first(least(n, cell.n)).questions[i - 1 :: of]}
 
 
 def estimate(

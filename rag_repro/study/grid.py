@@ -14,9 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from . import campaign, names, parts, records, reservoirs
+from . import campaign, names, parts, reservoirs
 from .conditions import Condition
-from .lines import PLAIN
 from .papers import Cell
 from .records import SHARD
 from .services import Workshop
@@ -86,8 +85,8 @@ class Job:
 class Plan:
     """works: every condition of the grid, complete ones too. training: name -> what trains it.
 
-    jobs: by name, "KIND/WHAT" with the kinds of `KINDS`; WHAT is a record's name, a part's, or that
-    of what is trained or executed.
+    jobs: by name, KIND/WHAT: train, answers, join or chapter, the Snakefile's rules; what is
+    trained, a record or a part of one, or a chapter.
     """
 
     works: tuple[Work, ...]
@@ -103,9 +102,6 @@ class Plan:
         made = {"format": FORMAT, "start": start, "program": program, "folder": str(Path.cwd())}
         made["jobs"] = {name: asdict(job) for name, job in self.jobs.items()}
         return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
-
-
-KINDS = ("train", "answers", "join", "chapter")
 
 
 def plan(
@@ -139,29 +135,25 @@ def plan(
 
 
 def _work(cell: Cell, workshop: Workshop, results: Path, n: int | None, shards: int) -> Work:
-    condition = cell.condition
-    dataset = workshop.dataset(condition.dataset, condition.split)
-    total = len(dataset.first(campaign.least(n, cell.n)).questions)
+    condition, held = cell.condition, parts.held(results, cell.condition)
+    total = len(campaign.wanted(cell, workshop, n))
     of = 1 if reservoirs.is_ordered(condition) else max(1, min(shards, total))
-    left = {
-        (i, of): campaign.missing(cell, workshop, results, n, (i, of)) for i in range(1, of + 1)
-    }
-    held = parts.held(results, condition)
-    ours = {parts.name(shard) for shard in left}
-    waiting = any(parts.is_finished(part) for part in held.values())
-    whole = records.load(results, condition)
-    unsealed = whole is not None and whole.path.name.endswith(PLAIN)
-    missing = {shard: count for shard, count in left.items() if count}
-    alone = of == 1 and bool(missing)  # such a run joins and seals by itself
+    every = [(i, of) for i in range(1, of + 1)]
+    left = {shard: campaign.wanted(cell, workshop, n, shard) - held.ids(shard) for shard in every}
+    missing = {shard: len(ids) for shard, ids in left.items() if ids}
+    finished = {name: parts.is_finished(part) for name, part in held.parts.items()}
+    is_open = held.whole is not None and not parts.is_finished(held.whole)
+    alone = of == 1 and bool(missing)  # such a run joins and compresses by itself
+    ours = [parts.name(shard) for shard in every]
     lacks = names.untrained(condition.reader, condition.configured.needs) if missing else {}
     return Work(
         cell,
         total,
         sum(missing.values()),
         missing,
-        joins=not alone and bool(missing or waiting or unsealed),
+        joins=not alone and (bool(missing) or any(finished.values()) or is_open),
         lacks=tuple(lacks),
-        stray=tuple(n for n, p in held.items() if not parts.is_finished(p) and n not in ours),
+        stray=tuple(name for name in finished if not finished[name] and name not in ours),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from . import manifests, records
@@ -16,28 +18,41 @@ def name(shard: tuple[int, int]) -> str:
     return "{}-of-{}".format(*shard) if shard[1] > 1 else ""
 
 
-def held(root: Path, condition: Condition) -> dict[str, Record]:
-    """The condition's parts that are not joined yet, by name, finished or not."""
+@dataclass(frozen=True)
+class Held:
+    """What is recorded of a condition: its record, and its parts that are not joined yet."""
+
+    whole: Record | None
+    parts: Mapping[str, Record]
+
+    def ids(self, shard: tuple[int, int] = (1, 1)) -> set[str]:
+        """The questions that this shard need not ask.
+
+        Those of the record, of finished parts, which will be joined, and of its own part.
+        """
+        own = name(shard)
+        found = [part for key, part in self.parts.items() if is_finished(part) or key == own]
+        found += [self.whole] if self.whole is not None else []
+        return set().union(*(record.by_question for record in found))
+
+
+def held(root: Path, condition: Condition) -> Held:
+    """The condition's record and its parts, finished or not, as they are now."""
     base = root / (condition.path + SHARD)
     names = {
         path.name.removeprefix(base.name).removesuffix(ending)
         for ending in (PLAIN, PACKED)
         for path in base.parent.glob(f"{base.name}*{ending}")
     }
+    # Parts before the record: what is joined between the two looks is then met twice, not never.
     found = {name: records.load(root, condition, name) for name in sorted(names)}
-    return {name: record for name, record in found.items() if record is not None}
+    whole = records.load(root, condition)
+    return Held(whole, {name: part for name, part in found.items() if part is not None})
 
 
 def is_finished(record: Record) -> bool:
     """Whether the run that made it has ended: a part that has not is joined by nobody."""
     return record.path.name.endswith(PACKED)
-
-
-def recorded(root: Path, condition: Condition, shard: tuple[int, int] = (1, 1)) -> set[str]:
-    """Ids of the questions that the record holds, or a finished part, or this shard's own."""
-    found = [records.load(root, condition, one) for one in {"", name(shard)}]
-    found += [part for part in held(root, condition).values() if is_finished(part)]
-    return set().union(*(record.by_question for record in found if record is not None))
 
 
 def join(condition: Condition, workshop: Workshop, results: Path) -> int:

@@ -71,7 +71,7 @@ def run(
                 f"{condition.path} cannot be run in shards: each question may draw on those "
                 "before it; run it without --shard"
             )
-        known = parts.recorded(results, condition)
+        known = parts.held(results, condition).ids()
     else:
         records.absorb(results, condition)
     with (

@@ -35,10 +35,10 @@ def killed(root, shard, n):
 
 
 def test_parts_are_found_by_name_whether_they_are_finished_or_not(tmp_path):
-    assert parts.held(tmp_path, condition()) == {}
+    assert parts.held(tmp_path, condition()) == parts.Held(None, {})
     runner.run(condition(), Shop(), tmp_path, shard=(2, 3))
     killed(tmp_path, (1, 2), n=1)
-    held = parts.held(tmp_path, condition())
+    held = parts.held(tmp_path, condition()).parts
     assert {name: parts.is_finished(part) for name, part in held.items()} == {
         "1-of-2": False,
         "2-of-3": True,
@@ -46,13 +46,13 @@ def test_parts_are_found_by_name_whether_they_are_finished_or_not(tmp_path):
     assert [line["id"] for line in held["2-of-3"].lines] == ["q1", "q4"]
 
 
-def test_recorded_is_what_record_finished_parts_and_the_own_part_hold(tmp_path):
+def test_a_shard_need_not_ask_what_record_finished_parts_and_its_own_part_hold(tmp_path):
     runner.run(condition(), Shop(), tmp_path, n=2)
     runner.run(condition(), Shop(), tmp_path, shard=(3, 3))
-    assert parts.recorded(tmp_path, condition()) == {"q0", "q1", "q2", "q5"}
+    assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
     killed(tmp_path, (2, 2), n=4)
-    assert parts.recorded(tmp_path, condition()) == {"q0", "q1", "q2", "q5"}
-    assert parts.recorded(tmp_path, condition(), (2, 2)) == {"q0", "q1", "q2", "q3", "q5"}
+    assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
+    assert parts.held(tmp_path, condition()).ids((2, 2)) == {"q0", "q1", "q2", "q3", "q5"}
 
 
 def test_a_shard_asks_nothing_that_a_finished_part_of_another_split_holds(tmp_path):
