@@ -119,11 +119,10 @@ def _tested(recorded: Sequence[Recorded]) -> str:
     if not ran:
         return "Nothing is recorded yet."
     answers = sum(len(r.lines) for r in ran)
-    exhibits = sorted({r.cell.exhibit for r in ran})
+    exhibits = count(len({r.cell.exhibit for r in ran}), "exhibit")
     return (
-        f"Recorded so far: {count(answers, 'answer')} under {count(len(ran), 'condition')}, for "
-        + ", ".join(map(as_code, exhibits))
-        + "."
+        f"Recorded so far: {count(answers, 'answer')} under {count(len(ran), 'condition')} of "
+        f"{exhibits}."
     )
 
 
