@@ -53,7 +53,7 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
     book.fill()
     text = page(book)
     verdicts = section(text, "Verdicts so far")
-    assert "| paper | tier | reproduced | not run |" in verdicts
+    assert "| paper | tier | holds | not run |" in verdicts
     assert "| Mini | public | 1 |  |" in verdicts
     assert "| Mini | testbed |  | 1 |" in verdicts
     [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
