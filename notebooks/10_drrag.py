@@ -408,6 +408,16 @@ searches = desk.rows("table2", metric="searched", method=DECIDING)
 desk.table("table2", searches, name="tab-searches")
 
 # %% [markdown]
+# *And how?* What Adaptive-RAG's classifier says of the questions of table 2, and how the two ways between
+# which it chooses do on the questions of each class. Where one class is all it says, Adaptive-RAG *is*
+# that way by another name, and a comparison with it is a comparison with that one.
+
+# %% tags=["remove-input"]
+checks.class_table(
+    EXHIBIT2, desk.results, desk.tiers(), "adaptive_rag", ["single_step", "multi_step"]
+)
+
+# %% [markdown]
 # *Does it use its signal?* The control gives the same signal to other questions: popularity is drawn
 # by lot (half of the questions are searched for), and a second classifier learns the same labels A, B
 # and C on one another's questions. Where decisions, searches and answers stay as they were, the signal did no
