@@ -69,6 +69,12 @@ def parser() -> argparse.ArgumentParser:
         "--estimate", action="store_true", help="print what it would cost, run nothing"
     )
     run.add_argument("--batch-size", type=_positive, default=16, help="questions in flight (16)")
+    run.add_argument(
+        "--in-flight",
+        type=_positive,
+        default=4,
+        help="requests at once at each server of a reader api:MODEL@URL,URL (4)",
+    )
     run.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
     run.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16 (float32)")
     _folders(run)

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
         device=arguments.device,
         dtype=arguments.dtype,
         batch_size=arguments.batch_size,
+        in_flight=arguments.in_flight,
     )
     if arguments.estimate:
         print(campaign.estimate(cells, workshop, _results(arguments), n=arguments.n))
