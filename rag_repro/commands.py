@@ -61,6 +61,7 @@ def _workshop(arguments: argparse.Namespace) -> Workshop:
         device=arguments.device,
         dtype=arguments.dtype,
         batch_size=arguments.batch_size,
+        in_flight=arguments.in_flight,
     )
 
 
