@@ -83,7 +83,7 @@ def grid(arguments: argparse.Namespace) -> int:
         places.source(name)
     cells = _cells(arguments)
     workshop = _workshop(arguments)
-    settings = jobs.Settings(
+    settings = jobs.GridSettings(
         tuple(arguments.exhibits),
         _results(arguments),
         arguments.data,
