@@ -13,13 +13,16 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .schema import Generate, Generation, Read, Trace
+
+Keep = Callable[[int, Any], None]
+"""keep(place, result): what takes a result before the others of its batch are there."""
 
 log = logging.getLogger(__name__)
 
@@ -107,13 +110,15 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 def _through(
     store: Store,
     keys: Sequence[bytes | None],
-    ask: Callable[[list[int]], Sequence[Any]],
+    ask: Callable[[list[int], Keep], Sequence[Any]],
     pack: Callable[[Any], bytes | None],
     unpack: Callable[[bytes], Any],
 ) -> list[Any]:
-    """Results in order: from the store where they are, else from ask(places), then stored.
+    """Results in order: from the store where they are, else from ask(places, keep), then stored.
 
-    A key of None is never looked up; equal keys are asked once.
+    ask may hand results to keep one by one, which stores them at once: they are then there
+    though others of the batch fail, or the process ends. A key of None is never looked up; equal
+    keys are asked once.
     """
     known = iter(store.get([key for key in keys if key is not None]))
     held = [None if key is None else _held(next(known), unpack) for key in keys]
@@ -123,9 +128,18 @@ def _through(
         for i, key in enumerate(keys)
         if held[i] is None and (key is None or first.setdefault(key, i) == i)
     ]
-    fresh = dict(zip(wanted, ask(wanted), strict=True)) if wanted else {}
-    packed = [(keys[i], pack(result)) for i, result in fresh.items() if keys[i] is not None]
-    store.put([(key, value) for key, value in packed if value is not None])
+    kept: set[int] = set()
+
+    def put(results: Iterable[tuple[int, Any]]) -> None:
+        packed = [(keys[i], pack(result)) for i, result in results if keys[i] is not None]
+        store.put([(key, value) for key, value in packed if value is not None])
+
+    def keep(place: int, result: Any) -> None:
+        put([(wanted[place], result)])
+        kept.add(wanted[place])
+
+    fresh = dict(zip(wanted, ask(wanted, keep), strict=True)) if wanted else {}
+    put((i, result) for i, result in fresh.items() if i not in kept)
     return [
         held[i] if held[i] is not None else fresh[i if key is None else first[key]]
         for i, key in enumerate(keys)
@@ -154,7 +168,7 @@ class CachedEncoder:
         rows = _through(
             self.store,
             [hashlib.sha256(f"{self.fingerprint}\n{text}".encode()).digest() for text in texts],
-            lambda places: list(self.encoder.encode([texts[i] for i in places])),
+            lambda places, keep: list(self.encoder.encode([texts[i] for i in places])),
             lambda row: np.asarray(row, dtype="<f4").tobytes(),
             lambda data: np.frombuffer(data, dtype="<f4").astype(np.float32),
         )
@@ -173,7 +187,7 @@ class CachedScorer:
         values = _through(
             self.store,
             [hashlib.sha256(json.dumps([self.fingerprint, *i]).encode()).digest() for i in items],
-            lambda places: list(self.scorer.score([items[i] for i in places])),
+            lambda places, keep: list(self.scorer.score([items[i] for i in places])),
             lambda value: np.asarray(value, dtype="<f4").tobytes(),
             lambda data: np.frombuffer(data, dtype="<f4")[0],
         )
@@ -181,7 +195,11 @@ class CachedScorer:
 
 
 class CachedReader:
-    """A reader whose greedy or seeded texts are kept. All else goes through."""
+    """A reader whose greedy or seeded texts are kept. All else goes through.
+
+    Of a reader that hands out its results one by one (`generate_each`) each is kept before
+    the rest of its batch is there.
+    """
 
     def __init__(self, reader: Any, store: Store):
         self.reader, self.store = reader, store
@@ -192,17 +210,18 @@ class CachedReader:
 
     def generate(self, calls: Sequence[Generate]) -> list[Any]:
         """As the reader's own."""
-        return self._asked(self.reader.generate, calls)
+        each = getattr(self.reader, "generate_each", None)
+        return self._asked(each or (lambda calls, keep: self.reader.generate(calls)), calls)
 
     def read(self, calls: Sequence[Read]) -> list[Any]:
         """As the reader's own."""
-        return self._asked(self.reader.read, calls)
+        return self._asked(lambda calls, keep: self.reader.read(calls), calls)
 
     def _asked(self, ask: Callable, calls: Sequence[Generate | Read]) -> list[Any]:
         return _through(
             self.store,
             [self._key(call) for call in calls],
-            lambda places: ask([calls[i] for i in places]),
+            lambda places, keep: ask([calls[i] for i in places], keep),
             _pack,
             _unpack,
         )

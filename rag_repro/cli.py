@@ -241,6 +241,12 @@ def _computing(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--batch-size", type=_positive, default=16, help="questions in flight (16)"
     )
+    command.add_argument(
+        "--in-flight",
+        type=_positive,
+        default=4,
+        help="requests at once at each server of a reader api:MODEL@URL,URL (4)",
+    )
     command.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
     command.add_argument(
         "--dtype", default="float32", help="float32, bfloat16 or float16 (float32)"

@@ -61,6 +61,7 @@ def _workshop(arguments: argparse.Namespace) -> Workshop:
         device=arguments.device,
         dtype=arguments.dtype,
         batch_size=arguments.batch_size,
+        in_flight=arguments.in_flight,
     )
 
 
@@ -82,7 +83,7 @@ def grid(arguments: argparse.Namespace) -> int:
         places.source(name)
     cells = _cells(arguments)
     workshop = _workshop(arguments)
-    settings = jobs.Settings(
+    settings = jobs.GridSettings(
         tuple(arguments.exhibits),
         _results(arguments),
         arguments.data,

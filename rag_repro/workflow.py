@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .publish.places import Places
 from .study import campaign, runner
-from .study.grid import Plan, Settings, Work
+from .study.grid import GridPlan, GridSettings, Work
 from .study.services import Workshop
 from .words import nearest
 
@@ -32,7 +32,7 @@ class GridError(ValueError):
     """A grid that cannot be run, or whose jobs failed; the message says what to do."""
 
 
-def told(plan: Plan, workshop: Workshop, settings: Settings, *, trial: bool = True) -> str:
+def told(plan: GridPlan, workshop: Workshop, settings: GridSettings, *, trial: bool = True) -> str:
     """What there is, what is missing and what it costs: a line each, and their sum.
 
     trial: ask a few questions of each condition and prepare each training, as `--estimate` of
@@ -77,7 +77,7 @@ def _work(work: Work, workshop: Workshop, trial: bool) -> tuple[str, float | Non
     return words + why, seconds
 
 
-def _training(command: str, settings: Settings) -> tuple[str, float | None]:
+def _training(command: str, settings: GridSettings) -> tuple[str, float | None]:
     """What a training takes, in words -> and its seconds; None: nobody knows."""
     from .training import run
     from .training.recipes import recipe
@@ -92,7 +92,7 @@ def _training(command: str, settings: Settings) -> tuple[str, float | None]:
     return f"to train, about {campaign.duration(prepared.seconds)}", prepared.seconds
 
 
-def _sum(plan: Plan, seconds: float | None, unknown: int) -> str:
+def _sum(plan: GridPlan, seconds: float | None, unknown: int) -> str:
     complete = sum(work.is_complete for work in plan.works)
     missing, total = (sum(getattr(w, key) for w in plan.works) for key in ("missing", "total"))
     kinds = Counter(name.split("/")[0] for name in plan.jobs)
@@ -143,7 +143,7 @@ def profile(name: str, places: Places) -> Path:
     return folder / name
 
 
-def write(plan: Plan, places: Places, folder: Path) -> None:
+def write(plan: GridPlan, places: Places, folder: Path) -> None:
     """The plan into a folder, under a name of its own, with what Snakemake needs there."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(places.root / SNAKEFILE, folder)
@@ -151,7 +151,7 @@ def write(plan: Plan, places: Places, folder: Path) -> None:
 
 
 def run(
-    plan: Plan, places: Places, program: Path, *, profile: Path, workers: int | None = None
+    plan: GridPlan, places: Places, program: Path, *, profile: Path, workers: int | None = None
 ) -> None:
     """All jobs of the plan through Snakemake, which prints what it does.
 

@@ -107,10 +107,10 @@ def test_what_is_not_trained_is_a_job_with_its_cost_and_holds_up_the_trial(
 ):
     monkeypatch.setattr(hub, "artifacts", dict)
     cell = campaign.select(["r2ag.table1"], tier="testbed", methods=["r2ag"], seeds=(1,))[0]
-    settings = grid.Settings(("r2ag.table1",), tmp_path)
+    settings = grid.GridSettings(("r2ag.table1",), tmp_path)
     work = grid.Work(cell, 5, 5, {(1, 1): 5}, joins=False, lacks=("r2ag-mixed-1",))
     command = "rag-repro train r2ag-mixed --seed 1"
-    plan = grid.Plan((work,), {"r2ag-mixed-1": command}, {"train/x": None, "answers/y": None})
+    plan = grid.GridPlan((work,), {"r2ag-mixed-1": command}, {"train/x": None, "answers/y": None})
     seeds = []
 
     def prepare(recipe, seed, *folders):
@@ -128,8 +128,8 @@ def test_what_is_not_trained_is_a_job_with_its_cost_and_holds_up_the_trial(
 def test_a_part_that_a_kill_left_is_told(tmp_path):
     cell = campaign.select(["drrag.table5"], tier="testbed", methods=["bm25"])[0]
     work = grid.Work(cell, 5, 5, {(1, 1): 5}, joins=False, stray=("2-of-3",))
-    plan = grid.Plan((work,), {}, {})
-    line, _ = workflow.told(plan, None, grid.Settings((), tmp_path), trial=False).splitlines()
+    plan = grid.GridPlan((work,), {}, {})
+    line, _ = workflow.told(plan, None, grid.GridSettings((), tmp_path), trial=False).splitlines()
     assert "part 2-of-3 was killed and is left aside: its own --shard finishes it" in line
 
 

@@ -175,7 +175,7 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     of_m = f"(of {len(parts)} parts)"
     failing = words & {NOT_REPRODUCED, FAILS}
     if failing:
-        return Verdict(failing.pop(), f"fails in {named(NOT_REPRODUCED, FAILS)} {of_m}")
+        return Verdict(failing.pop(), f"fails: {named(NOT_REPRODUCED, FAILS)} {of_m}")
     if words in ({NOT_RUN}, {READER_TOO_WEAK}):
         return Verdict(words.pop(), f"all {len(parts)} parts: {next(iter(parts.values())).reason}")
     still_open = named(INCONCLUSIVE, NOT_RUN, READER_TOO_WEAK)

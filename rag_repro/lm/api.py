@@ -7,25 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import random
 import re
 import reprlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-from rag_repro.lm.endpoint import KEY_VARIABLE, PREFIX, checked
-from rag_repro.lm.errors import CallError, ReaderError
+from rag_repro.lm.asking import Asking, shown
+from rag_repro.lm.endpoint import PREFIX, addresses
+from rag_repro.lm.errors import CallError
 from rag_repro.lm.plain import whole
-from rag_repro.lm.post import Key, post
+from rag_repro.lm.post import Key
+from rag_repro.lm.servers import Servers, Waiting
 from rag_repro.schema import Generate, Generation, Kept, Marker, Prompt, Read, Reply, Soft
 
-log = logging.getLogger(__name__)
-
-_TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
-_REFUSED = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410}
 _PIECE = re.compile(r"\s*\S+|\s+")
 # What chat templates and tokenizers write around turns; most servers take it for that anywhere.
 _IMITATION = re.compile(
@@ -34,118 +31,108 @@ _IMITATION = re.compile(
 )
 
 
-class _Down(Exception):
-    """A call was tried as often as it may be."""
-
-
 class ApiReader:
-    """Chat completions (`Prompt.chat`) or completions of one model at `url` (".../v1").
+    """Chat completions (`Prompt.chat`) or completions of one model at `urls` (".../v1").
 
+    urls: one address, or several with commas between them, of servers that list the same
+    model: whichever has most room answers, with at most `in_flight` requests at each. A server
+    that fails rests, and the others go on (`asking.Asking`, `servers.Servers`).
     key: the NAME of the environment variable that holds the key; None: no key.
-    Failures that may pass (429, 5xx, timeouts, cut replies) are tried again up
-    to `retries` times, waiting `backoff` seconds, then twice that, and so on
-    (or what the server asks for, up to `patience` seconds). Then a one-word
-    question is asked: if that is answered the call is at fault, and has a CallError
-    in its place; else the endpoint is, and the run must stop, which can go on
-    from its records later. timeout: seconds for one request with its reply.
+    retries: failures after which a request is given up, or a server. backoff, patience, jitter:
+    how long is waited (`servers.Waiting`). timeout: seconds for one request with its reply.
     prefill: the server continues a last message of the assistant, so prompts
     with a Reply can be sent as chat.
 
-    Results hold no tokens and offsets, which an endpoint does not tell in a way that
-    could be continued; `prompt_tokens` and `written` are what the endpoint counts.
+    Its name and fingerprint hold the model and no address. Results hold no tokens and
+    offsets, which an endpoint does not tell in a way that could be continued;
+    `prompt_tokens` and `written` are what the endpoint counts.
     How it tokenises is out of our hands: in what imitates a control token
     ("<|im_end|>") a zero-width space is put, which keeps it text.
     """
 
     def __init__(
         self,
-        url: str,
+        urls: str,
         model: str,
         *,
+        jitter: random.Random,
         key: str | None = None,
-        batch_size: int = 4,
+        in_flight: int = 4,
         retries: int = 5,
         timeout: float = 120.0,
         backoff: float = 1.0,
         patience: float = 60.0,
         prefill: bool = False,
     ):
-        self.url = checked(url)
+        self.urls = addresses(urls)
         self.model = model
-        self.name = f"{PREFIX}{model}"
-        self.fingerprint = f"{PREFIX}{self.url}:{model}"
-        self._key = Key(key)
-        self._batch_size = batch_size
-        self._retries = retries
-        self._timeout = timeout
-        self._backoff = backoff
-        self._patience = patience
+        self.name = self.fingerprint = f"{PREFIX}{model}"
+        waiting = Waiting(backoff, patience, jitter)
+        self._servers = Servers(self.name, self.urls, in_flight, waiting)
+        self._asking = Asking(model, self._servers, Key(key), retries=retries, timeout=timeout)
         self._prefill = prefill
-        self._jitter = random.Random()  # of waiting times, which change no result
-        self._stop = threading.Event()
 
     def __repr__(self) -> str:
-        return f"ApiReader({self.url}, {self.model})"
+        return f"ApiReader({','.join(self.urls)}, {self.model})"
 
     def generate(self, calls: Sequence[Generate]) -> list[Generation | CallError]:
-        """One result a call, in order; requests run `batch_size` at a time.
+        """One result a call, in order.
 
-        ReaderError: no key, or the endpoint is gone, refuses us, redirects us or
-        does not know the model.
+        ReaderError: no key, no server is left, or one of them has not the model.
         """
-        self._key.check()
-        self._stop = threading.Event()
-        with ThreadPoolExecutor(max(1, self._batch_size)) as pool:
-            asked = [pool.submit(self._one, call) for call in calls]
+        return self.generate_each(calls, lambda place, made: None)
+
+    def generate_each(
+        self,
+        calls: Sequence[Generate],
+        keep: Callable[[int, Generation | CallError], None],
+    ) -> list[Generation | CallError]:
+        """The same; each result is handed to keep(place, result) as soon as it is there.
+
+        From any thread, and also where the run fails or is interrupted meanwhile: what was paid
+        for need not be lost.
+        """
+        self._asking.begin()
+        stop = threading.Event()
+
+        def one(place: int) -> Generation | CallError:
+            made = self._one(calls[place], stop)
+            keep(place, made)
+            return made
+
+        places = len(self.urls) * self._servers.in_flight
+        with ThreadPoolExecutor(max(1, min(places, len(calls)))) as pool:
+            asked = [pool.submit(one, place) for place in range(len(calls))]
             try:
-                for one in as_completed(asked):
-                    one.result()  # the first to fail, in time, ends the run
-                return [one.result() for one in asked]
-            finally:  # ... and the others need not wait and try on
-                self._stop.set()
-                for one in asked:
-                    one.cancel()
+                for done in as_completed(asked):
+                    done.result()  # the first to fail, in time, ends the run
+                return [done.result() for done in asked]
+            finally:  # ... and the others need not wait and try on; requests in flight end
+                self._servers.end(stop)
+                for waiting in asked:
+                    waiting.cancel()
 
     def read(self, calls: Sequence[Read]) -> list[CallError]:
         """An endpoint cannot read a given text: a CallError a call."""
         return [CallError(f"{self.name} cannot read a given text; use a local reader")] * len(calls)
 
     def key(self, call: Generate) -> str:
-        """A name for a call's result by content: endpoint, model, request, rules by name."""
+        """A name for a call's result by content: model, request, rules by name."""
         path, body = self._request(call)
         stop = [s if isinstance(s, str) else ["rule", s.name] for s in call.stop]
         facts = [self.fingerprint, path, body, stop]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
-    def _one(self, call: Generate) -> Generation | CallError:
+    def _one(self, call: Generate, stop: threading.Event) -> Generation | CallError:
         try:
             path, body = self._request(call)
             try:
-                reply = self._asked(path, body, self._retries)
-            except _Down as gave_up:
-                why = str(gave_up)
-            else:
-                return self._generation(call, reply)
-            if not self._stop.is_set():
-                self._probe(path, body, why)
-            raise CallError(f"{self.name}: gave up after {self._retries + 1} tries: {why}")
+                reply = self._asking.ask(path, body, stop)
+            except CallError as error:
+                raise CallError(f"{self.name}: {error}") from None
+            return self._generation(call, reply)
         except CallError as error:
             return error
-
-    def _probe(self, path: str, body: dict[str, Any], why: str) -> None:
-        """ReaderError: the endpoint does not answer a word, so no later call would fare better."""
-        small = {"messages": [{"role": "user", "content": "Hello"}]}
-        small = small if "messages" in body else {"prompt": "Hello"}
-        try:
-            self._asked(path, {"model": self.model, "max_tokens": 1, "temperature": 0, **small}, 0)
-        except _Down:
-            pass
-        else:
-            return
-        raise ReaderError(
-            f"{self.name}: {self.url} does not answer (after {self._retries + 1} tries: {why}); "
-            "what was finished is kept: run again once it does"
-        )
 
     # --------------------------------------------------------------- request
 
@@ -193,47 +180,6 @@ class ApiReader:
             messages.append({"role": "assistant", "content": _text(prompt.segments[cut:])})
         return messages
 
-    def _asked(self, path: str, body: dict[str, Any], retries: int) -> dict[str, Any]:
-        """The endpoint's reply. CallError: it refused the call; _Down: it kept failing."""
-        data = json.dumps(body).encode()
-        why = ""
-        for attempt in range(retries + 1):
-            wait = None
-            try:
-                status, headers, text = post(self.url + path, data, self._key, self._timeout)
-            except ConnectionError as error:
-                why = _shown(str(error))
-            else:
-                if status == 200:
-                    try:
-                        return json.loads(text)
-                    except (ValueError, RecursionError):
-                        why = f"a reply that is no JSON: {_shown(text)}"
-                else:
-                    why = f"status {status}: {_shown(text)}"
-                    self._judged(status, headers, why)
-                    wait = _seconds(headers.get("retry-after"))
-            if attempt < retries and not self._stop.is_set():
-                if wait is None:
-                    wait = self._backoff * 2**attempt * self._jitter.uniform(0.75, 1.25)
-                log.info("%s: %s; trying again", self.name, why)
-                self._stop.wait(min(wait, self._patience))
-            if self._stop.is_set():
-                break
-        raise _Down(why)
-
-    def _judged(self, status: int, headers: dict[str, str], why: str) -> None:
-        """ReaderError, CallError: a status that no second try will change."""
-        if 300 <= status < 400:
-            why = f"status {status}: redirects are not followed; name the address it points to, "
-            why += _shown(headers.get("location", "none"))
-        if status == 401 and not self._key.name:
-            why += f" ({KEY_VARIABLE} holds no key)"
-        if status in _REFUSED:
-            raise ReaderError(f"{self.name}: {why}")
-        if status not in _TEMPORARY:
-            raise CallError(f"{self.name}: {why}")
-
     # ----------------------------------------------------------------- reply
 
     def _generation(self, call: Generate, reply: dict[str, Any]) -> Generation:
@@ -246,7 +192,7 @@ class ApiReader:
             )
             cached = _count(usage.get("prompt_tokens_details") or {}, "cached_tokens")
         except (KeyError, IndexError, TypeError, AttributeError):
-            told = _shown(reprlib.repr(reply))
+            told = shown(reprlib.repr(reply))
             raise CallError(f"{self.name}: a reply of another form: {told}") from None
         text = "" if text is None else text
         if not isinstance(text, str):
@@ -280,14 +226,3 @@ def _until(text: str, rules: Sequence) -> str | None:
         if any(rule.holds(text[: found.end()]) for rule in rules):
             return text[: found.end()]
     return None
-
-
-def _seconds(header: str | None) -> float | None:
-    """What Retry-After says, where it says seconds."""
-    return float(header) if header and re.fullmatch(r"\d+(\.\d+)?", header) else None
-
-
-def _shown(message: str) -> str:
-    """The beginning of a message, in one line."""
-    line = " ".join(message[:10_000].split())[:300]
-    return "".join(c if c.isprintable() else "\ufffd" for c in line)

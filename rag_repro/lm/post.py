@@ -63,29 +63,48 @@ def _spellings(c: str) -> str:
     return rf"(?:\\*{re.escape(c)}|\\+u00{code}|%{code}|&#{ord(c)};|&#x{code};)"
 
 
+class Unreachable(ConnectionError):
+    """Nobody takes a connection there: the request was not sent."""
+
+
 def post(url: str, data: bytes, key: Key, timeout: float) -> tuple[int, dict[str, str], str]:
     """Send JSON; -> status, headers (names in lower case), text; the key is in neither.
 
     Whatever the status; redirects are not followed. timeout: seconds for all of
     it, so that a server which sends a byte now and then holds nobody up.
-    ConnectionError with the cause in words: no such server, no reply in time, a
-    reply without end. (One that was cut is no JSON.)
+    Unreachable: no such server. ConnectionError with the cause in words: no reply in
+    time, a reply without end. (One that was cut is no JSON.)
     """
+    return _asked(url, data, key, timeout)
+
+
+def get(url: str, key: Key, timeout: float) -> tuple[int, dict[str, str], str]:
+    """The same without anything to send."""
+    return _asked(url, None, key, timeout)
+
+
+def _asked(
+    url: str, data: bytes | None, key: Key, timeout: float
+) -> tuple[int, dict[str, str], str]:
     try:
-        status, headers, body = _post(url, data, key, timeout)
+        status, headers, body = _sent(url, data, key, timeout)
     except (OSError, http.client.HTTPException, ValueError) as error:
         why = key.hidden(f"{type(error).__name__}: {error}")
+        # So urllib wraps what goes wrong before there is anything to read.
+        kind = Unreachable if isinstance(error, urllib.error.URLError) else ConnectionError
     else:
         told = {name.lower(): key.hidden(value) for name, value in headers.items()}
         return status, told, key.hidden(body.decode("utf-8-sig", errors="replace"))
     # Outside the block: the frames of the cause, which hold the key, are not carried along.
-    raise ConnectionError(why)
+    raise kind(why)
 
 
-def _post(url: str, data: bytes, key: Key, timeout: float) -> tuple[int, Mapping[str, str], bytes]:
+def _sent(
+    url: str, data: bytes | None, key: Key, timeout: float
+) -> tuple[int, Mapping[str, str], bytes]:
     opener = urllib.request.build_opener(_NoRedirect, _Timed(timeout), _TimedSafe(timeout))
     headers = {"Content-Type": "application/json", **key.headers()}
-    request = urllib.request.Request(url, data, headers, method="POST")
+    request = urllib.request.Request(url, data, headers, method="GET" if data is None else "POST")
     try:
         answer = opener.open(request, timeout=timeout)
     except urllib.error.HTTPError as error:

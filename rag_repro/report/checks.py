@@ -236,6 +236,44 @@ def shuffle_table(
     return _table(head, body, [c for pair in both for c in pair], results, caption, name)
 
 
+def class_table(
+    exhibit: Exhibit,
+    results: Results,
+    tiers: Sequence[str],
+    method: str,
+    others: Sequence[str],
+    name: str = "tab-classes",
+) -> Table | Note:
+    """Questions of each class that `method`'s classifier gave, and who answers them right.
+
+    EM in points on the same questions, of `method` and of the rows `others`. Where all are
+    of one class, `method` is that class's way of answering by another name.
+    """
+    caption = f"What the classifier of {exhibit.methods[method].label} says"
+    cells = _at(exhibit, tiers)
+    own = [cell for cell in cells if cell.keys["method"] == method]
+    body = []
+    for cell in own:
+        classes: dict[str, list[str]] = {}
+        for line in results.lines(cell) or ():
+            if "decided" in line:
+                classes.setdefault(_class(line["decided"]), []).append(line["id"])
+        beside = [cell, *(_beside(cells, cell, other) for other in others)]
+        for said_of, ids in sorted(classes.items()):
+            right = [_share_right(results, one, set(ids)) for one in beside]
+            body.append([place(cell.keys), said_of, len(ids), *right])
+    labels = [exhibit.methods[one].label for one in (method, *others)]
+    head = ["data set", "class", "questions", *(f"EM, {label}" for label in labels)]
+    return _table(head, body, own, results, caption, name)
+
+
+def _share_right(results: Results, cell: Cell | None, ids: set[str]) -> str:
+    """EM of a cell on these questions, in points; "-" where it has not all of them."""
+    lines = (results.lines(cell) if cell else None) or ()
+    values = [line["scores"]["em"] for line in lines if line["id"] in ids]
+    return f"{100 * sum(values) / len(values):.1f}" if len(values) == len(ids) else "-"
+
+
 def place(keys: Mapping[str, Any]) -> str:
     """The data set, with the split where it is not the one that is tested on."""
     return ", ".join([word(keys["dataset"]), *filter(None, [keys.get("split")])])

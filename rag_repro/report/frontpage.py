@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ..evaluation.verdicts import NOT_RUN, WORDS
+from ..evaluation.verdicts import WORDS
 from ..study import campaign, papers
 from ..study.scores import Results
 from . import ledger, verdict_figure, verdict_lists
@@ -119,11 +119,10 @@ def _tested(recorded: Sequence[Recorded]) -> str:
     if not ran:
         return "Nothing is recorded yet."
     answers = sum(len(r.lines) for r in ran)
-    exhibits = sorted({r.cell.exhibit for r in ran})
+    exhibits = count(len({r.cell.exhibit for r in ran}), "exhibit")
     return (
-        f"Recorded so far: {count(answers, 'answer')} under {count(len(ran), 'condition')}, for "
-        + ", ".join(map(as_code, exhibits))
-        + "."
+        f"Recorded so far: {count(answers, 'answer')} under {count(len(ran), 'condition')} of "
+        f"{exhibits}."
     )
 
 
@@ -155,15 +154,13 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
-    """A line a paper and tier: how many claims got which verdict."""
-    tally: dict[tuple[str, str], Counter] = {}
-    for row in claims:
-        tally.setdefault((row["paper"], row["tier"]), Counter())[row["verdict"]] += 1
+    """A line a paper and tier: how many claims hold, fail, stay open; the figure's numbers."""
     if not with_verdict(claims):
         return "No claim has records yet."
-    words = [w for w in WORDS if w != NOT_RUN and any(c[w] for c in tally.values())] + [NOT_RUN]
-    body = [[*place, *(str(count[w] or "") for w in words)] for place, count in tally.items()]
-    return table(["paper", "tier", *words], body, "Claims by verdict", "tab-counts")
+    tally = verdict_figure.counts(claims)
+    groups = [g for g in verdict_figure.GROUPS if any(of_one[g] for of_one in tally.values())]
+    body = [[*place, *(str(of_one[g] or "") for g in groups)] for place, of_one in tally.items()]
+    return table(["paper", "tier", *groups], body, "Claims by verdict", "tab-counts")
 
 
 def _ledger(root: Path) -> str:

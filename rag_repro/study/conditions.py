@@ -31,7 +31,8 @@ class Condition:
 
     dataset: a name that `data.load` knows, which the identity holds without a
     path (`label`); `split` limits it to that split of the frozen split file.
-    retriever, reader: names that `study.services` knows.
+    retriever, reader: names that `study.services` knows; of a reader at an endpoint the
+    identity holds the model and no address.
     """
 
     dataset: str
@@ -67,9 +68,12 @@ class Condition:
             "split": self.split,
             "method": self.method,
             "version": self.spec.version,
-            "settings": asdict(self.configured),
+            "settings": {
+                name: endpoint.label(value) if _is_reader(value, self.configured) else value
+                for name, value in asdict(self.configured).items()
+            },
             "retriever": self.retriever,
-            "reader": self.reader,
+            "reader": endpoint.label(self.reader),
             "seed": self.seed,
         }
         return made | {"code": self.spec.code} if self.spec.code else made
@@ -88,6 +92,11 @@ class Condition:
     @property
     def path(self) -> str:
         """Where its record lies below the records' folder, without an ending."""
-        reader = self.reader and self.reader.split("@http")[0]  # the hash tells endpoints apart
+        reader = endpoint.label(self.reader)
         parts = [self.method, self.retriever, reader, f"k{self.configured.k}", self.hash]
         return f"{self.label}/" + re.sub(r"[^\w.@-]+", "_", "-".join(p for p in parts if p))
+
+
+def _is_reader(value: Any, configured: base.Settings) -> bool:
+    """Whether a setting names a reader beside the condition's own."""
+    return isinstance(value, str) and configured.needs.get(value) == "reader"

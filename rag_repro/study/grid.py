@@ -24,7 +24,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Settings:
+class GridSettings:
     """How every job of a grid runs: the options of `rag-repro run` that all of them share.
 
     results, data: folders; jobs may run elsewhere, so their commands name them in full.
@@ -82,7 +82,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan:
+class GridPlan:
     """works: every condition of the grid, complete ones too. training: name -> what trains it.
 
     jobs: by name, KIND/WHAT: train, answers, join or chapter, the Snakefile's rules; what is
@@ -107,12 +107,12 @@ class Plan:
 def plan(
     cells: Sequence[Cell],
     workshop: Workshop,
-    settings: Settings,
+    settings: GridSettings,
     *,
     n: int | None = None,
     shards: int = 1,
     chapters: Iterable[str] = (),
-) -> Plan:
+) -> GridPlan:
     """What the cells still take, each condition in so many shards at most.
 
     Conditions whose questions draw on each other run in one. chapters: to be executed when
@@ -131,7 +131,7 @@ def plan(
         jobs |= _jobs(work, settings)
     made = tuple(jobs)
     jobs |= {f"chapter/{name}": Job(("chapter", name), made) for name in chapters}
-    return Plan(works, training, jobs)
+    return GridPlan(works, training, jobs)
 
 
 def _work(cell: Cell, workshop: Workshop, results: Path, n: int | None, shards: int) -> Work:
@@ -169,7 +169,7 @@ def _to_train(lacking: Iterable[str]) -> dict[str, str]:
     return commands
 
 
-def _jobs(work: Work, settings: Settings) -> dict[str, Job]:
+def _jobs(work: Work, settings: GridSettings) -> dict[str, Job]:
     """The condition's jobs, that which leaves its record last."""
     condition = work.condition
     run = ("run", *settings.exhibits, "--condition", condition.hash)

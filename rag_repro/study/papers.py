@@ -37,11 +37,16 @@ __all__ = [
 
 PAPERS = Path(__file__).parent / "papers"
 ENVIRONMENT = "RAG_REPRO_PAPERS"
+ORDER = ("drrag", "erm4", "dragin", "r2ag", "tools")  # of the book
 
 
 def names() -> list[str]:
-    """The papers at hand: ours, and those in the folder that RAG_REPRO_PAPERS names."""
-    return sorted(_folders())
+    """The papers at hand, in the book's order; then those that RAG_REPRO_PAPERS names."""
+    return sorted(_folders(), key=_place)
+
+
+def _place(name: str) -> tuple[int, str]:
+    return (ORDER.index(name) if name in ORDER else len(ORDER), name)
 
 
 def _folders() -> dict[str, Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -14,6 +15,7 @@ from typing import Any
 from .. import data
 from ..cache import CachedEncoder, CachedReader, CachedScorer, Store
 from ..data.dataset import Corpus, Dataset
+from ..lm import endpoint
 from ..lm.hub import cache_folder
 from ..retrieval import web
 from .conditions import Condition
@@ -36,14 +38,15 @@ class Workshop:
     """Makes what conditions name, and keeps it.
 
     data_dir: folder of real data; None: the one that RAG_REPRO_DATA names.
-    device, dtype: where and how readers compute. retrievers: further ones by
-    name, in the form of retrievers.yaml.
+    device, dtype: where and how readers compute. in_flight: requests at once at each server of
+    a reader at an endpoint. retrievers: further ones by name, in the form of retrievers.yaml.
     """
 
     data_dir: Path | None = None
     device: str = "cpu"
     dtype: str = "float32"
     batch_size: int = 16
+    in_flight: int = 4
     retrievers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _made: dict[tuple, Any] = field(default_factory=dict, repr=False)
 
@@ -139,21 +142,25 @@ class Workshop:
         return self._once(("encoder", name, corpus.sha256), lambda: LatentSemantics(corpus))
 
     def reader(self, name: str) -> Any:
-        """A reader by the name that `lm.hub` knows, or at an endpoint: `api:MODEL@URL`.
+        """A reader by the name that `lm.hub` knows, or at an endpoint: `api:MODEL@URL,URL`.
 
-        An endpoint's key comes from RAG_REPRO_API_KEY, where it is set.
+        An endpoint's key comes from RAG_REPRO_API_KEY, where it is set; all its servers get it.
         """
         return self._once(("reader", name), lambda: CachedReader(self._reader(name), self.store))
 
     def _reader(self, name: str) -> Any:
-        from ..lm import endpoint
-
         if name.startswith(endpoint.PREFIX):
             from ..lm.api import ApiReader
 
-            model, url = endpoint.parse(name)
+            model, urls = endpoint.parse(name)
             key = endpoint.KEY_VARIABLE
-            return ApiReader(url, model, key=key if os.environ.get(key) else None)
+            return ApiReader(
+                ",".join(urls),
+                model,
+                key=key if os.environ.get(key) else None,
+                in_flight=self.in_flight,
+                jitter=random.Random(),  # it moves waits alone: two processes should not share it
+            )
         from ..lm import hub, local
 
         if (command := train_command(name)) and name not in hub.artifacts():
@@ -238,7 +245,8 @@ class Workshop:
         """What can change the condition's results besides its own words."""
         dataset = self.dataset(condition.dataset, condition.split)
         made = {
-            name: service.fingerprint for name, service in sorted(self.services(condition).items())
+            endpoint.label(name): service.fingerprint
+            for name, service in sorted(self.services(condition).items())
         }
         return {
             "corpus": dataset.corpus.sha256,

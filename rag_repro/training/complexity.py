@@ -20,6 +20,7 @@ from ..lm.complexity import CLASSES, row
 from ..lm.pairs import outputs_of
 from ..lm.plain import Plain
 from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
+from ..schema import Question
 from ..study import papers, records
 from ..study.scores import Results
 from ..words import nearest
@@ -110,19 +111,44 @@ def _cells(exhibit: str, dataset: str, reader: str) -> Mapping[str, papers.Cell]
 
 
 def biased(
-    dataset: str, questions: int, split: str = "train", data_dir: Path | None = None
+    dataset: str,
+    questions: int | None = None,
+    each: int | None = None,
+    split: str = "train",
+    data_dir: Path | None = None,
 ) -> Iterator[Labelled]:
-    """The split's first questions, labelled by their hops."""
+    """The split's first questions, labelled by their hops.
+
+    questions: how many; or each: so many of one hop and as many of several, as
+    Adaptive-RAG's authors have it, who draw as many from each of three single-hop and
+    three multi-hop sets. A prior for one class would be learned in place of the question.
+    """
     if split == "test":
         raise RecipeError(f"{dataset}: labels come from split train or tune, never test")
+    if (questions is None) == (each is None):
+        raise RecipeError(f"{dataset}: say either questions (how many) or each (of a label)")
     asked = data.load(dataset, data_dir=data_dir, split=split).questions[:questions]
     unknown = next((q.id for q in asked if q.hops is None), None)
     if unknown is not None:
         raise RecipeError(f"{dataset}: question {unknown!r} does not say how many hops it takes")
     labels = label_complexity({}, {}, {}, {q.id: q.hops for q in asked})
+    if each is not None:
+        asked = _evenly(asked, labels, each, dataset)
     for question in asked:
         label = labels[question.id]
         yield Labelled(question.text, label, f"{label} by bias:{dataset}")
+
+
+def _evenly(
+    asked: Sequence[Question], labels: Mapping[str, str], each: int, dataset: str
+) -> list[Question]:
+    """The first `each` questions of either label, in their order."""
+    first = {label: [q.id for q in asked if labels[q.id] == label][:each] for label in "BC"}
+    for label, ids in first.items():
+        if len(ids) < each:
+            raise RecipeError(f"{dataset}: {len(ids)} questions are of label {label}, not {each}")
+    kept = {name for ids in first.values() for name in ids}
+    return [q for q in asked if q.id in kept]
 
 
 KINDS = {"outcomes": outcomes, "biased": biased}

@@ -24,16 +24,19 @@ class Server(ThreadingHTTPServer):
 
     A plan's item is (status, headers, text), a text to be sent as the reply's
     body, or the name of one of the Handler's troubles. text: what the model
-    says, a function of the request's body where it is one.
+    says, a function of the request's body where it is one. models: what it lists; a Trouble
+    in place of a list is done instead.
     """
 
     daemon_threads = True
+    request_queue_size = 64
 
     def __init__(self, port: int = 0):
         super().__init__(("127.0.0.1", port), Handler)
         self.plan: list[Trouble] = []
         self.default: Trouble = "ok"
         self.seen: list[tuple[str, dict, dict]] = []
+        self.models: list[str] | Trouble = ["tiny", "tiny/7b"]
         self.text: str | Callable[[dict], str] = "It is Rome. It is Paris."
         self.over = threading.Event()
         self.turn = threading.Lock()
@@ -57,6 +60,9 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.turn:
             self.server.seen.append((self.path, body, dict(self.headers)))
             what = self.server.plan.pop(0) if self.server.plan else self.server.default
+        self.do(what, body)
+
+    def do(self, what: Trouble, body: dict):
         if isinstance(what, tuple):
             self.reply(what[2].encode(), what[0], what[1])
         elif what.replace(" ", "_") in TROUBLES:
@@ -65,9 +71,15 @@ class Handler(BaseHTTPRequestHandler):
             self.reply(what.encode())
 
     def do_GET(self):
-        """Nobody asks for anything so, but who follows a redirect."""
-        self.server.seen.append((self.path, {}, dict(self.headers)))
-        self.ok({})
+        """The list of models; nothing else is asked for so, but by who follows a redirect."""
+        models = self.server.models
+        if self.path != "/v1/models":
+            self.server.seen.append((self.path, {}, dict(self.headers)))
+            self.ok({})
+        elif isinstance(models, list):
+            self.reply(json.dumps({"data": [{"id": name} for name in models]}).encode())
+        else:
+            self.do(models, {})
 
     def reply(self, data: bytes, status: int = 200, headers: dict | None = None, more: int = 0):
         """A reply whose header promises `more` bytes than come."""
@@ -134,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
 TROUBLES = {
     name
     for name in vars(Handler)
-    if not name.startswith(("do_", "log_", "_")) and name not in ("reply", "sound")
+    if not name.startswith(("do_", "log_", "_")) and name not in ("reply", "sound", "do")
 }
 
 

@@ -102,10 +102,3 @@ def test_a_chapter_is_found_by_a_hint(places):
 def test_the_book_is_found_from_inside_its_folders(places):
     assert here(places.chapters).root == places.root.resolve()
     assert here(Path("/")).root == ROOT
-
-
-def test_no_cell_of_a_chapter_begins_with_a_mistyped_mark():
-    """`# % [markdown]` is a comment: the text would vanish, and the table above it with it."""
-    mistyped = re.compile(r"^#\s*%?\s*\[markdown\]|^#\s+%(?!%)", re.MULTILINE)
-    for path in sorted(Path("notebooks").glob("*.py")):
-        assert not mistyped.findall(path.read_text("utf-8")), path.name

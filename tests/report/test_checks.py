@@ -166,3 +166,22 @@ def test_another_class_is_another_decision_although_both_search(tmp_path):
     drawn = [decided("q0", "C", True, 1.0, 2), decided("q1", "C", True, 1.0, 3)]
     [one] = checks.shuffles(made, made.cells(), filled(tmp_path, made, popular=true, drawn=drawn))
     assert one.changed.estimate == 50
+
+
+def test_classes_are_counted_with_who_answers_them_right(tmp_path):
+    made = exhibit("popular", "drawn", "self_rag")
+    lines = {
+        "popular": [decided(f"q{i}", "BCC"[i], True, float(i > 0), 1) for i in range(3)],
+        "drawn": [decided(f"q{i}", 0.5, True, float(i == 1), 1) for i in range(3)],
+        "self_rag": [decided("q0", 0.5, True, 1.0, 1)],
+    }
+    results = filled(tmp_path, made, **lines)
+    table = checks.class_table(made, results, TIERS, "popular", ["drawn", "self_rag"])
+    assert table.body == [
+        ["world-B", "B", 1, "0.0", "0.0", "100.0"],
+        ["world-B", "C", 2, "100.0", "50.0", "-"],
+    ]
+    assert table.head[3:] == ["EM, Adaptive Retrieval", "EM, shuffled", "EM, Self-RAG"]
+    assert isinstance(
+        checks.class_table(made, Results(tmp_path / "none"), TIERS, "popular", []), Note
+    )

@@ -53,7 +53,7 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
     book.fill()
     text = page(book)
     verdicts = section(text, "Verdicts so far")
-    assert "| paper | tier | reproduced | not run |" in verdicts
+    assert "| paper | tier | holds | not run |" in verdicts
     assert "| Mini | public | 1 |  |" in verdicts
     assert "| Mini | testbed |  | 1 |" in verdicts
     [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
@@ -61,7 +61,7 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
         f"| mini.c01\\: Concatenation finds more. | public | reproduced | "
         f"16.00 \\[{row['lo']}, {row['hi']}\\] | 2.00 | 200 |" in verdicts
     )
-    assert "Recorded so far: 800 answers under 8 conditions, for `mini.table1`." in text
+    assert "Recorded so far: 800 answers under 8 conditions of 1 exhibit." in text
     assert "### What held\n\n1 claim held wherever" in verdicts
     assert verdicts.count("### ") == verdicts.count("{dropdown} Mini 1") == 1
     assert "at tier `public`;" not in section(text, "What comes next")

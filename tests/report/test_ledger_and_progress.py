@@ -49,7 +49,7 @@ def test_a_claim_of_several_parts_shows_the_numbers_of_its_first(book):
     papers.load.cache_clear()
     book.fill()
     [row] = ledger.rows(book.results(), tiers=["public"])
-    assert (row["verdict"], row["reason"]) == ("not reproduced", "fails in back (of 2 parts)")
+    assert (row["verdict"], row["reason"]) == ("not reproduced", "fails: back (of 2 parts)")
     assert (row["effect"], row["delta"], row["n"]) == ("16.00", "2.00", 200)
 
 

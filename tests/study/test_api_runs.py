@@ -68,7 +68,8 @@ def test_a_run_through_an_endpoint(ground):
         assert {path for path, _, _ in server.seen} == {"/v1/completions"}
         assert all("Authorization" not in headers for _, _, headers in server.seen)
         head = records.load(ground, made).header
-        assert head["identity"]["reader"] == f"api:tiny/7b@{server.url}"
+        assert head["identity"]["reader"] == "api:tiny/7b"
+        assert server.url not in json.dumps(head)
         assert "-api_tiny_7b-k2-" in made.path
         # Asked again from the cache: the endpoint hears nothing.
         asked = len(server.seen)
@@ -142,9 +143,52 @@ def test_a_name_that_names_no_endpoint_is_refused_where_it_is_written(reader):
     assert "pw" not in str(refused.value)
 
 
-def test_endpoints_have_records_of_their_own(ground):
+def test_a_record_knows_its_model_and_not_who_answered(ground):
+    """Made at one server, gone on with at another, complete at both; a model has its own."""
     with loopback.serving() as one, loopback.serving() as two:
-        a, b = condition(one), condition(two)
-    assert a.path != b.path
-    assert a.path.rsplit("-", 1)[0] == b.path.rsplit("-", 1)[0]
-    assert json.dumps(a.identity) != json.dumps(b.identity)
+        one.text = two.text = echo
+        there, elsewhere = condition(one), condition(two)
+        both = condition(one, reader=f"api:tiny/7b@{two.url},{one.url}")
+        assert there.identity == elsewhere.identity == both.identity
+        assert there.path == elsewhere.path == both.path
+        workshop = Workshop()
+        made = [workshop.fingerprint(one) for one in (there, elsewhere, both)]
+        assert made[0] == made[1] == made[2]
+        assert runner.run(there, Workshop(), ground, n=2) == 2
+        (ground / "cache" / "calls.sqlite").unlink()
+        assert runner.run(elsewhere, Workshop(), ground, n=4) == 2
+        assert runner.run(both, Workshop(), ground) == 2
+        assert len(one.seen) + len(two.seen) == 6
+        assert len(two.seen) >= 2
+        lines = records.load(ground, there).lines
+        assert [line["prediction"] for line in lines] == [f"says {i}" for i in range(6)]
+        other = condition(one, reader=f"api:tiny@{one.url}")
+    assert other.path != there.path
+    assert workshop.fingerprint(other) != made[0]
+
+
+def test_a_setting_that_names_a_reader_holds_no_address_either(ground):
+    with loopback.serving() as one, loopback.serving() as two:
+        made = [
+            Condition(
+                "little",
+                "erm4",
+                {"rewrite": "plus", "rewriter": f"api:tiny@{server.url}", "prompt": "short"},
+                retriever="bm25",
+                reader=f"api:tiny/7b@{server.url}",
+            )
+            for server in (one, two)
+        ]
+        assert made[0].identity == made[1].identity
+        assert made[0].identity["settings"]["rewriter"] == "api:tiny"
+        workshop = Workshop()
+        assert workshop.fingerprint(made[0]) == workshop.fingerprint(made[1])
+        assert workshop.fingerprint(made[0])["api:tiny"] == "api:tiny"
+
+
+def test_the_requests_at_a_server_are_a_setting_of_the_workshop(ground):
+    with loopback.serving() as server:
+        server.text = echo
+        workshop = Workshop(in_flight=3)
+        runner.run(condition(server), workshop, ground)
+        assert workshop.reader(condition(server).reader).reader._servers.in_flight == 3

@@ -43,7 +43,7 @@ def test_several_primary_contrasts_must_all_hold(tmp_path):
     contrasts = f"{GAIN}\n{LOSS.replace('delta: 2.0', 'delta: 2.0, label: the other way')}"
     [claim] = judged(tmp_path, contrasts, shares(0.5, 0.7))
     assert claim.verdict.word == "not reproduced"
-    assert claim.verdict.reason == "fails in the other way (of 2 parts)"
+    assert claim.verdict.reason == "fails: the other way (of 2 parts)"
     assert claim.headline.interval.estimate == pytest.approx(20)
 
 

@@ -31,7 +31,7 @@ def planned(monkeypatch):
     use_methods(monkeypatch)
 
     def plan(root, *cells, shards=1, n=None, chapters=(), **settings):
-        given = grid.Settings(("mini.table1", "mini.table2"), root, **settings)
+        given = grid.GridSettings(("mini.table1", "mini.table2"), root, **settings)
         return grid.plan(cells or [cell()], Shop(), given, n=n, shards=shards, chapters=chapters)
 
     return plan
@@ -177,7 +177,7 @@ def test_a_job_selects_just_its_condition_and_its_questions(tmp_path):
     """Also of a condition that a tier or role was chosen for, and that exhibits ask in part."""
     exhibits = ("drrag.table5", "drrag.kinds")
     chosen = campaign.select(exhibits, tier="testbed", role="secondary", methods=["random"])
-    plan = grid.plan(chosen, Workshop(), grid.Settings(exhibits, tmp_path), n=7)
+    plan = grid.plan(chosen, Workshop(), grid.GridSettings(exhibits, tmp_path), n=7)
     assert chosen
     for one in chosen:
         given = words(plan.jobs[f"answers/{one.condition.path}"])

@@ -102,6 +102,18 @@ def test_the_bias_is_by_hops():
     assert {o.source for o in got} == {"B by bias:world-A", "C by bias:world-A"}
 
 
+def test_the_bias_can_be_as_often_b_as_c():
+    got = list(biased("world-A", each=20))
+    assert Counter(o.label for o in got) == {"B": 20, "C": 20}
+    first = [o.question for o in biased("world-A", 780) if o.label == "B"][:20]
+    assert [o.question for o in got if o.label == "B"] == first
+    with pytest.raises(RecipeError, match=r"127 questions are of label B, not 200"):
+        list(biased("world-A", each=200))
+    for wrong in ({}, {"questions": 5, "each": 5}):
+        with pytest.raises(RecipeError, match="either questions"):
+            list(biased("world-A", **wrong))
+
+
 def test_a_recipes_parts_are_read_strictly(made):
     fill, folder, _ = made
     for row in ROWS:

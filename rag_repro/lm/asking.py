@@ -1,0 +1,218 @@
+"""One request to whichever server has room, and again elsewhere or later where that may help."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import logging
+import re
+import threading
+from typing import Any
+
+from rag_repro.lm.endpoint import KEY_VARIABLE
+from rag_repro.lm.errors import CallError, ReaderError
+from rag_repro.lm.post import Key, Unreachable, get, post
+from rag_repro.lm.servers import Server, Servers
+from rag_repro.words import nearest
+
+log = logging.getLogger(__name__)
+
+_TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_NOT_NOW = {429, 503}
+_REFUSED = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410}
+_NO_LIST = {404, 405, 501}
+_GLANCE = 10.0  # seconds for a list of models, which a server that is up has at hand
+
+
+class _Refusal(Exception):
+    """The server wants nothing of us; no second request will change that."""
+
+
+class _Passing(Exception):
+    """A failure that may pass. wait: the seconds that the server asks for.
+
+    of_server: others would have failed as well, so the server rests. of_call: the request was
+    there, and may itself be the cause.
+    """
+
+    def __init__(self, why: str, *, of_server: bool, of_call: bool, wait: float | None = None):
+        super().__init__(why)
+        self.of_server, self.of_call, self.wait = of_server, of_call, wait
+
+
+class Asking:
+    """Asks the servers of one model.
+
+    What was never sent, or sent back with "not now" (429, 503), is asked again for as long as any
+    server is left. What a server broke off or failed over may be the request's own fault:
+    after `retries` such failures, or where one server fails so often in a row, a one-word question
+    decides. If it is answered the request is at fault; else the server is set aside.
+    timeout: seconds for one request with its reply.
+    """
+
+    def __init__(self, model: str, servers: Servers, key: Key, *, retries: int, timeout: float):
+        self.model, self.servers = model, servers
+        self._key, self._retries, self._timeout = key, retries, timeout
+
+    def begin(self) -> None:
+        """A new run. ReaderError: no key, or a server that is up has another model."""
+        self._key.check()
+        self.servers.begin()
+        for server in self.servers.all:
+            if server.failures:
+                continue  # whoever asks it next looks first
+            since = self.servers.clock()
+            try:
+                self._look(server)
+            except _Refusal as refusal:
+                self.servers.refuse(server, str(refusal))
+            except _Passing as passing:
+                self.servers.trouble(server, str(passing), since, passing.wait)
+
+    def ask(self, path: str, body: dict[str, Any], stop: threading.Event) -> Any:
+        """The reply, as JSON has it.
+
+        CallError: this request cannot be answered. ReaderError: no server is left. `Stopped`:
+        the run has ended meanwhile.
+        """
+        data, last, tries, failed = json.dumps(body).encode(), None, 0, 0
+        while True:
+            with self.servers.place(stop, avoid=last) as server:
+                last, tries, since = server, tries + 1, self.servers.clock()
+                try:
+                    self._look(server)
+                    reply = self._reply(server, path, data)
+                    self.servers.fine(server)
+                    return reply
+                except CallError:
+                    self.servers.fine(server)
+                    raise
+                except _Refusal as refusal:
+                    self.servers.refuse(server, str(refusal))
+                    continue
+                except _Passing as passing:
+                    trouble, why = passing, str(passing)
+                log.info("%s: %s; trying again", server.url, why)
+                failed += trouble.of_call
+                in_a_row = 0
+                if trouble.of_server:
+                    in_a_row = self.servers.trouble(server, why, since, trouble.wait)
+                if max(failed, in_a_row) > self._retries:
+                    if server.lost or not self._answers(server, path, body):
+                        self.servers.lose(server, why)
+                        failed = 0
+                        continue
+                    self.servers.fine(server)
+                    if failed > self._retries:
+                        raise CallError(f"gave up after {tries} tries: {why}")
+                    failed += 1
+            if not trouble.of_server:
+                self.servers.pause(failed, stop, trouble.wait)
+
+    def _answers(self, server: Server, path: str, body: dict[str, Any]) -> bool:
+        """Whether it answers a word; where it does not, no other request would fare better."""
+        small = {"messages": [{"role": "user", "content": "Hello"}]}
+        small = small if "messages" in body else {"prompt": "Hello"}
+        small = {"model": self.model, "max_tokens": 1, "temperature": 0, **small}
+        try:
+            self._reply(server, path, json.dumps(small).encode())
+        except (_Passing, _Refusal):
+            return False
+        except CallError:
+            pass  # an answer, if no kind one
+        return True
+
+    # ------------------------------------------------------------- one request
+
+    def _reply(self, server: Server, path: str, data: bytes) -> Any:
+        try:
+            status, headers, text = post(server.url + path, data, self._key, self._timeout)
+        except ConnectionError as error:
+            sent = not isinstance(error, Unreachable)
+            raise _Passing(shown(str(error)), of_server=True, of_call=sent) from None
+        if status != 200:
+            raise self._judged(status, headers, text)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            why = f"a reply that is no JSON: {shown(text)}"
+        raise _Passing(why, of_server=False, of_call=True)
+
+    def _look(self, server: Server) -> None:
+        """See to it that the server has our model, once. ReaderError: it has another."""
+        if server.checked:
+            return
+        try:
+            status, headers, text = get(
+                f"{server.url}/models", self._key, min(_GLANCE, self._timeout)
+            )
+        except ConnectionError as error:
+            raise _Passing(shown(str(error)), of_server=True, of_call=False) from None
+        listed = _listed(text) if status == 200 else None
+        if listed is None:
+            if status != 200 and status not in _NO_LIST:
+                trouble = self._judged(status, headers, text)
+                # Of no call: none was made yet.
+                if isinstance(trouble, CallError):
+                    trouble = _Refusal(str(trouble))
+                elif isinstance(trouble, _Passing):
+                    trouble.of_server, trouble.of_call = True, False
+                raise trouble
+            why = f"{server.url} has no list of its models (GET /models: status {status})"
+            if len(self.servers.all) > 1:
+                raise ReaderError(
+                    f"{why}, so that it cannot be seen to answer as the other servers do; "
+                    "name it alone"
+                )
+            log.warning("%s: taken at its word that it serves %s", why, self.model)
+        elif self.model not in listed:
+            known = ", ".join(map(repr, listed[:8])) + (", …" if listed[8:] else "")
+            raise ReaderError(
+                f"{server.url} does not list the model {self.model!r}"
+                f"{nearest(self.model, listed)}; it lists: {shown(known) or 'none'}"
+            )
+        server.checked = True
+
+    def _judged(self, status: int, headers: dict[str, str], text: str) -> Exception:
+        """What a status other than 200 means."""
+        why = f"status {status}: {shown(text)}"
+        if 300 <= status < 400:
+            why = f"status {status}: redirects are not followed; name the address it points to, "
+            why += shown(headers.get("location", "none"))
+        if status == 401 and not self._key.name:
+            why += f" ({KEY_VARIABLE} holds no key)"
+        if status in _REFUSED:
+            return _Refusal(why)
+        if status not in _TEMPORARY:
+            return CallError(why)
+        busy = status in _NOT_NOW
+        return _Passing(why, of_server=busy, of_call=not busy, wait=_wanted(headers))
+
+
+def _listed(text: str) -> list[str] | None:
+    """The names in a list of models; None: the text is no such list."""
+    try:
+        return [str(one["id"]) for one in json.loads(text)["data"]]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+
+
+def _wanted(headers: dict[str, str]) -> float | None:
+    """The seconds that Retry-After says, as such or as a date on the server's own clock."""
+    told = headers.get("retry-after", "")
+    if re.fullmatch(r"\d+(\.\d+)?", told, re.ASCII):
+        return float(told)
+    try:
+        then, now = (
+            email.utils.parsedate_to_datetime(headers.get(name, ""))
+            for name in ("retry-after", "date")
+        )
+        return max(0.0, (then - now).total_seconds())
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def shown(message: str) -> str:
+    """The beginning of a message, in one line."""
+    line = " ".join(message[:10_000].split())[:300]
+    return "".join(c if c.isprintable() else "\ufffd" for c in line)
