@@ -86,11 +86,12 @@ def grid(arguments: argparse.Namespace) -> int:
     settings = jobs.GridSettings(
         tuple(arguments.exhibits),
         _results(arguments),
-        arguments.data,
-        tuple(arguments.seeds),
-        arguments.device,
-        arguments.dtype,
-        arguments.batch_size,
+        data=arguments.data,
+        seeds=tuple(arguments.seeds),
+        device=arguments.device,
+        dtype=arguments.dtype,
+        batch_size=arguments.batch_size,
+        in_flight=arguments.in_flight,
     )
     plan = jobs.plan(
         cells,

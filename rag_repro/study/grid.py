@@ -38,6 +38,7 @@ class GridSettings:
     device: str = "cpu"
     dtype: str = "float32"
     batch_size: int = 16
+    in_flight: int = 4
 
     @property
     def folders(self) -> list[str]:
@@ -176,7 +177,8 @@ def _jobs(work: Work, settings: GridSettings) -> dict[str, Job]:
     if settings.seeds:
         run += ("--seeds", *map(str, settings.seeds))
     ask = ("--n", str(work.total), "--device", settings.device, "--dtype", settings.dtype)
-    ask += ("--batch-size", str(settings.batch_size), *settings.folders)
+    ask += ("--batch-size", str(settings.batch_size), "--in-flight", str(settings.in_flight))
+    ask += tuple(settings.folders)
     first = tuple(f"train/{name}" for name in work.lacks)
     jobs = {}
     for i, of in work.shards:

@@ -149,7 +149,7 @@ def words(job):
 def test_every_job_is_a_command_that_the_program_understands(planned, tmp_path):
     plan = planned(
         tmp_path, cell(n=4), shards=2, n=3, data=tmp_path / "data", seeds=(0, 2), device="cuda",
-        dtype="bfloat16", batch_size=5, chapters=["11_drrag_recall"],
+        dtype="bfloat16", batch_size=5, in_flight=9, chapters=["11_drrag_recall"],
     )  # fmt: skip
     one, two, join, chapter = (words(job) for job in plan.jobs.values())
     for given in (one, two, join):
@@ -159,7 +159,8 @@ def test_every_job_is_a_command_that_the_program_understands(planned, tmp_path):
         assert (given.results, given.data) == (tmp_path, tmp_path / "data")
     assert (one.shard, two.shard, join.shard) == ((1, 2), (2, 2), (1, 1))
     assert (one.join, two.join, join.join) == (False, False, True)
-    assert (one.n, one.device, one.dtype, one.batch_size) == (3, "cuda", "bfloat16", 5)
+    assert (one.n, one.device, one.dtype) == (3, "cuda", "bfloat16")
+    assert (one.batch_size, one.in_flight) == (5, 9)
     assert (chapter.name, set(list(plan.jobs.values())[-1].after)) == (
         "11_drrag_recall",
         set(list(plan.jobs)[:3]),
