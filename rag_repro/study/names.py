@@ -43,12 +43,16 @@ def known_retrievers() -> Mapping[str, Mapping[str, Any]]:
 @cache
 def _to_be_trained(tasks: tuple[str, ...] = READERS) -> Mapping[str, int]:
     """Readers (or others) that a recipe makes, with the seed that bears the bare name."""
-    recipes = yaml.safe_load(RECIPES.read_text(encoding="utf-8"))
     return {
         name: recipe.get("seeds", (0,))[0]
-        for name, recipe in recipes.items()
+        for name, recipe in _recipes().items()
         if recipe["task"] in tasks
     }
+
+
+@cache
+def _recipes() -> Mapping[str, Mapping[str, Any]]:
+    return yaml.safe_load(RECIPES.read_text(encoding="utf-8"))
 
 
 def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
@@ -63,6 +67,12 @@ def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
     if recipe in known and seed.isdecimal() and seed != str(known[recipe]):
         return f"rag-repro train {recipe} --seed {seed}"
     return None
+
+
+def base_of(name: str) -> str:
+    """The weights that a reader's training begins with; of what no recipe makes, its own name."""
+    command = train_command(name)
+    return name if command is None else _recipes()[command.split()[2]]["base"]
 
 
 def scorer_name(name: str) -> tuple[str, int | None]:
