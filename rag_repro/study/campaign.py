@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..words import nearest
-from . import papers, records, runner
+from . import papers, parts, runner
 from .names import Untrained
-from .papers import Cell, StudyError
+from .papers import Cell, Exhibit, StudyError
 from .services import Workshop
 
 log = logging.getLogger(__name__)
@@ -24,11 +24,15 @@ def select(
     role: str | None = None,
     datasets: Collection[str] | None = None,
     methods: Collection[str] | None = None,
+    conditions: Collection[str] | None = None,
+    seeds: Sequence[int] = (),
     timed: bool = False,
 ) -> list[Cell]:
     """The cells of these exhibits that are wanted, each condition once, primary ones first.
 
-    timed: exhibits for `rag-repro time`; each command refuses the other's.
+    conditions: by the hash that ends a record's name. seeds: of trained rows, in place of
+    those that the exhibits name. timed: exhibits for `rag-repro time`; each command refuses
+    the other's.
     """
     chosen = [papers.exhibit(name)[1] for name in exhibits]
     for exhibit in chosen:
@@ -36,7 +40,7 @@ def select(
             other = "time" if exhibit.timed else "run"
             why = "is timed" if exhibit.timed else "holds no times"
             raise StudyError(f"{exhibit.name} {why}: rag-repro {other} {exhibit.name}")
-    cells = [cell for exhibit in chosen for cell in exhibit.cells(tier, role)]
+    cells = [c for exhibit in _seeded(chosen, seeds) for c in exhibit.cells(tier, role)]
     if not cells:
         raise StudyError("no condition is left to run: these exhibits have none at this tier")
     for key, wanted in (("dataset", datasets), ("method", methods)):
@@ -50,7 +54,34 @@ def select(
         cells = [cell for cell in cells if wanted is None or cell.keys[key] in wanted]
     if not cells:
         raise StudyError("no condition is left to run: none has both this data set and method")
+    if conditions is not None:
+        known = {cell.condition.hash for cell in cells}
+        for name in conditions:
+            if name not in known:
+                raise StudyError(
+                    f"no condition has the hash {name!r}; it is what a record's name ends in"
+                )
+        cells = [cell for cell in cells if cell.condition.hash in conditions]
     return once(cells)
+
+
+def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit]:
+    """The exhibits with these seeds in each grid that has some."""
+    if not seeds:
+        return chosen
+    if not any(grid.seeds for exhibit in chosen for grid in exhibit.grids):
+        names = ", ".join(exhibit.name for exhibit in chosen)
+        raise StudyError(f"{names}: no row is trained with seeds; leave --seeds out")
+    given = tuple(dict.fromkeys(seeds))
+    return [
+        replace(
+            exhibit,
+            grids=tuple(
+                replace(grid, seeds=given) if grid.seeds else grid for grid in exhibit.grids
+            ),
+        )
+        for exhibit in chosen
+    ]
 
 
 def once(cells: Iterable[Cell]) -> list[Cell]:
@@ -112,34 +143,62 @@ def run(
     return asked
 
 
-def missing(cell: Cell, workshop: Workshop, results: Path, n: int | None) -> int:
-    """How many of the cell's questions have no record yet."""
+def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:
+    """Join the finished shards of each cell, and ask nothing -> answers joined."""
+    joined = 0
+    for cell in cells:
+        added = parts.join(cell.condition, workshop, results)
+        log.info("%s: %s", cell.condition.path, f"{added} answers joined")
+        joined += added
+    return joined
+
+
+def missing(
+    cell: Cell,
+    workshop: Workshop,
+    results: Path,
+    n: int | None,
+    shard: tuple[int, int] = (1, 1),
+) -> int:
+    """How many of the cell's questions (of this shard) have no record yet."""
+    i, of = shard
     dataset = workshop.dataset(cell.condition.dataset, cell.condition.split)
-    wanted = {q.id for q in dataset.first(least(n, cell.n)).questions}
-    record = records.load(results, cell.condition)
-    return len(wanted - (record.by_question.keys() if record else set()))
+    wanted = {q.id for q in dataset.first(least(n, cell.n)).questions[i - 1 :: of]}
+    return len(wanted - parts.recorded(results, cell.condition, shard))
 
 
-def estimate(cells: Sequence[Cell], workshop: Workshop, results: Path, *, n: int | None) -> str:
+def estimate(
+    cells: Sequence[Cell],
+    workshop: Workshop,
+    results: Path,
+    *,
+    n: int | None,
+    shard: tuple[int, int] = (1, 1),
+) -> str:
     """What the missing questions would cost, from a trial of a few of each condition."""
     lines, total = [], 0.0
     for cell in cells:
-        left = missing(cell, workshop, results, n)
-        if not left:
-            lines.append(f"{cell.condition.path}: complete")
-            continue
-        cost = runner.estimate(cell.condition, workshop, missing=left)
-        total += cost.seconds
-        each = ", ".join(f"{count:.1f} {name}" for name, count in cost.cost_a_question.items())
-        lines.append(
-            f"{cell.condition.path}: {left} questions, about {duration(cost.seconds)} "
-            f"({cost.trial} tried; a question: {each})"
-        )
+        left = missing(cell, workshop, results, n, shard)
+        cost = runner.estimate(cell.condition, workshop, missing=left) if left else None
+        total += cost.seconds if cost else 0
+        lines.append(f"{cell.condition.path}: {of_one(left, cost)}")
     lines.append(
         f"{len(cells)} conditions, about {duration(total)} on this machine, "
         "besides building indexes and loading weights"
     )
     return "\n".join(lines)
+
+
+def of_one(left: int, cost: runner.Estimate | None) -> str:
+    """What is left of one condition, in words; cost: None where there was no trial."""
+    if not left:
+        return "complete"
+    if cost is None:
+        return f"{left} questions"
+    each = ", ".join(f"{count:.1f} {name}" for name, count in cost.cost_a_question.items())
+    return (
+        f"{left} questions, about {duration(cost.seconds)} ({cost.trial} tried; a question: {each})"
+    )
 
 
 def least(*limits: int | None) -> int | None:

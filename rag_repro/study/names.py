@@ -5,7 +5,7 @@ Nothing is built or loaded here: a paper's YAML is checked by these before anyth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,11 @@ def known_retrievers() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
+def _recipes() -> Mapping[str, Mapping[str, Any]]:
+    return yaml.safe_load(RECIPES.read_text(encoding="utf-8"))
+
+
+@cache
 def _to_be_trained(tasks: tuple[str, ...] = READERS) -> Mapping[str, int]:
     """Readers (or others) that a recipe makes, with the seed that bears the bare name."""
     return {
@@ -48,11 +53,6 @@ def _to_be_trained(tasks: tuple[str, ...] = READERS) -> Mapping[str, int]:
         for name, recipe in _recipes().items()
         if recipe["task"] in tasks
     }
-
-
-@cache
-def _recipes() -> Mapping[str, Mapping[str, Any]]:
-    return yaml.safe_load(RECIPES.read_text(encoding="utf-8"))
 
 
 def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
@@ -73,6 +73,51 @@ def base_of(name: str) -> str:
     """The weights that a reader's training begins with; of what no recipe makes, its own name."""
     command = train_command(name)
     return name if command is None else _recipes()[command.split()[2]]["base"]
+
+
+def untrained(reader: str | None, needs: Mapping[str, str]) -> dict[str, str]:
+    """What a condition with this reader and these needs lacks here -> what trains each.
+
+    needs: name -> kind, as the method's settings have them.
+    """
+    from ..lm import hub
+
+    of_kind = {"reader": READERS, "scorer": SCORERS}
+    named = [(reader, "reader")] if reader else []
+    commands = {}
+    for name, kind in [*named, *needs.items()]:
+        bare = scorer_name(name)[0] if kind == "scorer" else name
+        if kind in of_kind and (command := train_command(bare, of_kind[kind])):
+            commands[bare] = command
+    return {name: command for name, command in commands.items() if name not in hub.artifacts()}
+
+
+def ingredients(name: str) -> list[str]:
+    """What is trained itself and goes into what is trained under this name, and is not here.
+
+    A reader that a recipe begins with, or that checks its lessons.
+    """
+    from ..lm import hub
+
+    tasks = (*READERS, *SCORERS)
+    recipe = next(
+        known for known in (name, name.rpartition("-")[0]) if known in _to_be_trained(tasks)
+    )
+    words = _words(_recipes()[recipe])
+    return [
+        word
+        for word in dict.fromkeys(words)
+        if word != recipe and train_command(word, tasks) and word not in hub.artifacts()
+    ]
+
+
+def _words(value: Any) -> Iterator[str]:
+    """Every text in a recipe."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _words(part)
 
 
 def scorer_name(name: str) -> tuple[str, int | None]:

@@ -60,19 +60,29 @@ def times_beside(root: Path, exhibit: str) -> Path:
     return root.parent / "times" / exhibit
 
 
-def find(root: Path, condition: Condition) -> Path | None:
-    """The condition's record file under `root`, open or compressed; None where there is none."""
+def find(root: Path, condition: Condition, shard: str = "") -> Path | None:
+    """The condition's record file under `root`, open or compressed; None where there is none.
+
+    shard: that of a part, as "1-of-4".
+    """
     # More than once: a run that opens or compresses it moves it between two looks.
     for ending in (form.PLAIN, form.PACKED) * 3:
-        path = root / (condition.path + ending)
+        path = root / (_name(condition, shard) + ending)
         if path.exists():
             return path
     return None
 
 
-def load(root: Path, condition: Condition) -> Record | None:
-    """The condition's record, checked; None where nobody has run it, or a run just begins."""
-    while (path := find(root, condition)) is not None:
+def _name(condition: Condition, shard: str) -> str:
+    return condition.path + (SHARD + shard if shard else "")
+
+
+def load(root: Path, condition: Condition, shard: str = "") -> Record | None:
+    """The condition's record, checked; None where nobody has run it, or a run just begins.
+
+    shard: a part of it, as "1-of-4", that waits to be joined or is at work.
+    """
+    while (path := find(root, condition, shard)) is not None:
         try:
             parsed = _parsed(path)
         except RecordError as error:
@@ -200,7 +210,7 @@ def open_record(
     Raises RecordError, also where the disk cannot be written; what was
     appended before is kept.
     """
-    base = root / (condition.path + (SHARD + shard if shard else ""))
+    base = root / _name(condition, shard)
     plain = base.with_name(base.name + form.PLAIN)
     with ExitStack() as stack:
         try:

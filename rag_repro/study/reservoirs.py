@@ -21,6 +21,7 @@ from ..engine import Flow
 from ..lm.hub import cache_folder
 from ..methods.erm4.method import fetched, knowledge
 from ..methods.erm4.settings import ERM4Settings
+from ..methods.erm4.settings_memory import RESERVOIR
 from ..schema import Answer, Question
 from . import reservoir_file
 from .conditions import Condition
@@ -57,6 +58,12 @@ def made(condition: Condition, workshop: Workshop) -> Any:
     for one in brought:
         reservoir.remember(one.passages)
     return reservoir if settings.memory == "online" else reservoir.freeze()
+
+
+def is_ordered(condition: Condition) -> bool:
+    """Whether each question draws on those before it, so that shards are refused."""
+    settings = condition.configured
+    return RESERVOIR in settings.needs.values() and settings.memory == "online"
 
 
 def key(condition: Condition) -> tuple[Any, ...] | None:

@@ -15,7 +15,7 @@ from .. import engine
 from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..schema import Answer, Cost, Passage, Question
-from . import attentions, compressions, drafts, knowledge, manifests, queries, records, told
+from . import attentions, compressions, drafts, knowledge, manifests, parts, queries, records, told
 from .conditions import Condition
 from .names import is_outside
 from .services import Workshop
@@ -63,7 +63,7 @@ def run(
     wanted = dataset.first(n).questions[i - 1 :: of]
     services = workshop.services(condition)
     fingerprint = workshop.fingerprint(condition)
-    part = f"{i}-of-{of}" if of > 1 else ""
+    part = parts.name(shard)
     known: set[str] = set()
     if part:
         if any(getattr(service, "ordered", False) for service in services.values()):
@@ -71,8 +71,7 @@ def run(
                 f"{condition.path} cannot be run in shards: each question may draw on those "
                 "before it; run it without --shard"
             )
-        whole = records.load(results, condition)
-        known = set(whole.by_question) if whole else set()
+        known = parts.recorded(results, condition)
     else:
         records.absorb(results, condition)
     with (

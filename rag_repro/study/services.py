@@ -29,6 +29,7 @@ from .names import (
     known_retrievers,
     scorer_name,
     train_command,
+    untrained,
 )
 
 
@@ -103,14 +104,7 @@ class Workshop:
 
     def ready(self, condition: Condition) -> bool:
         """Whether the condition can be asked at once: nothing to train, no corpus to encode."""
-        from ..lm import hub
-
-        trained = hub.artifacts()
-        needs = condition.configured.needs.items()
-        scorers = [scorer_name(name)[0] for name, kind in needs if kind == "scorer"]
-        named = [condition.reader, *(name for name, kind in needs if kind == "reader")]
-        readers = [name for name in named if name and train_command(name)]
-        if any(name not in trained and "/" not in name for name in [*scorers, *readers]):
+        if untrained(condition.reader, condition.configured.needs):
             return False
         if condition.retriever is None:
             return True

@@ -76,6 +76,23 @@ class Prepared:
     objective: Objective | None
     device: str = "cpu"
 
+    @property
+    def tokens(self) -> int:
+        """Tokens that are learned from, each as often as it is met."""
+        return sum(len(e.tokens) for e in self.plan.examples) * self.recipe.optimiser.epochs
+
+    @property
+    def watched(self) -> int:
+        """Tokens that are read to watch held-out lists."""
+        if self.recipe.task != "r2ag":
+            return 0
+        return r2ag.CHECKS * sum(len(e.tokens) for e in self.held_out)
+
+    @property
+    def seconds(self) -> float:
+        """About how long the run takes on two cores."""
+        return (self.tokens + FORWARD * self.watched) / SPEED[self.recipe.task]
+
     def cost(self) -> str:
         """What the run will take, in tokens, by source of lessons."""
         counts = Counter(e.source for e in self.plan.examples)
@@ -83,15 +100,11 @@ class Prepared:
         for e in self.plan.examples:
             tokens[e.source] += len(e.tokens)
         lines = [f"  {s}: {counts[s]:,} lessons, {tokens[s]:,} tokens" for s in sorted(counts)]
-        total = sum(tokens.values()) * self.recipe.optimiser.epochs
         steps = len(self.plan.steps()) if self.objective else 1
-        head = f"{self.recipe.name}, seed {self.seed}: {steps:,} steps, {total:,} tokens"
-        watched = 0
+        head = f"{self.recipe.name}, seed {self.seed}: {steps:,} steps, {self.tokens:,} tokens"
         if self.recipe.task == "r2ag":
-            watched = r2ag.CHECKS * sum(len(e.tokens) for e in self.held_out)
-            head += f", and {watched:,} read to watch held-out lists"
-        minutes = (total + FORWARD * watched) / SPEED[self.recipe.task] / 60
-        return "\n".join([f"{head}, about {minutes:.0f} minutes on two cores", *lines])
+            head += f", and {self.watched:,} read to watch held-out lists"
+        return "\n".join([f"{head}, about {self.seconds / 60:.0f} minutes on two cores", *lines])
 
 
 def prepare(

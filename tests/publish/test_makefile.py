@@ -30,7 +30,8 @@ case "$*" in *"${FAIL_AT:-nothing fails}"*) exit 1;; esac
 
 @pytest.fixture
 def checkout(tmp_path):
-    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+    for name in ("Makefile", "requirements.lock", "pyproject.toml", "workflow/requirements.lock"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     for name, text in {"python": PYTHON, "venv-python": VENV_PYTHON}.items():
         (tmp_path / name).write_text(text)
@@ -38,12 +39,12 @@ def checkout(tmp_path):
     return tmp_path
 
 
-def make(checkout, *arguments, **environment):
+def make(checkout, *arguments, target="setup", **environment):
     """(exit status, what was asked of Python, what was printed)"""
     log = checkout / "log"
     log.unlink(missing_ok=True)
     done = subprocess.run(
-        ["make", "setup", "PYTHON=./python", *arguments],
+        ["make", target, "PYTHON=./python", *arguments],
         cwd=checkout, env={**os.environ, **environment}, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
@@ -89,3 +90,17 @@ def test_a_python_that_is_too_old_is_refused_in_words(checkout):
 def test_another_build_of_torch_can_be_asked_for(checkout):
     _, asked, _ = make(checkout, "TORCH=torch==2.13.0 --index-url https://example.org/cpu")
     assert asked[1].endswith("torch==2.13.0 --index-url https://example.org/cpu")
+
+
+def test_snakemake_gets_an_environment_of_its_own_once_and_anew_where_it_was_cut_off(checkout):
+    status, asked, _ = make(checkout, target="grid")
+    assert status == 0
+    assert asked[0] == "venv"
+    assert asked[1].endswith(" --requirement workflow/requirements.lock")
+    assert not (checkout / ".venv").exists()
+    assert make(checkout, target="grid")[:2] == (0, [])
+    shutil.rmtree(checkout / ".venv-grid")
+    assert make(checkout, target="grid", FAIL_AT="--requirement")[0] != 0
+    (checkout / ".venv-grid/half-written").touch()
+    assert make(checkout, target="grid")[:2] == (0, asked)
+    assert not (checkout / ".venv-grid/half-written").exists()

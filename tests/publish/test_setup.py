@@ -33,8 +33,8 @@ def pins(lines):
     return found
 
 
-def lock():
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+def lock(file="requirements.lock"):
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     return pins(line for line in lines if line and not line.startswith("#"))
 
 
@@ -103,6 +103,11 @@ def test_the_extras_are_bounded():
     for lines in extras.values():
         for line in lines:
             assert {one.operator for one in Requirement(line).specifier} == {">=", "<"}, line
+
+
+def test_snakemakes_own_pins_are_of_a_version_that_the_extra_takes():
+    [wanted] = map(Requirement, PROJECT["optional-dependencies"]["grid"])
+    assert wanted.specifier.contains(lock("workflow/requirements.lock")[wanted.name])
 
 
 # Imported name -> distribution, where the two differ.

@@ -1,0 +1,197 @@
+"""The grid of exhibits as jobs: which commands make their records, and what is still missing.
+
+A job is one command of this package: `train` what a condition lacks, `run` a shard of a
+condition, `run --join` its parts. What is finished is read from the records and from nowhere
+else, so a plan names only what they lack; the plan itself is plain data, which `workflow/Snakefile`
+reads without this package.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from . import campaign, names, parts, records, reservoirs
+from .conditions import Condition
+from .lines import PLAIN
+from .papers import Cell
+from .records import SHARD
+from .services import Workshop
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class GridSettings:
+    """How every job of a grid runs: the options of `rag-repro run` that all of them share.
+
+    results, data: folders; jobs may run elsewhere, so their commands name them in full.
+    data None: RAG_REPRO_DATA's. seeds: as `campaign.select`.
+    """
+
+    exhibits: tuple[str, ...]
+    results: Path
+    data: Path | None = None
+    seeds: tuple[int, ...] = ()
+    device: str = "cpu"
+    dtype: str = "float32"
+    batch_size: int = 16
+
+    @property
+    def folders(self) -> list[str]:
+        given = {"--results": self.results, "--data": self.data}
+        return [w for name, path in given.items() if path for w in (name, str(path.resolve()))]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one condition still takes.
+
+    total: how many questions are wanted; missing: how many of them no record has. shards: (i,
+    of) of each run that has something to ask -> how much; one of (1, 1) makes the record by
+    itself. joins: whether parts are joined behind them. lacks: what must be trained first.
+    stray: parts of other shards that a killed run left, which nobody joins as they are.
+    """
+
+    cell: Cell
+    total: int
+    missing: int
+    shards: Mapping[tuple[int, int], int]
+    joins: bool
+    lacks: tuple[str, ...] = ()
+    stray: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> Condition:
+        return self.cell.condition
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no job is left: all answers are there, and none waits to be joined."""
+        return not self.shards and not self.joins
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command of the package; after: names of the jobs whose end it waits for."""
+
+    command: tuple[str, ...]
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GridPlan:
+    """works: every condition of the grid, complete ones too. training: name -> what trains it.
+
+    jobs: by name, "KIND/WHAT" with the kinds of `KINDS`; WHAT is a record's name, a part's, or that
+    of what is trained or executed.
+    """
+
+    works: tuple[Work, ...]
+    training: Mapping[str, str]
+    jobs: Mapping[str, Job] = field(default_factory=dict)
+
+    def as_json(self, start: str) -> str:
+        """As the Snakefile reads it: the jobs, the program whose commands they are, and where.
+
+        start: a name that no other plan has, for what marks its finished jobs.
+        """
+        program = [sys.executable, "-m", "rag_repro.cli"]
+        made = {"format": FORMAT, "start": start, "program": program, "folder": str(Path.cwd())}
+        made["jobs"] = {name: asdict(job) for name, job in self.jobs.items()}
+        return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+KINDS = ("train", "answers", "join", "chapter")
+
+
+def plan(
+    cells: Sequence[Cell],
+    workshop: Workshop,
+    settings: GridSettings,
+    *,
+    n: int | None = None,
+    shards: int = 1,
+    chapters: Iterable[str] = (),
+) -> GridPlan:
+    """What the cells still take, each condition in so many shards at most.
+
+    Conditions whose questions draw on each other run in one. chapters: to be executed when
+    all records are there. Raises RecordError for a record that cannot be used, by name.
+    """
+    works = tuple(_work(cell, workshop, settings.results, n, shards) for cell in cells)
+    training = _to_train(name for work in works for name in work.lacks)
+    jobs = {
+        f"train/{name}": Job(
+            (*command.split()[1:], "--device", settings.device, *settings.folders),
+            tuple(f"train/{other}" for other in names.ingredients(name) if other in training),
+        )
+        for name, command in training.items()
+    }
+    for work in works:
+        jobs |= _jobs(work, settings)
+    made = tuple(jobs)
+    jobs |= {f"chapter/{name}": Job(("chapter", name), made) for name in chapters}
+    return GridPlan(works, training, jobs)
+
+
+def _work(cell: Cell, workshop: Workshop, results: Path, n: int | None, shards: int) -> Work:
+    condition = cell.condition
+    dataset = workshop.dataset(condition.dataset, condition.split)
+    total = len(dataset.first(campaign.least(n, cell.n)).questions)
+    of = 1 if reservoirs.is_ordered(condition) else max(1, min(shards, total))
+    left = {
+        (i, of): campaign.missing(cell, workshop, results, n, (i, of)) for i in range(1, of + 1)
+    }
+    held = parts.held(results, condition)
+    ours = {parts.name(shard) for shard in left}
+    waiting = any(parts.is_finished(part) for part in held.values())
+    whole = records.load(results, condition)
+    unsealed = whole is not None and whole.path.name.endswith(PLAIN)
+    missing = {shard: count for shard, count in left.items() if count}
+    alone = of == 1 and bool(missing)  # such a run joins and seals by itself
+    lacks = names.untrained(condition.reader, condition.configured.needs) if missing else {}
+    return Work(
+        cell,
+        total,
+        sum(missing.values()),
+        missing,
+        joins=not alone and bool(missing or waiting or unsealed),
+        lacks=tuple(lacks),
+        stray=tuple(n for n, p in held.items() if not parts.is_finished(p) and n not in ours),
+    )
+
+
+def _to_train(lacking: Iterable[str]) -> dict[str, str]:
+    """All that must be trained, with what it is made of where that is not there either."""
+    commands: dict[str, str] = {}
+    waiting = list(lacking)
+    while waiting:
+        name = waiting.pop()
+        if name not in commands:
+            commands[name] = names.train_command(name, (*names.READERS, *names.SCORERS))
+            waiting += names.ingredients(name)
+    return commands
+
+
+def _jobs(work: Work, settings: GridSettings) -> dict[str, Job]:
+    """The condition's jobs, that which leaves its record last."""
+    condition = work.condition
+    run = ("run", *settings.exhibits, "--condition", condition.hash)
+    if settings.seeds:
+        run += ("--seeds", *map(str, settings.seeds))
+    ask = ("--n", str(work.total), "--device", settings.device, "--dtype", settings.dtype)
+    ask += ("--batch-size", str(settings.batch_size), *settings.folders)
+    first = tuple(f"train/{name}" for name in work.lacks)
+    jobs = {}
+    for i, of in work.shards:
+        part = parts.name((i, of))
+        shard = ("--shard", f"{i}/{of}") if part else ()
+        what = condition.path + (SHARD + part if part else "")
+        jobs[f"answers/{what}"] = Job((*run, *shard, *ask), first)
+    if work.joins:
+        jobs[f"join/{condition.path}"] = Job((*run, "--join", *settings.folders), tuple(jobs))
+    return jobs
