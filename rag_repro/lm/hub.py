@@ -1,8 +1,8 @@
 """From a name to weights on this machine.
 
-A name is one of `SHORT` (weights inside an installed package), a folder, or
-`hub:owner/name@revision`. Only the last touches the network. What counts as
-weights is safetensors or GGUF; pickles are never read, code never run.
+A name is one of `SHORT` (weights inside an installed package), a folder, one of
+`PRESETS`, or `hub:owner/name@revision`. Only the last two touch the network. What counts
+as weights is safetensors or GGUF; pickles are never read, code never run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import importlib.util
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_repro.lm.errors import WeightsError
@@ -171,8 +171,15 @@ SHORT: dict[str, Callable[[str, Path], Weights]] = {
 }
 
 
+PRESETS = {
+    "qwen2.5-0.5b": "hub:Qwen/Qwen2.5-0.5B-Instruct@7ae557604adf67be50417f59c2c2f167def9a775",
+    "qwen2.5-1.5b": "hub:Qwen/Qwen2.5-1.5B-Instruct@989aa7980e4cf806f80c7fef2b1adb7bc71aa306",
+}
+"""Readers for one GPU, between the shipped one and the papers': downloaded, at these commits."""
+
+
 def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
-    """Find weights by name; `hub:` names download, no other touches the network.
+    """Find weights by name; presets and `hub:` names download, no other touches the network.
 
     WeightsError: unknown name, missing package, damaged file, only pickles,
     a model that needs code of its own.
@@ -181,6 +188,8 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
         from rag_repro.lm.download import from_hub
 
         return from_hub(name, cache_folder(cache))
+    if name in PRESETS:
+        return replace(resolve(PRESETS[name], cache=cache), name=name)
     if name in SHORT:
         return SHORT[name](name, cache_folder(cache))
     trained = artifacts()
@@ -196,13 +205,13 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
 
 def check_name(name: str) -> None:
     """Raise WeightsError, with the nearest name, where `resolve` would know none such."""
-    known = name in SHORT or name.startswith("hub:") or name in artifacts()
+    known = name.startswith("hub:") or name in {*SHORT, *PRESETS, *artifacts()}
     if not known and not Path(name).expanduser().is_dir():
         raise _unknown(name)
 
 
 def _unknown(name: str) -> WeightsError:
-    known = [*SHORT, *artifacts()]
+    known = [*SHORT, *PRESETS, *artifacts()]
     return WeightsError(
         f"no weights named {name!r}{nearest(name, known)}; known are {', '.join(known)}, "
         "an existing folder, and hub:owner/name@revision"

@@ -24,6 +24,7 @@ from rag_repro.lm.prefix import Store
 from rag_repro.lm.prompts import Codec, Encoded, kept, said
 from rag_repro.lm.reading import Reading, read
 from rag_repro.lm.rows import Job
+from rag_repro.lm.sizes import KEPT, PACKED
 from rag_repro.lm.soft import SoftModules, content_id
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
 
@@ -55,9 +56,9 @@ class LocalReader:
         dtype: str = "float32",
         batch_size: int = 16,
         reuse: bool = True,
-        keep_bytes: int = 1 << 30,
+        keep_bytes: int = KEPT,
         pack: int | None = None,
-        packed_bytes: int = 4 << 30,
+        packed_bytes: int = PACKED,
         template: Mapping[str, Any] | None = None,
         tie_margin: float = 1e-4,
     ):

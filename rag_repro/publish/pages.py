@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_repro.publish import contents, reference
+from rag_repro.publish import contents, parameters, reference
 from rag_repro.publish.places import Places
 
 FIGURE = "images/verdicts.svg"  # below book/
@@ -15,6 +15,7 @@ def write(places: Places) -> None:
         "index.md": front,
         FIGURE: figure,
         "deviations.md": deviations_page(places),
+        **tier_pages(places),
         **reference.pages(places),
     }
     for name, text in made.items():
@@ -40,3 +41,11 @@ def deviations_page(places: Places) -> str:
     from rag_repro.report import deviations
 
     return deviations.text(contents.deviations(places), contents.titles(places))
+
+
+def tier_pages(places: Places) -> dict[str, str]:
+    """What each tier needs and costs, with the chapters whose reader can be exchanged."""
+    from rag_repro.report import tiers
+
+    chapters = [n for n in places.names() if "reader" in parameters.parameters(n, places)]
+    return tiers.pages(places.records, chapters)

@@ -69,6 +69,12 @@ def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
     return None
 
 
+def base_of(name: str) -> str:
+    """The weights that a reader's training begins with; of what no recipe makes, its own name."""
+    command = train_command(name)
+    return name if command is None else _recipes()[command.split()[2]]["base"]
+
+
 def untrained(reader: str | None, needs: Mapping[str, str]) -> dict[str, str]:
     """What a condition with this reader and these needs lacks here -> what trains each.
 

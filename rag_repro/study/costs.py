@@ -1,0 +1,133 @@
+"""What conditions ask and what their records took: counted from files, extrapolated where said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ..data import is_made_here, splits
+from ..data.splits import SplitError
+from . import campaign, lines, manifests, records
+from .papers import Cell, Paper
+
+Sizes = Mapping[tuple[str, str], int]
+"""Data set and split -> questions that there are to ask."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What some conditions ask, and what was measured of it.
+
+    conditions, and of these recorded: with at least one answer. wanted: answers asked for;
+    unsized: conditions that ask "all" of a set whose size nobody knows here, which are not in it.
+    answers: recorded. timed, seconds: answers in runs that came to their end, and how long these
+    took; what the call cache had cost nothing, and runs may have shared the machine.
+    """
+
+    conditions: int = 0
+    recorded: int = 0
+    wanted: int = 0
+    unsized: int = 0
+    answers: int = 0
+    timed: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        mine, theirs = vars(self), vars(other)
+        return Spent(**{name: mine[name] + theirs[name] for name in mine})
+
+    @property
+    def left(self) -> int:
+        """Answers that no record has yet."""
+        return self.wanted - self.answers
+
+    @property
+    def each(self) -> float | None:
+        """Seconds an answer, as measured; None where nothing was."""
+        return self.seconds / self.timed if self.timed else None
+
+
+def cells(papers: Iterable[Paper]) -> list[Cell]:
+    """Every condition of these papers, each once though exhibits share it."""
+    every = (paper.exhibits.values() for paper in papers)
+    return campaign.once(c for exhibits in every for exhibit in exhibits for c in exhibit.cells())
+
+
+def entries(cell: Cell, results: Path) -> list[dict[str, Any]]:
+    """The runs that made the cell's record, as its manifest tells them."""
+    folder = records.times_beside(results, cell.exhibit) if cell.timed else results
+    return manifests.read(folder, cell.condition)
+
+
+def sizes(all_cells: Sequence[Cell], results: Path) -> dict[tuple[str, str], int]:
+    """How many questions each data set has to ask: by the split file, of a world by its records.
+
+    A world's is the most that any record holds or any condition asks.
+    """
+    found: dict[tuple[str, str], int] = {}
+    for cell in all_cells:
+        condition = cell.condition
+        place = condition.label, condition.split
+        if is_made_here(condition.dataset):
+            made = _answers(entries(cell, results))
+            most = max(made, cell.n or 0)
+            if most:
+                found[place] = max(most, found.get(place, 0))
+        elif place not in found:
+            try:
+                found[place] = len(splits.ids(*place))
+            except SplitError:
+                continue
+    return found
+
+
+def spent(cell: Cell, known: Sizes, results: Path) -> Spent:
+    """What one condition asks and took."""
+    there = known.get((cell.condition.label, cell.condition.split))
+    asked = campaign.least(cell.n, there)
+    told = entries(cell, results)
+    # A record that was set aside and made anew has the entries of both.
+    answers = campaign.least(_answers(told), asked)
+    ended = [entry for entry in told if "end" in entry and entry["questions"]]
+    return Spent(
+        conditions=1,
+        recorded=int(answers > 0),
+        wanted=asked or answers,
+        unsized=int(asked is None),
+        answers=answers,
+        timed=_answers(ended),
+        seconds=sum(_took(entry) for entry in ended),
+    )
+
+
+def _answers(told: Iterable[Mapping[str, Any]]) -> int:
+    return sum(entry["questions"] for entry in told)
+
+
+def _took(entry: Mapping[str, Any]) -> float:
+    began, ended = (datetime.fromisoformat(entry[key]) for key in ("start", "end"))
+    return (ended - began).total_seconds()
+
+
+def machines(some: Iterable[Cell], results: Path) -> tuple[str, ...]:
+    """Those that made these conditions' records, in words."""
+    found = {entry["machine"] for cell in some for entry in entries(cell, results)}
+    return tuple(sorted(found))
+
+
+def passages(some: Iterable[Cell], results: Path) -> dict[str, int]:
+    """Data set -> passages of its corpus, of those that have a record."""
+    found: dict[str, int] = {}
+    for cell in some:
+        label = cell.condition.label
+        if label in found or cell.timed:
+            continue
+        path = records.find(results, cell.condition)
+        if path is not None:
+            parsed = lines.parse(path, lines.content(path))
+            if parsed is not None and "passages" in parsed.header["fingerprint"]:
+                found[label] = parsed.header["fingerprint"]["passages"]
+    return found
