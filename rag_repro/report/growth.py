@@ -22,8 +22,8 @@ from .values import number, within
 
 WIKIPEDIA = 21_015_324
 """Passages of 100 words in the dump of December 2018 that the papers search."""
-LEAST = 10_000
-"""Passages from which sizes enter a fit: below, what does not grow is a large part."""
+SPAN = 100
+"""Sizes down to the largest divided by this enter a fit; in small ones much does not grow."""
 COMMAND = "`rag-repro growth bm25 --sizes 1000 10000 100000 1000000`"
 
 
@@ -88,10 +88,11 @@ class Fit:
         return Interval(10**middle, 10 ** (middle - half), 10 ** (middle + half), m, level)
 
 
-def fit(growth: Growth, quantity: Quantity, least: int = LEAST) -> Fit | None:
-    """The line through the sizes of at least `least` passages; None with fewer than three."""
-    held = [(s.passages, quantity.of(s)) for s in growth.measured if s.passages >= least]
+def fit(growth: Growth, quantity: Quantity, span: float = SPAN) -> Fit | None:
+    """The line through the sizes of the largest's `span`; None with fewer than three."""
+    held = [(s.passages, quantity.of(s)) for s in growth.measured]
     points = [(n, value) for n, value in held if value is not None]
+    points = [(n, value) for n, value in points if n * span >= points[-1][0]]
     if len(points) < 3:
         return None
     x, y = np.log10(points).T
@@ -144,7 +145,7 @@ def _line(growth: Growth, size: Size, label: str) -> list[str]:
 def wikipedia(
     growths: Sequence[Growth],
     passages: int = WIKIPEDIA,
-    least: int = LEAST,
+    span: float = SPAN,
     labels: Mapping[str, str] | None = None,
     caption: str = "",
     name: str = "",
@@ -157,7 +158,7 @@ def wikipedia(
     body = []
     for growth in growths:
         for quantity in QUANTITIES:
-            line = fit(growth, quantity, least)
+            line = fit(growth, quantity, span)
             if line is None:
                 continue
             largest = max(line.passages)
@@ -174,7 +175,7 @@ def wikipedia(
             )
     if not body:
         return Note(
-            f"Nothing can be extrapolated: three sizes from {least:,} passages are needed, "
+            f"Nothing can be extrapolated: three sizes within a factor of {span:g} are needed, "
             f"as by {COMMAND}"
         )
     head = ["retriever", "quantity", "measured", "power of the passages", "residual"]

@@ -9,8 +9,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,6 +33,12 @@ WARM = 3
 """Searches before those that count."""
 LONG, MOST = 0.5, 20
 """Queries are asked again until that many processor seconds, or rounds, are over."""
+LIBRARIES = {
+    "bm25": ("bm25s",),
+    "dense": ("faiss",),
+    "milvus": ("pymilvus", "milvus_lite.server_manager"),
+}
+"""By kind: imported before anything is counted, since a library does not grow."""
 _GB = 1_000_000_000
 # By our limit; by the system, or of its own, for want of memory.
 _KILLED = {
@@ -71,6 +79,8 @@ def _child(pipe: Any, retriever: str, n: int, queries: int, minutes: int, gigaby
         # Private memory: what is mapped from files does not count.
         resource.setrlimit(resource.RLIMIT_DATA, (gigabytes * _GB, gigabytes * _GB))
         pipe.send(measure(retriever, n, queries=queries, minutes=minutes))
+    except BrokenPipeError:  # who began us is gone
+        return
     except MemoryError:
         pipe.send(MEMORY)
     except RuntimeError as error:  # as torch and FAISS say it
@@ -134,6 +144,9 @@ def _parts(name: str) -> tuple[str, dict[str, Any], _Timed | None]:
     workshop = Workshop()
     settings = workshop.settings_of(name)
     kind = settings.pop("kind")
+    for library in LIBRARIES.get(kind, ()):
+        with suppress(ImportError):  # who needs it says so
+            import_module(library)
     kept = kind == Milvus.kind or issubclass(retrieval.KINDS.get(kind, object), retrieval.Stored)
     if not kept or "where" in settings or settings.get("encoder") in FITTED:
         raise RetrievalError(
