@@ -160,6 +160,7 @@ class CachedEncoder:
     def __init__(self, encoder: Any, store: Store):
         self.encoder, self.store = encoder, store
         self.fingerprint: str = encoder.fingerprint
+        self.name: str = getattr(encoder, "name", "")
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """float32 (texts, d)."""

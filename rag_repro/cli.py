@@ -170,6 +170,58 @@ def parser() -> argparse.ArgumentParser:
     )
     serve.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
 
+    corpus = _command(
+        commands, "corpus", do.corpus, "load a data set's passages into Milvus, or look at them"
+    )
+    corpus.add_argument(
+        "action",
+        choices=("build", "card", "check"),
+        help="load; print the card; compare with searches without Milvus",
+    )
+    corpus.add_argument("dataset", help="whose passages, as world-B@20000 or hotpotqa")
+    corpus.add_argument(
+        "--retriever",
+        default="milvus-bm25",
+        help="milvus-bm25, milvus-minilm or milvus-hybrid (milvus-bm25)",
+    )
+    corpus.add_argument(
+        "--address", help="of a Milvus, as http://127.0.0.1:19530 (default: the embedded one)"
+    )
+    corpus.add_argument(
+        "--anew", action="store_true", help="`build`: drop what is there and load all again"
+    )
+    corpus.add_argument(
+        "--sample", type=_positive, default=200, help="`check`: passages to read back (200)"
+    )
+    corpus.add_argument(
+        "--queries", type=_positive, default=50, help="`check`: questions to search for (50)"
+    )
+    corpus.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+
+    growth = _command(
+        commands,
+        "growth",
+        do.growth,
+        "measure how an index grows with the corpus, or go on with it",
+    )
+    growth.add_argument("retriever", help="as bm25, minilm or milvus-bm25")
+    growth.add_argument(
+        "--sizes",
+        type=_positive,
+        nargs="+",
+        required=True,
+        metavar="N",
+        help="passages of world B, smallest first",
+    )
+    growth.add_argument("--queries", type=_positive, default=100, help="searches to time (100)")
+    growth.add_argument(
+        "--minutes", type=_positive, default=10, help="of processor time at most for a size (10)"
+    )
+    growth.add_argument(
+        "--memory", type=_positive, default=6, help="gigabytes at most for a size (6)"
+    )
+    growth.add_argument("--results", type=Path, help="folder of records (default: the checkout's)")
+
     chapter = _command(commands, "chapter", do.chapter, "execute one chapter of the book")
     chapter.add_argument("name", help="as 11_drrag_recall")
     chapter.add_argument(

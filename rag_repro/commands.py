@@ -255,6 +255,62 @@ def serve_search(arguments: argparse.Namespace) -> None:
             log.info("no longer served")
 
 
+def corpus(arguments: argparse.Namespace) -> int:
+    """`build` goes on where an earlier one was interrupted, and counts at the end; `card` prints
+    what is known of the loaded corpus; `check` counts, reads a sample of passages back, and
+    compares searches with bm25s and FAISS (status 1 where a passage is not what it was). Milvus
+    is embedded, in a folder of the cache, or at --address."""
+    import json
+
+    from .study import corpora
+    from .study.services import Workshop
+
+    if arguments.anew and arguments.action != "build":
+        raise ValueError("--anew goes with: rag-repro corpus build DATASET")
+    workshop = Workshop(data_dir=arguments.data)
+    dataset = workshop.dataset(arguments.dataset, None)
+    made = corpora.place(arguments.retriever, dataset.corpus, workshop, arguments.address)
+    if arguments.action == "build":
+        from tqdm import tqdm
+
+        with tqdm(total=len(dataset.corpus), unit="p", leave=False) as bar:
+            put = corpora.build(
+                made, anew=arguments.anew, report=lambda done: bar.update(done - bar.n)
+            )
+        print(f"{made.count():,} passages of {dataset.corpus.name}, {put:,} of them put in now")
+        print(f"{made.name} at {made.server.where}")
+        return 0
+    if arguments.action == "card":
+        card = made.stored_card
+        if card is None:
+            made.open()  # says what to do
+        facts = {"collection": made.name, "at": made.server.where, "held": made.count()}
+        print(json.dumps({**facts, **(card or {})}, indent=1, ensure_ascii=False))
+        return 0
+    queries = [q.text for q in dataset.questions[: arguments.queries]]
+    checked = corpora.check(made, queries, arguments.sample)
+    print(checked.text())
+    if checked.differing:
+        print("not what they were: " + ", ".join(checked.differing[:5]))
+    return 1 if checked.differing else 0
+
+
+def growth(arguments: argparse.Namespace) -> None:
+    """Each size in a process of its own, written when it is done; what is written is not measured
+    again. It stops at the size that takes more than --minutes of processor time or --memory. The
+    record is results/growth/RETRIEVER.json; one of another machine is not continued."""
+    from .study import growth
+
+    growth.run(
+        arguments.retriever,
+        arguments.sizes,
+        growth.beside(_results(arguments)),
+        queries=arguments.queries,
+        minutes=arguments.minutes,
+        gigabytes=arguments.memory,
+    )
+
+
 def chapter(arguments: argparse.Namespace) -> None:
     """A default run is kept in book/chapters/, any other in results/local/chapters/."""
     from .publish import execute, parameters

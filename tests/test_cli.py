@@ -19,7 +19,21 @@ from rag_repro.study.conditions import Condition
 from rag_repro.study.records import open_record
 from rag_repro.study.services import Workshop
 
-COMMANDS = (*("run", "exhibit", "claims", "show", "status", "compare", "chapter", "book", "data"),)
+COMMANDS = (
+    *(
+        "run",
+        "exhibit",
+        "claims",
+        "show",
+        "status",
+        "compare",
+        "chapter",
+        "book",
+        "data",
+        "corpus",
+        "growth",
+    ),
+)
 
 
 def commands():

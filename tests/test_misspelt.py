@@ -50,6 +50,11 @@ COMMANDS = [
     ("data card world-B~hoks=0", "hooks"),
     ("data fetch hotpotqaa", "hotpotqa"),
     ("train testbed-raeder", "testbed-reader"),
+    ("corpus biuld world-B", "build"),
+    ("corpus build wrld-B", "world-B"),
+    ("corpus build world-B@1000 --retriever milvus-bm52", "milvus-bm25"),
+    ("corpus build world-B --adress http://a", "--address"),
+    ("growth bm52 --sizes 1000", "bm25"),
 ]
 
 

@@ -2,8 +2,8 @@
 
 All keep one promise (`base.Retriever`): ties are broken by passage id,
 `within` limits a search to some passages while statistics stay the
-corpus's, and `fingerprint` changes when results can. bm25s, rank_bm25 and
-FAISS are imported when an index is built or loaded, not here.
+corpus's, and `fingerprint` changes when results can. bm25s, rank_bm25, FAISS
+and pymilvus are imported when an index is built or loaded, not here.
 
     retriever = BM25(dataset.corpus, variant="robertson")
     hits = retriever.search(["Where was the director of Ran born?"], k=3)[0]
@@ -23,11 +23,12 @@ from .base import Encoder, RetrievalError, Retriever, choices
 from .bm25 import BM25
 from .chance import Chance
 from .dense import Dense
+from .milvus import Milvus
 from .rank_bm25 import RankBM25
 from .reservoir import QueryCache, Reservoir
 from .store import Stored, StoreError, read_card
 
-KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Chance)}
+KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Chance, Milvus)}
 
 __all__ = [
     "BM25",
@@ -36,6 +37,7 @@ __all__ = [
     "Chance",
     "Dense",
     "Encoder",
+    "Milvus",
     "QueryCache",
     "RankBM25",
     "Reservoir",
@@ -48,7 +50,8 @@ __all__ = [
 
 
 def build(kind: str, corpus: Corpus, **settings: Any) -> Retriever:
-    """A retriever of the named kind ("bm25", "rank_bm25", "dense", "random") from plain settings.
+    """A retriever of the named kind ("bm25", "rank_bm25", "dense", "random", "milvus") from plain
+    settings.
 
     `analyzer` may be given as a mapping of its fields, as in a YAML file.
 

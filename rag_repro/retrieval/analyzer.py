@@ -112,9 +112,14 @@ class Analyzer:
         return re.compile(self.pattern)
 
     @property
+    def left_out(self) -> list[str]:
+        """The stop words themselves, sorted."""
+        return sorted(_stop_words(self.stop_words))
+
+    @property
     def card(self) -> dict[str, Any]:
         """The fields, and a hash of the stop words themselves."""
-        words = " ".join(sorted(_stop_words(self.stop_words)))
+        words = " ".join(self.left_out)
         return {**asdict(self), _WORDS_HASH: hashlib.sha256(words.encode()).hexdigest()}
 
     @property

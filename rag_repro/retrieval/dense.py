@@ -23,6 +23,24 @@ _SLACK = 1e-5  # more than FAISS's float32 sums and the rounding can be off toge
 _VECTORS = "vectors.npy"
 
 
+def encoded(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
+    """The encoder's vectors, float32 (texts, d). Raises RetrievalError where they cannot be."""
+    vectors = np.ascontiguousarray(encoder.encode(list(texts)), dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise RetrievalError(
+            f"encoder {encoder.fingerprint!r} gave shape {vectors.shape} for "
+            f"{len(texts)} texts; it must give (texts, d)"
+        )
+    lengths = np.linalg.norm(vectors, axis=1)
+    wrong = np.flatnonzero(~(np.abs(lengths - 1) < 1e-3))  # also where a length is nan
+    if len(wrong):
+        raise RetrievalError(
+            f"encoder {encoder.fingerprint!r} gave a vector of length "
+            f"{lengths[wrong[0]]} for {texts[wrong[0]][:60]!r}; it must normalise to length 1"
+        )
+    return vectors
+
+
 class Dense(Stored):
     """Inner product of normalised vectors (cosine) over a corpus.
 
@@ -75,7 +93,7 @@ class Dense(Stored):
 
     def _build(self) -> None:
         texts = [self.passage_prefix + passage_text(p, self.fields) for p in self.corpus.passages]
-        self._index_of(self._encode(texts))
+        self._index_of(encoded(self.encoder, texts))
 
     def _index_of(self, vectors: np.ndarray) -> None:
         import faiss
@@ -85,22 +103,6 @@ class Dense(Stored):
         self._index.add(vectors)
         # A view of FAISS's own copy, (passages, d): the vectors are held once.
         self._vectors = faiss.rev_swig_ptr(self._index.get_xb(), count * d).reshape(count, d)
-
-    def _encode(self, texts: Sequence[str]) -> np.ndarray:
-        vectors = np.ascontiguousarray(self.encoder.encode(list(texts)), dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise RetrievalError(
-                f"encoder {self.encoder.fingerprint!r} gave shape {vectors.shape} for "
-                f"{len(texts)} texts; it must give (texts, d)"
-            )
-        lengths = np.linalg.norm(vectors, axis=1)
-        wrong = np.flatnonzero(~(np.abs(lengths - 1) < 1e-3))  # also where a length is nan
-        if len(wrong):
-            raise RetrievalError(
-                f"encoder {self.encoder.fingerprint!r} gave a vector of length "
-                f"{lengths[wrong[0]]} for {texts[wrong[0]][:60]!r}; it must normalise to length 1"
-            )
-        return vectors
 
     def _write(self, folder: Path) -> None:
         np.save(folder / _VECTORS, self._vectors, allow_pickle=False)
@@ -113,7 +115,7 @@ class Dense(Stored):
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         if not len(queries):
             return
-        vectors = self._encode([self.query_prefix + query for query in queries])
+        vectors = encoded(self.encoder, [self.query_prefix + query for query in queries])
         open_ = np.array([i for i, pool in enumerate(pools) if pool is None], dtype=np.int64)
         candidates = dict(zip(open_.tolist(), self._candidates(vectors[open_], k), strict=True))
         for i, pool in enumerate(pools):

@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -188,13 +188,19 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, list(value) if isinstance(value, tuple) else value
 
 
+def differences(
+    expected: Mapping[str, Any], found: Mapping[str, Any], apart: Collection[str] = ()
+) -> list[str]:
+    """One line a field in which two cards differ; the corpus's name may, and the parts `apart`."""
+    want, have = dict(_flat(expected)), dict(_flat(found))
+    names = [n for n in dict.fromkeys([*want, *have]) if n.split(".")[0] not in apart]
+    differ = [n for n in names if n != "corpus.name" and want.get(n) != have.get(n)]
+    return [f"  {n}: expected {want.get(n)!r}, found {have.get(n)!r}" for n in differ]
+
+
 def _compare(folder: Path, *, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     """Refuse a card that differs in anything but the corpus's name and the files."""
-    want, have = dict(_flat(expected)), dict(_flat(found))
-    names = [n for n in dict.fromkeys([*want, *have]) if n.split(".")[0] != "files"]
-    differ = [n for n in names if n != "corpus.name" and want.get(n) != have.get(n)]
-    if differ:
-        lines = [f"  {n}: expected {want.get(n)!r}, found {have.get(n)!r}" for n in differ]
+    if lines := differences(expected, found, apart=("files",)):
         raise StoreError(
             f"the index in {folder} was made otherwise than asked for:\n"
             + "\n".join(lines)

@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from ..retrieval import web
+from ..retrieval import milvus, web
+from ..retrieval.milvus_server import check_address
 from ..words import nearest
 
 RETRIEVERS = Path(__file__).parent / "retrievers.yaml"
@@ -20,6 +21,7 @@ RECIPES = Path(__file__).parents[1] / "training" / "recipes.yaml"
 
 
 DENSE = "dense:"
+MILVUS = "milvus:"
 FITTED = ("lsa",)
 """Encoders that are fitted on the corpus whose passages they encode; nothing is shipped of them."""
 READERS = ("reader", "r2ag")
@@ -131,11 +133,30 @@ def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
     known = known_retrievers() if known is None else known
     if name.startswith(web.SCHEMES):
         web.parsed(name)
+    elif name.startswith(MILVUS):
+        in_milvus(name)
     elif name not in known and not name.startswith(DENSE):
         raise UnknownService(
             f"there is no retriever {name!r}{nearest(name, known)}; "
             f"there are: {', '.join(sorted(known))}"
         )
+
+
+def in_milvus(name: str) -> dict[str, Any]:
+    """A retriever's name that begins with "milvus:" -> its settings.
+
+    As "milvus:http://127.0.0.1:19530" (full text), the same with "#dense" or "#hybrid" behind
+    it (MiniLM's vectors), or with "#dense=ENCODER". Raises UnknownService, MilvusError.
+    """
+    address, _, wish = name.removeprefix(MILVUS).partition("#")
+    mode, _, encoder = wish.partition("=")
+    made = {"kind": "milvus", "mode": mode or "bm25", "where": check_address(address)}
+    if made["mode"] not in milvus.MODES or (encoder and made["mode"] == "bm25"):
+        raise UnknownService(
+            f"{name!r}: behind the address stands #{', #'.join(milvus.MODES)}, or as "
+            f"#dense=ENCODER{nearest(mode, milvus.MODES)}"
+        )
+    return made if made["mode"] == "bm25" else made | {"encoder": encoder or "minilm"}
 
 
 def is_outside(name: str) -> bool:

@@ -22,10 +22,12 @@ from .conditions import Condition
 from .names import (
     DENSE,
     FITTED,
+    MILVUS,
     SCORERS,
     UnknownService,
     Untrained,
     check_retriever,
+    in_milvus,
     known_retrievers,
     scorer_name,
     train_command,
@@ -62,14 +64,17 @@ class Workshop:
 
         `dense:NAME` searches with any encoder that `lm.hub` resolves: a local
         folder, or a hub id with its revision. An address, as http://127.0.0.1:8765, is that
-        of a search service (`retrieval.web.parsed`).
+        of a search service (`retrieval.web.parsed`), `milvus:ADDRESS` that of a Milvus
+        (`names.in_milvus`), which must hold the corpus; the embedded one is filled here.
         """
-        settings = self._settings(name)
-        return self._once(
-            ("retriever", name, corpus.sha256), lambda: self._build(corpus, **settings)
-        )
+        settings, key = self.settings_of(name), ("retriever", name, corpus.sha256)
+        if settings["kind"] == "milvus":
+            from . import corpora
 
-    def _settings(self, name: str) -> dict[str, Any]:
+            return self._once(key, lambda: corpora.filled(name, corpus, self))
+        return self._once(key, lambda: self._build(corpus, **settings))
+
+    def settings_of(self, name: str) -> dict[str, Any]:
         """Kind and settings of a retriever by name."""
         known = {**known_retrievers(), **self.retrievers}
         check_retriever(name, known)
@@ -77,6 +82,8 @@ class Workshop:
             return {"kind": "dense", "encoder": name.removeprefix(DENSE)}
         if name.startswith(web.SCHEMES):
             return {"kind": "web", **web.parsed(name)}
+        if name.startswith(MILVUS):
+            return in_milvus(name)
         return dict(known[name])
 
     def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:
@@ -110,7 +117,12 @@ class Workshop:
             return True
         if "reservoir" in condition.configured.needs.values() and not self._filled(condition):
             return False
-        settings = self._settings(condition.retriever)
+        settings = self.settings_of(condition.retriever)
+        if settings["kind"] == "milvus":
+            from . import corpora
+
+            corpus = self.dataset(condition.dataset, condition.split).corpus
+            return corpora.is_filled(condition.retriever, corpus, self)
         if settings.get("encoder") in (None, *FITTED):
             return True
         corpus = self.dataset(condition.dataset, condition.split).corpus

@@ -113,6 +113,7 @@ def test_snakemakes_own_pins_are_of_a_version_that_the_extra_takes():
 # Imported name -> distribution, where the two differ.
 NAMES = {
     "faiss": "faiss-cpu",
+    "grpc": "grpcio",
     "Stemmer": "pystemmer",
     "yaml": "pyyaml",
     "IPython": "ipykernel",

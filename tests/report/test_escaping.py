@@ -209,7 +209,9 @@ def test_the_tables_of_an_exhibit_of_a_data_set_with_any_name(book):
 def test_tables_of_pandas():
     import pandas as pd
 
-    shown_in(status.show(pd.DataFrame({"a <b>": HOSTILE, "n": range(len(HOSTILE))})))
+    # As objects: text of pandas' own kind holds no half characters where pyarrow is installed.
+    hostile = pd.Series(HOSTILE, dtype=object)
+    shown_in(status.show(pd.DataFrame({"a <b>": hostile, "n": range(len(HOSTILE))})))
 
 
 def test_a_chapters_parameters():

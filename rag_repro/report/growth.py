@@ -1,0 +1,188 @@
+"""How indexes grow, and how large they would be over the Wikipedia that the papers search.
+
+What was measured is a table. What was not is a straight line through it on logarithmic axes,
+carried on: a power of the number of passages, with the residual of the line and the interval
+in which one more measurement would be expected, were the line to hold that far. It need not:
+beyond the memory of a machine nothing goes on as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log10, sqrt
+
+import numpy as np
+
+from ..evaluation.statistics import Interval
+from ..study.growth import Growth, Size
+from .picture import Note
+from .tables import Table
+from .values import number, within
+
+WIKIPEDIA = 21_015_324
+"""Passages of 100 words in the dump of December 2018 that the papers search."""
+SPAN = 100
+"""Sizes down to the largest divided by this enter a fit; in small ones much does not grow."""
+COMMAND = "`rag-repro growth bm25 --sizes 1000 10000 100000 1000000`"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something of a size that grows: its name in a table, and how it is read off.
+
+    unit: the value is divided by it. digits: of the measured value.
+    """
+
+    label: str
+    unit: float
+    digits: int
+    field: str
+    less: str = ""
+
+    def of(self, size: Size) -> float | None:
+        """The value of a size, in its unit; None where it was not measured, or is nothing."""
+        value = getattr(size, self.field)
+        base = getattr(size, self.less) if self.less else 0
+        if value is None or base is None or value <= base:
+            return None
+        return (value - base) / self.unit
+
+
+QUANTITIES = (
+    Quantity("index on the disk, GB", 1e9, 3, "index"),
+    Quantity("memory, GB", 1e9, 2, "memory", less="empty"),
+    Quantity("hours to build", 3600, 4, "build_cpu"),
+    Quantity("ms a search", 1, 2, "lookup_cpu"),
+)
+"""What is carried on. Memory is the process's most, with the corpus, less what it had before."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """log10(value) = intercept + power * log10(passages), by least squares.
+
+    residual: standard deviation about the line, in decades, m - 2 degrees of freedom.
+    passages: those of the fit.
+    """
+
+    power: float
+    intercept: float
+    residual: float
+    passages: tuple[int, ...]
+
+    @property
+    def factor(self) -> float:
+        """How far a measured value is from the line, typically: 1.1 is a tenth."""
+        return 10**self.residual
+
+    def at(self, passages: int, level: float = 0.95) -> Interval:
+        """The value on the line, and where one more measurement there would be expected."""
+        from scipy.stats import t
+
+        x = np.log10(self.passages)
+        m, apart = len(x), log10(passages) - x.mean()
+        spread = self.residual * sqrt(1 + 1 / m + apart**2 / ((x - x.mean()) ** 2).sum())
+        half = float(t.ppf((1 + level) / 2, m - 2)) * spread
+        middle = self.intercept + self.power * log10(passages)
+        return Interval(10**middle, 10 ** (middle - half), 10 ** (middle + half), m, level)
+
+
+def fit(growth: Growth, quantity: Quantity, span: float = SPAN) -> Fit | None:
+    """The line through the sizes of the largest's `span`; None with fewer than three."""
+    held = [(s.passages, quantity.of(s)) for s in growth.measured]
+    points = [(n, value) for n, value in held if value is not None]
+    points = [(n, value) for n, value in points if n * span >= points[-1][0]]
+    if len(points) < 3:
+        return None
+    x, y = np.log10(points).T
+    power, intercept = np.polyfit(x, y, 1)
+    off = y - (intercept + power * x)
+    residual = sqrt(float((off**2).sum()) / (len(x) - 2))
+    return Fit(float(power), float(intercept), residual, tuple(n for n, _ in points))
+
+
+def table(
+    growths: Sequence[Growth],
+    labels: Mapping[str, str] | None = None,
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """One line a retriever and size: what was measured, or the limit that it went beyond."""
+    words = labels or {}
+    body = [_line(g, s, words.get(g.retriever, g.retriever)) for g in growths for s in g.sizes]
+    if not body:
+        return Note(f"No growth has been measured: {COMMAND}")
+    head = ["retriever", "passages", "their text, MB", "index, MB", "memory, GB", "build, s"]
+    head += ["of it encoding, s", "ms a search", "by the clock [95 of 100]", "overlap at 10"]
+    kept = [i for i in range(len(head)) if any(row[i] for row in body)]
+    return Table([head[i] for i in kept], [[r[i] for i in kept] for r in body], caption, name)
+
+
+def _line(growth: Growth, size: Size, label: str) -> list[str]:
+    start = [label, f"{size.passages:,}"]
+    if size.stopped is not None:
+        limit = {"memory": f"{growth.limits.get('gigabytes', '?')} GB of memory"}
+        limit["processor time"] = f"{growth.limits.get('minutes', '?')} minutes of the processor"
+        said = f"stopped: more than {limit.get(size.stopped, size.stopped)}"
+        return [*start, "", said, *[""] * 6]
+    memory = QUANTITIES[1].of(size)
+    overlap = ", ".join(f"{with_} {share:.3f}" for with_, share in size.overlap.items())
+    clock = "" if size.search is None else f"{size.search:.1f} [{number(size.search_95, 1)}]"
+    return [
+        *start,
+        number(None if size.text is None else size.text / 1e6, 1),
+        number(None if size.index is None else size.index / 1e6, 1),
+        number(memory, 2),
+        number(size.build_cpu, 1),
+        number(size.encoding_cpu, 1),
+        number(size.lookup_cpu, 2),
+        clock,
+        overlap,
+    ]
+
+
+def wikipedia(
+    growths: Sequence[Growth],
+    passages: int = WIKIPEDIA,
+    span: float = SPAN,
+    labels: Mapping[str, str] | None = None,
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """One line a retriever and quantity: measured at the largest size, and extrapolated.
+
+    Every number that was not measured says so. Residual: how far the measured values lie from
+    the line, as a factor.
+    """
+    body = []
+    for growth in growths:
+        for quantity in QUANTITIES:
+            line = fit(growth, quantity, span)
+            if line is None:
+                continue
+            largest = max(line.passages)
+            [size] = [s for s in growth.measured if s.passages == largest]
+            body.append(
+                [
+                    (labels or {}).get(growth.retriever, growth.retriever),
+                    quantity.label,
+                    f"{number(quantity.of(size), quantity.digits)} at {largest:,}",
+                    f"{line.power:.2f}",
+                    f"x {line.factor:.2f}, {len(line.passages)} sizes",
+                    f"{extrapolated(line.at(passages))} (extrapolated)",
+                ]
+            )
+    if not body:
+        return Note(
+            f"Nothing can be extrapolated: three sizes within a factor of {span:g} are needed, "
+            f"as by {COMMAND}"
+        )
+    head = ["retriever", "quantity", "measured", "power of the passages", "residual"]
+    return Table([*head, f"at {passages:,} passages [95 %]"], body, caption, name)
+
+
+def extrapolated(interval: Interval) -> str:
+    """Two significant digits, which is more than such a number can bear."""
+    digits = max(0, 1 - int(np.floor(log10(interval.estimate))))
+    return within(interval, digits)

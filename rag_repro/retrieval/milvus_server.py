@@ -1,0 +1,329 @@
+"""A Milvus, in a folder of this machine or at an address, and its collections with their cards.
+
+Cards lie in a collection of their own beside those that they describe, so that whoever
+reaches the collection reaches its card: the embedded Milvus keeps no description. pymilvus is
+imported when a server is opened, not here.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..plain import PlainError, from_json, shortened
+from .base import RetrievalError
+
+KEY_VARIABLE = "RAG_REPRO_MILVUS_TOKEN"
+"""Environment variable with the token of a server that asks for one ("user:password")."""
+INSTALL = "pip install 'rag-repro[milvus]'"
+SCHEMES = ("http://", "https://")
+ENDING = ".db"
+"""Of an embedded Milvus's folder: pymilvus knows it by that."""
+CARDS = "rag_repro_cards"
+LARGEST = 65_535
+"""Bytes of a text field."""
+MOST = 16_384
+"""Hits of a search."""
+LONGEST_ID = 512
+"""Bytes of an id."""
+_UNREACHABLE = 2  # pymilvus's code of a server that does not answer
+SHORT, LONG = 60.0, 3600.0  # seconds for a search, and for what works on a whole collection
+
+
+class MilvusError(RetrievalError):
+    """Milvus is not installed, does not answer, or refuses what it is asked."""
+
+
+def check_address(address: str) -> str:
+    """The address as it is used. Raises MilvusError for what is none."""
+    try:
+        parts = urlsplit(address)
+        right = address.startswith(SCHEMES) and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none
+        right = False
+    if not right or parts.query or parts.fragment:
+        raise MilvusError(
+            f"{address!r} is no address of a Milvus server; write as http://127.0.0.1:19530"
+        )
+    return address.rstrip("/")
+
+
+class Server:
+    """The collections of one Milvus.
+
+    where: an address, as "http://127.0.0.1:19530", or a path that ends in .db: the embedded
+    Milvus makes a folder of it, which one process at a time can open.
+
+    Raises MilvusError where pymilvus is missing or nobody answers.
+    """
+
+    def __init__(self, where: str | Path):
+        self.embedded = not str(where).startswith(SCHEMES)
+        self.where = str(where) if self.embedded else check_address(str(where))
+        if self.embedded and Path(self.where).suffix != ENDING:
+            raise MilvusError(f"{where}: the folder of an embedded Milvus ends in {ENDING}")
+        _check_installed("pymilvus", *(["milvus_lite"] if self.embedded else []))
+        import pymilvus
+
+        # They log every error that they raise, with its stack.
+        for chatty in ("pymilvus", *(("milvus_lite", "grpc") if self.embedded else ())):
+            logging.getLogger(chatty).setLevel(logging.CRITICAL)
+        if self.embedded:
+            Path(self.where).parent.mkdir(parents=True, exist_ok=True)
+            # The embedded one closes connections on which it is asked whether it lives.
+            given = {"grpc_options": {"grpc.keepalive_time_ms": 600_000}}
+        else:
+            given = {"token": os.environ.get(KEY_VARIABLE, "")}
+        self._milvus = pymilvus
+        with self._told():
+            self._client = pymilvus.MilvusClient(self.where, timeout=SHORT, **given)
+            self.version: str = self._client.get_server_version(timeout=SHORT)
+
+    def __repr__(self) -> str:
+        return f"Server({self.where})"
+
+    # ----------------------------------------------------------- collections
+
+    def has(self, name: str) -> bool:
+        """Whether there is a collection of that name."""
+        with self._told():
+            return self._client.has_collection(name, timeout=SHORT)
+
+    def create(
+        self,
+        name: str,
+        *,
+        words: Mapping[str, Any] | None = None,
+        width: int | None = None,
+        index: str = "FLAT",
+    ) -> None:
+        """An empty collection of passages, by id, with title and text.
+
+        words: k1, b and stop_words of a BM25 field, "searched", which Milvus analyses
+        itself. width: of the vectors, if there are any; index: how Milvus finds them.
+        """
+        m = self._milvus
+        schema = m.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("id", m.DataType.VARCHAR, max_length=LONGEST_ID, is_primary=True)
+        for field in ("title", "text"):
+            schema.add_field(field, m.DataType.VARCHAR, max_length=LARGEST)
+        indexes = m.MilvusClient.prepare_index_params()
+        if words is not None:
+            stop = {"type": "stop", "stop_words": list(words["stop_words"])}
+            analyzer = {"tokenizer": "standard", "filter": ["lowercase", stop]}
+            schema.add_field(
+                "searched",
+                m.DataType.VARCHAR,
+                max_length=LARGEST,
+                enable_analyzer=True,
+                analyzer_params=analyzer,
+            )
+            schema.add_field("words", m.DataType.SPARSE_FLOAT_VECTOR)
+            # Told twice: the embedded Milvus looks for them one level deeper.
+            weights = {"bm25_k1": words["k1"], "bm25_b": words["b"]}
+            schema.add_function(
+                m.Function("bm25", m.FunctionType.BM25, ["searched"], ["words"])  # from, to
+            )
+            indexes.add_index(
+                "words",
+                index_type="SPARSE_INVERTED_INDEX",
+                metric_type="BM25",
+                params={**weights, "params": weights},
+            )
+        if width is not None:
+            schema.add_field("vector", m.DataType.FLOAT_VECTOR, dim=width)
+            indexes.add_index("vector", index_type=index, metric_type="IP")
+        self._create(name, schema, indexes)
+
+    def drop(self, name: str) -> None:
+        """The collection and its card are gone, if there were any."""
+        with self._told():
+            if self._client.has_collection(name, timeout=SHORT):
+                self._client.drop_collection(name, timeout=SHORT)
+            if self._client.has_collection(CARDS, timeout=SHORT):
+                self._client.delete(CARDS, ids=[name], timeout=SHORT)
+
+    def open(self, name: str) -> None:
+        """Have the collection ready for searches."""
+        with self._told():
+            self._client.load_collection(name, timeout=LONG)
+
+    def settle(self, name: str) -> None:
+        """Have all that was put in on the disk and in the index."""
+        with self._told():
+            self._client.flush(name, timeout=LONG)
+            self._client.load_collection(name, timeout=LONG)
+
+    def count(self, name: str) -> int:
+        """Passages in the collection, counted by Milvus."""
+        with self._told():
+            rows = self._client.query(name, output_fields=["count(*)"], timeout=LONG)
+            return int(rows[0]["count(*)"])
+
+    def put(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Add passages that are not there yet."""
+        with self._told():
+            self._client.insert(name, list(rows), timeout=LONG)
+
+    def held(self, name: str, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict]:
+        """Those of the passages that are there, by id, with these fields."""
+        with self._told():
+            rows = self._client.query(
+                name, filter=among(ids), output_fields=["id", *fields], timeout=SHORT
+            )
+            return {row["id"]: dict(row) for row in rows}
+
+    # --------------------------------------------------------------- searches
+
+    def search(
+        self, name: str, field: str, asked: Sequence[Any], k: int, ids: Sequence[str] | None
+    ) -> list[list[tuple[str, float]]]:
+        """For each query (text for "words", numbers for "vector") its best: id and score.
+
+        ids: which passages may be found; None: all. Fewer than k come back where fewer match.
+        """
+        with self._told():
+            found = self._client.search(
+                name,
+                data=list(asked),
+                anns_field=field,
+                limit=k,
+                filter="" if ids is None else among(ids),
+                timeout=SHORT,
+            )
+        # Milvus Lite tells BM25's scores below zero, Milvus above; none of ours is below.
+        told = abs if field == "words" else float
+        return _pairs(found, told)
+
+    def fused(
+        self,
+        name: str,
+        asked: Mapping[str, Sequence[Any]],
+        depth: int,
+        constant: int,
+        k: int,
+        ids: Sequence[str] | None,
+    ) -> list[list[tuple[str, float]]]:
+        """As `search`, by field; the `depth` best of each are fused by Milvus's own ranker."""
+        limited = {} if ids is None else {"expr": among(ids)}
+        requests = [
+            self._milvus.AnnSearchRequest(
+                data=list(data), anns_field=field, param={}, limit=depth, **limited
+            )
+            for field, data in asked.items()
+        ]
+        ranker = self._milvus.RRFRanker(constant)
+        with self._told():
+            found = self._client.hybrid_search(name, requests, ranker, limit=k, timeout=SHORT)
+        return _pairs(found)
+
+    # ------------------------------------------------------------------ cards
+
+    def card(self, name: str) -> dict[str, Any] | None:
+        """The card of a collection; None where there is none."""
+        with self._told():
+            if not self._client.has_collection(CARDS, timeout=SHORT):
+                return None
+            self._client.load_collection(CARDS, timeout=SHORT)
+            rows = self._client.query(
+                CARDS, filter=among([name]), output_fields=["card"], timeout=SHORT
+            )
+        if not rows:
+            return None
+        try:
+            card = from_json(rows[0]["card"])
+        except PlainError as error:
+            raise MilvusError(f"the card of {name} at {self.where} is {error}") from error
+        if not isinstance(card, dict):
+            raise MilvusError(f"the card of {name} at {self.where} is no JSON object")
+        return card
+
+    def write_card(self, name: str, card: Mapping[str, Any]) -> None:
+        """Keep the card, in place of an earlier one."""
+        with self._told():
+            if not self._client.has_collection(CARDS, timeout=SHORT):
+                self._create(CARDS, *self._form_of_cards())
+            row = {"id": name, "card": json.dumps(card, ensure_ascii=False), "none": [0.0, 0.0]}
+            self._client.upsert(CARDS, [row], timeout=SHORT)
+            self._client.flush(CARDS, timeout=SHORT)
+
+    def _form_of_cards(self) -> tuple[Any, Any]:
+        m = self._milvus
+        schema = m.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+        schema.add_field("id", m.DataType.VARCHAR, max_length=LONGEST_ID, is_primary=True)
+        schema.add_field("card", m.DataType.VARCHAR, max_length=LARGEST)
+        schema.add_field("none", m.DataType.FLOAT_VECTOR, dim=2)  # Milvus asks for a vector
+        indexes = m.MilvusClient.prepare_index_params()
+        indexes.add_index("none", index_type="FLAT", metric_type="L2")
+        return schema, indexes
+
+    def _create(self, name: str, schema: Any, indexes: Any) -> None:
+        with self._told():
+            self._client.create_collection(
+                name,
+                schema=schema,
+                index_params=indexes,
+                consistency_level="Strong",  # what was put in is found at once
+                timeout=SHORT,
+            )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong in pymilvus, in our words."""
+        import grpc
+
+        try:
+            yield
+        except (self._milvus.MilvusException, grpc.RpcError) as error:
+            raise MilvusError(self._words(error)) from error
+
+    def _words(self, error: Exception) -> str:
+        what = shortened(" ".join(str(getattr(error, "message", error)).split()), 300)
+        if self.embedded and not hasattr(self, "version"):
+            return (
+                f"the embedded Milvus in {self.where} cannot be opened ({what}); another process "
+                "may have it open: wait for its end, or serve the folder with `milvus-lite "
+                f"server --data-dir {self.where}` and name that address. A folder that is damaged "
+                "or of an earlier milvus-lite must be deleted and built again"
+            )
+        lost = getattr(error, "code", None) == _UNREACHABLE or not hasattr(self, "version")
+        if lost:
+            return (
+                f"no Milvus answers at {self.where} ({what}); start it, or name another address"
+                f" (a server that asks for a token takes it from {KEY_VARIABLE})"
+            )
+        return f"Milvus at {self.where} refused: {what}"
+
+
+def among(ids: Sequence[str]) -> str:
+    """Milvus's filter for these ids."""
+    quoted = (i.replace("\\", "\\\\").replace('"', '\\"') for i in ids)
+    return "id in [" + ", ".join(f'"{i}"' for i in quoted) + "]"
+
+
+def _pairs(found: Any, told: Callable[[Any], float] = float) -> list[list[tuple[str, float]]]:
+    return [[(hit["id"], told(hit["distance"])) for hit in hits] for hits in found]
+
+
+def _check_installed(*names: str) -> None:
+    missing = [name.replace("_", "-") for name in names if util.find_spec(name) is None]
+    if missing:
+        raise MilvusError(f"{' and '.join(missing)} not installed: {INSTALL}")
+
+
+def versions() -> dict[str, str]:
+    """Of the client, and of the embedded Milvus where it is installed."""
+    found = {}
+    for name in ("pymilvus", "milvus-lite"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,161 @@
+"""Corpora in Milvus by the names of their retrievers: filled, looked up, and tried.
+
+What `rag-repro corpus` does, and what the workshop opens where a condition names one.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+from ..data.dataset import Corpus
+from ..lm.hub import cache_folder
+from ..retrieval import BM25, Dense, Milvus, RetrievalError, Retriever
+from ..retrieval.milvus_server import ENDING, MilvusError
+from .names import FITTED, MILVUS, UnknownService, known_retrievers
+from .services import Workshop
+
+log = logging.getLogger(__name__)
+
+DEPTH = 10
+"""Hits whose overlap is told."""
+
+
+def place(name: str, corpus: Corpus, workshop: Workshop, address: str | None = None) -> Milvus:
+    """The corpus's place in Milvus, filled or not; address: in place of the one `name` tells of.
+
+    Raises UnknownService for a retriever that does not lie in Milvus, else as `Milvus`.
+    """
+    settings = workshop.settings_of(name)
+    if settings.pop("kind") != "milvus":
+        there = sorted(n for n, known in known_retrievers().items() if known["kind"] == "milvus")
+        raise UnknownService(
+            f"the retriever {name!r} does not lie in Milvus; there are: {', '.join(there)}, and "
+            f"{MILVUS}ADDRESS"
+        )
+    where = address or settings.pop("where", None) or folder(name, corpus)
+    if "encoder" in settings:
+        if settings["encoder"] in FITTED:
+            raise UnknownService(
+                f"the encoder {settings['encoder']!r} is fitted anew each time, so that its "
+                "vectors cannot be kept in Milvus; name another"
+            )
+        settings["encoder"] = workshop.encoder(settings["encoder"])
+    return Milvus(corpus, **{**settings, "where": where})
+
+
+def folder(name: str, corpus: Corpus) -> Path:
+    """Where the embedded Milvus keeps it: apart, since one process at a time opens a folder."""
+    words = re.sub(r"[^\w.@-]+", "_", f"{corpus.name}-{name}")
+    return cache_folder() / "milvus" / (words + ENDING)
+
+
+def filled(name: str, corpus: Corpus, workshop: Workshop) -> Milvus:
+    """Open for searches. The embedded Milvus is filled where it is not yet.
+
+    One at an address is others' as well: only `rag-repro corpus build` fills it.
+    """
+    made = place(name, corpus, workshop)
+    if not made.server.embedded:
+        return made.open()
+    if not made.finished:
+        log.info("loading %d passages of %s into %s", len(corpus), corpus.name, made.server.where)
+    made.load()
+    return made
+
+
+def is_filled(name: str, corpus: Corpus, workshop: Workshop) -> bool:
+    """Whether it can be searched at once; nothing is begun."""
+    if not name.startswith(MILVUS) and not folder(name, corpus).exists():
+        return False
+    try:
+        return place(name, corpus, workshop).finished
+    except RetrievalError:
+        return False
+
+
+def build(
+    made: Milvus, *, anew: bool = False, report: Callable[[int], None] = lambda done: None
+) -> int:
+    """Load what is missing, or all of it anew -> passages that were put in."""
+    if anew:
+        made.drop()
+    return made.load(report=report)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Shares of one retriever's best that are among another's, from 0 to 1, over the queries."""
+
+    mean: float
+    least: float
+    same_order: float
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a look at a loaded corpus found.
+
+    compared: passages read back; differing: ids of those that are not what the corpus has.
+    overlap: with what searches the same corpus without Milvus.
+    """
+
+    passages: int
+    compared: int
+    differing: tuple[str, ...]
+    queries: int
+    overlap: Mapping[str, Overlap]
+
+    def text(self) -> str:
+        """One line each."""
+        lines = [f"passages: {self.passages:,}, as the corpus has"]
+        same = self.compared - len(self.differing)
+        lines.append(f"read back: {same:,} of {self.compared:,} equal")
+        for name, one in self.overlap.items():
+            lines.append(
+                f"overlap at {DEPTH} with {name}: {one.mean:.3f} (least {one.least:.1f}), in the "
+                f"same order {one.same_order:.0%}, {self.queries:,} queries"
+            )
+        return "\n".join(lines)
+
+
+def check(made: Milvus, queries: Sequence[str], sample: int = 200, seed: int = 0) -> Checked:
+    """Count, a sample of passages read back, and searches beside bm25s and FAISS.
+
+    Raises MilvusError where not all is in.
+    """
+    made.open()
+    corpus = made.corpus
+    chosen = Random(seed).sample(corpus.passages, min(sample, len(corpus)))
+    there = made.held([p.id for p in chosen])
+    differing = tuple(p.id for p in chosen if there.get(p.id) != p)
+    overlaps = {n: overlap(made, other, queries) for n, other in references(made).items()}
+    return Checked(made.count(), len(chosen), differing, len(queries), overlaps)
+
+
+def references(made: Milvus) -> dict[str, Retriever]:
+    """The retrievers in memory that do what this one's modes do, of the same settings."""
+    found: dict[str, Retriever] = {}
+    if made.mode != "dense":
+        words = {"k1": made.k1, "b": made.b, "analyzer": made.analyzer}
+        found["bm25s"] = BM25(made.corpus, fields=made.fields, **words)
+    if made.encoder is not None:
+        found["FAISS"] = Dense(made.corpus, made.encoder, fields=made.fields)
+    return found
+
+
+def overlap(a: Retriever, b: Retriever, queries: Sequence[str], k: int = DEPTH) -> Overlap:
+    """Of the k best of both for each query. Raises MilvusError without queries."""
+    if not queries:
+        raise MilvusError("no query to compare with: the data set has no question")
+    pairs = [
+        tuple([hit.passage.id for hit in hits] for hits in both)
+        for both in zip(a.search(queries, k), b.search(queries, k), strict=True)
+    ]
+    shares = [len(set(x) & set(y)) / max(len(y), 1) for x, y in pairs]
+    return Overlap(fmean(shares), min(shares), fmean(x == y for x, y in pairs))
