@@ -9,14 +9,15 @@ beyond the memory of a machine nothing goes on as before.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log10, sqrt
 
 import numpy as np
 
 from ..evaluation.statistics import Interval
 from ..study.growth import Growth, Size
-from .picture import Note
+from .figures import MARKERS, STYLES, WIDTH, legend, plots
+from .picture import Note, Picture
 from .tables import Table
 from .values import number, within
 
@@ -49,12 +50,11 @@ class Quantity:
         return (value - base) / self.unit
 
 
-QUANTITIES = (
-    Quantity("index on the disk, GB", 1e9, 3, "index"),
-    Quantity("memory, GB", 1e9, 2, "memory", less="empty"),
-    Quantity("hours to build", 3600, 4, "build_cpu"),
-    Quantity("ms a search", 1, 2, "lookup_cpu"),
-)
+DISK = Quantity("index on the disk, GB", 1e9, 3, "index")
+MEMORY = Quantity("memory, GB", 1e9, 2, "memory", less="empty")
+BUILDING = Quantity("hours to build", 3600, 4, "build_cpu")
+SEARCHING = Quantity("ms a search", 1, 2, "lookup_cpu")
+QUANTITIES = (DISK, MEMORY, BUILDING, SEARCHING)
 """What is carried on. Memory is the process's most, with the corpus, less what it had before."""
 
 
@@ -126,7 +126,7 @@ def _line(growth: Growth, size: Size, label: str) -> list[str]:
         limit["processor time"] = f"{growth.limits.get('minutes', '?')} minutes of the processor"
         said = f"stopped: more than {limit.get(size.stopped, size.stopped)}"
         return [*start, "", said, *[""] * 6]
-    memory = QUANTITIES[1].of(size)
+    memory = MEMORY.of(size)
     overlap = ", ".join(f"{with_} {share:.3f}" for with_, share in size.overlap.items())
     clock = "" if size.search is None else f"{size.search:.1f} [{number(size.search_95, 1)}]"
     return [
@@ -184,5 +184,108 @@ def wikipedia(
 
 def extrapolated(interval: Interval) -> str:
     """Two significant digits, which is more than such a number can bear."""
+    if not interval.estimate:
+        return "0"
     digits = max(0, 1 - int(np.floor(log10(interval.estimate))))
     return within(interval, digits)
+
+
+def picture(
+    growths: Sequence[Growth],
+    labels: Mapping[str, str] | None = None,
+    caption: str = "",
+    name: str = "",
+) -> Picture | Note:
+    """A panel a quantity, by passages, both logarithmic: measured, and the line through it."""
+    held = [growth for growth in growths if growth.measured]
+    if not held:
+        return Note(f"No growth has been measured: {COMMAND}")
+    plt, colours = plots()
+    figure, axes = plt.subplots(2, 2, figsize=(WIDTH, 0.75 * WIDTH), layout="constrained")
+    words = [(labels or {}).get(growth.retriever, growth.retriever) for growth in held]
+    looks = list(zip(colours, MARKERS, strict=False))[: len(held)]
+    spoken = []
+    for axis, quantity in zip(axes.flat, QUANTITIES, strict=True):
+        for growth, said, (colour, marker) in zip(held, words, looks, strict=True):
+            points = [(s.passages, quantity.of(s)) for s in growth.measured]
+            points = [(n, value) for n, value in points if value is not None]
+            if not points:
+                continue
+            axis.plot(*zip(*points, strict=True), color=colour, marker=marker, ms=5, ls="")
+            n, value = points[-1]
+            spoken.append(f"{said}, {quantity.label}: {number(value, quantity.digits)} at {n:,}")
+            if line := fit(growth, quantity):
+                ends = min(line.passages), max(line.passages)
+                axis.plot(ends, [line.at(end).estimate for end in ends], color=colour, ls=STYLES[0])
+        axis.set(xscale="log", yscale="log", xlabel="passages", ylabel=quantity.label)
+    legend(figure, looks, words)
+    return Picture(figure, f"Growth. {'; '.join(spoken)}.", caption, name)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a provider asks, in any one currency: an hour of a core, a GB-hour of memory, and
+    a GB-month on the disk.
+    """
+
+    core_hour: float
+    memory_hour: float
+    disk_month: float
+
+    def __post_init__(self):
+        for name in ("core_hour", "memory_hour", "disk_month"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; a price is 0 or more")
+
+
+MONTH = 730
+"""Hours."""
+
+
+def bill(
+    growths: Sequence[Growth],
+    prices: Prices,
+    passages: int = WIKIPEDIA,
+    labels: Mapping[str, str] | None = None,
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """What building an index of so many passages once and keeping it for a month would cost."""
+    asked = {
+        "to build": (BUILDING, prices.core_hour),
+        "on the disk, a month": (DISK, prices.disk_month),
+        "in memory, a month": (MEMORY, MONTH * prices.memory_hour),
+    }
+    body = []
+    for growth in growths:
+        lines = [(fit(growth, quantity), price) for quantity, price in asked.values()]
+        if not all(line for line, _ in lines):
+            continue
+        costs = [extrapolated(_times(line.at(passages), price)) for line, price in lines]
+        body.append([(labels or {}).get(growth.retriever, growth.retriever), *costs])
+    if not body:
+        return Note("No cost can be told: three sizes of a retriever are needed.")
+    return Table(["retriever", *asked], body, caption, name)
+
+
+def _times(interval: Interval, price: float) -> Interval:
+    estimate, lo, hi = (price * x for x in (interval.estimate, interval.lo, interval.hi))
+    return replace(interval, estimate=estimate, lo=lo, hi=hi)
+
+
+def again(growth: Growth, size: Size) -> Table:
+    """One size measured just now beside the recorded one, with what must be the same to the byte.
+
+    ValueError: that size was not recorded.
+    """
+    recorded = next((s for s in growth.measured if s.passages == size.passages), None)
+    if recorded is None:
+        raise ValueError(f"{growth.retriever}: {size.passages:,} passages were not recorded")
+    body = []
+    for label, field in (("bytes of text", "text"), ("bytes of the index", "index")):
+        then, now = getattr(recorded, field), getattr(size, field)
+        body.append([label, f"{then:,}", f"{now:,}", "yes" if then == now else "no"])
+    for label, field in (("s to build", "build_cpu"), ("ms a search", "lookup_cpu")):
+        then, now = getattr(recorded, field), getattr(size, field)
+        body.append([label, number(then, 3), number(now, 3), "machine's own"])
+    return Table(["", "recorded", "just now", "the same"], body)

@@ -127,3 +127,43 @@ def test_columns_that_say_nothing_are_left_out():
 def test_without_a_record_the_command_is_told():
     assert "rag-repro growth bm25" in repr(report.table([]))
     assert "rag-repro growth bm25" in repr(report.wikipedia([]))
+
+
+def test_what_an_index_costs_is_its_quantities_at_the_given_prices():
+    prices = report.Prices(core_hour=2.0, memory_hour=0.01, disk_month=0.5)
+    table = report.bill([grown(*map(size, SIZES))], prices, passages=10**9)
+    # 300 bytes, 1,500 bytes and a second of 3,600 a passage: 300 GB, 1,500 GB, 77.2 hours.
+    [[said, build, disk, memory]] = table.body
+    assert said == "bm25"
+    assert build.split()[0] == "154"
+    assert disk.split()[0] == "150"
+    assert memory.split()[0] == "10950"
+
+
+def test_what_costs_nothing_is_nought_and_a_price_below_it_is_refused():
+    free = report.Prices(0.0, 0.0, 0.0)
+    assert report.bill([grown(*map(size, SIZES))], free).body == [["bm25", "0", "0", "0"]]
+    with pytest.raises(ValueError, match="disk_month is -1"):
+        report.Prices(0.0, 0.0, -1)
+
+
+def test_no_cost_is_told_of_two_sizes():
+    made = report.bill([grown(*map(size, SIZES[:2]))], report.Prices(1, 1, 1))
+    assert isinstance(made, Note)
+    assert "three sizes" in made._repr_markdown_()
+
+
+def test_the_picture_tells_the_largest_measured_size_in_words():
+    made = report.picture([grown(*map(size, SIZES))], {"bm25": "BM25"}, "a caption", "fig-x")
+    assert "BM25, ms a search: 3.16 at 100,000" in made.alt
+    assert isinstance(report.picture([]), Note)
+
+
+def test_a_size_measured_again_says_what_is_the_same_and_what_is_not():
+    held = grown(*map(size, SIZES))
+    rows = report.again(held, size(10_000)).body
+    assert [row[-1] for row in rows] == ["yes", "yes", "machine's own", "machine's own"]
+    rows = report.again(held, size(10_000, factor=1.1)).body
+    assert rows[1][1:] == ["3,000,000", "3,300,000", "no"]
+    with pytest.raises(ValueError, match="77 passages were not recorded"):
+        report.again(held, size(77))
