@@ -133,6 +133,7 @@ METHODS = {
     "erm4": "erm4.method:ERM4",
     "dynamic": "dragin.loop:DYNAMIC",
     "dragin_released": "dragin.loop:DRAGIN_RELEASED",
+    "composed": "composed:COMPOSED",
     "timing_check": "dragin.timing_check:TIMING_CHECK",
     "dragin_replay": "dragin.replay:REPLAY",
     "query_check": "dragin.query_check:QUERY_CHECK",

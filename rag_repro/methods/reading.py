@@ -194,6 +194,14 @@ _DRAGIN = Template(
     stop=("\n",),
 )
 
+_COT = replace(
+    _DRAGIN,
+    name="cot",
+    source="DRAGIN, section 3.3, without its exemplars",
+    body="Below are the external knowledge references:\n{passages}"
+    "Please answer the question based on the external knowledge:\n" + _ASK,
+)
+
 # R²AG, table 5. The row of R²AG has lost its end there; with the "Answer:" of the others it differs
 # from RAG's by the one added sentence and the word before each embedding, and by nothing else.
 _ONLY = "Only give me the answer and do not output any other words.\n"
@@ -222,12 +230,12 @@ PROMPTS = MappingProxyType(
             marker="Answer:",
             chat=True,
         ),
-        "cot": replace(
-            _DRAGIN,
-            name="cot",
-            source="DRAGIN, section 3.3, without its exemplars",
-            body="Below are the external knowledge references:\n{passages}"
-            "Please answer the question based on the external knowledge:\n" + _ASK,
+        "cot": _COT,
+        "cot_informed": replace(
+            _COT,
+            name="cot_informed",
+            source="this book: DRAGIN's, with R²AG's places",
+            passage="[{number}]{soft} {text}\n",
         ),
         "dragin": _DRAGIN,
         "dragin_steps": replace(

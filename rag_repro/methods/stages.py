@@ -6,7 +6,9 @@ four papers can be combined without copying any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from ..engine import Flow
 from ..schema import Answer, Generate, Hit, Question, Retrieve, Soft
@@ -14,6 +16,22 @@ from .base import Settings
 from .reading import PROMPTS, extract
 
 RANDOM = "random"  # the retriever that ranks by chance
+
+
+Trace = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the stages before a reading bring: hits, an embedding each (or none), their trace."""
+
+    hits: tuple[Hit, ...]
+    soft: tuple[Soft, ...] = ()
+    events: Trace = ()
+
+
+Below = Callable[[Question], Generator[Any, Any, Found]]
+"""The stages below a reader, which a dynamic one calls again: question (or query) -> Found."""
 
 
 def search(query: str, k: int, question: Question, settings: Settings) -> Retrieve:
@@ -61,6 +79,32 @@ def read(
         events = ({"stage": "read", "entropy": float(out.trace.entropy.max())},)
     prediction = extract(out.text, template)
     return Answer(text=out.text, prediction=prediction, hits=tuple(hits), trace=events)
+
+
+def side_by_side(flows: Iterable[Generator[Any, Any, Any]]):
+    """Several stages in step -> their results, in their order.
+
+    What they wait for is asked together, as one gather; those that end early wait for the others.
+    """
+    flows = list(flows)
+    results: list[Any] = [None] * len(flows)
+    waiting: dict[int, Any] = {}
+
+    def advance(place: int, told: Any) -> None:
+        try:
+            waiting[place] = flows[place].send(told)
+        except StopIteration as end:
+            results[place] = end.value
+
+    for place in range(len(flows)):
+        advance(place, None)
+    while waiting:
+        asked, waiting = waiting, {}
+        calls = [c for one in asked.values() for c in (one if isinstance(one, list) else [one])]
+        told = iter((yield calls))
+        for place, one in asked.items():
+            advance(place, [next(told) for _ in one] if isinstance(one, list) else next(told))
+    return results
 
 
 def probabilities_of(

@@ -197,6 +197,19 @@ MORE = {
         {"memory": "filled", "trigger": "exact", "filter": "nli", "filter_memory": False},
         {"memory": "online", "content": "filtered", "filter": "gold", "per_query": 2},
     ),
+    "composed": (
+        {"prompt": "cot", "k": 2, "erm4": {"filter": "nli", "judge": "j"}, "drrag": {}},
+        {"prompt": "cot", "k": 2, "drrag": {}, "dragin": {"threshold": 0.1, "top_n": 4}},
+        {"prompt": "cot_informed", "dragin": {"threshold": 0.1, "top_n": 4}, "r2ag": {}},
+        {
+            "prompt": "cot_informed",
+            "k": 2,
+            "erm4": {"rewriter": "r", "filter": "nli"},
+            "drrag": {"threshold": 0.3},
+            "dragin": {"threshold": 0.1, "top_n": 4},
+            "r2ag": {"inputs": "free"},
+        },
+    ),
     "dragin_released": ({"threshold": 0.3, "top_n": 5}, {"threshold": 0.3, "cut": "token"}),
     "adaptive_rag": (
         {"prompt": "short", "judge": "random", "shares": {"A": 0.3, "B": 0.3, "C": 0.4}, "seed": 1},
@@ -382,28 +395,31 @@ def _asked(name: str) -> tuple[Question, ...]:
 
 def trace(spec: base.MethodSpec) -> dict:
     """The method's calls, hits and predictions in every case and for every question."""
-    world = World()
-    cases = []
     common = [c for c in CASES if "prompt" not in c or spec.name not in OWN_PROMPT]
-    for given in (*common, *MORE.get(spec.name, ())):
-        for question in _asked(spec.name):
-            calls: list = []
-            settings = spec.configure(given)
-            services = dict.fromkeys(("retriever", "reader", *settings.needs), world)
-            task = engine.Task(question, spied(spec.run, calls), settings)
-            [(_, answer)] = engine.run([task], services)
-            cases.append(
-                {
-                    "settings": given,
-                    "question": question.id,
-                    "calls": calls,
-                    "hits": [hit.passage.id for hit in answer.hits],
-                    "text": answer.text,
-                    "prediction": answer.prediction,
-                    "error": answer.error,
-                }
-            )
+    cases = [
+        case(spec, given, question)
+        for given in (*common, *MORE.get(spec.name, ()))
+        for question in _asked(spec.name)
+    ]
     return {"method": spec.name, "version": spec.version, "cases": cases}
+
+
+def case(spec: base.MethodSpec, given: dict, question: Question) -> dict:
+    """The method's calls, hits and prediction for one question with these settings."""
+    calls: list = []
+    settings = spec.configure(given)
+    services = dict.fromkeys(("retriever", "reader", *settings.needs), World())
+    task = engine.Task(question, spied(spec.run, calls), settings)
+    [(_, answer)] = engine.run([task], services)
+    return {
+        "settings": given,
+        "question": question.id,
+        "calls": calls,
+        "hits": [hit.passage.id for hit in answer.hits],
+        "text": answer.text,
+        "prediction": answer.prediction,
+        "error": answer.error,
+    }
 
 
 def stored(name: str) -> dict | None:

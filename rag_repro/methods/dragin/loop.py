@@ -28,18 +28,27 @@ The trace, one entry an event:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...engine import Flow
-from ...schema import Answer, Generate, Generation, Hit, Kept, Prompt, Question, Read, Sampling
+from ...schema import (
+    Answer,
+    Generate,
+    Generation,
+    Kept,
+    Prompt,
+    Question,
+    Read,
+    Sampling,
+)
 from ..base import MethodSpec
 from ..language import ENGLISH, Language
 from ..reading import PROMPTS, Template, extract, one_line
 from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
-from ..stages import search
+from ..stages import Below, Found, search
 from .draft import Draft, tokens_before
 from .exemplars import with_exemplars
 from .qfs import choice, context_of, query_of, reread, taken
@@ -48,6 +57,7 @@ from .rind import sentences_of
 from .settings import DynamicSettings, ReleasedSettings
 from .timing import ONE_SENTENCE, chance, decide, event
 
+NOTHING = Found(())
 AGAIN_TOKENS = 20
 """Tokens of the answer that is asked for when none was said (released code, `eval.py`)."""
 
@@ -56,8 +66,8 @@ AGAIN_TOKENS = 20
 class _Answering:
     """A question, how it is answered, and the answer so far.
 
-    parts: of generations, token by token; tokens: how many. passages: those last found.
-    fresh: they were found for what is written next.
+    below: the stages that search for a query. parts: of generations, token by token; tokens: how
+    many. found: what those stages last brought. fresh: it was found for what is written next.
     """
 
     question: Question
@@ -65,10 +75,11 @@ class _Answering:
     template: Template
     language: Language
     sentences: Sentences
+    below: Below
     parts: list[Kept] = field(default_factory=list)
     text: str = ""
     tokens: int = 0
-    passages: tuple[Hit, ...] = ()
+    found: Found = NOTHING
     fresh: bool = False
     trace: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -104,10 +115,20 @@ def dynamic(
     settings: DynamicSettings,
     language: Language = ENGLISH,
     sentences: Sentences = RULES,
+    below: Below | None = None,
 ) -> Flow:
-    """Write, break off where the timing rule says, search with the query rule's words, go on."""
+    """Write, break off where the timing rule says, search with the query rule's words, go on.
+
+    below: the stages that find passages, in place of one plain search; they are given the
+    question with the query in its text's place.
+    """
+
+    def plainly(asked: Question):
+        hits = yield search(asked.text, settings.k, asked, settings)
+        return Found(tuple(hits))
+
     template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
-    now = _Answering(question, settings, template, language, sentences)
+    now = _Answering(question, settings, template, language, sentences, below or plainly)
     if settings.asks_first:
         yield from _search(now, question.text)
     while now.room > 0:
@@ -139,30 +160,30 @@ def dynamic(
     return (yield from _answer(now))
 
 
-def _prompt(now: _Answering, passages: Sequence[Hit], space: bool) -> Prompt:
-    filled = now.template.fill(now.question, passages)
+def _prompt(now: _Answering, found: Found, space: bool) -> Prompt:
+    filled = now.template.fill(now.question, found.hits, found.soft)
     blank = (" ",) if space and not now.parts else ()
     return Prompt.of(*filled.segments, *blank, *now.parts, chat=filled.chat)
 
 
 def _draft(now: _Answering):
     """What the reader writes next -> the generation, what of it counts, and whether it ended."""
-    settings, passages = now.settings, now.passages
+    settings, found = now.settings, now.found
     if settings.documents != "until_replaced" and now.tokens:
-        passages = ()
+        found = NOTHING
     one = settings.timing in ONE_SENTENCE and settings.documents != "one_draft"
     longest = min(now.room, settings.window) if settings.timing == "window" else now.room
-    made, n, ended = yield from _write(now, passages, longest, one, judged=True)
+    made, n, ended = yield from _write(now, found, longest, one, judged=True)
     return made, Draft.of(made).first(n), ended
 
 
-def _write(now: _Answering, passages: Sequence[Hit], longest: int, one: bool, judged: bool):
+def _write(now: _Answering, found: Found, longest: int, one: bool, judged: bool):
     """Up to `longest` tokens, or one sentence -> the generation, how many of its tokens count,
     and whether the answer ended. judged: its attention is read, if any is.
     """
     stop = now.template.stop
     made = yield Generate(
-        _prompt(now, passages, now.settings.space),
+        _prompt(now, found, now.settings.space),
         max_new_tokens=longest,
         stop=(*stop, now.sentences.until_first()) if one else stop,
         trace=True,
@@ -192,12 +213,12 @@ def _search(now: _Answering, query: str, words: Mapping[str, Any] | None = None)
         read = yield Read(None, query)
         if len(read.tokens) > longest:
             query = query[read.offsets[-longest] :]
-    hits = ()
+    now.found = NOTHING
     if query.strip():
-        hits = yield search(query, now.settings.k, now.question, now.settings)
-    now.passages = tuple(hits)
-    found = [hit.passage.id for hit in hits]
-    now.trace.append({"stage": "retrieve", "query": query, "found": found, **(words or {})})
+        now.found = yield from now.below(replace(now.question, text=query))
+    now.trace.extend(now.found.events)
+    ids = [hit.passage.id for hit in now.found.hits]
+    now.trace.append({"stage": "retrieve", "query": query, "found": ids, **(words or {})})
 
 
 def _query(now: _Answering, at: Situation):
@@ -218,7 +239,7 @@ def _serve_once(now: _Answering):
     if now.room < 1:
         return True
     one = now.settings.documents == "one_sentence"
-    made, n, ended = yield from _write(now, now.passages, now.room, one, judged=False)
+    made, n, ended = yield from _write(now, now.found, now.room, one, judged=False)
     now.add(made, n)
     now.fresh = False
     return ended or not n
@@ -229,8 +250,8 @@ def _answer(now: _Answering) -> Flow:
     text, template, ask_again = now.text, now.template, now.settings.ask_again
     said = extract(text, template)
     if said is None and template.marker and ask_again != "never":
-        passages = now.passages if ask_again == "with_passages" else ()
-        prompt = _prompt(now, passages, False)
+        found = now.found if ask_again == "with_passages" else NOTHING
+        prompt = _prompt(now, found, False)
         lead = f" {template.marker}"
         out = yield Generate(
             Prompt.of(*prompt.segments, lead, chat=prompt.chat),
@@ -241,7 +262,7 @@ def _answer(now: _Answering) -> Flow:
         text += lead + out.text
         said = extract(text, template)
         now.trace.append({"stage": "ask_again", "text": out.text})
-    return Answer(text=text, prediction=said, hits=now.passages, trace=tuple(now.trace))
+    return Answer(text=text, prediction=said, hits=now.found.hits, trace=tuple(now.trace))
 
 
 DYNAMIC = MethodSpec(

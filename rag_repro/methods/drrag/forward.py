@@ -71,10 +71,15 @@ class CFSSettings(SelectionSettings):
 def cfs(question: Question, settings: CFSSettings) -> Flow:
     """Two retrieval stages, forward selection, one reading."""
     trace: Events = []
-    first, rankings = yield from two_rankings(question, settings, settings.depth, trace)
-    hits = yield from forward_selection(question, first, rankings, settings, trace)
+    hits = yield from two_stages_selected(question, settings, trace)
     answer = yield from read(question, hits, settings)
     return replace(answer, trace=tuple(trace))
+
+
+def two_stages_selected(question: Question, settings: CFSSettings, trace: Events):
+    """All stages before the reading -> hits."""
+    first, rankings = yield from two_rankings(question, settings, settings.depth, trace)
+    return (yield from forward_selection(question, first, rankings, settings, trace))
 
 
 def forward_selection(

@@ -36,7 +36,7 @@ from .knowledge_filter import Filtered, filtered
 from .rewriter import Formulated, formulate
 from .settings import ERM4Settings
 from .settings_memory import RESERVOIR
-from .trigger import Gathered, gather
+from .trigger import Find, Gathered, gather
 
 FILTER_COUNTS = ("judged", "irrelevant", "unlabelled", "backed_off")
 
@@ -52,15 +52,18 @@ def erm4(question: Question, settings: ERM4Settings) -> Flow:
     return replace(answer, trace=(*events, *answer.trace))
 
 
-def knowledge(question: Question, settings: ERM4Settings):
-    """All stages before the reading -> Formulated, Gathered, Filtered."""
+def knowledge(question: Question, settings: ERM4Settings, find: Find | None = None):
+    """All stages before the reading -> Formulated, Gathered, Filtered.
+
+    find: what searches for a query in place of one plain search.
+    """
     made = yield from formulate(question, settings)
     if not settings.search:
         return made, Gathered(), Filtered(())
     if settings.noise is not None:
         pool = yield from noisy(question, settings)
         return made, Gathered(), (yield from filtered(made.asked, pool, settings))
-    gathered = yield from gather(question, made.queries, settings)
+    gathered = yield from gather(question, made.queries, settings, find)
     pool = gathered.in_order(settings.order, settings.k)
     spared = () if settings.filter_memory else gathered.from_memory
     chosen = yield from filtered(made.asked, pool, settings, spared)

@@ -11,18 +11,20 @@ The trace has one event a query, in the order of the queries:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from ...schema import Hit, Question, Recall
 from ..drrag.concatenation import take_in_turns
-from ..stages import search
+from ..stages import search, side_by_side
 from .settings import ERM4Settings
 from .settings_memory import RESERVOIR
 
 Ranking = Sequence[Hit]
+Find = Callable[[str], Generator[Any, Any, Ranking]]
+"""How one query is searched for."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,18 @@ class Gathered:
         return take_in_turns((), rankings, size if most is None else min(most, size))
 
 
-def gather(question: Question, queries: Sequence[str], settings: ERM4Settings):
+def gather(
+    question: Question, queries: Sequence[str], settings: ERM4Settings, find: Find | None = None
+):
     """Stage `retrieve` -> Gathered: each query by a search, or from memory.
 
     The hits come from the question as it was asked, where it has candidates of its own.
+    find: what searches for a query in place of one plain search.
     """
+
+    def plainly(query: str):
+        return (yield search(query, settings.per_query, question, settings))
+
     similar: Sequence[Ranking | None] = [None] * len(queries)
     if settings.memory is not None:
         most = settings.capacity or settings.per_query
@@ -66,7 +75,7 @@ def gather(question: Question, queries: Sequence[str], settings: ERM4Settings):
         similar = [alike(hits, settings) for hits in known]
     within = [hits is not None and len(hits) >= (settings.theta or 1) for hits in similar]
     outside = [query for query, inside in zip(queries, within, strict=True) if not inside]
-    searched = yield [search(q, settings.per_query, question, settings) for q in outside]
+    searched = yield from side_by_side(map(find or plainly, outside))
     answers = iter(searched)
     found = tuple(() if inside else next(answers) for inside in within)
     searches = len(outside)

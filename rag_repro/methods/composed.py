@@ -1,0 +1,134 @@
+"""The four papers' ideas in one method, each on or off: what no paper did.
+
+They act at different stages, so that they fit into one another without a line of theirs
+being written twice:
+
+    q_1 .. , asked  = rewrite(q)            ERM4, sections 3.1, 3.4       (off: q)
+    D_i             = search(q_i)           DR-RAG, section 2.2           (off: one plain search)
+    D               = filter(D_1, ..)       ERM4, section 3.2             (off: all)
+    e_1 .. e_k      = former(asked, D)      R²AG, equations 10 to 12      (off: none)
+    answer          = read(asked, e, D)     or, by DRAGIN's section 3.3, written and broken off,
+                                            each of its queries taking q's place in all of the above
+
+With all of them off this is `single_step`; with one of them on it is that paper's method,
+call for call. What the combinations leave open, and what we take: behind a dynamic reader the
+rewriter, the selection, the filter and the former are told the query that it has just
+made, as if that were the question, and the reader goes on with the question itself; several
+queries take turns to fill the k places, each having up to k passages selected for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+from ..engine import Flow
+from ..schema import Question
+from .base import MethodSpec, Settings, get
+from .dragin.loop import dynamic
+from .drrag.forward import two_stages_selected
+from .erm4.method import counts, knowledge
+from .r2ag.method import informed
+from .reading import PROMPTS
+from .stages import Found, read, retrieve
+
+PARTS = {"erm4": "erm4", "drrag": "cfs", "dragin": "dynamic", "r2ag": "r2ag"}
+"""Our name of a paper -> the method whose settings its part takes."""
+COMMON = tuple(field.name for field in fields(Settings))
+
+
+@dataclass(frozen=True)
+class ComposedSettings(Settings):
+    """Of each paper the settings of its method, by name; None: it takes no part.
+
+    k, own_candidates, prompt and max_new_tokens are those of the whole, and no part's. With
+    `r2ag` the prompt must have places for embeddings.
+    """
+
+    erm4: Mapping[str, Any] | None = None
+    drrag: Mapping[str, Any] | None = None
+    dragin: Mapping[str, Any] | None = None
+    r2ag: Mapping[str, Any] | None = None
+
+    def __post_init__(self):
+        super().__post_init__()
+        off = self.r2ag is None
+        if self.prompt is not None and PROMPTS[self.prompt].informed is off:
+            raise ValueError(
+                f"prompt is {self.prompt!r}, which has {'a' if off else 'no'} place for an "
+                f"embedding before each passage, and r2ag is {'off' if off else 'on'}"
+            )
+        for name, part in self.parts.items():
+            # Spelt out, so that it is the same condition however much of it was written.
+            object.__setattr__(self, name, _own(part))
+        if self.erm4 and (self.erm4["memory"] is not None or not self.erm4["search"]):
+            raise ValueError("erm4: what takes part searches, and has no memory; leave these out")
+
+    @cached_property
+    def parts(self) -> dict[str, Settings]:
+        """Paper -> the settings of its method, of those that take part."""
+        return {name: self._part(name) for name in PARTS if getattr(self, name) is not None}
+
+    def _part(self, name: str) -> Settings:
+        given = dict(getattr(self, name))
+        for shared in COMMON:
+            if shared in given:
+                raise ValueError(f"{name}: {shared} is the whole method's; give it beside {name}")
+        given |= {shared: getattr(self, shared) for shared in COMMON}
+        # Files have lists where settings have tuples.
+        return get(PARTS[name]).configure(
+            {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+        )
+
+    @property
+    def needs(self) -> Mapping[str, str]:
+        return {k: v for part in self.parts.values() for k, v in part.needs.items()}
+
+
+def _own(part: Settings) -> dict[str, Any]:
+    return {name: value for name, value in asdict(part).items() if name not in COMMON}
+
+
+def composed(question: Question, settings: ComposedSettings) -> Flow:
+    """All stages, of which the settings name some."""
+    if dragin := settings.parts.get("dragin"):
+
+        def below(asked: Question):
+            _, found = yield from stages(asked, settings)
+            return found
+
+        return (yield from dynamic(question, dragin, below=below))
+    asked, found = yield from stages(question, settings)
+    answer = yield from read(asked, found.hits, settings, soft=found.soft)
+    return replace(answer, trace=(*found.events, *answer.trace))
+
+
+def stages(question: Question, settings: ComposedSettings):
+    """All before the reading -> the question that is to be answered, and what was Found for it."""
+    parts, chosen = settings.parts, []
+
+    def selected(query: str):
+        asked = replace(question, text=query)
+        return (yield from two_stages_selected(asked, parts["drrag"], chosen))
+
+    asked, events = question, ()
+    if erm4 := parts.get("erm4"):
+        find = selected if "drrag" in parts else None
+        made, gathered, kept = yield from knowledge(question, erm4, find)
+        asked, hits = made.asked, kept.kept
+        events = (*made.events, *gathered.events, *kept.events, counts(made, gathered, kept))
+    elif "drrag" in parts:
+        hits = yield from selected(question.text)
+    else:
+        hits = yield from retrieve(question, settings)
+    soft, told = (), ()
+    if r2ag := parts.get("r2ag"):
+        soft, told = yield from informed(asked, hits, r2ag)
+    return asked, Found(tuple(hits), tuple(soft), (*chosen, *events, *told))
+
+
+COMPOSED = MethodSpec(
+    "composed", 1, composed, ComposedSettings, "this book: ERM4, DR-RAG, DRAGIN and R²AG composed"
+)
