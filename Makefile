@@ -34,6 +34,7 @@ help:
 	@echo "make setup  only the set-up: a virtual environment in $(VENV)"
 	@echo "make grid   Snakemake in $(GRID), which rag-repro grid calls"
 	@echo
+	@echo "JOBS=...    tests or chapters at once, of up to 4 GB each (now: $(JOBS))"
 	@echo "PYTHON=...  the Python to begin with (3.11.4 or newer; now: $(PYTHON))"
 	@echo "TORCH=...   the build of torch, as TORCH='torch==2.13.0 --index-url URL'"
 
@@ -66,7 +67,7 @@ $(GRID_STAMP): workflow/requirements.lock
 	@touch $(GRID_STAMP)
 
 book: $(STAMP)
-	@$(BIN)/rag-repro book
+	@$(BIN)/rag-repro book --jobs $(JOBS)
 
 pair: $(STAMP)
 	@$(BIN)/python -m rag_repro.publish.pairs

@@ -239,6 +239,9 @@ def parser() -> argparse.ArgumentParser:
     book = _command(commands, "book", do.book, "execute what changed, check, build the HTML")
     book.add_argument("--force", action="store_true", help="execute every chapter anew")
     book.add_argument("--only", action="append", default=[], help="only this chapter (repeatable)")
+    book.add_argument(
+        "--jobs", type=_positive, default=1, help="chapters at once, of up to 4 GB each (1)"
+    )
 
     data = _command(
         commands, "data", do.data, "list the data sets, print a set's card, or fetch its release"

@@ -324,7 +324,7 @@ def book(arguments: argparse.Namespace) -> None:
     """Prints the path of the front page."""
     from .publish import build
 
-    print(build.build_book(only=arguments.only, force=arguments.force))
+    print(build.build_book(only=arguments.only, force=arguments.force, jobs=arguments.jobs))
 
 
 def data(arguments: argparse.Namespace) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import multiprocessing
+import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from rag_repro.publish import check, inputs, pages
+from rag_repro.publish import check, inputs, pages, status
 from rag_repro.publish.execute import execute
 from rag_repro.publish.pairs import pair, source_hash
 from rag_repro.publish.places import Places, here
@@ -40,26 +43,62 @@ def stale(name: str, places: Places | None = None) -> list[str]:
 
 
 def build_book(
-    places: Places | None = None, *, only: Sequence[str] = (), force: bool = False
+    places: Places | None = None, *, only: Sequence[str] = (), force: bool = False, jobs: int = 1
 ) -> Path:
     """Execute what changed, check everything, build; returns the front page's path.
 
     `only` limits the execution to some chapters; `force` executes them although
-    nothing changed. Raises ChapterError, CheckError or BuildError.
+    nothing changed; `jobs` of them at once, of which each may hold 4 GB. Raises
+    ChapterError, CheckError or BuildError.
     """
     places = places or here()
     for path in pair(places):
         log.info("wrote %s", path.name)
     for name in only:
         places.source(name)
-    for name in places.names():
-        reasons = stale(name, places)
-        if (reasons or force) and (not only or name in only):
-            log.info("%s runs: %s", name, _short(reasons or ["asked for"]))
+    done = _together(_due(places, only, force), places, jobs) if jobs > 1 else []
+    for name in _due(places, only, force):
+        # One that reads what others wrote may be stale once more.
+        if name not in done or stale(name, places):
             execute(name, places=places)
     pages.write(places)
     check.check_all(places)
     return to_html(places)
+
+
+def _due(places: Places, only: Sequence[str], force: bool) -> Iterator[str]:
+    """The chapters that must run, each looked at when its turn comes; the log says why."""
+    for name in places.names():
+        reasons = stale(name, places)
+        if (reasons or force) and (not only or name in only):
+            log.info("%s: %s", name, _short(reasons or ["asked for"]))
+            yield name
+
+
+def _together(names: Iterable[str], places: Places, jobs: int) -> list[str]:
+    """Execute several at once, but for the one that tells of the others -> their names."""
+    names = [name for name in names if name != status.OWN]
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    pool = ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_share,
+        initargs=(threads, log.getEffectiveLevel()),
+    )
+    with pool:
+        waiting = [pool.submit(execute, name, places=places) for name in names]
+        try:
+            for one in waiting:
+                one.result()
+        finally:  # what has not begun would only keep an error waiting
+            pool.shutdown(cancel_futures=True)
+    return names
+
+
+def _share(threads: int, level: int) -> None:
+    """What a process of several is told: its share of the cores, for its kernel as well."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    logging.basicConfig(level=level, format="%(message)s")
 
 
 def _short(reasons: list[str]) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 
+import nbformat
 import pytest
 
 from rag_repro.publish import build
 from rag_repro.publish.build import BuildError, build_book, to_html
 from rag_repro.publish.check import CheckError
+from rag_repro.publish.execute import ChapterError
 from rag_repro.publish.pairs import pair
 
 pytestmark = pytest.mark.slow
@@ -50,6 +53,46 @@ def test_a_book_is_executed_checked_and_built_once(places, front, monkeypatch):
     build_book(places)
     assert ran == ["05_small"]
     assert "<h1>Smaller" in chapter.read_text()
+
+
+def another(places, name: str, *cells: str) -> None:
+    """One more chapter like 05_small, with cells behind it."""
+    text = places.source("05_small").read_text().replace("05_small", name)
+    places.source("05_small").with_name(f"{name}.py").write_text("".join([text, *cells]))
+
+
+def ran_in(places, name: str) -> int:
+    """The process that executed the chapter's kernel, as the chapter told."""
+    book = nbformat.read(places.executed(name), as_version=4)
+    said = "".join(o.get("text", "") for c in book.cells for o in c.get("outputs", []))
+    return int(re.search(r"parent (\d+)", said)[1])
+
+
+def test_chapters_run_side_by_side_and_the_page_of_all_runs_after_them(places, front, monkeypatch):
+    monkeypatch.setattr(build, "to_html", lambda places: places.html / "index.html")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cell = '\n# %%\nimport os\n\nprint("parent", os.getppid(), os.environ["OMP_NUM_THREADS"])\n'
+    for name in ("06_other", "07_third"):
+        another(places, name, cell)
+    tells = '\n# %%\nprint(sorted(p.name for p in Path("../book/chapters").glob("*")))\n'
+    another(places, build.status.OWN, tells)
+    build_book(places, jobs=2)
+    assert ran_in(places, "06_other") != ran_in(places, "07_third")
+    assert os.getpid() not in (ran_in(places, "06_other"), ran_in(places, "07_third"))
+    told = places.executed(build.status.OWN).read_text()
+    assert "06_other.ipynb" in told
+    assert "07_third.ipynb" in told
+
+    # Nothing changed, so nothing runs.
+    monkeypatch.setattr(build, "execute", None)
+    build_book(places, jobs=2)
+
+
+def test_a_chapter_that_fails_beside_others_is_named_and_loses_none_of_them(places, front):
+    another(places, "04_fails", '\n# %%\nraise ValueError("not today")\n')
+    with pytest.raises(ChapterError, match=r"04_fails: the code cell .* not today"):
+        build_book(places, jobs=2)
+    assert places.executed("05_small").is_file()
 
 
 def test_a_warning_fails_the_build_each_time(places, front):
