@@ -1,4 +1,4 @@
-"""Bootstrap of a ratio of two means on the same questions, as a time against another.
+"""Bootstrap of a ratio of two means on the same questions, as a time against another; of shares.
 
 The ratio of the means, not the mean of the ratios: a question that both sides
 answer in no time would else weigh as much as the slowest. Both means are drawn
@@ -12,9 +12,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .resampling import CHUNK, DRAWS, Resampled, StatisticsError, unit_sums, values_of
+from .resampling import (
+    CHUNK,
+    DRAWS,
+    Interval,
+    Resampled,
+    StatisticsError,
+    resample,
+    unit_sums,
+    values_of,
+)
 
 BEYOND = 1e9  # in place of infinity, between which and itself no quantile lies
+
+
+def percent_interval(shares, *, rng: np.random.Generator, clusters=None) -> Interval:
+    """95 % interval of a mean of shares, one a question, in points: never beyond 0 and 100.
+
+    shares: (questions,), each between 0 and 1, or true and false.
+    """
+    points = 100 * np.asarray(shares, dtype=float)
+    drawn = resample(points, rng=rng, clusters=clusters, span=100.0)
+    return drawn.within(0.0, 100.0).interval()
 
 
 def resample_ratio(

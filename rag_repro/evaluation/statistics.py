@@ -7,7 +7,7 @@ from .power import (
     questions_needed,
     variance_of_mean,
 )
-from .ratios import resample_ratio
+from .ratios import percent_interval, resample_ratio
 from .resampling import (
     DRAWS,
     Interval,
@@ -38,6 +38,7 @@ __all__ = [
     "mean_interval",
     "minimum_detectable_effect",
     "paired_interval",
+    "percent_interval",
     "questions_needed",
     "resample",
     "resample_difference",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.statistics import Interval, mean_interval
+from ..evaluation.statistics import Interval, percent_interval
 from ..study.papers import Exhibit
 from ..study.scores import Results
 from .exhibits import Row
@@ -31,7 +31,7 @@ def recall_at(
     if not shares:
         return None
     rng = np.random.default_rng(k)
-    return mean_interval(np.array(shares) * 100, rng=rng, clusters=clusters, span=100.0)
+    return percent_interval(shares, rng=rng, clusters=clusters)
 
 
 def rows(

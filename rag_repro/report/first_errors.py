@@ -92,10 +92,9 @@ def _percent(held: Sequence[bool]) -> str:
 def _share(held: Sequence[bool], lines: Sequence[Line]) -> str:
     if not held:
         return ""
-    interval = statistics.mean_interval(
-        [100.0 * value for value in held],
+    interval = statistics.percent_interval(
+        held,
         rng=np.random.default_rng(SEED),
         clusters=[line["cluster"] for line in lines],
-        span=100.0,
     )
     return within(interval, 1)

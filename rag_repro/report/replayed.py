@@ -107,10 +107,9 @@ def still(cells: Sequence[Cell], results: Results) -> Note:
 def _share(pairs: Sequence[tuple[Any, Mapping[str, Any]]]) -> str:
     if not pairs:
         return "none"
-    interval = statistics.mean_interval(
-        [100.0 * bool(value) for value, _ in pairs],
+    interval = statistics.percent_interval(
+        [bool(value) for value, _ in pairs],
         rng=np.random.default_rng(SEED),
         clusters=[line["cluster"] for _, line in pairs],
-        span=100.0,
     )
     return within(interval, 1)

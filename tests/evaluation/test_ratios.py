@@ -7,11 +7,32 @@ import math
 import numpy as np
 import pytest
 
+from rag_repro.evaluation import statistics
 from rag_repro.evaluation.statistics import StatisticsError, resample, resample_ratio
 
 
 def rng():
     return np.random.default_rng(3)
+
+
+def test_an_interval_of_shares_stays_within_nought_and_a_hundred():
+    never, always = (
+        statistics.percent_interval([value] * 30, rng=np.random.default_rng(0))
+        for value in (False, True)
+    )
+    assert (never.estimate, never.lo) == (0, 0)
+    assert 0 < never.hi < 15
+    assert (always.estimate, always.hi) == (100, 100)
+    assert 85 < always.lo < 100
+
+
+def test_an_interval_of_shares_is_that_of_their_mean_in_points():
+    shares = [0, 0.5, 1, 1, 0, 0.25, 1, 0] * 5
+    ours = statistics.percent_interval(shares, rng=np.random.default_rng(3))
+    plain = statistics.mean_interval(shares, rng=np.random.default_rng(3), span=1.0)
+    assert (ours.estimate, ours.lo, ours.hi) == pytest.approx(
+        (100 * plain.estimate, 100 * plain.lo, 100 * plain.hi)
+    )
 
 
 def test_it_is_the_ratio_of_the_means_and_not_the_mean_of_the_ratios():
