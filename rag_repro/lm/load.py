@@ -106,7 +106,9 @@ def tokenizer_of(weights: Weights) -> Any:
     """A causal model's tokenizer alone; of what was trained that of its base."""
     from transformers import AutoTokenizer
 
-    folder, how = _where(weights.base or weights)
+    while weights.base is not None:
+        weights = weights.base
+    folder, how = _where(weights)
     with quiet():
         return AutoTokenizer.from_pretrained(folder, **how)
 

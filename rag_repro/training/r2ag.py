@@ -8,6 +8,7 @@ same numbers to learn.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,16 +20,19 @@ from typing import TYPE_CHECKING, Any
 from .. import engine
 from ..data import candidates
 from ..data.dataset import Dataset
+from ..data.synthworld import world
+from ..data.synthworld.reasoning import thoughts
 from ..engine import Flow
 from ..evaluation.retrieval_metrics import has_answer
 from ..lm.prompts import Codec
 from ..methods.r2ag.method import SOFT, R2AGSettings, gold_of, inputs, placed
-from ..methods.reading import PROMPTS
+from ..methods.reading import PROMPTS, Template
 from ..methods.stages import retrieve
 from ..schema import Answer, Hit, Question
 from ..study.services import Workshop
 from .examples import Example, encode
 from .fit import Plan, fit, halved, wrap
+from .reasoning import public_thoughts
 from .recipes import Former, RecipeError, called
 
 if TYPE_CHECKING:
@@ -143,12 +147,13 @@ def lessons(
     """All parts of a recipe as tokens: prompts of table 5, one accepted answer drawn for each."""
     from .joint import Lesson
 
-    form = PROMPTS["r2ag" if former else "r2ag_rag"]
+    form = PROMPTS[former.prompt if former else "r2ag_rag"]
     ours = {"split": split, "seed": seed, "workshop": workshop, "former": former}
     made = []
     for part in parts:
         for question, hits, rows in called(lists, "r2ag", part, **ours):
-            answer = Random(f"answer/{seed}/{question.id}").choice(question.answers)
+            random = Random(f"answer/{seed}/{question.id}")
+            answer = target(question, hits, form, part["dataset"], random)
             prompt = form.fill(question, hits, placed(rows) if former else ())
             source = f"{split}:{part['dataset']}"
             encoded = encode(Example(prompt, answer, source, question.id), codec, end)
@@ -161,6 +166,30 @@ def lessons(
                 )
             made.append(one)
     return made
+
+
+def target(
+    question: Question, hits: Sequence[Hit], form: Template, dataset: str, random: Random
+) -> str:
+    """What is written: one accepted answer, drawn; where the form has a marker, behind reasons.
+
+    RecipeError: a form that asks for reasons, and a question that none are known for.
+    """
+    answer = random.choice(question.answers)
+    if form.marker is None:
+        return answer
+    if found := re.match(r"world-([A-Z])\b", dataset):
+        said = thoughts(world(found[1]), question, random)
+    else:
+        gold = [hit.passage for hit in hits if hit.passage.id in question.gold_ids]
+        said = public_thoughts(question, gold)
+    if not said:
+        raise RecipeError(
+            f"{dataset}: question {question.id}: nothing that came with it leads to its answer, "
+            f"which the prompt {form.name!r} asks for; take a prompt without reasons"
+        )
+    reasoned = f"{said} {form.marker} {question.answers[0]}."
+    return reasoned if form.chat else f" {reasoned}"
 
 
 def train(

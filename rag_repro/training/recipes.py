@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from ..methods.reading import PROMPTS
 from ..plain import PlainError, from_yaml, text_of
 from ..study.strict import strict, table
 from ..words import nearest
@@ -65,7 +66,7 @@ class Former:
     all of the other. head_start: of joint training, how often the lists are matched before the
     reader is asked for the first time. It costs seconds, for no token is read; without it a
     former of few steps knows the places of a list and little of its features. places: the
-    longest list.
+    longest list. prompt: the reading prompt with places that its lists are read in.
     """
 
     encoder: str = "minilm"
@@ -78,8 +79,15 @@ class Former:
     head_start: int = 0
     dropout: float = 0.1
     places: int = 20
+    prompt: str = "r2ag"
 
     def __post_init__(self):
+        if self.prompt not in PROMPTS or not PROMPTS[self.prompt].informed:
+            known = [name for name, prompt in PROMPTS.items() if prompt.informed]
+            raise RecipeError(
+                f"prompt is {self.prompt!r}, which is none with places for embeddings: "
+                f"{', '.join(known)}"
+            )
         for key, known in (("reduction", ("mean", "sum")), ("stages", ("joint", "separate"))):
             given = getattr(self, key)
             if given not in known:
@@ -127,8 +135,11 @@ class Recipe:
         """All that makes the adapter, as plain data; where it is kept is no part of it."""
         made = json.loads(json.dumps(asdict(self)))
         del made["local"]
-        if self.former is None:  # as cards have it from before there was one
+        # As cards have it from before there was one.
+        if self.former is None:
             del made["former"]
+        elif self.former.prompt == "r2ag":
+            del made["former"]["prompt"]
         if self.optimiser.batch_rows is None:  # as cards have it from before there was one
             del made["optimiser"]["batch_rows"]
         return made

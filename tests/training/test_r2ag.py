@@ -6,13 +6,16 @@ import hashlib
 import json
 from collections import Counter
 from dataclasses import replace
+from random import Random
 
 import numpy as np
 import pytest
 import torch
 
-from rag_repro import engine
+from rag_repro import data, engine
+from rag_repro.data import synthworld
 from rag_repro.data.dataset import Corpus, Dataset
+from rag_repro.data.synthworld.reasoning import facts_of
 from rag_repro.lm import former as formers
 from rag_repro.lm import hub
 from rag_repro.lm.local import LocalReader
@@ -240,6 +243,49 @@ def test_a_lesson_is_the_methods_prompt_and_one_answer(recipe):
         np.testing.assert_array_equal(np.array(one.features, np.float32), rows)
     drawn = {seed: run.prepare(recipe, seed).plan.examples for seed in range(4)}
     assert len({tuple(e.tokens[-e.n_target :] for e in d) for d in drawn.values()}) > 1
+
+
+def test_where_the_prompt_asks_for_reasons_they_stand_before_the_answer(recipe, monkeypatch):
+    monkeypatch.setattr(r2ag, "public_thoughts", lambda q, gold: f"{gold[0].id} tells.")
+    reasoning = told(recipe, prompt="cot_informed")
+    codec = LocalReader(hub.resolve(recipe.base)).codec
+    examples = run.prepare(reasoning, 0).plan.examples
+    for (question, hits, rows), one in zip(lists_of(reasoning), examples, strict=True):
+        soft = [Soft("r2ag", rows, i) for i in range(3)]
+        prompt = codec.encode(PROMPTS["cot_informed"].fill(question, hits, soft))
+        assert one.tokens[: len(prompt)] == prompt.tokens
+        said = codec.text(one.tokens[len(prompt) : -1])
+        assert said.strip() == f"{question.gold_ids[0]} tells. So the answer is Ada."
+    assert run.prepare(reasoning, 0).plan.key != run.prepare(recipe, 0).plan.key
+
+
+def test_reasons_of_a_world_s_question_are_its_facts_in_order():
+    world = data.load("world-A-10", split="train")
+    question = next(q for q in world.questions if len(q.meta["subjects"]) == 2)
+    form = PROMPTS["cot_informed"]
+    said = r2ag.target(question, (), form, "world-A-10", Random(0))
+    facts = facts_of(synthworld.world("A"), question)
+    places = [said.index(fact.value) for fact in facts]
+    assert places == sorted(places)
+    assert said.endswith(f"So the answer is {question.answers[0]}.")
+    assert said.startswith(" ")
+
+
+def test_a_question_without_known_reasons_is_named(recipe):
+    with pytest.raises(RecipeError, match="tiny: question q0: nothing that came with it leads"):
+        r2ag.target(QUESTIONS[0], (), PROMPTS["cot_informed"], "tiny", Random(0))
+
+
+def test_a_prompt_without_places_is_refused():
+    with pytest.raises(
+        RecipeError, match="'cot', which is none with places for embeddings: cot_informed, r2"
+    ):
+        Former(prompt="cot")
+
+
+def test_the_prompt_that_all_formers_had_is_not_in_their_cards(recipe):
+    assert "prompt" not in recipe.facts["former"]
+    assert told(recipe, prompt="cot_informed").facts["former"]["prompt"] == "cot_informed"
 
 
 INPUTS = ("features", "shuffled", "constant", "gold", "free")
@@ -552,6 +598,23 @@ def test_from_recipe_to_answer(recipe, lora, former, tmp_path):
     assert LocalReader(hub.resolve("tiny-r2ag")).fingerprint != reader.fingerprint
 
 
+def test_a_former_before_a_reader_that_was_trained_itself(recipe):
+    raft = replace(recipe, name="tiny-raft", lora=LORA, former=None)
+    run.train(run.prepare(raft, 0), run.folder_of(raft, 0))
+    over = replace(recipe, base="tiny-raft")
+    run.train(run.prepare(over, 0), run.folder_of(over, 0))
+    weights_of = hub.resolve("tiny-r2ag")
+    assert weights_of.base.name == "tiny-raft"
+    reader, plain = LocalReader(weights_of), LocalReader(hub.resolve("tiny-raft"))
+    # The reader below is the trained one, and its tokenizer that of the base below it.
+    prompt = Prompt.of("Question: who?\nAnswer:")
+    [ours], [theirs] = (one.generate([Generate(prompt, 4)]) for one in (reader, plain))
+    assert ours.tokens == theirs.tokens
+    state = dict(reader.model.named_parameters())
+    assert all(torch.equal(state[n], p) for n, p in plain.model.named_parameters())
+    assert ask(reader).hits
+
+
 def test_a_former_of_other_columns_says_so(recipe, tmp_path):
     narrow = told(recipe, columns=["relevance"])
     run.train(run.prepare(narrow, 0), run.folder_of(narrow, 0))
@@ -601,7 +664,8 @@ def test_shipped_controls_share_lists_steps_and_base():
     assert head.lora is None
     # Every place that a test fills is one that a training list fills.
     assert {max(lesson["lengths"]) for lesson in head.lessons} == {head.former.places}
-    mine = [r for n, r in known.items() if r.task == "r2ag" and not n.endswith((*OTHERS, "gemma3"))]
+    apart = (*OTHERS, "gemma3", "reasoning", "reasoning-free")
+    mine = [r for n, r in known.items() if r.task == "r2ag" and not n.endswith(apart)]
     assert len(mine) == 13
     for one in mine:
         assert (one.lessons, one.optimiser, one.base, one.seeds) == (
@@ -654,6 +718,16 @@ def test_a_larger_reader_differs_in_nothing_else():
     kept = {"name": one.name, "about": one.about, "base": one.base, "seeds": (0,), "local": True}
     assert one == replace(head, **kept)
     assert one.base == "gemma3-270m"
+
+
+def test_before_the_reader_that_reasons_only_the_features_are_the_control_s():
+    known = recipes.recipes()
+    head, free = known["r2ag-reasoning"], known["r2ag-reasoning-free"]
+    assert head.base == "testbed-reader"
+    assert head.former == replace(known["r2ag-mixed"].former, prompt="cot_informed")
+    kept = {"name": free.name, "about": free.about, "former": free.former, "local": True}
+    assert free == replace(head, **kept)
+    assert free.former == replace(known["r2ag-mixed-free"].former, prompt="cot_informed")
 
 
 def test_lists_by_bm25_and_its_scores(recipe):
