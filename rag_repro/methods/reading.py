@@ -146,6 +146,16 @@ Question:
 {question}
 Give your analysis process first, and then output your answer in a specified format."""
 
+_DRRAG = Template(
+    name="drrag",
+    source="DR-RAG, table 9",
+    passage="Document {number}:\n{text}\n",
+    body=_DRRAG_BODY,
+    bare=_DRRAG_BARE,
+    marker="Answer:",
+    chat=True,
+)
+
 # Invented for this book, in the testbed's manner; their names occur in no world.
 _EXEMPLARS = """Read the passages and answer the question with a few words.
 
@@ -194,14 +204,6 @@ _DRAGIN = Template(
     stop=("\n",),
 )
 
-_COT = replace(
-    _DRAGIN,
-    name="cot",
-    source="DRAGIN, section 3.3, without its exemplars",
-    body="Below are the external knowledge references:\n{passages}"
-    "Please answer the question based on the external knowledge:\n" + _ASK,
-)
-
 # R²AG, table 5. The row of R²AG has lost its end there; with the "Answer:" of the others it differs
 # from RAG's by the one added sentence and the word before each embedding, and by nothing else.
 _ONLY = "Only give me the answer and do not output any other words.\n"
@@ -221,21 +223,19 @@ _R2AG_RAG = Template(
 
 PROMPTS = MappingProxyType(
     {
-        "drrag": Template(
-            name="drrag",
-            source="DR-RAG, table 9",
-            passage="Document {number}:\n{text}\n",
-            body=_DRRAG_BODY,
-            bare=_DRRAG_BARE,
-            marker="Answer:",
-            chat=True,
+        "drrag": _DRRAG,
+        "drrag_informed": replace(
+            _DRRAG,
+            name="drrag_informed",
+            source="DR-RAG, table 9, with places as R²AG's table 5 has them",
+            passage="Document {number}: {soft}\n{text}\n",
         ),
-        "cot": _COT,
-        "cot_informed": replace(
-            _COT,
-            name="cot_informed",
-            source="this book: DRAGIN's, with R²AG's places",
-            passage="[{number}]{soft} {text}\n",
+        "cot": replace(
+            _DRAGIN,
+            name="cot",
+            source="DRAGIN, section 3.3, without its exemplars",
+            body="Below are the external knowledge references:\n{passages}"
+            "Please answer the question based on the external knowledge:\n" + _ASK,
         ),
         "dragin": _DRAGIN,
         "dragin_steps": replace(

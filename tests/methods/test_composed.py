@@ -17,11 +17,11 @@ from . import golden
 
 BRIDGE = golden.QUESTIONS[0]
 SAME = ("calls", "hits", "text", "prediction", "error")
-# The prompt cot and as little else as shows that a part takes part.
+# With a prompt, and as little else as shows that a part takes part.
 LEAST = {
     "erm4": {"filter": "nli"},
     "drrag": {},
-    "dragin": {"threshold": 0.1, "top_n": 4},
+    "dragin": {"threshold": 0.03, "top_n": 4},
     "r2ag": {},
 }
 
@@ -64,7 +64,7 @@ def test_all_off_is_one_search_and_one_reading(given, question):
 
 def asked(*papers: str) -> list[dict]:
     """Every call, those of a gather one by one, with these taking part."""
-    prompt = "cot_informed" if "r2ag" in papers else "cot"
+    prompt = "drrag_informed" if "r2ag" in papers else "drrag"
     given = {"k": 2, "prompt": prompt, **{paper: LEAST[paper] for paper in papers}}
     case = golden.case(base.get("composed"), given, BRIDGE)
     assert case["error"] is None
@@ -115,7 +115,7 @@ def test_all_four_take_part_at_once():
 
 
 def test_the_same_parts_are_the_same_condition_however_much_is_written():
-    given = {"k": 4, "prompt": "cot", "drrag": {"threshold": 0.5}}
+    given = {"k": 4, "prompt": "drrag", "drrag": {"threshold": 0.5}}
     short, long = ({**given, "drrag": part} for part in ({}, {"threshold": 0.5, "k1": 2}))
     spec = base.get("composed")
     made = [dataclasses.asdict(spec.configure(one)) for one in (given, short, long)]
@@ -124,7 +124,7 @@ def test_the_same_parts_are_the_same_condition_however_much_is_written():
 
 
 def test_lists_of_a_file_are_taken_where_settings_are_tuples():
-    made = ComposedSettings(prompt="cot", dragin={"factors": ["entropy"]})
+    made = ComposedSettings(prompt="drrag", dragin={"factors": ["entropy"]})
     assert made.parts["dragin"].factors == ("entropy",)
 
 
@@ -133,8 +133,8 @@ def test_lists_of_a_file_are_taken_where_settings_are_tuples():
     [
         ({"drrag": {"k": 3}}, "drrag: k is the whole method's"),
         ({"drrag": {"treshold": 0.3}}, "did you mean 'threshold'"),
-        ({"prompt": "cot", "r2ag": {}}, "has no place .* and r2ag is on"),
-        ({"prompt": "cot_informed"}, "has a place .* and r2ag is off"),
+        ({"prompt": "drrag", "r2ag": {}}, "has no place .* and r2ag is on"),
+        ({"prompt": "drrag_informed"}, "has a place .* and r2ag is off"),
         ({"erm4": {"memory": "online"}}, "has no memory"),
         ({"erm4": {"search": False}}, "what takes part searches"),
         ({"dragin": {}}, "name a prompt"),

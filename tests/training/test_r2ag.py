@@ -247,45 +247,49 @@ def test_a_lesson_is_the_methods_prompt_and_one_answer(recipe):
 
 def test_where_the_prompt_asks_for_reasons_they_stand_before_the_answer(recipe, monkeypatch):
     monkeypatch.setattr(r2ag, "public_thoughts", lambda q, gold: f"{gold[0].id} tells.")
-    reasoning = told(recipe, prompt="cot_informed")
+    reasoning = told(recipe, prompt="drrag_informed")
     codec = LocalReader(hub.resolve(recipe.base)).codec
     examples = run.prepare(reasoning, 0).plan.examples
     for (question, hits, rows), one in zip(lists_of(reasoning), examples, strict=True):
         soft = [Soft("r2ag", rows, i) for i in range(3)]
-        prompt = codec.encode(PROMPTS["cot_informed"].fill(question, hits, soft))
+        prompt = codec.encode(PROMPTS["drrag_informed"].fill(question, hits, soft))
         assert one.tokens[: len(prompt)] == prompt.tokens
         said = codec.text(one.tokens[len(prompt) : -1])
-        assert said.strip() == f"{question.gold_ids[0]} tells. So the answer is Ada."
+        assert said.strip() == f"{question.gold_ids[0]} tells. Answer: Ada."
     assert run.prepare(reasoning, 0).plan.key != run.prepare(recipe, 0).plan.key
 
 
 def test_reasons_of_a_world_s_question_are_its_facts_in_order():
     world = data.load("world-A-10", split="train")
     question = next(q for q in world.questions if len(q.meta["subjects"]) == 2)
-    form = PROMPTS["cot_informed"]
+    form = PROMPTS["drrag_informed"]
     said = r2ag.target(question, (), form, "world-A-10", Random(0))
     facts = facts_of(synthworld.world("A"), question)
     places = [said.index(fact.value) for fact in facts]
     assert places == sorted(places)
-    assert said.endswith(f"So the answer is {question.answers[0]}.")
-    assert said.startswith(" ")
+    assert said.endswith(f"Answer: {question.answers[0]}.")
+    assert said[0] != " ", "the answer opens a turn"
+    # Elsewhere it follows "Answer:".
+    spoken = r2ag.target(question, (), PROMPTS["cot"], "world-A-10", Random(0))
+    assert spoken.startswith(" ")
+    assert spoken.endswith(f"So the answer is {question.answers[0]}.")
 
 
 def test_a_question_without_known_reasons_is_named(recipe):
     with pytest.raises(RecipeError, match="tiny: question q0: nothing that came with it leads"):
-        r2ag.target(QUESTIONS[0], (), PROMPTS["cot_informed"], "tiny", Random(0))
+        r2ag.target(QUESTIONS[0], (), PROMPTS["drrag_informed"], "tiny", Random(0))
 
 
 def test_a_prompt_without_places_is_refused():
     with pytest.raises(
-        RecipeError, match="'cot', which is none with places for embeddings: cot_informed, r2"
+        RecipeError, match="'cot', which is none with places for embeddings: drrag_informed, r2ag"
     ):
         Former(prompt="cot")
 
 
 def test_the_prompt_that_all_formers_had_is_not_in_their_cards(recipe):
     assert "prompt" not in recipe.facts["former"]
-    assert told(recipe, prompt="cot_informed").facts["former"]["prompt"] == "cot_informed"
+    assert told(recipe, prompt="drrag_informed").facts["former"]["prompt"] == "drrag_informed"
 
 
 INPUTS = ("features", "shuffled", "constant", "gold", "free")
@@ -724,10 +728,10 @@ def test_before_the_reader_that_reasons_only_the_features_are_the_control_s():
     known = recipes.recipes()
     head, free = known["r2ag-reasoning"], known["r2ag-reasoning-free"]
     assert head.base == "testbed-reader"
-    assert head.former == replace(known["r2ag-mixed"].former, prompt="cot_informed")
+    assert head.former == replace(known["r2ag-mixed"].former, prompt="drrag_informed")
     kept = {"name": free.name, "about": free.about, "former": free.former, "local": True}
     assert free == replace(head, **kept)
-    assert free.former == replace(known["r2ag-mixed-free"].former, prompt="cot_informed")
+    assert free.former == replace(known["r2ag-mixed-free"].former, prompt="drrag_informed")
 
 
 def test_lists_by_bm25_and_its_scores(recipe):
