@@ -98,6 +98,22 @@ def test_a_dynamic_reader_s_queries_take_the_question_s_place_in_the_stages_belo
     assert BRIDGE.text not in chosen
 
 
+def test_a_dynamic_reader_s_trace_holds_what_the_stages_below_did_before_each_search():
+    """Of one search: the selection's own stages, then the loop's word of what was found."""
+    spec = base.get("composed")
+    settings = spec.configure({"k": 2, "prompt": "drrag", "drrag": {}, "dragin": LEAST["dragin"]})
+    services = dict.fromkeys(("retriever", "reader", *settings.needs), golden.World())
+    [(_, answer)] = engine.run([engine.Task(BRIDGE, spec.run, settings)], services)
+    stages = [event["stage"] for event in answer.trace]
+    first = stages.index("retrieve")
+    assert stages[0] == "decide"
+    assert stages[first : first + 3] == ["retrieve", "retrieve", "judge"]
+    last = stages.index("select")
+    assert stages[last + 1] == "retrieve"
+    assert answer.trace[last + 1]["found"] == answer.trace[last]["kept"]
+    assert answer.trace[last + 1]["query"] == answer.trace[first]["query"]
+
+
 def test_embeddings_stand_in_every_draft_behind_a_search_and_in_no_other():
     calls = asked("dragin", "r2ag")
     drafts = [call for call in calls if "generate" in call]

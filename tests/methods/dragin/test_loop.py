@@ -423,6 +423,15 @@ def test_an_empty_query_is_searched_for_by_nobody():
     assert answer.prediction == "x"
 
 
+def test_behind_an_empty_query_the_passages_of_before_are_gone():
+    script = [said(" Bank Hall.", {"Bank": 3.0}), said(" So the answer is x.")]
+    settings = DynamicSettings(threshold=0.1, context="output", first=True)
+    answer, reader, library = answered(script, settings)
+    assert library.queries == [QUESTION.text]
+    assert prompts(reader) == [with_passage(1), BARE]
+    assert answer.hits == ()
+
+
 def test_passages_behind_which_nothing_is_written_end_the_answer():
     """Else the same draft would give the same alarm for ever."""
     script = [said(" It is old. Bank is it.", {"Bank": 9.0}), said("")]
