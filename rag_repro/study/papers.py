@@ -37,7 +37,7 @@ __all__ = [
 
 PAPERS = Path(__file__).parent / "papers"
 ENVIRONMENT = "RAG_REPRO_PAPERS"
-ORDER = ("drrag", "erm4", "dragin", "r2ag", "tools")  # of the book
+ORDER = ("drrag", "erm4", "dragin", "r2ag", "together", "tools")  # of the book
 
 
 def names() -> list[str]:

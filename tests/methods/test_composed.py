@@ -124,6 +124,11 @@ def test_embeddings_stand_in_every_draft_behind_a_search_and_in_no_other():
             assert len(call["soft"]) == 2
 
 
+def test_features_are_told_of_the_question_as_it_was_rewritten():
+    [encoded] = [call for call in asked("erm4", "r2ag") if "encode" in call]
+    assert encoded["encode"][0] == "Who was it?"
+
+
 def test_all_four_take_part_at_once():
     calls = asked(*PARTS)
     kinds = {key for call in calls for key in call}

@@ -1,0 +1,116 @@
+"""Effects of things that are each on or off, from half of all their combinations.
+
+With signs x = +1 (on) and -1 (off), an effect is twice the mean over the runs of score times sign:
+what turning it on changes, the others being on as often as off. The sign of an interaction is the
+product of its factors' signs. In half a design some of these products are the same in every run,
+so that their effects cannot be told apart: they stand in one line (Box, Hunter and Hunter 2005,
+chapter 6). Each is computed a question, so that intervals draw questions, not runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from ..evaluation.statistics import Resampled
+from ..study.papers import Exhibit
+from ..study.scores import Results, Scores, resampled
+from . import missing
+from .picture import Note
+from .tables import Table, word
+from .values import within
+
+Effect = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Which factors are on in which run: row -> the factors that are on."""
+
+    factors: tuple[str, ...]
+    runs: Mapping[str, frozenset[str]]
+
+    def __post_init__(self):
+        for row, on in self.runs.items():
+            if unknown := on - set(self.factors):
+                raise ValueError(f"{row}: {sorted(unknown)} are none of {list(self.factors)}")
+        for factor in self.factors:
+            if 2 * sum(factor in on for on in self.runs.values()) != len(self.runs):
+                raise ValueError(f"{factor} is not on in half of the {len(self.runs)} runs")
+
+    @classmethod
+    def of(cls, rows: Sequence[str], factors: Sequence[str], none: str = "none") -> Design:
+        """From the rows' names, as "erm4_drrag"; `none`: all off."""
+        runs = {row: frozenset(() if row == none else row.split("_")) for row in rows}
+        return cls(tuple(factors), runs)
+
+    def signs(self, effect: Effect) -> tuple[int, ...]:
+        """Of the effect in each run."""
+        return tuple(prod(1 if f in on else -1 for f in effect) for on in self.runs.values())
+
+    def groups(self, most: int = 2) -> list[tuple[Effect, ...]]:
+        """Effects of up to `most` factors, those together that have the same signs in every run."""
+        held: dict[tuple[int, ...], list[Effect]] = {}
+        for size in range(1, most + 1):
+            for one in combinations(self.factors, size):
+                held.setdefault(self.signs(frozenset(one)), []).append(frozenset(one))
+        return [tuple(effects) for effects in held.values()]
+
+
+def effect_of(design: Design, effect: Effect, scores: Mapping[str, Scores], metric: str):
+    """-> Resampled in the metric's unit; None where the runs have no question in common."""
+    sides = [scores[row] for row in design.runs]
+    common = set.intersection(*(set(side.ids) for side in sides))
+    if not common:
+        return None
+    first = sides[0]
+    kept = [i for i, name in enumerate(first.ids) if name in common]
+    ids = tuple(first.ids[i] for i in kept)
+    values = np.zeros(len(ids))
+    for sign, side in zip(design.signs(effect), sides, strict=True):
+        value = dict(zip(side.ids, side.values, strict=True))
+        values += sign * np.array([value[name] for name in ids]) * 2 / len(sides)
+    return _resampled(Scores(ids, tuple(first.clusters[i] for i in kept), values), metric)
+
+
+def _resampled(scores: Scores, metric: str) -> Resampled:
+    # A level's limits are none of an effect, which can be negative.
+    drawn = resampled(scores, metric)
+    _, high = drawn.limits
+    return drawn.within(-high, high)
+
+
+def table(
+    exhibit: Exhibit,
+    results: Results,
+    design: Design,
+    names: Mapping[str, str],
+    metrics: Sequence[str] = ("em",),
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """One line a data set, metric and group of effects. names: a factor in words."""
+    body, cells = [], []
+    for dataset in dict.fromkeys(c.keys["dataset"] for c in exhibit.cells()):
+        by = {c.keys["method"]: c for c in exhibit.cells() if c.keys["dataset"] == dataset}
+        cells += [by[row] for row in design.runs]
+        for metric in metrics:
+            scores = {row: results.scores(by[row], metric) for row in design.runs}
+            if None in scores.values():
+                continue
+            for group in design.groups():
+                drawn = effect_of(design, group[0], scores, metric)
+                told = within(drawn and drawn.interval(), 1, "+", n=True)
+                said = " or ".join(_said(effect, design, names) for effect in group)
+                body.append([word(dataset), metric, said, told])
+    if not body:
+        return missing.note(cells, results, caption)
+    return Table(["data set", "metric", "effect of", "effect [95 %], n"], body, caption, name)
+
+
+def _said(effect: Effect, design: Design, names: Mapping[str, str]) -> str:
+    return " with ".join(names[factor] for factor in design.factors if factor in effect)
