@@ -114,6 +114,12 @@ def _seconds(name: str, symbol: str, of: Callable[[Turn], float | None], meaning
 
 TABLE = (
     _count("reader_calls", "Calls", "calls", "calls in which a reader writes (DR-RAG's Step)"),
+    _count(
+        "prompt_tokens",
+        "Prompt tokens",
+        "tokens",
+        "tokens of all prompts given to a reader, whether computed anew or not",
+    ),
     _less(
         "prefilled_tokens",
         "Prefilled",

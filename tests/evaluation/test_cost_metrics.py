@@ -24,7 +24,10 @@ TURN = {
 LINE = {
     "hits": [],
     "scores": {},
-    "cost": {"reader_calls": 1, "prefilled_tokens": 300, "new_tokens": 20, "retrievals": 3},
+    "cost": {
+        **{"reader_calls": 1, "prompt_tokens": 350, "prefilled_tokens": 300},
+        **{"new_tokens": 20, "retrievals": 3},
+    },
     "turns": [TURN],
 }
 NAMES = [metric.name for metric in TABLE]
@@ -38,6 +41,7 @@ def test_every_cost_by_hand():
     assert told(LINE) == pytest.approx(
         {
             "reader_calls": 1,
+            "prompt_tokens": 350,
             "prefilled_tokens": 300,
             "new_tokens": 20,
             "retrievals": 3,
@@ -75,6 +79,7 @@ def test_an_answer_that_was_not_timed_has_counts_alone():
     got = told(plain)
     assert {name for name, value in got.items() if value is not None} == {
         "reader_calls",
+        "prompt_tokens",
         "new_tokens",
         "retrievals",
     }

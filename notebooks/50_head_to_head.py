@@ -1,0 +1,177 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Head to head
+#
+# Each of the four papers compares itself with baselines of its own choice, on readers, corpora, prompts and
+# budgets of its own; no two of them share a table. Here DR-RAG {cite}`hei2024drrag`, ERM4
+# {cite}`shi2024erm4`, DRAGIN {cite}`su2024dragin` and R²AG {cite}`ye2024r2ag` answer the same questions:
+# one {term}`reader`, one {term}`retriever`, one prompt, one extraction, as many {term}`passages <passage>`
+# a search. What they may differ in is what they are about, and that costs: calls of the reader, tokens,
+# searches, time. So a method is judged by what it reaches *for what it spends*.
+
+# %% tags=["parameters"]
+tier = "all"  # whose records to show: "testbed", "public" or "all"
+dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those of the exhibits
+reader = ""  # who reads instead, as "smollm2-135m"; "": those of the exhibits
+n_questions = None  # questions of each data set; None: all
+live_calls = 6  # recorded questions to ask again now
+seed = 0  # draws the questions that are asked again
+device = "cpu"  # where readers compute
+batch_size = 8  # questions in flight at once
+
+# %% tags=["hide-input"]
+from IPython.display import display
+
+from rag_repro.publish import chapter
+from rag_repro.publish.places import here
+from rag_repro.report import frontier, scatter
+from rag_repro.report.desk import Desk
+
+run = chapter(
+    "50_head_to_head",
+    globals(),
+    tier=("all", "testbed", "public"),
+    n_questions=range(1, 10_000_001),
+)
+desk = Desk("together", run, here().root, exhibits=("head", "kinds", "readers"))
+HEAD = desk.paper.exhibit("head")
+run
+
+# %% tags=["remove-input"]
+desk.says
+
+# %% [markdown]
+# ## The ground
+#
+# The {term}`testbed`'s second world and HotpotQA; four passages a search by MiniLM; the prompt of DR-RAG's
+# table 9, which every reader here was taught; each method with the settings that its own chapter chose on
+# training questions. DR-RAG judges pairs at the threshold of the best F1. DRAGIN and FLARE have thresholds
+# of this ground, chosen on tuning questions (`rag-repro tune together.tuning`). No method asks again for an
+# answer that was not said. R²AG's former stands before the very reader that all the others have, and
+# *learnable tokens* are its control: as many trained vectors that know nothing of the retriever.
+#
+# Self-RAG has a reader of its own and is not on this ground; chapter 10 has it.
+#
+# Can the readers read at all? Passages must help by 15 points:
+
+# %% tags=["remove-input"]
+desk.table("readers", desk.rows("readers"), name="tab-can-read")
+
+# %% [markdown]
+# ## Quality
+#
+# Each method's difference to one search is on the same questions.
+
+# %% tags=["remove-input"]
+desk.table("head", desk.rows("head", metric=["em", "f1", "acc", "unparsed"]), name="tab-head")
+
+# %% [markdown]
+# ## What it costs
+#
+# Counted, not timed: searches, calls of the reader, tokens written, tokens of the prompts (a beginning that
+# the reader keeps counts each time), and passages before the reader at the last.
+
+# %% tags=["remove-input"]
+COSTS = ["retrievals", "reader_calls", "new_tokens", "prompt_tokens", "passages"]
+desk.table("head", desk.rows("head", metric=COSTS), name="tab-costs")
+
+# %% [markdown]
+# ## Quality for cost
+#
+# A method to the left and above of another is better by both measures.
+
+# %% tags=["remove-input"]
+for shown in desk.tiers():
+    for cost, words in (
+        ("reader_calls", "calls of the reader"),
+        ("prompt_tokens", "tokens of prompts"),
+    ):
+        display(
+            scatter.against(
+                desk.rows("head", shown, metric=["em", cost]),
+                cost,
+                "em",
+                xlabel=f"{words} for one answer",
+                ylabel="EM, %",
+                named=lambda row: HEAD.methods[row.keys["method"]].label,
+                told="{y:.0f} at {x:.1f}",
+                alt=f"EM against {words}.",
+                caption=f"Exact match by {words}, {shown}",
+                name=f"fig-{cost.replace('_', '-')}-{shown}",
+            )
+        )
+
+# %% [markdown]
+# Who is beaten in both at once, by the means:
+
+# %% tags=["remove-input"]
+for shown in desk.tiers():
+    display(
+        frontier.table(
+            HEAD,
+            desk.rows("head", shown),
+            "em",
+            ["reader_calls", "prompt_tokens"],
+            f"Methods that another beats in quality and cost, {shown}",
+            f"tab-frontier-{shown}",
+        )
+    )
+
+# %% [markdown]
+# ## By kind of question
+
+# %% tags=["remove-input"]
+for shown in desk.tiers():
+    kinds = [row for row in desk.rows("kinds", shown, metric="em") if row.ours]
+    if kinds:
+        display(desk.table("kinds", kinds, name=f"tab-kinds-{shown}"))
+
+# %% [markdown]
+# ## Time
+#
+# One question at a time, methods taking turns, so that a busy machine slows all alike.
+
+# %% tags=["remove-input"]
+desk.table("time", desk.rows("time", metric=["seconds", "seconds_reader"]), name="tab-time")
+
+# %% [markdown]
+# ## Asked again, just now
+
+# %% tags=["remove-input"]
+desk.live("head")
+
+# %% [markdown]
+# ## How this could fool us
+#
+# - **Tuning.** Every method was tuned on training questions, by its own chapter; a method with more to tune
+#   has had more chances.
+# - **Training.** DR-RAG's classifier, ERM4's adapters and R²AG's former have learned from the first world's
+#   labels, Adaptive-RAG's classifier from outcomes there; IRCoT, FLARE and DRAGIN have learned nothing. What a
+#   method learned is part of it, but it is not free.
+# - **Size.** The readers are of 135 million parameters. What a larger one would do with the same passages is
+#   another question, which the {doc}`tiers <../tiers/index>` of larger readers are for.
+# - **One world.** Of the testbed one world is answered; intervals draw its chains of facts, not worlds.
+
+# %% [markdown] tags=["rerun"]
+# ## Run it yourself
+#
+# ```bash
+# rag-repro chapter 50_head_to_head                # this page
+# rag-repro run together.readers together.head     # the records
+# rag-repro time together.time                     # the times
+# ```

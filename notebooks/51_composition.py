@@ -1,0 +1,131 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: tags,-all
+#     formats: ipynb,py:percent
+#     notebook_metadata_filter: kernelspec,jupytext,-jupytext.text_representation.jupytext_version
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Composition
+#
+# The four papers act at different stages: ERM4 {cite}`shi2024erm4` rewrites the {term}`question` and
+# filters what was found, DR-RAG {cite}`hei2024drrag` searches in two stages and selects, R²AG
+# {cite}`ye2024r2ag` tells the {term}`reader` what the {term}`retriever` thinks of each passage, DRAGIN
+# {cite}`su2024dragin` decides while it writes when to search. Nothing keeps them from working together, and
+# no paper tried. Do their gains add up? Does one make another needless, or harm it?
+
+# %% tags=["parameters"]
+tier = "all"  # whose records to show: "testbed", "public" or "all"
+dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those of the exhibits
+reader = ""  # who reads instead, as "smollm2-135m"; "": those of the exhibits
+n_questions = None  # questions of each data set; None: all
+live_calls = 6  # recorded questions to ask again now
+seed = 0  # draws the questions that are asked again
+device = "cpu"  # where readers compute
+batch_size = 8  # questions in flight at once
+
+# %% tags=["hide-input"]
+from rag_repro.methods import composed
+from rag_repro.publish import chapter
+from rag_repro.publish.places import here
+from rag_repro.report import factorial
+from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.picture import Note
+
+run = chapter(
+    "51_composition",
+    globals(),
+    tier=("all", "testbed"),
+    n_questions=range(1, 10_000_001),
+)
+desk = Desk("together", run, here().root, exhibits=("composition", "readers"))
+HALF = desk.paper.exhibit("composition")
+run
+
+# %% tags=["remove-input"]
+desk.says
+
+# %% [markdown]
+# ## Four methods in one
+#
+# Each stage is a generator that the others can stand around, so that all sixteen combinations are one
+# function. With none of the four on it is one search and one reading; with one of them on it is that
+# paper's method, call for call, which the package's tests hold it to.
+
+# %% tags=["remove-input"]
+Note(f"```text\n{composed.__doc__}```")
+
+# %% tags=["remove-input"]
+Listing(composed.composed, composed.stages)
+
+# %% [markdown]
+# ## Half of the sixteen
+#
+# Eight runs are enough for the effect of each and of pairs, if they are the right eight: those with an even
+# number of papers. In them each paper is on in four and off in four, and so is each of the others in both
+# halves. The price: what two of them do to each other cannot be told from what the other two do, and
+# an effect of one not from that of the three others acting together, which is taken to be small.
+
+# %% tags=["remove-input"]
+desk.table(
+    "composition",
+    desk.rows("composition", metric=["em", "f1", "unparsed"]),
+    name="tab-composition",
+)
+
+# %% tags=["remove-input"]
+COSTS = ["retrievals", "reader_calls", "new_tokens", "prompt_tokens"]
+desk.table("composition", desk.rows("composition", metric=COSTS), name="tab-composition-costs")
+
+# %% [markdown]
+# ## What each does, and two of them together
+#
+# An effect is the mean with it on, less the mean with it off, on the same questions. Seven intervals of
+# 95 % stand here: one in three such tables would show a difference where there is none.
+
+# %% tags=["remove-input"]
+NAMES = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}
+factorial.table(
+    HALF,
+    desk.results,
+    factorial.Design.of(tuple(HALF.methods), tuple(NAMES)),
+    NAMES,
+    ["em", "f1"],
+    "Effects in points",
+    "tab-effects",
+)
+
+# %% [markdown]
+# ## Asked again, just now
+
+# %% tags=["remove-input"]
+desk.live("composition")
+
+# %% [markdown]
+# ## How this could fool us
+#
+# - **R²AG's former is trained.** Before the same frozen reader, but on lists of the first world; part of its
+#   effect is that of training vectors at all ({doc}`chapter 50 <50_head_to_head>` has the control alone).
+# - **It is trained on plain lists.** Behind a selection, a filter or a dynamic reader's queries the lists are
+#   others than those that it learned from.
+# - **A dynamic reader asks in its own words.** The rewriter was taught to rewrite questions, and is given
+#   bags of words.
+# - **Thresholds are those of each alone.** A combination tuned as a whole could do better.
+
+# %% [markdown] tags=["rerun"]
+# ## Run it yourself
+#
+# ```bash
+# rag-repro chapter 51_composition                 # this page
+# rag-repro train r2ag-reasoning                   # the former before the testbed's reader
+# rag-repro run together.composition               # the eight runs
+# ```
