@@ -72,9 +72,13 @@ def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
 
 
 def base_of(name: str) -> str:
-    """The weights that a reader's training begins with; of what no recipe makes, its own name."""
-    command = train_command(name)
-    return name if command is None else _recipes()[command.split()[2]]["base"]
+    """The weights that a reader's trainings begin with; of what no recipe makes, its own name.
+
+    A reader can be trained over one that was trained itself.
+    """
+    while (command := train_command(name)) is not None:
+        name = _recipes()[command.split()[2]]["base"]
+    return name
 
 
 def untrained(reader: str | None, needs: Mapping[str, str]) -> dict[str, str]:

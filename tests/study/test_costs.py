@@ -119,6 +119,7 @@ def test_a_condition_of_two_exhibits_counts_once():
         ("testbed-reader", "smollm2-135m"),
         ("testbed-reader-7", "smollm2-135m"),
         ("r2ag-mixed-gemma3", "gemma3-270m"),
+        ("r2ag-reasoning", "smollm2-135m"),
         ("gemma3-270m", "gemma3-270m"),
         ("hub:a/b@c", "hub:a/b@c"),
     ],
