@@ -38,7 +38,7 @@ from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import growth
 from rag_repro.report.desk import Listing
-from rag_repro.retrieval import milvus_corpus
+from rag_repro.retrieval import milvus
 from rag_repro.study import growth as records
 from rag_repro.study import growth_size
 
@@ -77,7 +77,7 @@ run
 # talks to a cluster, which is where a corpus goes that no one machine holds:
 
 # %% tags=["remove-input"]
-Listing(growth_size.measure, milvus_corpus.Milvus)
+Listing(growth_size.measure, milvus.Milvus.search)
 
 # %% [markdown]
 # ## Measured

@@ -8,12 +8,11 @@ traceback, exit status 2.
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__
+from . import __version__, logs
 from . import commands as do
 from .arguments import Parser
 from .study.conditions import ROLES, TIERS
@@ -25,9 +24,7 @@ FORMATS = ("csv", "md", "json")
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `rag-repro`; -> exit status."""
     arguments = parser().parse_args(argv)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    for chatty in ("httpx", "sentence_transformers", "faiss", "transformers", "bm25s", "papermill"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    logs.to_stderr()
     try:
         return arguments.run(arguments) or 0
     except (ValueError, FileNotFoundError) as error:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from rag_repro import logs
 from rag_repro.publish import check, inputs, pages, status
 from rag_repro.publish.execute import execute
 from rag_repro.publish.pairs import pair, source_hash
@@ -83,7 +84,7 @@ def _together(names: Iterable[str], places: Places, jobs: int) -> list[str]:
         jobs,
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_share,
-        initargs=(threads, log.getEffectiveLevel()),
+        initargs=(threads,),
     )
     with pool:
         waiting = [pool.submit(execute, name, places=places) for name in names]
@@ -95,10 +96,10 @@ def _together(names: Iterable[str], places: Places, jobs: int) -> list[str]:
     return names
 
 
-def _share(threads: int, level: int) -> None:
+def _share(threads: int) -> None:
     """What a process of several is told: its share of the cores, for its kernel as well."""
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    logging.basicConfig(level=level, format="%(message)s")
+    logs.to_stderr()
 
 
 def _short(reasons: list[str]) -> str:

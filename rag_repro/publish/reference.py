@@ -17,7 +17,10 @@ from rag_repro.publish.places import Places
 
 # Room -> (its modules, what it is for), from the ground up, as the house is built.
 ROOMS = {
-    "library": (("", "quick", "plain", "words"), "From a question to its answer in a few lines."),
+    "library": (
+        ("", "quick", "plain", "words", "logs"),
+        "From a question to its answer in a few lines.",
+    ),
     "schema": (("schema",), "The words that all rooms share: passages, questions, calls, answers."),
     "engine": (("engine", "cache"), "Runs methods written for one question on many at once."),
     "data": (("data",), "Data sets: public ones, the invented worlds, your own."),

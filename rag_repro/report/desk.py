@@ -238,20 +238,22 @@ class Desk:
             self.run.live_calls,
         ):
             chosen[place].append(str(question))
+        # Cells of one exhibit may have keys that others lack, as the seed of a training.
+        keys = list(dict.fromkeys(key for place in chosen for key in cells[place].keys))
         body = []
         for place, ids in chosen.items():
             cell = cells[place]
             stored = {line["id"]: line for line in self.results.lines(cell)}
             checked = runner.live_check(cell.condition, self.workshop, stored, ids)
             same = sum(row["same"] for row in checked)
-            body.append([*map(str, cell.keys.values()), len(checked), same])
+            body.append([*(str(cell.keys.get(key, "")) for key in keys), len(checked), same])
         if not body:
             return Note("No recorded question was asked again here.")
         asked, same = (sum(row[i] for row in body) for i in (-2, -1))
         caption = f"{same} of {asked} recorded answers came out the same on this machine, just now"
         if unready:
             caption += f"; {len(unready)} conditions left out, whose index or weights are not here"
-        return Table([*cells[0].keys, "asked again", "the same"], body, caption)
+        return Table([*keys, "asked again", "the same"], body, caption)
 
     def _ids(self, cell: Cell) -> list[str]:
         return [line["id"] for line in self.results.lines(cell)]

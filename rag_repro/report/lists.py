@@ -44,11 +44,16 @@ class Listed:
 
 
 def of(
-    dataset: Dataset, questions: Sequence[Question], workshop: Workshop, encoder: str = "minilm"
+    dataset: Dataset,
+    questions: Sequence[Question],
+    workshop: Workshop,
+    encoder: str = "minilm",
+    most: int | None = None,
 ) -> list[Listed]:
     """The questions' own candidates through the method itself, up to where a reader is asked.
 
-    ValueError: a question without candidates, or another that the method cannot be asked.
+    most: only the best so many of each list. ValueError: a question without candidates, or
+    another that the method cannot be asked.
     """
     ids = dict.fromkeys(name for q in questions for name in q.candidates)
     corpus = Corpus(f"{dataset.name}-lists", tuple(dataset.corpus.by_id[name] for name in ids))
@@ -56,7 +61,7 @@ def of(
     services = {"retriever": retrieval.build("dense", corpus, encoder=made), encoder: made}
     tasks = []
     for q in questions:
-        k = len(q.candidates)
+        k = min(len(q.candidates), most or len(q.candidates))
         settings = R2AGSettings(k=k, prompt=None, own_candidates=True, encoder=encoder)
         tasks.append(engine.Task(q, r2ag, settings))
     answers = {task.question.id: answer for task, answer in engine.run(tasks, services)}
@@ -64,12 +69,16 @@ def of(
 
 
 def by_dataset(cells: Iterable[Cell], workshop: Workshop, n: int) -> dict[str, list[Listed]]:
-    """The lists of the first n questions of each of the cells' data sets whose data is here."""
+    """The lists of the first n questions of each of the cells' data sets whose data is here.
+
+    As long as the cells have them (k): no former has more places.
+    """
     asked = {cell.keys["dataset"]: cell.condition for cell in cells if at_hand(cell)}
     made = {}
     for name, condition in asked.items():
         dataset = workshop.dataset(condition.dataset, condition.split)
-        made[name] = of(dataset, dataset.first(n).questions, workshop)
+        most = condition.configured.k
+        made[name] = of(dataset, dataset.first(n).questions, workshop, most=most)
     return made
 
 

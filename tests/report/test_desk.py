@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -270,6 +271,18 @@ def test_recorded_questions_come_out_the_same(home, recorded):
     assert table.head == ["dataset", "method", "k", "asked again", "the same"]
     assert table.body == [[WORLD, "sm", "3", 4, 4], [WORLD, "sm", "4", 4, 4]]
     assert table.caption == "8 of 8 recorded answers came out the same on this machine, just now"
+
+
+def test_a_key_that_only_some_cells_have_is_empty_in_the_others(home, recorded, monkeypatch):
+    """As the seed of what was trained."""
+    desk = home.desk()
+    cells = desk._cells(desk.paper.exhibit("table1"))
+    later = [replace(c, keys={**c.keys, "seed": 1}) if c.keys["k"] == 4 else c for c in cells]
+    monkeypatch.setattr(desk, "_cells", lambda exhibit: later)
+    table = desk.live("table1")
+    assert table.head == ["dataset", "method", "k", "seed", "asked again", "the same"]
+    assert table.body == [[WORLD, "sm", "3", "", 4, 4], [WORLD, "sm", "4", "1", 4, 4]]
+    assert "seed" in table._repr_html_()
 
 
 def test_an_altered_record_is_not_the_same(home, recorded):

@@ -158,12 +158,16 @@ def test_nothing_is_fitted_to_the_questions_that_it_is_asked_about():
 def test_lists_are_of_the_first_questions_of_data_that_is_here(world, workshop, monkeypatch):
     monkeypatch.delenv(data.ENVIRONMENT, raising=False)
     workshop.dataset = lambda name, split: world
-    cells = [
-        SimpleNamespace(
-            keys={"dataset": name}, condition=SimpleNamespace(dataset=name, split="test")
-        )
-        for name in (WORLD, WORLD, "nq10")
-    ]
-    made = lists.by_dataset(cells, workshop, 2)
+
+    def cell(name, k=10):
+        asked = SimpleNamespace(dataset=name, split="test", configured=SimpleNamespace(k=k))
+        return SimpleNamespace(keys={"dataset": name}, condition=asked)
+
+    made = lists.by_dataset([cell(name) for name in (WORLD, WORLD, "nq10")], workshop, 2)
     assert list(made) == [WORLD]
     assert [one.question.id for one in made[WORLD]] == [q.id for q in world.questions[:2]]
+    # No longer than the cell's own: the best ones, in their order.
+    short = lists.by_dataset([cell(WORLD, k=3)], workshop, 2)[WORLD]
+    for few, whole in zip(short, made[WORLD], strict=True):
+        assert few.hits == whole.hits[:3]
+        assert few.rows.shape == (3, 3)
