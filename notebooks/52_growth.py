@@ -31,14 +31,13 @@ passages = 21_015_324  # how large a corpus the tables carry on to
 core_hour = 0.05  # price of an hour of one core, in any currency: put in your provider's
 memory_hour = 0.005  # price of a gigabyte of memory for an hour
 disk_month = 0.1  # price of a gigabyte on the disk for a month
-again = 1000  # the size that is measured once more, of bm25 or of `retriever`
+again = 1000  # the size that is measured once more, of bm25 or of the retriever named above
 
 # %% tags=["hide-input"]
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import growth
 from rag_repro.report.desk import Listing
-from rag_repro.retrieval import milvus
 from rag_repro.study import growth as records
 from rag_repro.study import growth_size
 
@@ -74,10 +73,7 @@ run
 #
 # Two stores hold an index: files that are read into memory (bm25s {cite}`lu2024bm25s` and FAISS
 # {cite}`douze2024faiss`), and Milvus {cite}`wang2021milvus`, here in its embedded form; the same client
-# talks to a cluster, which is where a corpus goes that no one machine holds:
-
-# %% tags=["remove-input"]
-Listing(growth_size.measure, milvus.Milvus.search)
+# talks to a cluster, which is where a corpus goes that no one machine holds.
 
 # %% [markdown]
 # ## Measured
@@ -102,6 +98,9 @@ growth.table(grown, LABELS, "Each size as it was measured", "tab-growth")
 # A line through the sizes on logarithmic axes is a power of the number of passages. The interval is that
 # of one more measurement, were the line to hold so far, which it need not: where an index leaves the
 # memory of a machine, nothing goes on as before.
+
+# %% tags=["remove-input"]
+Listing(growth.fit, growth.Fit.at)
 
 # %% tags=["remove-input"]
 growth.wikipedia(

@@ -218,8 +218,16 @@ def picture(
                 ends = min(line.passages), max(line.passages)
                 axis.plot(ends, [line.at(end).estimate for end in ends], color=colour, ls=STYLES[0])
         axis.set(xscale="log", yscale="log", xlabel="passages", ylabel=quantity.label)
+        for along in (axis.xaxis, axis.yaxis):
+            # Not powers of ten: formulas are not set in figures.
+            along.set_major_formatter(_plainly)
+        axis.minorticks_off()
     legend(figure, looks, words)
     return Picture(figure, f"Growth. {'; '.join(spoken)}.", caption, name)
+
+
+def _plainly(value: float, place: int | None = None) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 @dataclass(frozen=True)
