@@ -296,4 +296,4 @@ def again(growth: Growth, size: Size) -> Table:
     for label, field in (("s to build", "build_cpu"), ("ms a search", "lookup_cpu")):
         then, now = getattr(recorded, field), getattr(size, field)
         body.append([label, number(then, 3), number(now, 3), "machine's own"])
-    return Table(["", "recorded", "just now", "the same"], body)
+    return Table(["quantity", "recorded", "just now", "the same"], body)

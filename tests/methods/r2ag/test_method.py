@@ -193,7 +193,7 @@ def test_what_it_needs_and_what_makes_no_other_condition():
         ({"columns": ["relevence"]}, "a column is 'relevence', did you mean 'relevance'"),
         ({"columns": []}, r"columns are \[\]"),
         ({"columns": ["relevance", "relevance"]}, "each once"),
-        ({"prompt": "r2ag_rag"}, "'r2ag_rag' has no place .* there are: r2ag"),
+        ({"prompt": "r2ag_rag"}, "'r2ag_rag' has no place .* there are: drrag_informed, r2ag"),
         ({"inputs": "gold", "similarity": "dot"}, "would do nothing with inputs 'gold'"),
         ({"encoder": None}, "need an encoder's name"),
         ({"inputs": "scores"}, r"say columns: \[relevance\]"),
