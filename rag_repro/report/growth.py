@@ -1,4 +1,4 @@
-"""How indexes grow, and how large they would be over the Wikipedia that the papers search.
+"""How indexes grow, and how large they would be over the Wikipedia that DRAGIN searches.
 
 What was measured is a table. What was not is a straight line through it on logarithmic axes,
 carried on: a power of the number of passages, with the residual of the line and the interval
@@ -22,7 +22,7 @@ from .tables import Table
 from .values import number, within
 
 WIKIPEDIA = 21_015_324
-"""Passages of 100 words in the dump of December 2018 that the papers search."""
+"""Passages of 100 words in the dump of December 2018 that DRAGIN searches."""
 SPAN = 100
 """Sizes down to the largest divided by this enter a fit; in small ones much does not grow."""
 COMMAND = "`rag-repro growth bm25 --sizes 1000 10000 100000 1000000`"
