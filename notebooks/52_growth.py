@@ -132,8 +132,7 @@ growth.bill(
 
 # %% tags=["remove-input"]
 NAME = run.retriever or "bm25"
-[recorded] = [one for one in grown if one.retriever == NAME]
-growth.again(recorded, growth_size.apart(NAME, run.again, queries=100, minutes=10, gigabytes=6))
+growth.again(grown, NAME, growth_size.apart(NAME, run.again, queries=100, minutes=10, gigabytes=6))
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-# Files of the checkout on which no page depends: caches, what git ignores.
+# Files of the checkout on which no page depends: caches, what git ignores (and, below, locks).
 IGNORED = {".git", ".venv", "__pycache__", ".cache", ".ipynb_checkpoints", "_build", "local"}
 ALWAYS = ("requirements.lock",)
 # Of this package, only what a page shows: its plumbing changes no page's content.
@@ -60,7 +60,7 @@ def _names(root: Path, paths: Iterable[Path]) -> list[str]:
     return sorted(
         p.as_posix()
         for p in relative
-        if not IGNORED.intersection(p.parts) and not p.name.startswith(".")
+        if not IGNORED.intersection(p.parts) and not p.name.startswith(".") and p.suffix != ".lock"
     )
 
 

@@ -281,11 +281,14 @@ def _times(interval: Interval, price: float) -> Interval:
     return replace(interval, estimate=estimate, lo=lo, hi=hi)
 
 
-def again(growth: Growth, size: Size) -> Table:
+def again(grown: Sequence[Growth], retriever: str, size: Size) -> Table | Note:
     """One size measured just now beside the recorded one, with what must be the same to the byte.
 
-    ValueError: that size was not recorded.
+    ValueError: that size of a recorded retriever was not recorded.
     """
+    growth = next((one for one in grown if one.retriever == retriever), None)
+    if growth is None:
+        return Note(f"Nothing to compare with: no growth of {retriever} is recorded ({COMMAND}).")
     recorded = next((s for s in growth.measured if s.passages == size.passages), None)
     if recorded is None:
         raise ValueError(f"{growth.retriever}: {size.passages:,} passages were not recorded")

@@ -32,9 +32,9 @@ def places(tmp_path):
     for name in ("notebooks", "book/chapters"):
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "results").mkdir()
-    for name in ("results/records", "artifacts"):
-        if (ROOT / name).is_dir():
-            (tmp_path / name).symlink_to(ROOT / name)
+    stored = [p.relative_to(ROOT) for p in (ROOT / "results").iterdir() if p.name != "local"]
+    for name in (*stored, Path("artifacts")):
+        (tmp_path / name).symlink_to(ROOT / name)
     return Places(tmp_path)
 
 

@@ -160,10 +160,17 @@ def test_the_picture_tells_the_largest_measured_size_in_words():
 
 
 def test_a_size_measured_again_says_what_is_the_same_and_what_is_not():
-    held = grown(*map(size, SIZES))
-    rows = report.again(held, size(10_000)).body
+    held = [grown(*map(size, SIZES))]
+    rows = report.again(held, "bm25", size(10_000)).body
     assert [row[-1] for row in rows] == ["yes", "yes", "machine's own", "machine's own"]
-    rows = report.again(held, size(10_000, factor=1.1)).body
+    rows = report.again(held, "bm25", size(10_000, factor=1.1)).body
     assert rows[1][1:] == ["3,000,000", "3,300,000", "no"]
     with pytest.raises(ValueError, match="77 passages were not recorded"):
-        report.again(held, size(77))
+        report.again(held, "bm25", size(77))
+
+
+def test_a_size_of_a_retriever_without_a_record_has_nothing_to_be_compared_with():
+    for held in ([], [grown(*map(size, SIZES))]):
+        made = report.again(held, "minilm", size(10_000))
+        assert isinstance(made, Note)
+        assert "no growth of minilm is recorded" in made._repr_markdown_()
