@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..data import ENVIRONMENT, is_made_here
-from ..study import campaign, judge, papers, records, runner, timing
+from ..study import again, campaign, judge, papers, records, timing
 from ..study.conditions import ROLES, Condition
 from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import only, retarget
@@ -233,20 +233,25 @@ class Desk:
         cells = [c for c in cells if c not in unready]
         rng = np.random.default_rng(self.run.seed)
         chosen: dict[int, list[str]] = defaultdict(list)
-        for place, question in runner.spread(
+        for place, question in again.spread(
             ([(i, q) for q in rng.permutation(self._ids(cell))] for i, cell in enumerate(cells)),
             self.run.live_calls,
         ):
             chosen[place].append(str(question))
         # Cells of one exhibit may have keys that others lack, as the seed of a training.
         keys = list(dict.fromkeys(key for place in chosen for key in cells[place].keys))
-        body = []
-        for place, ids in chosen.items():
-            cell = cells[place]
-            stored = {line["id"]: line for line in self.results.lines(cell)}
-            checked = runner.live_check(cell.condition, self.workshop, stored, ids)
-            same = sum(row["same"] for row in checked)
-            body.append([*(str(cell.keys.get(key, "")) for key in keys), len(checked), same])
+        held = [
+            again.Recorded(
+                cells[place].condition,
+                {line["id"]: line for line in self.results.lines(cells[place])},
+                ids,
+            )
+            for place, ids in chosen.items()
+        ]
+        body = [
+            [*(str(cells[place].keys.get(key, "")) for key in keys), len(same), sum(same.values())]
+            for place, same in zip(chosen, again.live_check(held, self.workshop), strict=True)
+        ]
         if not body:
             return Note("No recorded question was asked again here.")
         asked, same = (sum(row[i] for row in body) for i in (-2, -1))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..data import is_made_here
 from ..evaluation import metrics
-from ..study import runner
+from ..study import again
 from ..study.papers import Cell
 from ..study.scores import Results
 from ..study.services import Workshop
@@ -48,11 +48,11 @@ def case(
     condition = next(iter(cells.values())).condition
     dataset = workshop.dataset(condition.dataset, condition.split)
     question = dataset.by_id[chosen]
-    shown = []
-    for label, cell in cells.items():
-        services = workshop.services(cell.condition)
-        [(_, answer)] = runner.answers(cell.condition, [question], services, 1)
-        shown.append(Shown(label, answer, cell.condition.configured))
+    answers = again.answered([(cell.condition, question) for cell in cells.values()], workshop)
+    shown = [
+        Shown(label, answer, cell.condition.configured)
+        for (label, cell), answer in zip(cells.items(), answers, strict=True)
+    ]
     titles = {name: passage.title for name, passage in dataset.corpus.by_id.items()}
     return HeatMap(question, shown, titles, caption, name)
 

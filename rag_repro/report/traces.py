@@ -8,7 +8,7 @@ from typing import Any
 
 from ..data.dataset import Dataset
 from ..schema import Answer, Hit, Question
-from ..study import runner
+from ..study import again, runner
 from ..study.conditions import Condition
 from ..study.services import Workshop
 from .tables import Table
@@ -71,9 +71,12 @@ def example(
     asked = [q for q in dataset.questions if "dynamic" in {g.role for g in q.gold}][:n]
     if not asked:
         raise ValueError(f"{dataset.name}: no question needs a dynamic-relevant passage")
+    both = again.answered(
+        [(c, q) for c in (before, after) for q in asked], workshop, 2 * len(asked)
+    )
     answers = {
-        name: {q.id: a for q, a in runner.answers(c, asked, workshop.services(c), len(asked))}
-        for name, c in (("before", before), ("after", after))
+        name: {q.id: a for q, a in zip(asked, part, strict=True)}
+        for name, part in (("before", both[: len(asked)]), ("after", both[len(asked) :]))
     }
     found = {q.id: [_finds(answers[side][q.id], q) for side in ("before", "after")] for q in asked}
     gained = [q for q in asked if found[q.id] == [False, True]]

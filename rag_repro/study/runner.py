@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import time
 from collections import ChainMap
@@ -66,7 +65,7 @@ def run(
     part = parts.name(shard)
     known: set[str] = set()
     if part:
-        if any(getattr(service, "ordered", False) for service in services.values()):
+        if is_ordered(services):
             raise RunError(
                 f"{condition.path} cannot be run in shards: each question may draw on those "
                 "before it; run it without --shard"
@@ -83,7 +82,7 @@ def run(
         if not part:
             manifests.absorb(results, condition)
         missing = [q for q in wanted if q.id not in record.done and q.id not in known]
-        _rebuild(services, record.lines, dataset)
+        rebuild(services, record.lines, dataset)
         for question, answer in _once_one_works(
             answers(condition, missing, services, batch_size), condition
         ):
@@ -218,7 +217,12 @@ def _judged(question: Question, answer: Answer) -> list[list[Any]]:
     ]
 
 
-def _rebuild(services: Mapping[str, Any], lines: Iterable[Mapping], dataset: Dataset) -> None:
+def is_ordered(services: Mapping[str, Any]) -> bool:
+    """Whether one of them keeps state from question to question."""
+    return any(getattr(service, "ordered", False) for service in services.values())
+
+
+def rebuild(services: Mapping[str, Any], lines: Iterable[Mapping], dataset: Dataset) -> None:
     """Fill an ordered service with what the recorded questions put into it."""
     for service in services.values():
         if getattr(service, "ordered", False):
@@ -264,53 +268,3 @@ def estimate(
         seconds / max(1, len(done)),
         {name: count / max(1, len(done)) for name, count in asdict(total).items() if count},
     )
-
-
-def live_check(
-    condition: Condition,
-    workshop: Workshop,
-    stored: Mapping[str, Mapping[str, Any]],
-    ids: Iterable[str],
-    *,
-    batch_size: int = 16,
-) -> list[dict[str, Any]]:
-    """Ask recorded questions again and compare -> one row a question.
-
-    `same`: hits and prediction both equal what the record holds.
-    """
-    whole = workshop.dataset(condition.dataset, condition.split)
-    dataset = whole.only(ids)
-    services = workshop.services(condition)
-    if any(getattr(service, "ordered", False) for service in services.values()):
-        asked = _in_their_turn(condition, workshop, stored, whole, dataset.questions)
-    else:
-        asked = answers(condition, dataset.questions, services, batch_size)
-    rows = []
-    for question, answer in asked:
-        now, then = line_of(question, answer, dataset, condition), stored[question.id]
-        same = all(now.get(key) == then.get(key) for key in ("hits", "prediction", "error"))
-        rows.append({"question": question.id, "same": same})
-    return rows
-
-
-def _in_their_turn(
-    condition: Condition,
-    workshop: Workshop,
-    stored: Mapping[str, Mapping[str, Any]],
-    dataset: Dataset,
-    questions: Iterable[Question],
-) -> Iterator[tuple[Question, Answer]]:
-    """Answers with ordered services as each question found them, by the record's lines before."""
-    order = list(stored)
-    for question in questions:
-        services = workshop.services(condition)
-        before = order[: order.index(question.id)]
-        _rebuild(services, [stored[name] for name in before], dataset)
-        yield from answers(condition, [question], services, 1)
-
-
-def spread(groups: Iterable[Iterable[Any]], budget: int) -> list[Any]:
-    """Up to `budget` items, taken in turn from each group, in the groups' order."""
-    turns = itertools.zip_longest(*(list(group) for group in groups))
-    flat = (item for turn in turns for item in turn if item is not None)
-    return list(itertools.islice(flat, budget))

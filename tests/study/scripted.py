@@ -75,8 +75,8 @@ def use_methods(monkeypatch):
 
 
 def condition(method="walk", **changes):
-    given = {"retriever": "tables", "reader": "echo", **changes}
-    return Condition("little", method, {"k": 2}, **given)
+    given = {"settings": {"k": 2}, "retriever": "tables", "reader": "echo", **changes}
+    return Condition("little", method, **given)
 
 
 class Tables:

@@ -15,7 +15,7 @@ from rag_repro.lm import hub
 from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.retrieval import Reservoir
 from rag_repro.schema import Hit, Passage, Question
-from rag_repro.study import records, reservoir_file, reservoirs, runner
+from rag_repro.study import again, records, reservoir_file, reservoirs, runner
 from rag_repro.study.clock import clocked
 from rag_repro.study.conditions import Condition
 from rag_repro.study.reservoir_file import Brought, ReservoirFileError
@@ -365,12 +365,12 @@ def test_a_live_check_finds_each_online_question_as_it_was(tmp_path):
     made = condition(**ONLINE)
     runner.run(made, Shop(), tmp_path)
     stored = records.load(tmp_path, made).by_question
-    rows = runner.live_check(made, Shop(), stored, ["q3", "q1", "q2"])
-    assert {row["question"]: row["same"] for row in rows} == dict.fromkeys(("q1", "q2", "q3"), True)
+    asked = again.Recorded(made, stored, ["q3", "q1", "q2"])
+    assert again.live_check([asked], Shop()) == [dict.fromkeys(("q1", "q2", "q3"), True)]
     changed = {name: json.loads(json.dumps(line)) for name, line in stored.items()}
     changed["q0"]["remembered"] = []
-    rows = runner.live_check(made, Shop(), changed, ["q1", "q3"])
-    assert {row["question"]: row["same"] for row in rows} == {"q1": False, "q3": True}
+    asked = again.Recorded(made, changed, ["q1", "q3"])
+    assert again.live_check([asked], Shop()) == [{"q1": False, "q3": True}]
 
 
 def test_an_online_memory_over_a_service_outside_is_refused():

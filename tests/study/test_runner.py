@@ -217,7 +217,7 @@ def test_shards_of_a_reservoir_are_refused(tmp_path):
         run(condition("gather"), Shop(reservoir=True), tmp_path, shard=(1, 2))
 
 
-# ---------------------------------------------------------------------- trials, checks, spread
+# ---------------------------------------------------------------------- trials
 
 
 def test_an_estimate_reckons_from_a_trial_and_records_nothing(tmp_path, monkeypatch):
@@ -229,27 +229,3 @@ def test_an_estimate_reckons_from_a_trial_and_records_nothing(tmp_path, monkeypa
     assert cost.cost_a_question["retrievals"] == 2.25
     assert cost.cost_a_question["reader_calls"] == 1.0
     assert not list(tmp_path.iterdir())
-
-
-def test_a_live_check_finds_the_changed_answer(tmp_path):
-    run(condition(), Shop(), tmp_path)
-    stored = {k: dict(v) for k, v in records.load(tmp_path, condition()).by_question.items()}
-    wanted = ["q1", "q2", "q3", "q4"]
-
-    def same():
-        rows = runner.live_check(condition(), Shop(), stored, wanted)
-        assert sorted(row["question"] for row in rows) == wanted
-        return {row["question"] for row in rows if row["same"]}
-
-    assert same() == set(wanted)
-    stored["q2"]["hits"] = ["p3", "p2"]
-    stored["q3"]["prediction"] = "says 4"
-    stored["q4"]["error"] = "MethodError: no way on"
-    assert same() == {"q1"}
-
-
-def test_spread_takes_in_turn_up_to_the_budget():
-    assert runner.spread([[1, 2, 3], [4], [5, 6]], 4) == [1, 4, 5, 2]
-    assert runner.spread([[1, 2, 3], [4], [5, 6]], 99) == [1, 4, 5, 2, 6, 3]
-    assert runner.spread([], 3) == []
-    assert runner.spread([[1]], 0) == []

@@ -1,0 +1,99 @@
+"""Recorded questions asked again, recorded nowhere: those of several conditions side by side."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import engine
+from ..data.dataset import Dataset
+from ..schema import Answer, Question
+from . import runner
+from .conditions import Condition
+from .services import Workshop
+
+
+def answered(
+    asked: Sequence[tuple[Condition, Question]], workshop: Workshop, batch_size: int = 16
+) -> list[Answer]:
+    """An answer to each question by its condition, in order.
+
+    Conditions whose services are the same run as one batch: a reader reads for all of them at
+    once. An answer does not depend on what is answered beside it.
+    """
+    batches: dict[tuple, tuple[dict[str, Any], list[int]]] = {}
+    for place, (condition, _) in enumerate(asked):
+        services = workshop.services(condition)
+        key = tuple(sorted((name, id(service)) for name, service in services.items()))
+        # The services are held beside their key, so that no id of theirs is given out anew.
+        batches.setdefault(key, (services, []))[1].append(place)
+    answers: dict[int, Answer] = {}
+    for services, places in batches.values():
+        tasks = [engine.Task(q, c.spec.run, c.configured) for c, q in (asked[i] for i in places)]
+        place_of = {id(task): place for task, place in zip(tasks, places, strict=True)}
+        for task, answer in engine.run(tasks, services, batch_size=batch_size):
+            answers[place_of[id(task)]] = answer
+    return [answers[place] for place in range(len(asked))]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Questions of a condition to be asked again, and its record's lines by question."""
+
+    condition: Condition
+    lines: Mapping[str, Mapping[str, Any]]
+    ids: Sequence[str]
+
+
+def live_check(
+    held: Sequence[Recorded], workshop: Workshop, *, batch_size: int = 16
+) -> list[dict[str, bool]]:
+    """Ask recorded questions again and compare -> for each condition: question -> same.
+
+    Same: hits, prediction and error all equal what the record holds.
+    """
+    whole = [workshop.dataset(one.condition.dataset, one.condition.split) for one in held]
+    wanted = [dataset.only(one.ids) for one, dataset in zip(held, whole, strict=True)]
+    ordered = [runner.is_ordered(workshop.services(one.condition)) for one in held]
+    free = [
+        (one.condition, question)
+        for one, dataset, turns in zip(held, wanted, ordered, strict=True)
+        if not turns
+        for question in dataset.questions
+    ]
+    answers = iter(answered(free, workshop, batch_size))
+    rows = []
+    for one, every, dataset, turns in zip(held, whole, wanted, ordered, strict=True):
+        asked = (
+            _in_their_turn(one, workshop, every, dataset.questions)
+            if turns
+            else zip(dataset.questions, answers, strict=False)
+        )
+        rows.append({q.id: _same(one, q, answer, dataset) for q, answer in asked})
+    return rows
+
+
+def _same(one: Recorded, question: Question, answer: Answer, dataset: Dataset) -> bool:
+    now, then = runner.line_of(question, answer, dataset, one.condition), one.lines[question.id]
+    return all(now.get(key) == then.get(key) for key in ("hits", "prediction", "error"))
+
+
+def _in_their_turn(
+    one: Recorded, workshop: Workshop, dataset: Dataset, questions: Iterable[Question]
+) -> Iterator[tuple[Question, Answer]]:
+    """Answers with ordered services as each question found them, by the record's lines before."""
+    order = list(one.lines)
+    for question in questions:
+        services = workshop.services(one.condition)
+        before = order[: order.index(question.id)]
+        runner.rebuild(services, [one.lines[name] for name in before], dataset)
+        yield from runner.answers(one.condition, [question], services, 1)
+
+
+def spread(groups: Iterable[Iterable[Any]], budget: int) -> list[Any]:
+    """Up to `budget` items, taken in turn from each group, in the groups' order."""
+    turns = itertools.zip_longest(*(list(group) for group in groups))
+    flat = (item for turn in turns for item in turn if item is not None)
+    return list(itertools.islice(flat, budget))
