@@ -227,7 +227,9 @@ def picture(
 
 
 def _plainly(value: float, place: int | None = None) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+    if value >= 1:
+        return f"{value:,.0f}"
+    return np.format_float_positional(value, precision=3, fractional=False, trim="-")
 
 
 @dataclass(frozen=True)

@@ -159,6 +159,11 @@ def test_the_picture_tells_the_largest_measured_size_in_words():
     assert isinstance(report.picture([]), Note)
 
 
+def test_small_and_large_ticks_are_plain_numbers():
+    ticks = [1e-5, 0.001000001, 0.1, 1, 100_000.0]
+    assert [*map(report._plainly, ticks)] == ["0.00001", "0.001", "0.1", "1", "100,000"]
+
+
 def test_a_size_measured_again_says_what_is_the_same_and_what_is_not():
     held = [grown(*map(size, SIZES))]
     rows = report.again(held, "bm25", size(10_000)).body
