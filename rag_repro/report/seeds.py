@@ -128,7 +128,7 @@ def table(
                 exhibit.methods[cell.keys["method"]].label,
                 within(resampled(scores, metric).interval(), 1, n=True),
                 ", ".join(number(value, 1) for value in each),
-                number(max(each) - min(each), 1),
+                number(max(each) - min(each), 1) if len(each) > 1 else "one training",
             ]
         )
     if not body:

@@ -103,6 +103,12 @@ def test_each_training_and_how_far_they_lie_apart(results):
     assert "no such condition" in repr(seeds.table(EXHIBIT, results, ["testbed"], "acc_line"))
 
 
+def test_one_training_is_not_told_to_lie_nothing_apart(tmp_path):
+    fill(tmp_path, {("ours", 0): "0123", ("theirs", 1): "01"})
+    table = seeds.table(EXHIBIT, Results(tmp_path), ["public"], "acc_line")
+    assert {row[-1] for row in table.body} == {"one training"}
+
+
 def test_without_trainings_nothing_changes(results, tmp_path):
     bare = Exhibit("mini.table1", "Answers", "", ("acc_line",), METHODS, (PLAIN,))
     assert seeds.merged(bare, results) == (bare, results)
