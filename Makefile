@@ -77,6 +77,7 @@ lint: $(STAMP)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m rag_repro.publish.pairs --check
 
-# One thread a worker: $(JOBS) workers fill that many cores.
+# One thread a worker: $(JOBS) workers fill that many cores. Who is done takes over what is left of
+# others: chapters take a minute each, and stand in a row.
 test: lint
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
