@@ -13,7 +13,7 @@ from rag_repro.schema import Passage
 
 TEXTS = (
     "the ship sailed on the sea",
-    "a boat sailed on the sea at night",
+    "a boat sailed on the sea, the dark sea, at night",
     "the captain of the boat and the ship",
     "bread is baked from flour",
     "a cake is baked from flour and sugar",
@@ -79,6 +79,14 @@ def test_another_corpus_is_another_encoder(lsa):
         LatentSemantics(corpus(), width=2, fields=("text",)),
     ):
         assert other.fingerprint != lsa.fingerprint
+
+
+def test_fitted_twice_it_is_the_same():
+    # More directions vary here than are kept, so that the search for them has a choice.
+    rng = np.random.default_rng(3)
+    texts = [" ".join(f"word{i}" for i in rng.integers(0, 90, 12)) for _ in range(60)]
+    first, second = (LatentSemantics(corpus(texts), width=4).encode(texts) for _ in range(2))
+    assert np.array_equal(first, second)
 
 
 def test_it_searches(lsa):

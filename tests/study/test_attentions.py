@@ -65,6 +65,7 @@ def test_a_line_has_it_and_no_score_of_an_answer():
         {"embeddings": [[301, 0], 100]},
         {"embeddings": None},
         {"more": []},
+        {"marks": [], "words": [], "embeddings": []},
     ],
 )
 def test_what_cannot_be_read_back_is_refused(changes):

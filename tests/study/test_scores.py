@@ -9,7 +9,7 @@ import pytest
 
 from rag_repro.evaluation import statistics
 from rag_repro.study.records import open_record
-from rag_repro.study.scores import Results, Scores, paired, resampled, span
+from rag_repro.study.scores import Results, Scores, paired, ratio, resampled, span
 from rag_repro.study.scores import _drawn as kept_draws
 
 from . import mini
@@ -149,6 +149,23 @@ def test_no_interval_goes_beyond_what_the_metric_can_be():
     assert (gain.estimate, gain.lo) == (-60.0, -100.0)
     assert paired([(full, one, one, full)], "recall").limits == (-200.0, 200.0)
     assert resampled(scores([0.0] * 4 + [9.0]), "passages").interval().lo < 0
+
+
+def test_a_single_unit_of_two_differences_allows_twice_as_much():
+    one, none = scores([100.0]), scores([0.0])
+    alone = paired([(one, none, none, one)], "recall").interval()
+    assert (alone.estimate, alone.lo, alone.hi) == (200.0, -200.0, 200.0)
+
+
+def test_a_ratio_is_in_percent_of_the_questions_that_both_have():
+    more = Scores(("q0", "q1", "q2"), ("q0", "q1", "q2"), np.array([3.0, 1.0, 90.0]))
+    less = Scores(("q1", "q0"), ("q1", "q0"), np.array([4.0, 4.0]))
+    assert ratio([(more, less)]).estimate == pytest.approx(50.0)
+    assert ratio([(more, less), (less, less)]).estimate == pytest.approx(75.0)
+    nothing = Scores(less.ids, less.clusters, np.zeros(2))
+    assert ratio([(more, nothing)]) is None
+    assert ratio([(nothing, less)]).estimate == 0.0
+    assert ratio([(more, Scores(("q9",), ("q9",), np.array([1.0])))]) is None
 
 
 def test_a_single_unit_allows_all_that_the_metric_can_be():
