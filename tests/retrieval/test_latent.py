@@ -36,15 +36,16 @@ def test_texts_of_one_subject_are_alike_without_a_common_word(lsa):
     assert abs(ship @ bread) < 0.2
 
 
-def test_by_hand(lsa):
-    """The dot products are those of the tf-idf table, projected on its first two directions."""
+def test_by_hand():
+    """The dot products are those of the tf-idf table, projected on its first four directions."""
+    lsa = LatentSemantics(corpus(), width=4)
     terms = sorted({t for text in TEXTS for t in lsa.analyzer(text)})
     counts = np.array([[lsa.analyzer(text).count(t) for t in terms] for text in TEXTS])
     weights = np.where(counts, 1 + np.log(np.maximum(counts, 1)), 0)
     idf = np.log((1 + len(TEXTS)) / (1 + (counts > 0).sum(0))) + 1
     table = weights * idf
     table /= np.linalg.norm(table, axis=1, keepdims=True)
-    directions = np.linalg.svd(table)[2][:2]
+    directions = np.linalg.svd(table)[2][:4]
     wanted = table @ directions.T
     wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
     made = lsa.encode([f" {text}" for text in TEXTS])  # as titles and texts are joined

@@ -151,10 +151,11 @@ def test_no_interval_goes_beyond_what_the_metric_can_be():
     assert resampled(scores([0.0] * 4 + [9.0]), "passages").interval().lo < 0
 
 
-def test_a_single_unit_of_two_differences_allows_twice_as_much():
-    one, none = scores([100.0]), scores([0.0])
-    alone = paired([(one, none, none, one)], "recall").interval()
-    assert (alone.estimate, alone.lo, alone.hi) == (200.0, -200.0, 200.0)
+def test_equal_differences_of_differences_allow_twice_as_much():
+    one = scores([100.0] * 5)
+    once, twice = (paired([sides], "recall").interval() for sides in ((one,) * 2, (one,) * 4))
+    assert once.hi == pytest.approx(100 * (1 - 0.025**0.2))
+    assert (twice.lo, twice.hi) == pytest.approx((-2 * once.hi, 2 * once.hi))
 
 
 def test_a_ratio_is_in_percent_of_the_questions_that_both_have():
