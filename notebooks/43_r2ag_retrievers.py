@@ -88,9 +88,9 @@ desk.statements(CLAIMS)
 # \text{input}_i = \{r_i, \gamma_i, \zeta_i\}
 # $$ (eq-ranked)
 #
-# BM25 scores a passage for a question, and compares no two passages, so that only $r$ is left; in
-# shares of the best score, since BM25's own grow with a question's words. Each retriever has a
-# former of its own, which learned from lists that it ranked:
+# BM25 scores a passage for a question, and compares no two passages, so that only $r$ is left. It
+# is taken in shares of the best score, since BM25's scores grow with a question's words. Each
+# retriever has a former of its own, which learned from lists that it ranked:
 
 # %% tags=["remove-input"]
 Listing(method.inputs, method.shares)

@@ -179,8 +179,8 @@ desk.live("latency")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# Times are judged as ratios on the same questions. "0.8 %" holds where the interval lies within as
-# much again.
+# Times are judged as ratios on the same questions. "0.8 %" holds where the whole interval lies
+# between no change and twice as much.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
