@@ -149,6 +149,9 @@ tables.spread(which, "recall", "The choices of BM25 that find least and most", "
 
 # %% [markdown]
 # ## Asked again, just now
+#
+# A {term}`live check`, as most chapters have one: some of the questions behind this page's records,
+# asked again while it was made.
 
 # %% tags=["remove-input"]
 desk.live("bm25")

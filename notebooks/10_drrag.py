@@ -536,9 +536,9 @@ desk.live("table3")
 desk.claims(CLAIMS)
 
 # %% [markdown]
-# Some of these claims are tested otherwise than they were at first, and the records had been seen by
-# then. A test that was chosen with an eye on its outcome is weaker than one that was not; so here is what
-# was changed, and why.
+# Some of these claims are not tested as they were at first, and the records had been seen when that
+# was changed. A test that was chosen with an eye on its outcome is weaker than one that was not; so
+# here is what was changed, and why.
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)
@@ -568,7 +568,7 @@ desk.asides(CLAIMS)
 # | titles | passages are shown without | the same | table 9's examples |
 # | Adaptive Retrieval | popularity not stated | views of the least popular entity that is named; on the testbed alone | real questions have none |
 # | Self-RAG | another paper's numbers | a reader of ours that was taught its judgements as words; testbed | released weights do not fit |
-# | Adaptive-RAG | another paper's numbers | a classifier of ours, labelled from outcomes and hops; testbed. A first one, trained too shortly, said C to every question; it was trained anew after that was seen, and its answers and times were withdrawn | the same |
+# | Adaptive-RAG | another paper's numbers | a classifier of ours, labelled from outcomes and hops; testbed. A first one, trained too briefly, said C to every question; it was trained anew after that was seen, and its answers and times were withdrawn | the same |
 # | multi-step | another paper's numbers, 15 passages | at most $k$ passages and 4 sentences, with the same reader | equal $k$, and time |
 # | answers off the form | not stated | counted (*unparsed*), scored as wrong | |
 # | tables 6 and 7 | three encoders; two closed readers | see there | weights not at hand |

@@ -203,7 +203,7 @@ desk.table("parts", costs, name="tab-parts-cost")
 #
 # Every pair with the classifier's probability is in the records, and so is how many of its two
 # passages are gold. *Both gold* is what the classifier was trained to accept. Equation 4 stops a
-# ranking at its first positive pair, so that CFS asks about few pairs where many are positive.
+# ranking at its first positive pair, so the more pairs are positive, the fewer CFS asks about.
 
 # %% tags=["remove-input"]
 labels = {name: row.label for name, row in desk.paper.exhibit("parts").methods.items()}

@@ -24,7 +24,7 @@
 #
 # Nothing in these columns can be checked from the page alone. The rows of the other methods were
 # found to coincide with a table of another paper, made with another language model; the times of
-# DR-RAG are its own. A ratio of the two compares machines and models besides methods. So all
+# DR-RAG are its own. A ratio of the two compares machines and models as well as methods. So all
 # methods are timed here on one machine, with one reader, on the same questions, side by side.
 
 # %% tags=["parameters"]

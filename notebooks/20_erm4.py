@@ -179,8 +179,8 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # %% [markdown] tags=["result"]
 # ## Table 1
 #
-# *Gain* is that of each row over the row before it in the paper's ladder, of controls over what
-# they control, on the same questions. Five passages reach the reader or the filter in every row, so
+# *Gain* is each row's over the row before it in the paper's ladder, and a control's over what it
+# controls, on the same questions. Five passages reach the reader or the filter in every row, so
 # that "one query with as many passages" is R-R-R itself. The testbed's questions are of the kinds
 # that name two things, or can mean two: {doc}`chapter 21 <21_erm4_premises>` measures how much room
 # several queries have there, and on questions of other kinds. One adapter rewrites for all rows but

@@ -18,15 +18,15 @@
 # # ERM4: memory
 #
 # The other two modules are about cost. What was found for earlier questions is kept by title in the
-# {term}`Memory Knowledge Reservoir`, and the {term}`Retrieval Trigger` searches only where too few of
-# the titles kept are similar to a query. Table 2 of the paper shows one threshold, $\tau = 0.6$, at
-# which an answer takes 46 % less time, and hits are as they were.
+# {term}`Memory Knowledge Reservoir`, and the {term}`Retrieval Trigger` searches only where too few
+# of the titles kept are similar to a query. By table 2 of the paper there is a threshold,
+# $\tau = 0.6$, at which an answer takes 46 % less time, and hits stay as they were.
 #
-# Three things ask for another look. Its column of time goes up and down: at $\tau$ 0.2 and 0.4 nothing is
-# searched for, and yet it takes longer than at 0.6. A plain cache of queries, which any service has,
-# is not tried. And time depends on how far away the search is, which was Bing's. So *searches* are
-# counted here first, which no machine changes; time is taken along the latency of the search; and the
-# plain cache is a row.
+# Three things ask for another look. The table's column of time goes up and down: at $\tau$ 0.2 and
+# 0.4 nothing is searched for, and yet it takes longer than at 0.6. A plain cache of queries, which
+# any service has, is not tried. And time depends on how far away the search is, which was Bing's.
+# So *searches* are counted here first, which no machine changes; time is taken along the latency of
+# the search; and the plain cache is a row.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"

@@ -348,8 +348,8 @@ seeds.table(
 # %% [markdown]
 # ### By kind of question
 #
-# Does it improve *reasoning* (r2ag.c05)? Were it a form that is learned, it would help on every
-# kind of question, and shorten the answers.
+# Does it improve *reasoning* (r2ag.c05)? If only a form were learned, it would help on every kind
+# of question, and shorten the answers.
 
 # %% tags=["remove-input"]
 kinds = desk.rows("kinds", metric=["acc_line", "length"])

@@ -150,7 +150,7 @@ formers.cards(formers.names(CELLS), "What was trained for table 3", "tab-cards")
 
 # %% [markdown]
 # How well each head knows the gold passages of held-out lists, as the training goes on. A former
-# that is trained without matching has a head that nobody taught, and no line:
+# that is trained without matching has an untrained head, and no line:
 
 # %% tags=["remove-input"]
 formers.curves(

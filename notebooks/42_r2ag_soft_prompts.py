@@ -18,7 +18,7 @@
 # # R²AG: learnable tokens, and what the features add
 #
 # The paper's figure 3 replaces what the former makes by *learnable tokens*: a trained embedding
-# before each passage that is told nothing of the retriever. It finds that they help much as soon as
+# before each passage that is told nothing of the retriever. It finds that they help a lot once
 # there are many passages. This speaks for soft prompts, and raises a question that the paper does
 # not ask: how much of what R²AG gains over plain RAG is such a prompt, learned on the task's
 # answers, and how much is *retrieval information*? R²AG and the learnable tokens are nowhere

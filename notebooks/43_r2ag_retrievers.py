@@ -177,7 +177,7 @@ places.gains(
 #
 # The paper has a former before LLaMA2-13B; the larger reader here is Gemma 3 270M, as it ships. F1
 # falls there, the paper says, since larger readers answer at greater length. So F1 stands against
-# length below. Rows without a former are of readers to which nothing was taught.
+# length below. Rows without a former have readers as they ship.
 
 # %% tags=["remove-input"]
 fig5 = desk.rows("fig5")

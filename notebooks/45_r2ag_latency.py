@@ -160,7 +160,7 @@ latency.table(TIMES, twenty, desk.results, "Time to the first token, by k", "tab
 # %% [markdown]
 # ## Whole answers, and the rivals
 #
-# A method whose answers are shorter is done sooner: that is no property of its prompt. Compressors
+# A method whose answers are shorter is done sooner, which is no property of its prompt. Compressors
 # and CRAG work before the reader does, and leave it less to read (r2ag.c38). The compressor that
 # writes, and CRAG's evaluator, are small models of ours.
 
