@@ -20,13 +20,14 @@
 # Papers on retrieval argue with examples: *this* passage is hard to find because the question does
 # not name its subject. On real data nobody can count such cases, since nobody labelled them, and
 # nobody can turn the difficulty up and down. The testbed can: `synthworld` generates encyclopedias
-# of invented people, films, songs, companies and places, and questions about them, of which every
-# fact, every step and every needed {term}`passage` is known.
+# of invented people, films, songs, companies and places, with questions about them. Every fact,
+# every step and every needed {term}`passage` is known. There are four such worlds, each with names
+# of its own: A is for training and tuning, B, C and D are for testing.
 #
-# It is a place for **mechanisms**. A {term}`verdict` from it says *mechanism holds* or *mechanism fails*,
-# never *reproduced*, and what was built into it can be no surprise when it comes out: how easily
-# passages are found is calibrated below to what is seen on real data, and which knobs did that is
-# said.
+# It is a place for **mechanisms**. A {term}`verdict` from it says *mechanism holds* or *mechanism
+# fails*, never *reproduced*. What was built in proves nothing when it comes out again: how easily
+# passages are found, for one, is set to what is seen on real data, and the dials that do it are
+# shown below.
 
 # %% tags=["parameters"]
 world = "B"  # the world to look at: "A" (to train and tune on), "B", "C" or "D" (to test on)
@@ -99,10 +100,10 @@ testbed.group_table(asked, 2)
 # %% [markdown]
 # ## How hard it is
 #
-# A testbed that word matching solves would be worthless. The dials were set so that {term}`BM25` finds
-# between 40 and 65 % of the gold passages among its first three, as on the pooled public corpora.
-# They were set on the tuning part of world A; but the sentence templates were shaped while world B
-# was looked at too, so the other worlds are a check that is not blind.
+# A testbed that word matching solves would be worthless. The dials were set so that {term}`BM25`
+# finds between 40 and 65 % of the gold passages among its first three, as on the pooled public
+# corpora. They were set on the tuning part of world A; but the sentence templates were shaped while
+# world B was looked at too, so what the other worlds show is a check, but not a blind one.
 
 # %% tags=["remove-input"]
 rows = calibration(sweep=run.calibrate)
@@ -129,11 +130,12 @@ testbed.calibration_figure(rows) if run.calibrate else "Not asked for: calibrate
 # * Its sentences come from templates. A reader that does well here may do badly on prose.
 # * Its facts are invented, so nothing of them is known to a model that was not taught them. That is
 #   the point for questions about retrieval, and a limit for questions about knowledge.
-# * Links between passages are as dense as we made them. In a first version hardly a passage could be
-#   reached from the one before it, and no second search could have paid; the dials `hooks` and `ties`
-#   were added for that. The column *linked* of {numref}`tab-calibration-1` is what came of it: the share of second-hop passages
-#   that question and first passage together find. Findings about two-stage retrieval are therefore
-#   run on public data as well, and with these dials turned.
+# * Links between passages are as dense as we made them. In a first version hardly a passage could
+#   be reached from the one before it, and no second search could have paid; the dials `hooks` and
+#   `ties` were added for that. The column *linked* of {numref}`tab-calibration-1` tells what they
+#   do: it is the share of second-hop passages that question and first passage together find.
+#   Findings about two-stage retrieval are therefore run on public data as well, and with these
+#   dials turned.
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

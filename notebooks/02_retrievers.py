@@ -123,16 +123,17 @@ for shown in desk.tiers():
     )
 
 # %% [markdown]
-# Reading more passages finds more, but slowly: what is missing at the left is mostly
-# {term}`dynamic-relevant` (the lower lines of {numref}`fig-roles-public-2` and
-# {numref}`fig-roles-testbed-2`), and a longer list is a poor way to it. That gap is what the
-# methods of the following chapters are for.
+# How steeply a line rises says what a longer list is worth. {numref}`fig-roles-public-2` and
+# {numref}`fig-roles-testbed-2` tell which passages are missing: the methods of the following
+# chapters are for the case that the {term}`dynamic-relevant` ones stay behind, and that a longer
+# list is a poor way to them.
 #
 # ## Which BM25?
 #
 # Each line changes one thing, and is compared with our default on the same questions, at $k = 3$.
-# The interval says whether the choice matters; the last line holds the fast implementation to the
-# reference, whose rankings it must equal.
+# The interval says whether the choice matters. The last line is another comparison: of the
+# reference implementation, `rank_bm25`, with the fast one under the same (Robertson's) formula,
+# which must find as much.
 
 # %% tags=["remove-input"]
 which = desk.rows("bm25", metric="recall")
@@ -148,6 +149,9 @@ tables.spread(which, "recall", "The choices of BM25 that find least and most", "
 
 # %% [markdown]
 # ## Asked again, just now
+#
+# A {term}`live check`, as most chapters have one: some of the questions behind this page's records,
+# asked again while it was made.
 
 # %% tags=["remove-input"]
 desk.live("bm25")

@@ -17,12 +17,13 @@
 # %% [markdown]
 # # DR-RAG: answers
 #
-# DR-RAG {cite}`hei2024drrag` searches twice, lets a small classifier choose among what it found, and
-# asks the {term}`reader` once. Its tables 2 and 3 say that this makes better answers than simpler
-# retrieval, and than methods which call the reader several times. This chapter puts all of them
-# before the *same* reader, over the same corpus and the same questions, which the paper's table 2
-# does not: the values of its other rows coincide with those of another paper
-# {cite}`jeong2024adaptiverag`, whose reader was FLAN-T5-XL, on 500 questions a data set.
+# DR-RAG {cite}`hei2024drrag` searches twice, lets a small classifier choose among what it found,
+# and asks the {term}`reader` once. Its tables 2 and 3 say that this makes better answers than
+# simpler retrieval, and than methods which call the reader several times. This chapter puts all of
+# them before the *same* reader, over the same corpus and the same questions, which the paper's
+# table 2 does not: the values of its other rows were found to coincide with those of another paper
+# {cite}`jeong2024adaptiverag`, whose reader was FLAN-T5-XL, on 500 questions a data set
+# ({doc}`chapter 90 <90_claims>` says how far that could be verified).
 #
 # The readers here are small: a language model of 135 million parameters {cite}`allal2025smollm2` as
 # it is shipped, and two adapters over it that were trained for this book, one to read invented
@@ -187,7 +188,7 @@ readers.cards(TAUGHT)
 readers.curves(TAUGHT)
 
 # %% [markdown]
-# The more passages stand beside the gold ones, the harder reading is:
+# What is lost as more passages stand beside the gold ones:
 
 # %% tags=["remove-input"]
 desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="tab-readers")
@@ -196,8 +197,8 @@ desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="ta
 # Without passages it can only know what it was told. A question rests on one fact or several, and a
 # reader that knows none of them may still name a likely value. So beside it stands the accuracy of
 # one answer to all questions about the same relation: its commonest value in that world, counted on
-# facts that no question here rests on. Questions are those whose answer is a relation's value;
-# choices and yes/no questions are below, with what can be guessed.
+# facts that no question here rests on. Only questions whose answer is a relation's value are
+# counted; choices and yes/no questions come below, with what can be guessed.
 
 # %% tags=["remove-input"]
 closed_book.table(desk.paper, desk.results, TAUGHT[0], desk.tiers())
@@ -220,9 +221,10 @@ desk.table("entropy", desk.rows("entropy"), name="tab-entropy")
 # ### One question, both ways
 #
 # The paper shows questions that SM answers wrongly and CFS rightly (its table 8). Such a case was
-# looked for, so it proves nothing; beside it stands how often it happens, and how often the reverse.
-# It is the testbed's first two-hop question of which CFS handed on more gold passages, too: the one
-# reason that the paper names. Where there is none, it is the first question of all.
+# looked for, so it proves nothing; beside it stands how often it happens, and how often the
+# reverse. The case shown is the testbed's first two-hop question for which CFS also handed on more
+# gold passages, the one reason that the paper names; where there is none, it is the first such
+# question of any kind.
 
 # %% tags=["remove-input"]
 EXHIBIT3, AT4 = desk.paper.exhibit("table3"), {"method": "sm", "k": 4}
@@ -253,11 +255,14 @@ cases.counts(EXHIBIT2, desk.results, ADAPTIVE, DRRAG)
 # ## Table 3: answers by what is handed on
 #
 # First what the paper lacks: plain retrieval before the same reader. SM is one search; each other
-# row's *gain* is against the row named in the package as its baseline (QDC against SM, CIS and CFS
-# against QDC), on the same questions. $k = 4$. The paper does not say from which probability on its
-# classifier accepts a pair. CIS and CFS are here at 0.5, and, on fewer questions, at the threshold that the
-# pairs of tune questions choose by F1 ({doc}`chapter 12 <12_drrag_selection>`): at 0.5 the classifier
-# accepts most pairs, and claims on what *selection* does are decided where it selects.
+# row's *gain* is against its {term}`baseline` (QDC against SM, CIS and CFS against QDC), on the
+# same questions. $k = 4$.
+#
+# The paper does not say from which probability on its classifier accepts a pair. CIS and CFS are
+# run here at 0.5 and, on fewer questions, at the threshold that the pairs of
+# {term}`tune questions <split>` choose by F1. A threshold at which most pairs are accepted leaves
+# little to select ({doc}`chapter 12 <12_drrag_selection>` counts them), so claims on what
+# *selection* does are decided at the second one.
 
 # %% tags=["remove-input"]
 # The paper's Llama3-8B stands beside our taught reader; another reader is compared with none.
@@ -321,9 +326,9 @@ desk.table("table3", [row for row in shipped if row.keys.get("reader")], name="t
 # %% [markdown]
 # ### What can be guessed
 #
-# Comparisons name their two candidates, and yes/no questions have two answers. Two rules that read
-# nothing: *no* to every question (the commoner of the two among questions that may be trained on),
-# and the first of the candidates that are named. A method's *gain* is against the second.
+# Comparisons name their two candidates, and yes/no questions have two answers. Two rules need no
+# reading: to say *no* to every question (the commoner of the two among questions that may be
+# trained on), and to name the first of the candidates. A method's *gain* is against the second.
 
 # %% tags=["remove-input"]
 COMPARISONS = ["comparison", "bridge_comparison", "yes_no"]
@@ -386,17 +391,17 @@ groups.group_table(
 # | Self-RAG | its reader: are passages wanted? and of each passage: is it relevant, does it bear the answer out? | answers alone, or beside each passage, and keeps the best |
 #
 # Each was built for this book, two of them with training of ours. One whose signal says nothing
-# would lose for want of training, and a row of table 2 that it loses would say nothing about the
-# idea. So before those rows count, three checks; a baseline that fails one is no evidence for DR-RAG.
+# would lose for want of training, and its defeat in table 2 would say nothing about the idea. So
+# three checks come before those rows count; a baseline that fails one is no evidence for DR-RAG.
 
 # %% tags=["hide-input"]
 Listing(adaptive_retrieval.adaptive_retrieval, adaptive_rag.adaptive_rag, self_rag.wants_passages)
 
 # %% [markdown]
 # *Does it decide?* A method that always searches is plain retrieval by another name, and one that
-# never does is the reader alone. Popularity is tried at its median here, so that both happen. Table 2
-# has that row beside the one at the best threshold of the tune questions; where that one searches for nearly all,
-# as {numref}`tab-searches-10` tells, Adaptive Retrieval is plain retrieval by another name.
+# never does is the reader alone. Popularity is tried at its median here, so that both happen. Table
+# 2 has that row beside the one at the best threshold of the tune questions;
+# {numref}`tab-searches-10` tells how often either searches.
 
 # %% tags=["remove-input"]
 CHECKS = desk.paper.exhibit("baseline_checks"), desk.results, desk.tiers()
@@ -408,9 +413,9 @@ searches = desk.rows("table2", metric="searched", method=DECIDING)
 desk.table("table2", searches, name="tab-searches")
 
 # %% [markdown]
-# *And how?* What Adaptive-RAG's classifier says of the questions of table 2, and how the two ways between
-# which it chooses do on the questions of each class. Where one class is all it says, Adaptive-RAG *is*
-# that way by another name, and a comparison with it is a comparison with that one.
+# *And how?* What Adaptive-RAG's classifier says of the questions of table 2, and how the two ways
+# between which it chooses do on the questions of each class. Where it names one class alone, a
+# comparison with Adaptive-RAG is a comparison with that one way.
 
 # %% tags=["remove-input"]
 checks.class_table(
@@ -418,19 +423,21 @@ checks.class_table(
 )
 
 # %% [markdown]
-# *Does it use its signal?* The control gives the same signal to other questions: popularity is drawn
-# by lot (half of the questions are searched for), and a second classifier learns the same labels A, B
-# and C on one another's questions. Where decisions, searches and answers stay as they were, the signal did no
-# work. Differences are the control's minus the method's, on the same questions.
+# *Does it use its signal?* The control gives the same signal to other questions: popularity is
+# drawn by lot (half of the questions are searched for), and a second classifier learns from the
+# same labels A, B and C, dealt out among the questions by chance. Where decisions, searches and
+# answers stay as they were, the signal did no work. Differences are the control's minus the
+# method's, on the same questions.
 
 # %% tags=["remove-input"]
 checks.shuffle_table(*CHECKS)
 
 # %% [markdown]
-# *Does Self-RAG's reader see what is relevant?* AUC is the share of comparisons between a gold passage
-# and another in which the gold one has the higher probability of "relevant"; chance has 50. Worlds B
-# to D are worded otherwise than the lessons, world A's tune split is worded alike: the step between
-# them is what wording costs. Gold is {term}`static-relevant` or {term}`dynamic-relevant`.
+# *Does Self-RAG's reader see what is relevant?* {term}`AUC` is the share of comparisons between a
+# gold passage and another in which the gold one has the higher probability of "relevant"; chance
+# has 50. Worlds B to D are worded differently from the lessons, world A's tune split is worded
+# alike: the step between them is what wording costs. Gold is {term}`static-relevant` or
+# {term}`dynamic-relevant`.
 
 # %% tags=["remove-input"]
 checks.separation_table(*CHECKS)
@@ -477,8 +484,9 @@ arithmetic.mean_gains(
 )
 
 # %% [markdown]
-# The contributions name gains of 6.17 (Acc), 7.34 (EM) and 9.36 (F1); a summary takes them for gains on
-# HotpotQA, 2WikiMultihopQA and MuSiQue (drrag.c27, drrag.s01). Table 2 gives, over Adaptive-RAG:
+# The contributions name gains of 6.17 (Acc), 7.34 (EM) and 9.36 (F1); a written summary of the
+# paper, whose claims are numbered with an s, takes them for gains on HotpotQA, 2WikiMultihopQA and
+# MuSiQue (drrag.c27, drrag.s01). Table 2 gives, over Adaptive-RAG:
 
 # %% tags=["remove-input"]
 arithmetic.mean_gains(
@@ -517,27 +525,28 @@ desk.live("table3")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# Claims about answers are decided on the pool of those of the paper's three data sets on which the
-# reader passes, each counting alike, with the sets shown apart above. It passes by its estimate: where
-# it answers few questions even with the gold passages, a difference can hardly be large. Where two methods
-# have two readers, both must pass. A claim that CFS repairs more questions than it spoils is McNemar's: the mean
-# paired difference is the difference of the two counts.
+# Claims about answers are decided on those of the paper's three data sets on which the reader
+# passes, pooled, each counting alike; the sets are shown apart above. The reader passes where gold
+# passages add 15 points by the estimate, whatever its interval: a reader that answers few questions
+# even with them can hardly show a large difference. Where two methods have two readers, both must
+# pass. A claim that CFS repairs more questions than it spoils is one on the difference of the two
+# counts, as in McNemar's test; over all questions that is the mean paired difference.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
 
 # %% [markdown]
-# Some of these claims are tested otherwise than they were at first, and the records had been seen by
-# then. A test that was chosen with an eye on its outcome is weaker than one that was not; so here is what
-# was changed, and why.
+# Some of these claims are not tested as they were at first, and the records had been seen when that
+# was changed. A test that was chosen with an eye on its outcome is weaker than one that was not; so
+# here is what was changed, and why.
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)
 
 # %% [markdown]
-# Contrasts beside these, among them the selections at a threshold of 0.5 or,
-# where that decides, at the one that tune questions choose. They decide no claim, and are corrected for their
-# number:
+# {term}`Contrasts <contrast>` beside these, among them the selections at a threshold of 0.5 or,
+# where that decides, at the one that tune questions choose. They decide no claim, and are corrected
+# for their number:
 
 # %% tags=["remove-input"]
 desk.asides(CLAIMS)
@@ -548,8 +557,8 @@ desk.asides(CLAIMS)
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
 # | readers | gpt-3.5-turbo, gpt-4-turbo, "Llama3-8B" (citing a paper on ChatQA, so it may be that tuned one) | SmolLM2-135M-Instruct, dequantised from a Q4_1 file, with and without adapters of ours | what runs on two cores |
-# | training of readers | none | the adapters learned to reason in the prompt's form; on train questions and world A alone | the shipped reader does not read |
-# | threshold of the classifier | "predefined", not given | 0.5, and the best by F1 of tune questions, which decides claims on what selection does; on HotpotQA and world B alone | at 0.5 it accepts most pairs |
+# | training of readers | none | the adapters learned to reason in the prompt's form; on train questions and world A alone | else there would be no reader that can read |
+# | threshold of the classifier | "predefined", not given | 0.5, and the best by F1 of tune questions, which decides claims on what selection does; on HotpotQA and world B alone | at 0.5 it may accept most pairs |
 # | rows of plain retrieval | none | SM and BM25 | the claim is about them |
 # | classifier | BigBird and Longformer | a logistic regression over similarities of MiniLM's vectors, one for each tier (chapter 13) | what is at hand |
 # | questions | about 2,300 a data set | n stands in each cell | what is at hand |
@@ -559,7 +568,7 @@ desk.asides(CLAIMS)
 # | titles | passages are shown without | the same | table 9's examples |
 # | Adaptive Retrieval | popularity not stated | views of the least popular entity that is named; on the testbed alone | real questions have none |
 # | Self-RAG | another paper's numbers | a reader of ours that was taught its judgements as words; testbed | released weights do not fit |
-# | Adaptive-RAG | another paper's numbers | a classifier of ours, labelled from outcomes and hops; testbed. A first one, trained too shortly, said C to every question; it was trained anew after that was seen, and its answers and times were withdrawn | the same |
+# | Adaptive-RAG | another paper's numbers | a classifier of ours, labelled from outcomes and hops; testbed. A first one, trained too briefly, said C to every question; it was trained anew after that was seen, and its answers and times were withdrawn | the same |
 # | multi-step | another paper's numbers, 15 passages | at most $k$ passages and 4 sentences, with the same reader | equal $k$, and time |
 # | answers off the form | not stated | counted (*unparsed*), scored as wrong | |
 # | tables 6 and 7 | three encoders; two closed readers | see there | weights not at hand |

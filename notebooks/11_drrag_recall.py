@@ -31,10 +31,11 @@
 # This chapter re-tests what all this does to recall, the whole of the paper's table 5, on questions
 # of MuSiQue {cite}`trivedi2022musique`, HotpotQA {cite}`yang2018hotpotqa` and 2WikiMultihopQA
 # {cite}`ho2020wikimultihop` and on the {term}`testbed`; no language model writes a word in it.
-# Things are measured that the paper does not report: the premise itself, that is how much less often
-# dynamic-relevant passages are found; the control without a bridge, where the cure must not help;
-# and controls that could explain the gain away: *any* passage in the second query, as many passages
-# taken away *by chance*. How the classifier's selection works inside is the next chapter.
+# Three things are measured that the paper does not report: the premise itself, which is how much
+# less often dynamic-relevant passages are found; questions without a bridge, where the cure must
+# not help; and controls that could explain the gain away, such as *any* passage in the second
+# query, or as many passages taken away *by chance*. How the classifier's selection works inside is
+# the next chapter.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -213,9 +214,9 @@ example.counts
 # ### QDC against CFS, and against CIS
 #
 # The paper's tables 12 and 13 show one question each: CFS hands on fewer passages than QDC, and the
-# needed one among them; CIS takes a useless one from QDC's list and leaves the needed ones. Here is
-# the first recorded question of the testbed of which the same can be said, at $k = 4$, with what the
-# classifier was asked; and how often that happens, and how often the reverse.
+# needed one among them; CIS takes a useless one from QDC's list and leaves the needed ones. Of
+# either case the first recorded question of the testbed is shown at $k = 4$, if there is one, with
+# what the classifier was asked; then how often that happens, and how often the reverse.
 
 # %% tags=["hide-input"]
 AT_4 = {"k": 4, "own_candidates": False}
@@ -257,11 +258,10 @@ for page in pages:
 # %% [markdown] tags=["result"]
 # ## Table 5
 #
-# {term}`SM` is similarity matching with a sentence encoder, {term}`QDC` the two stages over the same
-# encoder, CIS and CFS the two selections on top of it.
-# First what matters: each method against its own baseline, on the same questions. Of the testbed
-# all kinds of question are in here, single-hop ones among them; the verdicts below are on the kinds
-# that the paper's data sets have.
+# {term}`SM` is similarity matching with a sentence encoder, {term}`QDC` the two stages over the
+# same encoder, CIS and CFS the two selections on top of it. First what matters: each method against
+# its own baseline, on the same questions. For the testbed all kinds of question are counted,
+# single-hop ones among them; the verdicts below are on the kinds that the paper's data sets have.
 
 # %% tags=["remove-input"]
 main = desk.rows("table5", own_candidates=False)
@@ -291,15 +291,18 @@ figures.gains(
 # %% [markdown]
 # CIS and CFS are read here with a *small* classifier: a few coefficients over similarities, learned
 # from some hundreds of questions, where the paper fine-tunes BigBird on whole training sets.
-# {doc}`The chapter on it <13_drrag_classifier>` measures how well it tells pairs apart, and the rows
-# *by the labels* of {numref}`tab-controls-11` show what a perfect one would bring. So a verdict that
-# CIS or CFS brings nothing is one about this classifier; with a better one it may turn. It is also one
-# about the threshold, which the paper calls predefined and does not give. The classifier learned from
-# as many positive pairs as negative ones, and in use few pairs are positive, so at 0.5 it
-# may accept most of them; and a selection that hardly refuses anything can hardly differ from QDC.
-# {doc}`Chapter 12 <12_drrag_selection>` counts what it accepts, moves the threshold, and says which one
-# the pairs of tune questions choose. Selections with that one stand below as *threshold by F1*, and
-# claims on what selection does are decided by them (see the verdicts); all others by 0.5.
+# {doc}`The chapter on it <13_drrag_classifier>` measures how well it tells pairs apart, and the
+# rows *by the labels* of {numref}`tab-controls-11` show what a perfect one would bring. So a
+# verdict that CIS or CFS brings nothing is one about this classifier; with a better one it may
+# turn.
+#
+# It is also one about the threshold, which the paper calls predefined and does not give. The
+# classifier learned from as many positive pairs as negative ones, and in use few pairs are
+# positive, so at 0.5 it may accept most of them; and a selection that hardly refuses anything can
+# hardly differ from QDC. {doc}`Chapter 12 <12_drrag_selection>` counts what it accepts, moves the
+# threshold, and says which one the pairs of tune questions choose. Selections with that one stand
+# below as *threshold by F1*, and claims on what selection does are decided by them (see the
+# verdicts); all others by 0.5.
 
 # %% [markdown]
 # The whole table. *Paper* is what the paper prints, on the full benchmarks and with an encoder that
@@ -323,11 +326,12 @@ desk.table("table5", fed, name="tab-fed")
 # %% [markdown]
 # ### Controls
 #
-# Four questions to the gains above. Does the second query need *this* passage, or does any passage
-# do, drawn by chance from the corpus? Is the gain of a selection that of its number of passages: as
-# many by chance, or by the question's own ranking? How much is there to be had at most, were the
-# classifier's answers replaced by the gold labels? And where does chance itself stand? Gains are
-# against SM for the chance passage in the query and against QDC for the rest; $k = 4$.
+# Four questions about the gains above. Does the second query need *this* passage, or does any
+# passage do, drawn by chance from the corpus? Is the gain of a selection that of its number of
+# passages: as many by chance, or by the question's own ranking? How much is there to be had at
+# most, were the classifier's answers replaced by the gold labels? And where does chance itself
+# stand? Gains are against SM for the chance passage in the query and against QDC for the rest;
+# $k = 4$.
 
 # %% tags=["remove-input"]
 CONTROLS = [
@@ -366,10 +370,10 @@ for shown in desk.tiers():
 # ### Crowded out?
 #
 # The paper's reason: too many other passages hold the question's relation word. If so, the
-# dynamic-relevant passage must rise when those are left out of the ranking that share a word with
-# question and passage (names and stop words aside); and rise more than when as many others are
-# left out. Either way the best ones go, and of the commoner kind no more than there are of the
-# rarer. The labels are needed for this, so it is a measurement and no method. $k = 4$.
+# dynamic-relevant passage must rise when the passages that share with it a word of the question
+# (names and stop words aside) are left out of the ranking; and rise more than when as many others
+# are left out. Either way the best-ranked ones go, and as many of one kind as of the other. This
+# needs the labels, so it is a measurement and no method. $k = 4$.
 
 # %% tags=["remove-input"]
 Listing(crowd.uncrowded, crowd.shared_words, crowd.dropped)
@@ -434,14 +438,15 @@ desk.table("table5", own, name="tab-own-candidates")
 # %% [markdown]
 # ### Which corpus did the paper search?
 #
-# It does not say. "Knowledge base" sounds like many passages; but its data sets come with 10 or 20 for each
-# question, and how much is recalled depends on how many others there are to be confused with. Of the methods
-# that need no training the printed levels can be held beside ours over both: all passages of the
-# questions at hand, pooled, and a question's own. The pools of the full benchmarks are larger than
-# ours, so a paper that searched them would find *less* than we do, not more. A level that is nearer to one of
-# the two is a hint and no proof: the encoder of SM is not named, and BM25's analysis is not either. Claims
-# about levels (c03, c10, s03) and about gains over plain retrieval (c09) are decided on the pooled corpus, with
-# the other one among the secondary contrasts.
+# It does not say. "Knowledge base" sounds like many passages; but its data sets come with 10 or 20
+# for each question, and how much is recalled depends on how many others there are to be confused
+# with. For the methods that need no training, the printed levels are held beside ours over both:
+# all passages of the questions at hand, pooled, and a question's own. The pools of the full
+# benchmarks are larger than ours, so a paper that searched them would find *less* than we do, not
+# more. A level that is nearer to one of the two is a hint and no proof: the encoder of SM is not
+# named, and BM25's analysis is not either. Claims about levels (c03, c10, s03) and about gains over
+# plain retrieval (c09) are decided on the pooled corpus, with the other one among the secondary
+# contrasts.
 
 # %% tags=["remove-input"]
 corpora.table(
@@ -483,11 +488,10 @@ desk.live("table5")
 # dynamic passage ranks higher beside its static one (c02) is judged where the first stage holds a
 # static-relevant passage: elsewhere no second query has one in it.
 #
-# CIS and CFS were run on all public questions and on 300 of each world, other rows on 500; a
-# difference is over the questions that both have. Where a claim names a
-# number of per cent, it can mean points: c08 is held against points, give or take half of them, which
-# is the kinder reading; c16 against per cent of what was useless before, give or take ten, and as a
-# secondary contrast against points.
+# On the testbed CIS and CFS were run on fewer questions than other rows; a difference is over the
+# questions that both have. Where a claim names a number of per cent, it can mean points: c08 is
+# held against points, give or take half of them, which is the kinder reading; c16 against per cent
+# of what was useless before, give or take ten, and as a secondary contrast against points.
 #
 # In reading them it helps to keep in mind what two stages do at equal $k$: each place that the second
 # search fills is taken from the first. QDC buys dynamic-relevant passages with static-relevant ones,
@@ -498,9 +502,8 @@ desk.live("table5")
 desk.claims(CLAIMS)
 
 # %% [markdown]
-# Some of these claims are tested otherwise than they were at first, and the records had been seen by
-# then. A test that was chosen with an eye on its outcome is weaker than one that was not; so here is what
-# was changed, and why.
+# Tests that were changed after records had been seen, and so are weaker
+# ({doc}`chapter 10 <10_drrag>` says why):
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)
@@ -545,4 +548,5 @@ desk.asides(CLAIMS)
 # ```
 #
 # The same numbers on the full benchmarks: put the official files into the folder that
-# `RAG_REPRO_DATA` names, and run the second to last line after moving `results/records` away.
+# `RAG_REPRO_DATA` names, and run `rag-repro run drrag.table5 --tier public` after moving
+# `results/records` away.

@@ -23,10 +23,11 @@
 # recall is in the chapter before this one; here they are taken apart.
 #
 # The paper's table 4 takes the second query away and keeps the classifier. It does so for answers
-# only, whose differences are smaller than its sample can resolve; here the same is asked of recall. Then
-# come the choices that the paper leaves open or states in two ways, since no code of it is public:
-# each is a setting, and its worth is measured. Last come the questions that its reader is left with:
-# how to choose the threshold, and what the classifier throws away.
+# only, whose differences are smaller than its sample can resolve; here the same is asked of recall.
+# Then come the choices that the paper leaves open or states in two ways, since no code of it is
+# public: each is a setting, and its worth is measured. Last come two questions that the paper
+# leaves to whoever uses the method: how to choose the threshold, and what the classifier throws
+# away.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -202,7 +203,7 @@ desk.table("parts", costs, name="tab-parts-cost")
 #
 # Every pair with the classifier's probability is in the records, and so is how many of its two
 # passages are gold. *Both gold* is what the classifier was trained to accept. Equation 4 stops a
-# ranking at its first positive pair, so that CFS asks about few pairs where many are positive.
+# ranking at its first positive pair, so the more pairs are positive, the fewer CFS asks about.
 
 # %% tags=["remove-input"]
 labels = {name: row.label for name, row in desk.paper.exhibit("parts").methods.items()}
@@ -289,13 +290,14 @@ desk.table("threshold", swept, name="tab-threshold")
 
 # %% [markdown]
 # How would one choose it, without looking at test questions? By the labels of questions to tune on,
-# which the classifier has not seen: every pair that forward selection could ask there is asked, and the
-# threshold is the one of the best F1 or the best accuracy. These pairs are as a search finds them, few of
-# them with both passages gold, and not balanced as training pairs are; so the two measures need not agree.
-# Which one is right the paper cannot say, since it gives none. The rows *threshold by F1* of the other chapters
-# take the one of the best F1, and the claims there on what selection does are decided by them. They were
-# at 0.5 at first, and were changed after records had been seen; chapters 10, 11 and 15 list which. Claims of
-# this chapter stay at 0.5, with that threshold beside it.
+# which the classifier has not seen: every pair that forward selection could ask there is asked, and
+# the threshold is the one of the best F1 or the best accuracy. These pairs are as a search finds
+# them, few of them with both passages gold, and not balanced as training pairs are; so the two
+# measures need not agree. The paper cannot tell which is right, since it gives none. The rows
+# *threshold by F1* of the other chapters take the one of the best F1, and the claims there on what
+# selection does are decided by them. They were at 0.5 at first, and were changed after records had
+# been seen; chapters 10, 11 and 15 list which. Claims of this chapter stay at 0.5, with that
+# threshold beside it.
 
 # %% tags=["remove-input"]
 tune = [
@@ -317,8 +319,8 @@ desk.table("threshold_answers", desk.rows("threshold_answers"), name="tab-thresh
 # ### Gold that was thrown away, put back
 #
 # Where the classifier refused a gold passage, it is put back from the labels, beyond $k$ where need
-# be. The difference is the recall that its mistakes cost; what gold is never offered, no classifier can
-# refuse.
+# be. The difference is the recall that its mistakes cost; gold that is never offered cannot be
+# refused.
 
 # %% tags=["remove-input"]
 back = desk.rows("put_back", metric=["recall", "passages"])
@@ -340,20 +342,19 @@ desk.live("parts")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# The paper makes its claim on the two parts (c24) of answers; {numref}`tab-verdicts-12` decides it on
-# recall, which needs far fewer questions. *Mostly not gold* (c13, c41) is read as: less than half of
-# what is taken away is gold. That is a weak demand where few of the passages on offer are gold, which is why
-# the comparison with chance stands beside it: a classifier that knows something removes less gold
-# than chance does. That the threshold decides between recall and junk (s09) is tested between the ends
-# of the sweep, over both selections.
+# The paper's claim on the two parts (c24) is about answers; {numref}`tab-verdicts-12` decides it on
+# recall, which needs far fewer questions. *Mostly not gold* (c13, c41) is read as: less than half
+# of what is taken away is gold. That is a weak demand where few of the passages on offer are gold,
+# which is why the comparison with chance decides as well: a classifier that knows something removes
+# less gold than chance does. That the threshold decides between recall and junk (s09) is tested
+# between the ends of the sweep, over both selections.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
 
 # %% [markdown]
-# Some of these claims are tested otherwise than they were at first, and the records had been seen by
-# then. A test that was chosen with an eye on its outcome is weaker than one that was not; so here is what
-# was changed, and why.
+# Tests that were changed after records had been seen, and so are weaker
+# ({doc}`chapter 10 <10_drrag>` says why):
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)

@@ -76,8 +76,9 @@ desk.says
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
 #
-# The claims that the classifier alone can decide, and one of its reader's summary. The last column says
-# whether the numbers *printed in the paper* bear the claim out, before anything is re-run.
+# The claims that the classifier alone can decide, and one that a summary of the paper adds. The
+# last column says whether the numbers *printed in the paper* bear the claim out, before anything is
+# re-run.
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c32", "c42", "c44", "s05")]
@@ -113,9 +114,9 @@ Listing(lessons.clean_pairs, lessons.negative)
 # %% [markdown]
 # ### Two designs
 #
-# Over similarities: five numbers say how alike question, passages, and the second stage's query are,
-# and the regression is over these, their squares and products. Texts have no titles, and since a set of two
-# has no order, each pair is learned in both.
+# *Over similarities*: five numbers say how alike question, passages, and the second stage's query
+# are, and the regression is over these, their squares and products. Titles are left out, and since
+# a set of two has no order, each pair is learned in both.
 
 # %% tags=["remove-input"]
 Listing(similarities.similarities, similarities.squares, similarities.SimilarityClassifier.of)
@@ -127,9 +128,10 @@ Listing(similarities.similarities, similarities.squares, similarities.Similarity
 Listing(Cutter.__call__, PairClassifier.score)
 
 # %% [markdown]
-# How it is checked: of a test question every pair of gold passages is asked, with as many hard and as many random
-# negatives. The hard ones are made of what the retriever finds for the question among
-# *all* passages, as in use, which is harder than among the question's own ten.
+# How it is checked: for each test question the classifier is asked about every pair of gold
+# passages, and about as many hard and as many random negatives. The hard ones are made of what the
+# retriever finds for the question among *all* passages, as in use, which is harder than among the
+# question's own ten.
 
 # %% tags=["remove-input"]
 Listing(pair_check.pair_check, pair_check.labelled)
@@ -147,11 +149,11 @@ pairs.worked(desk.cell("classifier", own_candidates=False), desk.results, desk.w
 # %% [markdown] tags=["training"]
 # ## How it learned
 #
-# One classifier for public data, from the training questions of HotpotQA and 2WikiMultihopQA (there is no such
-# file of MuSiQue, so there it is transfer), and one for worlds B to D, from world A, whose people,
-# works and wordings are others. Minutes are of a machine that did other work at the same time, and
-# vectors that it kept from before are not encoded again. The loss is in nats; one half, whatever is asked, has
-# 0.693, which the dashed line shows. A regression has no curve.
+# One classifier for public data, from the training questions of HotpotQA and 2WikiMultihopQA (there
+# is no such file of MuSiQue, so there it is transfer), and one for worlds B to D, from world A,
+# which has other people, works and wordings. Minutes are of a machine that did other work at the
+# same time, and vectors that it kept from before are not encoded again. The loss is in nats; a
+# classifier that always says one half has 0.693, the dashed line. A regression has no curve.
 
 # %% tags=["remove-input"]
 HEADLINE = ["drrag-classifier", "drrag-classifier-testbed"]
@@ -170,11 +172,11 @@ classifiers.curves(
 # %% [markdown] tags=["result"]
 # ## Does it tell pairs apart?
 #
-# {numref}`tab-judged-13` compares pairs of all questions with each other. AUC is the share of (positive, negative) comparisons
-# that the positive wins; chance has 50. Positives and negatives have equal weight in all columns. The Brier
-# score is the mean squared distance of probability and label, 0.25 for one half whatever is asked; the
-# calibration error is the mean distance of probability and share of positives over ten bins. The
-# intervals draw questions.
+# {numref}`tab-judged-13` compares pairs of all questions with each other. {term}`AUC` is the share
+# of (positive, negative) comparisons that the positive wins; chance has 50. Positives and negatives
+# have equal weight in all columns. The Brier score is the mean squared distance of probability and
+# label, 0.25 for a classifier that always says one half; the calibration error is the mean distance
+# of probability and share of positives over ten bins. Intervals are resampled by question.
 
 
 # %% tags=["remove-input"]
@@ -230,9 +232,10 @@ pairs.summary(cells("designs"), desk.results, "Two designs of the classifier", "
 # %% [markdown] tags=["transfer"]
 # ## Does it carry over?
 #
-# A niche has no labelled pairs. {numref}`tab-transfer-13` asks each classifier about the other's questions: invented people in short
-# passages against Wikipedia's paragraphs. Each line beside the classifier that was trained at home is the price
-# of not training.
+# A new field of questions comes without labelled pairs. {numref}`tab-transfer-13` asks each
+# classifier about the other's questions: invented people in short passages against Wikipedia's
+# paragraphs. What a classifier loses against the one that was trained at home is the price of not
+# training.
 
 # %% tags=["remove-input"]
 pairs.summary(cells("transfer"), desk.results, "Trained at home and elsewhere", "tab-transfer")
@@ -253,9 +256,10 @@ pairs.lengths(
 )
 
 # %% [markdown]
-# What the cross-encoder loses with less room. Passages give way, the longer one first. MiniLM takes 510
-# tokens and no more, which is the classifier without a number; 1024 needs one of the paper's encoders.
-# Similarities are of single texts, of which MiniLM reads the first 256 tokens.
+# What the cross-encoder loses with less room. Where a pair is too long its passages are cut, the
+# longer one first. The classifier without a number has the 510 tokens that MiniLM takes at most;
+# 1024 needs one of the paper's encoders. Similarities are of single texts, of which MiniLM reads
+# the first 256 tokens.
 
 # %% tags=["remove-input"]
 pairs.summary(cells("cuts"), desk.results, "The cross-encoder with less room", "tab-cuts")
@@ -263,10 +267,11 @@ pairs.summary(cells("cuts"), desk.results, "The cross-encoder with less room", "
 # %% [markdown] tags=["encoders"]
 # ## Another training, another encoder
 #
-# Table 6 exchanges the encoder and finds differences below two points. Before such differences are read,
-# one must know how much the *same* classifier differs from itself when it is trained again with other
-# negatives (1 and 2), and how much one of another design does. BigBird and Longformer are recipes here, tried as tiny models with
-# random weights; nobody has trained the real ones for this book.
+# Table 6 exchanges the encoder and finds differences below two points. Before such differences are
+# read, one must know how much the *same* classifier differs from itself when it is trained again
+# with other negatives (those whose names end in 1 and 2), and how much one of another design does.
+# BigBird and Longformer are recipes here, tried as tiny models with random weights; nobody has
+# trained the real ones for this book.
 
 # %% tags=["remove-input"]
 desk.table("encoders", desk.rows("encoders"), name="tab-encoders")
@@ -279,12 +284,13 @@ pairs.summary(
 # %% [markdown] tags=["noise"]
 # ## What a bad classifier does
 #
-# The same training pairs with a fifth, two fifths and half of their labels turned round: at a half there is
-# nothing to learn. The selections are those of chapter 11 at $k = 4$. The claim is that {term}`CFS` then
-# loses gold passages and {term}`CIS` keeps junk. Mind that a classifier which knows nothing may say yes to all pairs or no
-# to all, which are two very different selections: AUC does not tell which. The table has them also at the
-# threshold that tune questions choose for the classifier without noise (*threshold by F1*), which somebody would keep who does not
-# know that the classifier is bad.
+# The same training pairs with a fifth, two fifths and half of their labels turned round: at a half
+# there is nothing to learn. The selections are those of chapter 11 at $k = 4$. The claim is that
+# {term}`CFS` then loses gold passages and {term}`CIS` keeps junk. A classifier that knows nothing
+# may say yes to all pairs or no to all, which are two very different selections, and AUC does not
+# tell which. The table also has the selections at the threshold that tune questions choose for the
+# classifier without noise (*threshold by F1*): somebody who did not know that the classifier is bad
+# would keep it.
 
 # %% tags=["remove-input"]
 WANTED = {"recall": "recall, %", "passages": "passages", "useless": "not gold, %"}
@@ -322,9 +328,10 @@ desk.table("sizes", desk.rows("sizes"), name="tab-sizes")
 # %% [markdown]
 # ### Is the training repaid?
 #
-# A question that the paper's reader asks (open question 3). Against each method, the seconds of training by the
-# seconds that an answer of DR-RAG takes less, both on this machine; *never* where it takes more. Labelling
-# the questions is not in it, and neither is what a better answer is worth.
+# A summary of the paper asks this (its open question 3). For each method: the seconds of training,
+# divided by the seconds that an answer of DR-RAG saves against it, both on this machine; *never*
+# where it saves none. Labelling the questions is not in it, and neither is what a better answer is
+# worth.
 
 # %% tags=["remove-input"]
 OF_TIER = {"public": "drrag-classifier", "testbed": "drrag-classifier-testbed"}
@@ -356,10 +363,11 @@ desk.live("classifier")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# A classifier *tells* pairs apart (c42) where at most a quarter of the comparisons within a question are the
-# wrong way round; chance has a half. Long inputs are *needed* (c44) where halving a normal window costs two
-# points of AUC; that a pair exceeds such a window is the other half of that claim, which {numref}`tab-lengths-13` counts
-# and no verdict holds, since records hold no lengths. That a claim is *not run* on public data may mean that its encoders are the paper's own.
+# A classifier *tells* pairs apart (c42) where at most a quarter of the comparisons within a
+# question are the wrong way round; chance has a half. Long inputs are *needed* (c44) where halving
+# a normal window costs two points of AUC; that a pair exceeds such a window is the other half of
+# that claim, which {numref}`tab-lengths-13` counts and no verdict covers, since records hold no
+# lengths. That a claim is *not run* on public data may mean that its encoders are the paper's own.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

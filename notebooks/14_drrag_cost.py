@@ -22,10 +22,10 @@
 # method and the time for one answer, as a multiple of what one search and one reading take, and its
 # figure 3 draws quality against time.
 #
-# Nothing in these columns can be checked from the page alone. The rows of the other methods coincide
-# with a table of another paper, made with another language model; the times of DR-RAG are its own. A
-# ratio of the two compares machines and models besides methods. So all methods are timed here on one
-# machine, with one reader, on the same questions, side by side.
+# Nothing in these columns can be checked from the page alone. The rows of the other methods were
+# found to coincide with a table of another paper, made with another language model; the times of
+# DR-RAG are its own. A ratio of the two compares machines and models as well as methods. So all
+# methods are timed here on one machine, with one reader, on the same questions, side by side.
 
 # %% tags=["parameters"]
 tier = "all"  # whose times to show: "testbed", "public" or "all"
@@ -64,8 +64,8 @@ desk.says
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
 #
-# The claims about calls and time, and three that a reader's summary of the paper adds. The last column
-# says whether the numbers *printed in the paper* bear the claim out, before anything is re-run.
+# The claims about calls and time, and three that a summary of the paper adds. The last column says
+# whether the numbers *printed in the paper* bear the claim out, before anything is re-run.
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c28", "c29", "c30", "c31", "c34", "s02", "s07")]
@@ -113,16 +113,16 @@ desk.statements(CLAIMS)
 Listing(timing.take_turns, timing.Seat.ask, clock.Clocked)
 
 # %% [markdown]
-# Warm when the clock starts: the weights, the index, and whatever one question before the first, which does
-# not count, has touched. Not warm: the cache of calls is left out, and before each answer the reader
-# forgets the beginnings of prompts that it kept, so that no method reads for another. Within one
-# answer it keeps them: a method in steps may use what it computed itself.
+# When the clock starts, the weights and the index are warm, and so is whatever one uncounted
+# question before the first has touched. The cache of calls is left out, and before each answer the
+# reader forgets the beginnings of prompts that it kept, so that no method reads for another. Within
+# one answer it keeps them: a method in steps may use what it computed itself.
 
 # %% [markdown] tags=["worked"]
 # ## One answer and its clock
 #
-# DR-RAG with forward selection on a question of the testbed. The first of its timed answers in which the classifier was
-# asked anything:
+# DR-RAG with forward selection on a question of the testbed: the first timed answer in which the
+# classifier was asked anything.
 
 # %% tags=["remove-input"]
 shown = [c for c in figure_3.cells() if c.keys["method"] == "dr_rag"]
@@ -139,11 +139,12 @@ time_figures.one_clock(
 # ## Figure 3 and the columns Step and Time of table 2
 #
 # Each method's time beside that of single-step on the same questions, with its interval; then the
-# paper's column, then the seconds. Counted are the reader's calls, the tokens that it read (those of
-# prompts that it really computed) and wrote, the searches, and the pairs judged. QDC and CIS are not in the paper's
-# table; they show what the parts of DR-RAG cost one by one, and the rows *without QDC* what the classifier
-# costs where there is no second query. On public data Adaptive Retrieval is another method than the
-# paper's, *half by lot*: these sets tell no page views.
+# paper's column, then the seconds. Further columns count the reader's calls, the tokens that it
+# read (those of prompts that it really computed) and wrote, the searches, and the pairs judged. QDC
+# and CIS are not in the paper's table; they show what the parts of DR-RAG cost one by one, and the
+# rows *without QDC* what the classifier costs where there is no second query. On public data
+# Adaptive Retrieval is another method than the paper's, *half by lot*: these sets tell no page
+# views.
 
 # %% tags=["remove-input"]
 rows = {name: times.timed(figure_3, desk.results, name) for name in desk.tiers()}
@@ -178,15 +179,16 @@ for name, of_tier in rows.items():
 times.saved(printed, "dr_rag", "adaptive_rag", name="tab-saved")
 
 # %% [markdown]
-# As arithmetic the claim can be compared with the last line. What it rests on is another matter: each of the two printed times is a
-# multiple of *some* single-step, and the two need not be the same one. The row of
-# Adaptive-RAG coincides with a table of {cite}`jeong2024adaptiverag`, made with FLAN-T5-XL; DR-RAG's was measured with Llama3-8B, by the table's caption. The
-# verdict below is on our own ratio, of the two methods side by side.
+# The last line is the claim's arithmetic. What it rests on is another matter: each of the two
+# printed times is a multiple of *some* single-step, and the two need not be the same one. The row
+# of Adaptive-RAG is among those found to coincide with a table of {cite}`jeong2024adaptiverag`,
+# made with FLAN-T5-XL; DR-RAG's was measured with Llama3-8B, by the table's caption. The verdict
+# below is on our own ratio, of the two methods side by side.
 #
 # ### Where the time goes
 #
-# The summary says that *retrieval* time falls, and that what two stages cost more lies in the first. Both are
-# about parts of an answer's time, which the paper does not give:
+# A summary of the paper says that *retrieval* time falls, and that the extra cost of two stages
+# lies in the first. Both are about parts of an answer's time, which the paper does not give:
 
 # %% tags=["remove-input"]
 for name, of_tier in rows.items():
@@ -206,11 +208,11 @@ for name, of_tier in rows.items():
 #
 # ## How both grow with the corpus
 #
-# The paper's data sets are small, and so are their corpora here. How recall and time go on from there is a
-# question that its summary leaves open. One of the testbed's worlds, at sizes from 1,000 to 100,000 passages,
-# without a reader. Encoding passages takes a while on two cores, about 10 to 30 a second, so that the dense
-# methods end where their vectors can be had in minutes. The questions are other ones at each size, drawn in the same
-# way.
+# The paper's data sets are small, and so are their corpora here. How recall and time go on from
+# there is a question that the summary leaves open. Here one of the testbed's worlds grows from
+# 1,000 to 100,000 passages, without a reader. Encoding passages takes a while on two cores, so the
+# dense methods end where their vectors can be had in minutes. Each size has questions of its own,
+# drawn in the same way.
 
 # %% tags=["remove-input"]
 growing = desk.rows("scale")
@@ -292,12 +294,12 @@ desk.live("fig3")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# {numref}`tab-verdicts-14` gives them. Times are judged as ratios: the mean time of one method in percent of the mean time of the
-# other, on the same questions, with the questions drawn anew for the interval. For "less time" the effect
-# is what is missing to 100, and must reach half of what the paper's own numbers say; for a share of the whole,
-# what is missing to a tenth. A ratio of two
-# methods on one machine says nothing about seconds elsewhere, and it shifts with the reader: the smaller the
-# reader, the more weigh searches and classifier.
+# {numref}`tab-verdicts-14` gives them. Times are judged as ratios: the mean time of one method in
+# percent of the mean time of the other, on the same questions, with the questions drawn anew for
+# the interval. For "less time" the effect is how far the ratio lies below 100, and must reach half
+# of what the paper's own numbers say; for a share of the whole, how far it lies below a tenth. A
+# ratio of two methods on one machine says nothing about seconds elsewhere, and it shifts with the
+# reader: the smaller the reader, the more searches and classifier weigh.
 #
 # A claim that names several methods fails where one of them is not slower, and stays open while one of
 # them is not timed.

@@ -90,8 +90,8 @@ desk.statements(CLAIMS)
 # Cnt = \text{shuffle}(G \cup O), \qquad G \subseteq \text{gold}(q), \quad O \cap \text{gold}(q) = \emptyset
 # $$ (eq-given)
 #
-# $G$ and $O$ are set apart, so that one can be held while the other varies. The order is drawn by the
-# question, since a reader may lean on it; more others are those of before and further ones.
+# $G$ and $O$ are set apart, so that one can be held while the other varies. The order is drawn by
+# the question, since a reader may lean on it; a larger number of others holds the smaller one.
 
 # %% tags=["remove-input"]
 Listing(given.given_passages, given.others)
@@ -252,19 +252,19 @@ desk.live("coverage")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# c14, c15 and c18 are decided question by question: only those count where recall fell, stayed while
-# passages became fewer, or rose. That is nearer to what the sentences say than a comparison of means,
-# in which few questions change and most do not; but such questions are not drawn by chance, and are
-# fewer than all. For c15, on what fewer passages do, CIS selects at the threshold that tune questions choose
-# by F1 (chapter 12), since at 0.5 it takes little away.
+# Three claims are decided question by question: only those questions count where recall fell (c14),
+# where it stayed while passages became fewer (c15), or where it rose (c18). That is nearer to what
+# the sentences say than a comparison of means, in which few questions change and most do not; but
+# such questions are not drawn by chance, and are fewer than all. For c15, on what fewer passages
+# do, CIS selects at the threshold that tune questions choose by F1 (chapter 12): one that takes
+# little away leaves few such questions.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
 
 # %% [markdown]
-# Some of these claims are tested otherwise than they were at first, and the records had been seen by
-# then. A test that was chosen with an eye on its outcome is weaker than one that was not; so here is what
-# was changed, and why.
+# Tests that were changed after records had been seen, and so are weaker
+# ({doc}`chapter 10 <10_drrag>` says why):
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)

@@ -141,7 +141,7 @@ for page in pipelines.case(
     display(page)
 
 # %% [markdown]
-# How often the whole pipeline is right where R-R-R is not, and the reverse, over all data sets:
+# How often the whole pipeline is right where R-R-R is not, and the reverse, on each data set:
 
 # %% tags=["remove-input"]
 RIGHT = cases.higher("acc_words")
@@ -150,11 +150,12 @@ cases.counts(MAIN, desk.results, {"method": "rrr"}, {"method": "full"}, RIGHT)
 # %% [markdown] tags=["measure"]
 # ## What the scores are
 #
-# *Hit* is the paper's: an accepted answer stands anywhere in the output, letter by letter. Ours asks
-# for whole words. Either grows with the length of the output, so the length stands beside it. The
-# paper calls its other score F1. By its released code each pair of an accepted answer and an output
-# becomes the answer where the output contains it, and the word "None" where not; then *letters* are
-# counted. So a wrong answer is scored by how many letters the right one shares with "None":
+# *Hit* is the paper's: an accepted answer stands anywhere in the output, letter by letter. Ours
+# asks for whole words. Either grows with the length of the output, so the length stands beside it.
+# The paper calls its other score F1. By its released code the output counts, beside each accepted
+# answer, as that answer where it contains it, and as the word "None" where it does not; then
+# *letters* are counted. So a wrong answer is scored by how many letters the right one shares with
+# "None":
 
 # %% tags=["remove-input"]
 letters.table(name="tab-letters")
@@ -178,11 +179,11 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # %% [markdown] tags=["result"]
 # ## Table 1
 #
-# *Gain* is that of each row over the row before it in the paper's ladder, of controls over what
-# they control, on the same questions. Five passages reach the reader or the filter in every row, so
-# that "one query with as many passages" is R-R-R itself. On the testbed the questions name two things,
-# or can mean two: elsewhere there several queries could not win, whoever writes them (chapter 21
-# measures how much room there is). One adapter rewrites for all rows but
+# *Gain* is each row's over the row before it in the paper's ladder, and a control's over what it
+# controls, on the same questions. Five passages reach the reader or the filter in every row, so
+# that "one query with as many passages" is R-R-R itself. The testbed's questions are of the kinds
+# that name two things, or can mean two: {doc}`chapter 21 <21_erm4_premises>` measures how much room
+# several queries have there, and on questions of other kinds. One adapter rewrites for all rows but
 # those that say *prompted*. On the testbed it has learned from world A, whose words and intents are
 # others; on public questions it is transfer, and so is the filter on NQ, PopQA and AmbigNQ, for
 # these name no gold passages to learn from.
@@ -288,7 +289,7 @@ desk.asides(CLAIMS)
 # | --- | --- | --- | --- |
 # | search | Bing, the web | MiniLM over the testbed's, HotpotQA's and 2WikiMultihopQA's passages, BM25 over NQ's and PopQA's | the service was shut down |
 # | what is found | snippets that the engine writes | passages | |
-# | passages read | up to 30; 5 a query in the code's defaults | 5; to 30 in chapter 21 | what a small reader can hold; with ten, the testbed's question itself finds nearly all |
+# | passages read | up to 30; 5 a query in the code's defaults | 5; to 30 in chapter 21 | what a small reader can hold; chapter 21 has how much room ten would leave to several queries |
 # | CAmbigNQ | 300 questions | the testbed's ambiguous questions in its place | not to be had |
 # | AmbigNQ | web search | over NQ's passages, of questions with an answer string there | the corpus at hand |
 # | questions | 300 a set | n in each cell | two cores |

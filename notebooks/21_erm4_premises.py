@@ -157,9 +157,11 @@ for name in ("world-A", "world-A-several"):
 
 # %% [markdown]
 # This bounds what a rewriter can add: where there is no room, several queries cannot win, whoever
-# writes them. Names tell BM25 all, and a chain's second query has to describe what the first would
-# find, for nobody has read it yet. One vector of a question about two things lies between them. So the
-# rewriter is tried on such questions, with MiniLM and five passages; BM25 stays beside.
+# writes them. Most room is to be expected in one place. Words find whatever a question names, so
+# BM25 needs no second query for that; and a chain's second query has to describe what the first
+# would find, for nobody has read it yet. But the one vector of a question about two things lies
+# between the two. So the rewriter is tried on such questions, with MiniLM and five passages; BM25
+# stays beside.
 #
 # The ground where it is tested:
 
@@ -217,8 +219,8 @@ PRECISION = ["snippet_precision_5", "snippet_precision_10", "snippet_precision_3
 split.whole(desk, "fig2", desk.rows("fig2", metric=PRECISION), "tab-precision")
 
 # %% [markdown]
-# How many passages there really are, and how many queries: who writes one query, or two, has no step
-# at twenty. Outputs that do not follow the format count as the question itself.
+# How many passages there really are, and how many queries: a rewriter that writes one query, or
+# two, has no step at twenty. Outputs that do not follow the format count as the question itself.
 
 # %% tags=["remove-input"]
 COUNTS = ["passages", "queries", "searches", "unfollowed"]
@@ -259,8 +261,8 @@ for page in split.by_dataset(desk, "fig3", desk.rows("fig3", metric=FIRST), "tab
     display(page)
 
 # %% [markdown]
-# What of it is due to which reading: the share of readings that are answered, whether the one that was
-# meant is, how many answers an output gives (erm4.c10), and how long it is:
+# How much of it is due to which reading: the share of readings that are answered, whether the one
+# that was meant is, how many answers an output gives (erm4.c10), and how long it is:
 
 # %% tags=["remove-input"]
 THEN = ["set_recall", "intent_hit", "distinct", "length"]
@@ -297,7 +299,7 @@ desk.asides(CLAIMS)
 #
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
-# | search | Bing, ten snippets a query | ten passages a query; MiniLM on the testbed, where names tell BM25 all; BM25 on public questions; the other beside | the service was shut down |
+# | search | Bing, ten snippets a query | ten passages a query; MiniLM on the testbed, where words find whatever is named; BM25 on public questions; the other beside | the service was shut down |
 # | rewriter | gpt-3.5-turbo-0613, one to three queries | a trained SmolLM2-135M, one to three; prompted beside | two cores |
 # | one query with thirty | not tried | tried, and the question itself with thirty | else any ranked list shows a plateau |
 # | questions | 50 a set | n in each cell | |

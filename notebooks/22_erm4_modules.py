@@ -23,10 +23,10 @@
 # that have nothing to do with each other gain more together, too. Together they must gain more than
 # the *sum*, which is an interaction, and its interval is wider than that of any single gain.
 #
-# The modules are taken apart here, too: in which form the rewriter writes and what its queries find,
-# and what the filter calls each {term}`passage`, with a filter that keeps everything as the measure.
-# The paper has reasons for how both are built, a small model that is tuned, an explanation before the
-# label, a strong or a weak hypothesis, and shows no comparison for any of them.
+# The modules are taken apart here, too: in which form the rewriter writes and what its queries
+# find, and what the filter calls each {term}`passage`, with a filter that keeps everything as the
+# measure. The paper has reasons for how both are built (a small model that is tuned, an explanation
+# before the label, a strong or a weak hypothesis), and shows no comparison for any of them.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -127,9 +127,9 @@ Listing(rewriter.parse, interactions.table)
 # %% [markdown] tags=["worked"]
 # ## What the modules are taught
 #
-# Questions of world A, of which the testbed knows what they mean, which facts they need, and which
-# passages are gold. The rewriter is taught both that a row asks of it, so that one adapter writes
-# R-R-R's one query and R+'s several:
+# The lessons are questions of world A: the testbed knows what they mean, which facts they need, and
+# which passages are gold. The rewriter is taught both forms that rows ask of it, so that one
+# adapter writes R-R-R's one query and R+'s several:
 
 # %% tags=["remove-input"]
 LESSONS = rewriting.rewriting("world-A", 0, questions=3, tasks=("plus", "query"))
@@ -149,10 +149,11 @@ Listing(filtering.judged)
 # %% [markdown]
 # ### The paper's check, and what it leaves
 #
-# An instance is kept only if the {term}`reader` answers right with the rewriting, and wrong with the
-# question itself (section 3.1). That chooses by the outcome, costs more than the training, and leaves
-# little of a few hundred questions. World A knows what is meant, so that no lesson here need be checked:
-# every row has the rewriter that is taught everything, and *checked* stands beside it (erm4.c26).
+# An instance is kept only if the {term}`reader` answers right with the rewriting, and wrong with
+# the question itself (section 3.1). That chooses by the outcome, takes answers of the reader for
+# every lesson, and makes a set of a few hundred questions smaller still; the table below says by
+# how much. World A knows what is meant, so that no lesson here need be checked: every row has the
+# rewriter that is taught everything, and *checked* stands beside it (erm4.c26).
 
 # %% tags=["remove-input"]
 Listing(rewriting.checked)
@@ -219,8 +220,8 @@ interactions.printed(desk.paper, "table3", ("hit", "f1_chars"), 300, "tab-printe
 split.whole(desk, "rewriters", desk.rows("rewriters"), "tab-rewriters")
 
 # %% [markdown]
-# One generation for the question and its queries, or two (erm4.c27): time for one question, at batch 1.
-# Nothing is read there.
+# One generation for the question and its queries, or two (erm4.c27): time for one question, at
+# batch 1. The reader is not asked.
 
 # %% tags=["remove-input"]
 JOINT = desk.paper.exhibit("joint")
@@ -236,10 +237,10 @@ memory_times.table(
 # %% [markdown]
 # ## The filter
 #
-# Ten passages that BM25 finds for the question, each judged; no reader. All three labels, by what the
-# passage is. A *step* is gold and does not hold the answer: the strong hypothesis should not entail it,
-# the weak one should. One of a gold passage's name is about somebody else; its lessons call it a
-# contradiction:
+# Ten passages that BM25 finds for the question, each judged; no reader. All three labels, by what
+# the passage is. A *step* is gold and does not hold the answer: the strong hypothesis should not
+# entail it, the weak one should. A passage that bears a gold passage's name and is about somebody
+# else is a contradiction in the lessons:
 
 # %% tags=["remove-input"]
 JUDGED = [cell for cell in FILTERS.cells() if cell.tier in desk.tiers()]
@@ -253,9 +254,9 @@ judges.confusion(
 )
 
 # %% [markdown]
-# *Right* by what the cell's own hypothesis asks for, beside a filter that entails everything. Where few
-# passages are gold, one that drops everything is right more often still, so precision and recall are of
-# what it keeps, and AUC asks for no threshold.
+# *Right* goes by what the cell's own hypothesis asks for, and stands beside a filter that entails
+# everything. Where few passages are gold, a filter that drops everything is right more often still;
+# so precision and recall are those of what is kept, and {term}`AUC` asks for no threshold.
 
 # %% tags=["remove-input"]
 judges.quality(FILTERS, JUDGED, desk.results, "How well each filter tells", "tab-quality")
@@ -283,8 +284,8 @@ split.whole(desk, "filters", desk.rows("filters", metric=COSTS), "tab-filter-cos
 # %% [markdown]
 # ### Where nothing passes
 #
-# The paper then answers without knowledge (erm4.c28). The other two ways, *gain* over that one, over
-# all questions; the verdict is on those where the filter left nothing.
+# The paper then answers without knowledge (erm4.c28). The table has two other ways, with their
+# *gain* over that one on all questions; the verdict is on those where the filter left nothing.
 
 # %% tags=["remove-input"]
 split.whole(desk, "back_off", desk.rows("back_off"), "tab-back-off")
@@ -293,9 +294,10 @@ split.whole(desk, "back_off", desk.rows("back_off"), "tab-back-off")
 # ### Robust against noise?
 #
 # With the filter, answers should lose less where more useless passages stand beside the gold ones
-# (erm4.c41). Here their number is set: the gold passages and so many others, the nearest to the
-# question. The verdict is on a difference of differences, so that a filter that helps or hurts alike
-# at every level wins nothing; and it needs noise that costs answers in the first place.
+# (erm4.c41). Here their number is set: the gold passages, and so many of the others that are
+# nearest to the question. The verdict is on a difference of differences, so that a filter that
+# helps or hurts alike at every level wins nothing; and it needs noise that costs answers in the
+# first place.
 
 # %% tags=["remove-input"]
 noisy = desk.rows("noise", metric=["acc_words", "shown", "entailed_gold", "entailed_other"])

@@ -18,15 +18,15 @@
 # # ERM4: memory
 #
 # The other two modules are about cost. What was found for earlier questions is kept by title in the
-# {term}`Memory Knowledge Reservoir`, and the {term}`Retrieval Trigger` searches only where too few of
-# the titles kept are similar to a query. Table 2 of the paper shows one threshold, $\tau = 0.6$, at
-# which an answer takes 46 % less time, and hits are as they were.
+# {term}`Memory Knowledge Reservoir`, and the {term}`Retrieval Trigger` searches only where too few
+# of the titles kept are similar to a query. By table 2 of the paper there is a threshold,
+# $\tau = 0.6$, at which an answer takes 46 % less time, and hits stay as they were.
 #
-# Three things ask for another look. Its column of time goes up and down: at $\tau$ 0.2 and 0.4 nothing is
-# searched for, and yet it takes longer than at 0.6. A plain cache of queries, which any service has,
-# is not tried. And time depends on how far away the search is, which was Bing's. So *searches* are
-# counted here first, which no machine changes; time is taken along the latency of the search; and the
-# plain cache is a row.
+# Three things ask for another look. The table's column of time goes up and down: at $\tau$ 0.2 and
+# 0.4 nothing is searched for, and yet it takes longer than at 0.6. A plain cache of queries, which
+# any service has, is not tried. And time depends on how far away the search is, which was Bing's.
+# So *searches* are counted here first, which no machine changes; time is taken along the latency of
+# the search; and the plain cache is a row.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -153,9 +153,10 @@ Listing(QueryCache)
 # %% [markdown] tags=["worked"]
 # ## One query and what memory has
 #
-# A memory filled just now with what BM25 finds for some questions of world B, over a corpus in which
-# each passage is cut in two halves of one title, and one of its other questions, in other words. Frozen: BM25 and MiniLM; no other model is asked. A small memory, so that
-# it can be filled while the page is made:
+# A memory was filled just now with what BM25 finds for some questions of world B, over a corpus in
+# which each passage is cut in two halves of one title. Here it meets another question, in words
+# that were not asked before. Frozen: BM25 and MiniLM; no other model is asked. The memory is small,
+# so that it can be filled while the page is made:
 
 # %% tags=["remove-input"]
 ONE = desk.cell("trigger", method="memory", dataset="world-B-again-halves")
@@ -172,13 +173,16 @@ for page in memory.nearest(
 # %% [markdown]
 # ### Equal titles
 #
-# "Replacing older entries with newer ones for the same titles" suits a web on which a title is a page.
-# Where several passages bear one title, as the paragraphs of an article do, only the last of them stays,
-# and what was remembered first is lost; so the *order* in which passages come decides what memory holds.
-# Here a question's best passages are remembered last. How many passages each rule would keep of a whole
-# corpus; where it is all of them, neither rule nor order matters but for what leaves a full memory. A
-# world's titles are all different, so that this rule could not be tried there: therefore the halves, and
-# of each thing a question about either half is among those asked before, in turns the needed one last.
+# "Replacing older entries with newer ones for the same titles" suits a web on which a title is a
+# page. Where several passages bear one title, as the paragraphs of an article do, only the last of
+# them stays, and what was remembered first is lost; so the *order* in which passages come decides
+# what memory holds. Here a question's best passages are remembered last. The table counts how many
+# passages of a whole corpus each rule would keep; where it keeps them all, neither rule nor order
+# matters, but for what leaves a full memory.
+#
+# A world's titles are all different, so this rule could not be tried there. Hence the halves: of
+# each thing a question about either half was asked before, and the half that is needed later came
+# last in every other case.
 
 # %% tags=["remove-input"]
 CORPORA = {
@@ -241,7 +245,7 @@ SWEPT = [c for c in cells("trigger", "memory") if "split" not in c.keys]
 memory.grid(TRIGGER, SWEPT, desk.results, "answer_recall", "Searches saved, by τ and θ", "tab-grid")
 
 # %% [markdown]
-# A memory of every passage, be its title the same:
+# The same with a memory of every passage, whether or not titles are equal:
 
 # %% tags=["remove-input"]
 memory.grid(
@@ -337,9 +341,9 @@ memory_times.steps(
 # %% [markdown]
 # ### By how far away the search is
 #
-# Without rewriter and filter, so that the search is what takes time. The service waits so long before
-# each answer, and nothing else changes. Dotted: the time at no latency, and for each counted search one
-# latency.
+# Without rewriter and filter, so that the search is what takes time. The service waits for the
+# latency before each answer, and nothing else changes. Dotted: the time at no latency plus one
+# latency for each counted search.
 
 # %% tags=["remove-input"]
 KINDS = {"outside": "everything is searched for", "memory": "memory", "exact": "a plain cache"}

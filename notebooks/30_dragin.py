@@ -17,20 +17,21 @@
 # %% [markdown]
 # # DRAGIN: answers
 #
-# DRAGIN {cite}`su2024dragin` lets the {term}`reader` write, and breaks in where it seems not to know
-# what comes next. {term}`RIND` says where: a token that the reader was unsure of, that later tokens
-# look at, and that is no stop word. {term}`QFS` says what to search for: the words which that token
-# looks at most. The passages found go into the prompt, and writing goes on from the place of the
-# alarm. No training is needed. The paper has it above five other ways to retrieve, on four data sets
-# with three readers.
+# DRAGIN {cite}`su2024dragin` lets the {term}`reader` write, and breaks in where it seems not to
+# know what comes next. {term}`RIND` says where: a token that the reader was unsure of, that later
+# tokens look at, and that is no stop word. {term}`QFS` says what to search for: the words which
+# that token looks at most. The passages found go into the prompt, and writing goes on from the
+# place of the alarm. No training is needed. The paper has it above its five baselines, one of which
+# never retrieves, on four data sets with three readers.
 #
-# Two things make it hard to re-test. The released code does not compute the paper's equations (there
-# are 27 differences, the subject of chapter 35), so both stand in every table here. And a method that
-# searches more often than another may be better for that alone. So quality is shown against the
-# number of searches, and controls stand beside: the same alarms with the question itself as query,
-# alarms by chance, and DRAGIN *behind a first search*. For SR-RAG, FL-RAG, FS-RAG and FLARE search for
-# the question before they write, and DRAGIN never does: without this control, when to retrieve is mixed
-# up with having the question's passages at all.
+# Two things make it hard to re-test. The released code does not compute the paper's equations
+# ({doc}`chapter 35 <35_dragin_equations>` takes the differences one by one), so the main tables
+# have both. And a method that searches more often than another may be better for that alone. So
+# quality is shown against the number of searches, and controls stand beside: the same alarms with
+# the question itself as query, alarms by chance, and DRAGIN *behind a first search*. The last is
+# needed because the baselines SR-RAG, FL-RAG, FS-RAG and FLARE (see the symbols) search for the
+# question before they write, and DRAGIN never does: without it, when to retrieve is mixed up with
+# having the question's passages at all.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -82,8 +83,8 @@ desk.says
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
 #
-# The claims about answers and about how often is searched. The last column says whether the numbers
-# *printed in the paper* bear the claim out, before anything is re-run.
+# The claims about answers and about the number of searches. The last column says whether the
+# numbers *printed in the paper* bear the claim out, before anything is re-run.
 
 # %% tags=["remove-input"]
 CLAIMS = [
@@ -133,10 +134,10 @@ desk.statements(CLAIMS)
 # $$ (eq-rind)
 #
 # The reader's trace holds entropy and attention of each token from the same pass in which it wrote
-# them. Left open are the heads (here their mean, before the maximum) and, since attention falls with
-# the length of what stands before, the size of the scores: the paper's thresholds, 0.6 to 1.5, fit
-# what its released code computes, and not these equations. So $\theta$ is chosen anew, on questions
-# that nothing is tested on.
+# them. The paper leaves open which heads count (here their mean, before the maximum). And since
+# attention falls with the length of what stands before, the size of the scores is open as well: the
+# paper's thresholds, 0.6 to 1.5, fit what its released code computes, and not these equations. So
+# $\theta$ is chosen anew, on questions that nothing is tested on.
 
 # %% tags=["remove-input"]
 Listing(rind.influence, rind.scores, rind.rind)
@@ -219,7 +220,8 @@ desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="ta
 
 # %% [markdown]
 # The same by length. Longer passages also come with questions of more hops, which are harder for
-# other reasons, so the thirds are taken among questions of as many hops; all gold passages are shown:
+# other reasons, so the thirds are taken among questions with the same number of hops; all gold
+# passages are shown:
 
 # %% tags=["remove-input"]
 READ = desk.paper.exhibit("readers")
@@ -265,8 +267,8 @@ desk.table("table2", told, name="tab-behind") if told else missing.note_of_rows(
 # %% [markdown]
 # ### From data set to data set
 #
-# "FLARE's result varies strongly" (dragin.c08): its gains over no retrieval, side by side. Some spread
-# there would be in samples of this size even if all gains were one, so the spread stands beside that.
+# "FLARE's result varies strongly" (dragin.c08): its gains over no retrieval, side by side. Samples
+# of this size would spread even if all gains were the same, so the spread is held against that.
 # Data sets of fewer than 30 questions have no say in it.
 
 # %% tags=["remove-input"]
@@ -306,8 +308,8 @@ COSTS = ["retrievals", "reader_calls", "new_tokens"]
 desk.table("table3", desk.rows("table3", metric=COSTS), name="tab-table3")
 
 # %% [markdown]
-# Of how many words an alarm is given, and of how many searches something new comes: a gold passage that
-# no search before had found.
+# How many alarms there are, how many of the words give one, and how many of the searches bring
+# something new: a gold passage that no search before had found.
 
 # %% tags=["remove-input"]
 BOUGHT = ["alarms", "alarm_rate", "new_gold"]
@@ -347,14 +349,15 @@ desk.table("shipped", desk.rows("shipped"), name="tab-shipped")
 # %% [markdown]
 # ### Passages, and answers that were not said
 #
-# Appendix A: three passages are the balance, more make the reader forget the form.
+# Appendix A says that three passages are the balance, and that more make the reader forget the
+# form.
 
 # %% tags=["remove-input"]
 desk.table("passages", desk.rows("passages", metric=["em", "unparsed"]), name="tab-passages")
 
 # %% [markdown]
-# Appendix B: where "So the answer is" is missing it is put behind the text, and the reader goes on. The
-# released code does so without passages.
+# By appendix B, where "So the answer is" is missing it is put behind the text, and the reader goes
+# on. The released code does so without passages.
 
 # %% tags=["remove-input"]
 desk.table("again", desk.rows("again", metric=["em", "asked_again", "unparsed"]), name="tab-again")

@@ -120,8 +120,9 @@ Listing(timing_check.timing_check)
 # %% [markdown] tags=["result"]
 # ### How well does each signal tell?
 #
-# By the area under the curve (AUC): how often a hop that needs a search has the higher value of two.
-# Beside it the precision where each rule gives as many alarms as there are hops in need, so that no threshold favours any.
+# By the area under the curve ({term}`AUC`): of two hops, how often the one that needs a search has
+# the higher value. Beside it the precision where each rule gives as many alarms as there are hops
+# in need, so that no threshold favours any.
 
 # %% tags=["remove-input"]
 HOPS = [
@@ -181,9 +182,9 @@ first_errors.table(
 # ## Table 4: answers, with the last sentence as query
 #
 # *Gain* is against a search after every sentence. The paper has IIRC, of which ten questions are at
-# hand; MuSiQue stands in its place. FL-RAG, FS-RAG and FLARE search for the question first, as their
-# authors have it; RIND and random timing do not. So this table mixes the moment with having the
-# question's passages; the next one does not.
+# hand; MuSiQue stands in its place. FL-RAG, FS-RAG and FLARE search for the question first, as
+# their authors have it; RIND and random timing do not. So this table mixes the choice of the moment
+# with having the question's passages; the next one does not.
 
 # %% tags=["remove-input"]
 desk.table("table4", desk.rows("table4", metric=["em", "f1", "retrievals"]), name="tab-table4")

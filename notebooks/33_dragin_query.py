@@ -139,9 +139,9 @@ desk.table(
 # %% [markdown]
 # ### Does attention choose?
 #
-# QFS against as many words of question and text by chance, and against the first ones; once with the paper's
-# number of words, and once with few (of 8 tokens: its own case, in appendix C, has six words), where there is
-# something to leave out.
+# QFS against as many words of question and text by chance, and against the first ones; once with
+# the paper's number of words, and once with few (8 tokens; its own case, in appendix C, has six
+# words), where there is something to leave out.
 
 # %% tags=["remove-input"]
 WORDS = ["finds_qfs", "finds_random_words", "finds_first_words"]
@@ -181,8 +181,8 @@ desk.table(
 # %% [markdown]
 # ### How many words
 #
-# The paper has 25 or 35, which for a short answer is nearly every word there is; its own case (appendix
-# C) has six. With 100 it is the whole context.
+# The paper has 25 or 35, which for a short answer is nearly every word there is. With 100 it is the
+# whole context.
 
 # %% tags=["remove-input"]
 desk.table("words", desk.rows("words"), name="tab-words")

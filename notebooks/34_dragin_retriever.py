@@ -17,11 +17,12 @@
 # %% [markdown]
 # # DRAGIN: the retriever
 #
-# The paper's table 7 puts a dense retriever, SGPT, in the place of BM25, under DRAGIN alone, and finds it
-# worse on three data sets; "in general" it is said to be better. Two things are mixed there: the
-# retriever and the form of the query, a bag of words from {term}`QFS`, which suits a retriever of words.
-# So both retrievers are asked the bare questions as well. And DRAGIN's advantage "despite retrieval
-# models" needs its baselines under dense search, which the paper does not have.
+# The paper's table 7 puts a dense retriever, SGPT, in the place of BM25, under DRAGIN alone, and
+# finds it worse on three data sets, although "in general" it is said to be better. Two things are
+# mixed there: the retriever and the form of the query, a bag of words from {term}`QFS`, which suits
+# a retriever that goes by words. So both retrievers are asked the bare questions as well. And
+# DRAGIN's advantage "despite retrieval models" needs its baselines under dense search, which the
+# paper does not have.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -110,8 +111,9 @@ desk.table(
 # %% [markdown]
 # ### The same queries
 #
-# In whole answers what is found changes the next query. At the moments of one draft (chapter 33) both
-# search for the very same words: QFS's, and the question.
+# In a whole answer, what is found changes the next query. At the moments of one draft
+# ({doc}`chapter 33 <33_dragin_query>`) both retrievers search for the very same words: QFS's, and
+# the question's.
 
 # %% tags=["remove-input"]
 METHODS = ["check", "check_minilm"]

@@ -17,12 +17,13 @@
 # %% [markdown]
 # # DRAGIN: the equations and the released code
 #
-# The released code does not compute the paper's equations. It divides attention by its sentence's mean
-# (so that a score is an entropy, weighted, and the paper's thresholds fit it); it counts a token's look at
-# itself, which makes the first word's attention 1 in every reader; it reads the new text again, alone, for
-# its attention, and a third time for the query; it works on words; it throws the whole sentence away; its
-# passages serve one sentence. Some of this is engineering, some changes what is decided. Nobody who
-# reads the paper could know, and the numbers in the paper come from code, in one of its states.
+# The released code does not compute the paper's equations. It divides attention by its sentence's
+# mean (so that a score is an entropy, weighted, and the paper's thresholds fit it); it counts a
+# token's look at itself, which makes the first word's attention 1 in every reader; it reads the new
+# text again, alone, for its attention, and a third time for the query; it works on words; it throws
+# the whole sentence away; its passages serve one sentence. Some of this is engineering, some
+# changes what is decided. The paper tells none of it, and its numbers come from code, in one of its
+# states.
 #
 # Both are implemented here with the same functions, each difference a setting. First every difference is
 # tried by itself on the *same* drafts, so that nothing else varies; then those that matter most are run
@@ -74,7 +75,9 @@ desk.statements(CLAIMS)
 # %% [markdown] tags=["symbols"]
 # ## The differences
 #
-# Numbers as in this book's list; "equations" is the default of the setting.
+# 27 differences were found, D1 to D27. The table has those by which the two versions here differ;
+# the others concern prompts, decoding, data, baselines and what is counted. The column *equations*
+# is the default of the setting.
 
 # %% tags=["remove-input"]
 PLAIN, CODE = settings.DynamicSettings(), settings.RELEASED
@@ -119,9 +122,9 @@ Table(
 Listing(rind.influence, rind.rind)
 
 # %% [markdown]
-# With $j \ge i$ in place of $j > i$ (D2) the first token of a text that is read alone looks at itself, and
-# at nothing else, so its $a_{\max}$ is 1 whatever the reader (dragin.c30). To see that no reader is
-# needed: attention by chance, of forty texts.
+# With $j \ge i$ in place of $j > i$ (D2) the first token of a text that is read alone looks at
+# itself, and at nothing else, so its $a_{\max}$ is 1 whatever the reader (dragin.c30). No reader is
+# needed to see that; here attention is drawn by chance, for forty texts.
 
 # %% tags=["hide-input"]
 rng = np.random.default_rng(run.seed)
@@ -169,8 +172,8 @@ heat_case.case(
 # %% [markdown] tags=["result"]
 # ## The same drafts, decided fourteen ways
 #
-# The reader writes once. On this draft the released code decides, then with one difference put back,
-# then the equations with their own threshold.
+# The reader writes once. On this draft the released code decides, then the same code with one
+# difference at a time put back, then the equations with their own threshold.
 
 # %% tags=["remove-input"]
 REPLAYED = desk.paper.exhibit("replayed").cells()

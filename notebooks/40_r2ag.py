@@ -19,17 +19,17 @@
 #
 # A {term}`retriever` knows how near each {term}`passage` is to the {term}`question`, and how near
 # the passages are to each other. A {term}`reader` is only shown their text. R²AG {cite}`ye2024r2ag`
-# hands this knowledge on: three numbers a passage go through a small encoder, the
+# hands this knowledge on: three numbers for each passage go through a small encoder, the
 # {term}`R²-Former`, which makes one embedding of them, and this stands in the prompt before the
 # passage. The reader can stay as it is. The paper has R²AG above all other methods with a frozen
 # reader, on five data sets.
 #
 # One thing has to be kept apart. The former is trained on the *task's own questions with their
 # answers*, through the reader's loss. Plain RAG, chain of thought and the compressors learn nothing
-# of the task. An embedding that is trained so can teach a reader what an answer should look like,
-# whatever the retriever said. So each gain over plain RAG is shown beside the gain over *learnable
-# tokens*: as many trained embeddings, in the same places, learned in the same way, that are told
-# nothing. Chapter 42 is about these controls; their headline stands in every table here.
+# of the task. An embedding that is trained in this way can teach a reader what an answer should
+# look like, whatever the retriever said. So each gain over plain RAG is shown beside the gain over
+# *learnable tokens*: as many trained embeddings, in the same places, learned in the same way, that
+# are told nothing. Chapter 42 is about these controls; their headline stands in every table here.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -138,7 +138,7 @@ desk.statements(CLAIMS)
 # \end{cases}
 # $$ (eq-neighbour)
 #
-# The paper does not say what the first passage, before which there is none, is like; by the
+# The paper does not say what $\gamma$ is for the first passage, which has none before it; by the
 # authors' code $\gamma_1 = 1$. Under cosine the denominator of $w_j$ changes nothing.
 
 # %% tags=["remove-input"]
@@ -201,7 +201,7 @@ Listing(method.r2ag, method.informed, method.inputs)
 # $$ (eq-loss)
 #
 # The sum over passages is a mean in the authors' code, and here; chapter 41 has the sum as a row.
-# $\mathcal{L}_{LM}$ is taken of the answer's tokens alone, for which tokens the paper does not say.
+# $\mathcal{L}_{LM}$ is taken over the answer's tokens alone; the paper does not say over which.
 
 # %% tags=["remove-input"]
 Listing(R2Former.relevance, joint.matching, joint.Joint.answering, joint.objective)
@@ -225,9 +225,9 @@ lists.table(listed, "r2ag-mixed", "tab-list")
 lists.prompt(listed, "r2ag")
 
 # %% [markdown]
-# Plain RAG's. What R²AG leaves as it is (r2ag.c35) can be seen by laying the one on the other:
-# passages, their order, and every word but the added sentence and the word "similarity". A test
-# holds it.
+# The prompt of plain RAG. What R²AG leaves as it is (r2ag.c35) can be seen by laying the one on the
+# other: passages, their order, and every word but the added sentence and the word "similarity". A
+# test holds it.
 
 # %% tags=["remove-input"]
 lists.prompt(listed, "r2ag_rag")
@@ -276,11 +276,11 @@ datasets.table(desk.paper, "table4", GROUND, "tab-table4")
 # ## What was trained, and what stayed as it was
 #
 # Frozen in every row: MiniLM and, where no low-rank matrices are named, the reader, SmolLM2-135M as
-# it ships (dequantised from a file of four bits), in its own chat template. Trained once for
-# all data sets: half with questions of world A, half with NQ's training questions and passages
-# mined for them, so that worlds B to D and the multi-hop sets are *transfer*. Each list is read
-# once; before that the lists are matched alone, which reads nothing. *Head's AUC* is how often the former's head puts a gold passage
-# above another, on lists that were held out.
+# it ships (dequantised from a file of four bits), in its own chat template. Trained once for all
+# data sets: half with questions of world A, half with NQ's training questions and passages mined
+# for them, so that worlds B to D and the multi-hop sets are *transfer*. The reader reads each list
+# once; before that the former learns from the matching loss alone, without the reader. *Head's AUC*
+# is how often the former's head puts a gold passage above another, on lists that were held out.
 
 # %% tags=["remove-input"]
 TRAINED = [cell for cell in MAIN.cells() if cell.tier in desk.tiers()]
@@ -308,11 +308,13 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # *Gain* is against plain RAG with the same frozen reader; that of R²AG+RAFT is against RAFT, those
 # of the shuffled and the constant features and of the labels are against learnable tokens.
 # *Trainings* says how many trainings a row is the mean of. RAG and CoT learn nothing, and the
-# compressors and CRAG no answer: the compressor that writes, and CRAG's evaluator, are small models
-# that were taught the gold passages of training questions. Acc is a substring match in the answer's
-# first line, as in the paper, which does not mind a long line; F1 and EM do. The paper's value is
-# that of the reader in the same place: its LLaMA2-7B (LongChat on NQ-20) beside SmolLM2-135M, its
-# LLaMA2-13B beside Gemma 3 270M. Rows that name another reader are the paper's alone.
+# compressors and CRAG learn no answers: the compressor that writes, and CRAG's evaluator, are small
+# models that were taught the gold passages of training questions.
+#
+# Acc is a substring match in the answer's first line, as in the paper, which does not mind a long
+# line; F1 and EM do. The paper's value is that of the reader in the same place: its LLaMA2-7B
+# (LongChat on NQ-20) beside SmolLM2-135M, its LLaMA2-13B beside Gemma 3 270M. Rows that name
+# another reader are the paper's alone.
 
 # %% tags=["remove-input"]
 main = desk.rows("table1", metric=["acc_line", "f1_line"])
@@ -346,8 +348,8 @@ seeds.table(
 # %% [markdown]
 # ### By kind of question
 #
-# Does it improve *reasoning* (r2ag.c05)? A form that is learned helps on every kind of question,
-# and shortens the answers.
+# Does it improve *reasoning* (r2ag.c05)? If only a form were learned, it would help on every kind
+# of question, and shorten the answers.
 
 # %% tags=["remove-input"]
 kinds = desk.rows("kinds", metric=["acc_line", "length"])
@@ -379,7 +381,7 @@ perfect = desk.rows("perfect", metric=["acc_line", "answer_kept"])
 split.whole(desk, "perfect", perfect, "tab-perfect")
 
 # %% [markdown]
-# What was chosen for the rivals was chosen on tune questions, which nothing is tested on:
+# What was chosen for the rivals was chosen on tune questions, on which nothing is tested:
 
 # %% tags=["hide-input"]
 tuning = desk.rows("tuning", metric=["acc_line", "f1_line"])
@@ -388,8 +390,8 @@ split.whole(desk, "tuning", tuning, "tab-tuning")
 # %% [markdown]
 # ## Few training questions
 #
-# "Low-resource" (r2ag.c36), with 2,000 to 167,000 training questions in the paper. The same recipe
-# with fewer; one training each, frozen reader.
+# The paper calls its method fit for "low-resource" settings (r2ag.c36), and trains on 2,000 to
+# 167,000 questions. Here is the same recipe with fewer: one training each, the reader frozen.
 
 # %% tags=["remove-input"]
 sizes = desk.rows("sizes", metric=["acc_line", "f1_line"])
@@ -462,7 +464,7 @@ desk.asides(CLAIMS)
 # | readers | LLaMA2-7B, LongChat1.5-7B and others | SmolLM2-135M, frozen; Gemma 3 270M for what is said of larger ones | what runs on two cores |
 # | retriever | BERT-base, tuned on each data set, its checkpoint chosen on the test split | MiniLM as it comes, frozen | no training feature may be better than at the test |
 # | training questions | 2,000 to 167,000, all of a set | some hundreds; the cards have the number | two cores |
-# | matching | from the first step, with the answers | the lists alone 16 times, then both | in some hundred steps a former learns the places of a list and little of its features |
+# | matching | from the first step, with the answers | the lists alone 16 times, then both | in some hundred steps a former may learn the places of a list and little of its features |
 # | trained on | each data set's own questions | world A and NQ together, half of each, the multi-hop sets being transfer | no passage of a test question may be learned from |
 # | test questions | all; those with too few passages or too many tokens are dropped | n in each cell; none is dropped, lists may be shorter | |
 # | NQ's distractors | Lost in the Middle's | for the test the same; for training mined: the nearest that hold no answer | training questions come without |

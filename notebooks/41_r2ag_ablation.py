@@ -20,8 +20,8 @@
 # The paper's table 3 takes away one feature at a time, and the matching loss, each by one training,
 # and finds that every part helps. Most of these differences are a handful of 531 questions, and
 # which feature matters most is not the same on its two data sets. So each variant is trained on the
-# same lists in the same order here, and where one was trained several times, what one training
-# differs from the next stands beside what one variant differs from another.
+# same lists in the same order here; where one was trained several times, the difference between one
+# training and the next stands beside the differences between variants.
 #
 # Whether the features *tell* anything can be asked without a reader at all: how well do they tell
 # gold passages from others, and do the two that compare passages with each other add to the
@@ -116,12 +116,13 @@ lists.table(listed, "r2ag-mixed", "tab-list")
 # %% [markdown] tags=["features"]
 # ## Do the features tell gold passages apart?
 #
-# By the area under the curve (AUC): how often a gold passage has the higher value of two. Over all
-# lists of a data set together, for a former has one set of weights for all of them. *Fitted*: a
-# logistic regression on the columns, their squares and products, asked about questions that it was
-# not fitted to. The last column is paired on the same lists. Nothing is trained for the first four
-# lines of a data set; the head's line is the trained former's, of world A and NQ, so that on
-# others it is transfer; of MuSiQue's twenty passages it is told of the best ten. Frozen: MiniLM.
+# By the area under the curve ({term}`AUC`): of two passages, how often the gold one has the higher
+# value. Over all lists of a data set together, for a former has one set of weights for all of them.
+# *Fitted*: a logistic regression on the columns, their squares and products, asked about questions
+# that it was not fitted to. The last column is paired on the same lists. Nothing is trained for the
+# first four lines of a data set; the head's line is the trained former's, of world A and NQ, so
+# that on others it is transfer; of MuSiQue's twenty passages it is told of the best ten. Frozen:
+# MiniLM.
 
 # %% tags=["remove-input"]
 ON = {
@@ -149,7 +150,7 @@ formers.cards(formers.names(CELLS), "What was trained for table 3", "tab-cards")
 
 # %% [markdown]
 # How well each head knows the gold passages of held-out lists, as the training goes on. A former
-# that is trained without matching has a head that nobody taught, and no line:
+# that is trained without matching has an untrained head, and no line:
 
 # %% tags=["remove-input"]
 formers.curves(
@@ -169,9 +170,10 @@ formers.curves(
 # %% [markdown] tags=["result"]
 # ## Table 3
 #
-# *Gain* is against the whole of R²AG, on the same questions, so that what a part is worth has a
-# minus; means over the trainings. The paper's values are of NQ with LLaMA2-7B and LongChat, and
-# stand in rows of their own; a drop there is in percent of the full method's accuracy.
+# *Gain* is against the whole of R²AG, on the same questions, so a part that helps shows as a minus
+# in the row without it; means over the trainings. The paper's values are of NQ with LLaMA2-7B and
+# LongChat, and stand in rows of their own; a drop there is in percent of the full method's
+# accuracy.
 
 # %% tags=["remove-input"]
 METRICS = ("acc_line", "f1_line", "distracted", "drop")
@@ -223,7 +225,7 @@ desk.asides(CLAIMS)
 # | data sets of table 3 | NQ-10, NQ-20 | one world of the testbed | a training takes as long on either; there kinds and gold are known |
 # | reader | LLaMA2-7B, LongChat1.5-7B | SmolLM2-135M, frozen | two cores |
 # | trainings | one each, 2 epochs | as many as the cards above show, 180 steps each | two cores |
-# | matching | from the first step, with the answers | the lists matched 16 times before the first answer, then both | in so few steps a former learns places and not features |
+# | matching | from the first step, with the answers | the lists matched 16 times before the first answer, then both | in so few steps a former may learn places and not features |
 # | a feature left out | not said how | its column is left out | noughts can be learned from |
 # | order of features | r, γ, ζ in the paper; r, ζ, γ in the code | the paper's | the same once trained |
 # | likeness | cosine or dot product | cosine | appendix D |

@@ -18,15 +18,15 @@
 # # R²AG: learnable tokens, and what the features add
 #
 # The paper's figure 3 replaces what the former makes by *learnable tokens*: a trained embedding
-# before each passage that is told nothing of the retriever. It finds that they help much as soon as
+# before each passage that is told nothing of the retriever. It finds that they help a lot once
 # there are many passages. This speaks for soft prompts, and raises a question that the paper does
 # not ask: how much of what R²AG gains over plain RAG is such a prompt, learned on the task's
 # answers, and how much is *retrieval information*? R²AG and the learnable tokens are nowhere
 # printed side by side.
 #
-# Here they are, with controls that are equal in steps, lists and order, and but for the tokens in
-# the numbers that they may learn: features of other passages, features that say nothing, and gold
-# labels in their place, the most that any feature could tell.
+# Here they are, with three controls: features of other passages, features that say nothing, and
+# gold labels in place of features, the most that any feature could tell. All are equal in steps,
+# lists and order, and all but the tokens in how many numbers they may learn.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -88,9 +88,9 @@ desk.statements(CLAIMS)
 # %% [markdown] tags=["equation"]
 # ## Tokens in place of the former
 #
-# In place of $\mathbf{H}$, which looks at the list, $k$ free vectors before the same projection. (Free
-# vectors in the reader's own width would be a weak rival: in as many steps they move a hundredth as
-# far, since in a projection hundreds of numbers move each entry together.)
+# In place of $\mathbf{H}$, which looks at the list, $k$ free vectors before the same projection.
+# (Free vectors in the reader's own width would be a weak rival: in as many steps they move far
+# less, since in a projection hundreds of numbers move each entry together.)
 #
 # $$
 # \mathbf{E}^R = \{f_{\to h_2}(\mathbf{v}_i)\}_{i=1}^k, \qquad \mathbf{v}_i \in \mathbb{R}^{h_1} \text{ learned}

@@ -88,9 +88,9 @@ desk.statements(CLAIMS)
 # \text{input}_i = \{r_i, \gamma_i, \zeta_i\}
 # $$ (eq-ranked)
 #
-# BM25 scores a passage for a question, and compares no two passages, so that only $r$ is left; in
-# shares of the best score, since BM25's own grow with a question's words. Each retriever has a
-# former of its own, which learned from lists that it ranked:
+# BM25 scores a passage for a question, and compares no two passages, so that only $r$ is left. It
+# is taken in shares of the best score, since BM25's scores grow with a question's words. Each
+# retriever has a former of its own, which learned from lists that it ranked:
 
 # %% tags=["remove-input"]
 Listing(method.inputs, method.shares)
@@ -177,7 +177,7 @@ places.gains(
 #
 # The paper has a former before LLaMA2-13B; the larger reader here is Gemma 3 270M, as it ships. F1
 # falls there, the paper says, since larger readers answer at greater length. So F1 stands against
-# length below. Rows without a former are of readers to which nothing was taught.
+# length below. Rows without a former have readers as they ship.
 
 # %% tags=["remove-input"]
 fig5 = desk.rows("fig5")

@@ -97,7 +97,7 @@ desk.statements(CLAIMS)
 Listing(attention_check.attention_check, attention_check.lines_of)
 
 # %% [markdown]
-# The intervention, of the passages' text none of which moves:
+# The intervention, which leaves the passages' text where it is:
 
 # %% tags=["remove-input"]
 Listing(method.informed)
@@ -186,9 +186,9 @@ split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
 # %% [markdown]
 # ## Do answers follow?
 #
-# Answers with the embeddings in their places, of other passages, and with two exchanged, for which
-# nothing is trained anew. An embedding that stands elsewhere brings its old place's code along, so
-# that learnable tokens, which have nothing else, are exchanged as well.
+# Answers with each passage's own embedding, with those of other passages, and with two exchanged;
+# nothing is trained anew for this. An embedding that stands elsewhere brings its old place's code
+# along. So learnable tokens, which have nothing else, are exchanged as well.
 
 # %% tags=["remove-input"]
 STEERED = ["rag", "r2ag", "shuffled_test", "exchanged", "free", "exchanged_free"]
@@ -205,9 +205,9 @@ desk.live("fig6")
 # ## Verdicts
 #
 # Attention is judged as a ratio, in percent of what the other side gets, since its size falls with
-# the length of a prompt. That there is a *gap* (c01) would take a probe of the reader's hidden
-# states, which is not made; chapter 41 has the other side of that comparison, what the retriever's
-# own numbers tell.
+# the length of a prompt. To tell whether there is a *gap* (c01) would take a probe of the reader's
+# hidden states, which is not made; chapter 41 has the other side of that comparison, what the
+# retriever's own numbers tell.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

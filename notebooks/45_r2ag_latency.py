@@ -160,7 +160,7 @@ latency.table(TIMES, twenty, desk.results, "Time to the first token, by k", "tab
 # %% [markdown]
 # ## Whole answers, and the rivals
 #
-# A method whose answers are shorter is done sooner: that is no property of its prompt. Compressors
+# A method whose answers are shorter is done sooner, which is no property of its prompt. Compressors
 # and CRAG work before the reader does, and leave it less to read (r2ag.c38). The compressor that
 # writes, and CRAG's evaluator, are small models of ours.
 
@@ -179,8 +179,8 @@ desk.live("latency")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# Times are judged as ratios on the same questions. "0.8 %" holds where the interval lies within as
-# much again.
+# Times are judged as ratios on the same questions. "0.8 %" holds where the whole interval lies
+# between no change and twice as much.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

@@ -161,11 +161,12 @@ desk.live("head")
 #
 # - **Tuning.** Every method was tuned on training questions, by its own chapter; a method with more to tune
 #   has had more chances.
-# - **Training.** DR-RAG's classifier, ERM4's adapters and R²AG's former have learned from the first world's
-#   labels, Adaptive-RAG's classifier from outcomes there; IRCoT, FLARE and DRAGIN have learned nothing. What a
-#   method learned is part of it, but it is not free.
-# - **Size.** The readers are of 135 million parameters. What a larger one would do with the same passages is
-#   another question, which the {doc}`tiers <../tiers/index>` of larger readers are for.
+# - **Training.** DR-RAG's classifier, ERM4's adapters and R²AG's former have learned from the first
+#   world's labels, Adaptive-RAG's classifier from outcomes there; {term}`IRCoT`, {term}`FLARE` and
+#   DRAGIN have learned nothing. What a method learned is part of it, but it is not free.
+# - **Size.** The readers are of 135 million parameters. What a larger one would do with the same
+#   passages is another question, for which there are the {doc}`tiers <../tiers/index>` with larger
+#   readers.
 # - **One world.** Of the testbed one world is answered; intervals draw its chains of facts, not worlds.
 
 # %% [markdown] tags=["rerun"]

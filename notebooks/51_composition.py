@@ -70,10 +70,11 @@ Listing(composed.composed, composed.stages)
 # %% [markdown]
 # ## Half of the sixteen
 #
-# Eight runs are enough for the effect of each and of pairs, if they are the right eight: those with an even
-# number of papers. In them each paper is on in four and off in four, and so is each of the others in both
-# halves. The price: what two of them do to each other cannot be told from what the other two do, and
-# an effect of one not from that of the three others acting together, which is taken to be small.
+# Eight runs are enough for the effect of each and of pairs, if they are the right eight: those with
+# an even number of papers. Among them each paper is on in four and off in four, and in either four
+# each of the others is on in two. The price: what two of them do to each other cannot be told from
+# what the other two do, nor the effect of one from that of the three others acting together, which
+# is taken to be small.
 
 # %% tags=["remove-input"]
 desk.table(
@@ -89,8 +90,9 @@ desk.table("composition", desk.rows("composition", metric=COSTS), name="tab-comp
 # %% [markdown]
 # ## What each does, and two of them together
 #
-# An effect is the mean with it on, less the mean with it off, on the same questions. Seven intervals of
-# 95 % stand here: one in three such tables would show a difference where there is none.
+# An effect is the mean with it on, less the mean with it off, on the same questions. Seven
+# intervals of 95 % stand here: about three in ten such tables would show a difference where there
+# is none.
 
 # %% tags=["remove-input"]
 NAMES = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}

@@ -17,12 +17,12 @@
 # %% [markdown]
 # # Growth beyond one machine
 #
-# DRAGIN {cite}`su2024dragin` searches the whole of Wikipedia, 21,015,324 {term}`passages <passage>` of a
-# hundred words each {cite}`karpukhin2020dpr`; the corpora of this book's records hold thousands. What
-# would it take to search all of it with the {term}`retrievers <retriever>` of this book? Here an index
-# grows from a thousand passages on, and what it needs is measured: its size on the disk and in
-# memory, the time to build it, and the time of one search. What nobody measured here is a straight line
-# carried on, and says so.
+# DRAGIN {cite}`su2024dragin` searches the whole of Wikipedia, 21,015,324 {term}`passages <passage>`
+# of a hundred words each {cite}`karpukhin2020dpr`; the corpora of this book's records hold
+# thousands. What would it take to search all of it with the {term}`retrievers <retriever>` of this
+# book? Here an index grows from a thousand passages on, and what it needs is measured: its size on
+# the disk and in memory, the time to build it, and the time of one search. What was not measured is
+# a straight line carried on, and is marked as such.
 
 # %% tags=["parameters"]
 retriever = ""  # one to measure here and now, as "bm25-stemmed"; "": show the recorded ones

@@ -21,9 +21,9 @@
 # of text files, by way of a check of that folder, to a retrieval method of your own that is compared
 # with the plainest one, on the same questions and with as many passages.
 #
-# The reader is the small one that comes with the book (SmolLM2, 135 million parameters), so that the
-# page executes in a minute on two cores. **It reads badly**: look at what it says before you look at a
-# score, and name a larger one in the parameters where you have it.
+# The reader is the small one that comes with the book (SmolLM2, 135 million parameters), so that
+# the page executes in a minute on two cores. **A reader of this size reads badly**: look at what it
+# says before you look at a score, and name a larger one in the parameters where you have it.
 
 # %% tags=["parameters"]
 folder = "notebooks/your_own/town"  # your texts: a path from the checkout's root, or a full one

@@ -96,7 +96,8 @@ NOTE = (
     "Effects are in points where the metric is a percentage, in the direction that the paper "
     "claims, and belong to the claim's first contrast; δ is the smallest effect of interest, or "
     "the margin of a claim of no difference. A claim of several parts holds where each part "
-    "holds and fails where one fails; its effect is the mean."
+    "holds and fails where one fails; its effect is that of the first part, the mean where that "
+    "has several cells."
 )
 
 
