@@ -127,20 +127,21 @@ cases.counts(coverage, desk.results, SOME, ALL)
 # %% tags=["remove-input"]
 distractors = desk.paper.exhibit("distractors")
 AMONG, ALONE = {"method": "near", "others": 8}, {"method": "near", "others": 0}
+NAMES = ("gold among eight others", "gold alone")
 pages = cases.case(
     distractors,
     desk.results,
     desk.workshop,
     AMONG,
     ALONE,
-    names=("gold among eight others", "gold alone"),
+    names=NAMES,
     counted=("right only without the others", "right only among the others"),
 )
 for page in pages:
     display(page)
 
 # %% tags=["remove-input"]
-cases.counts(distractors, desk.results, AMONG, ALONE)
+cases.counts(distractors, desk.results, AMONG, ALONE, names=NAMES)
 
 # %% [markdown] tags=["result"]
 # ## Effects of recall

@@ -100,7 +100,7 @@ Listing(R2Former.__init__, timing.take_turns, clock.Clocked)
 # %% [markdown]
 # ### How large a former is
 #
-# Three features, one layer, as trained here; before the reader of this book and before one as wide
+# Three features, one layer, room for 20 passages; before the reader of this book and before one as wide
 # as the paper's LLaMA2-7B. The head serves the training alone.
 
 # %% tags=["remove-input"]

@@ -61,8 +61,8 @@ desk.says
 # The {term}`testbed`'s second world and HotpotQA; four passages a search by MiniLM; the prompt of DR-RAG's
 # table 9, which every reader here was taught; each method with the settings that its own chapter chose on
 # training questions. DR-RAG judges pairs at the threshold of the best F1. DRAGIN's and FLARE's
-# thresholds are chapter 30's, where prompt and retriever are others; before the two are run here, `rag-repro
-# tune together.tuning` has to choose this ground's own. No method asks again for an
+# thresholds were chosen in chapter 30 under another prompt and retriever; `rag-repro tune together.tuning`
+# chooses this ground's own. No method asks again for an
 # answer that was not said. R²AG's former stands before the very reader that all the others have, and
 # *learnable tokens* are its control: as many trained vectors that know nothing of the retriever.
 #

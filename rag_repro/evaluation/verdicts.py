@@ -172,18 +172,19 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     words = {v.word for v in parts.values()}
     if words & {HOLDS, FAILS} and words & {REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED}:
         raise VerdictError("parts of the testbed and of real data have no verdict in common")
-    of_m = f"(of {len(parts)} parts)"
+    all_m = f"all {len(parts)} parts" if len(parts) > 1 else "its one part"
+    of_m = f"(of {len(parts)} {'parts' if len(parts) > 1 else 'part'})"
     failing = words & {NOT_REPRODUCED, FAILS}
     if failing:
         return Verdict(failing.pop(), f"fails: {named(NOT_REPRODUCED, FAILS)} {of_m}")
     if words in ({NOT_RUN}, {READER_TOO_WEAK}):
-        return Verdict(words.pop(), f"all {len(parts)} parts: {next(iter(parts.values())).reason}")
+        return Verdict(words.pop(), f"{all_m}: {next(iter(parts.values())).reason}")
     still_open = named(INCONCLUSIVE, NOT_RUN, READER_TOO_WEAK)
     if still_open:
         return Verdict(INCONCLUSIVE, f"no part fails, but open: {still_open} {of_m}")
     if DIRECTION_ONLY in words:
         return Verdict(DIRECTION_ONLY, f"each holds, below delta: {named(DIRECTION_ONLY)} {of_m}")
-    return Verdict(words.pop(), f"all {len(parts)} parts hold")
+    return Verdict(words.pop(), f"{all_m} hold" if len(parts) > 1 else f"{all_m} holds")
 
 
 def not_run(reason: str) -> Verdict:

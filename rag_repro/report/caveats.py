@@ -48,8 +48,9 @@ def _of_sizes(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
         )
     unclear = [row for row in judged if row["verdict"] == INCONCLUSIVE]
     if unclear:
+        are = "is" if len(unclear) == 1 else "are"
         yield (
-            f"{len(unclear)} of {count(len(judged), 'verdict')} inconclusive: the interval "
+            f"{len(unclear)} of {count(len(judged), 'verdict')} {are} inconclusive: the interval "
             "holds both what is claimed and what would refute it; more questions would tell. "
             "The smallest difference that these could show stands beside δ."
         )

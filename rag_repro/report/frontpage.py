@@ -150,6 +150,7 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
         )
     if not said:
         return ""
+    said.append("A claim can have one verdict on the testbed and another on public data.")
     return f"**Found so far.** {' '.join(said)} {{numref}}`tab-counts` counts them."
 
 

@@ -37,7 +37,7 @@ COLUMNS = (
 def rows(
     results: Results, only: Sequence[str] | None = None, tiers: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
-    """One row a claim and tier; numbers of its first primary contrast, in points."""
+    """One row a claim and tier; numbers of the contrast that decides, in points."""
     made = []
     for name in only or papers.names():
         paper = papers.load(name)

@@ -22,6 +22,15 @@ DATASETS = {
     "2wikimultihopqa": "2WikiMultihopQA",
     "2wikimultihopqa_open": "2WikiMultihopQA, larger corpus",
     "strategyqa": "StrategyQA",
+    "hotpotqa_train": "HotpotQA, training questions",
+    "iirc": "IIRC",
+    "nq": "NQ",
+    "nq10": "NQ-10",
+    "nq20": "NQ-20",
+    "popqa": "PopQA",
+    "ambignq": "AmbigNQ",
+    "ambignq_nq": "AmbigNQ over NQ",
+    "cambignq": "CAmbigNQ",
 }
 PROSE = 26  # characters from which a cell is text that wraps
 NAMES = {"dataset": "data set", "own_candidates": "own candidates"}
@@ -84,9 +93,15 @@ def _places(rows: Sequence[Row]) -> list[str]:
 
 
 def common(rows: Sequence[Row]) -> dict[str, str]:
-    """What has the same value in every row that has it at all."""
+    """What has the same value in every row that has it at all; a split, in every row.
+
+    A row without a k does not search; one without a split is of the test questions.
+    """
     flat = [row.flat() for row in rows]
-    values = {name: {f[name] for f in flat if f.get(name)} for name in _places(rows)}
+    values = {
+        name: {f.get(name, "") for f in flat if f.get(name) or name == "split"}
+        for name in _places(rows)
+    }
     return {name: word(*held) for name, held in values.items() if len(held) == 1}
 
 

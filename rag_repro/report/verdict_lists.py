@@ -94,10 +94,10 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
 
 NOTE = (
     "Effects are in points where the metric is a percentage, in the direction that the paper "
-    "claims, and belong to the claim's first contrast; δ is the smallest effect of interest, or "
+    "claims; δ is the smallest effect of interest, or "
     "the margin of a claim of no difference. A claim of several parts holds where each part "
-    "holds and fails where one fails; its effect is that of the first part, the mean where that "
-    "has several cells."
+    "holds and fails where one fails; its effect is that of the first part with the verdict of "
+    "the whole, the mean where that has several cells."
 )
 
 

@@ -39,9 +39,11 @@ class Judged:
 
     @property
     def headline(self) -> Part | None:
-        """The part whose numbers stand for the claim: its first primary contrast."""
+        """The part whose numbers stand for the claim: the first primary contrast with the claim's
+        verdict, which of several is one that made it; else the first."""
         primary = [p for p in self.parts if p.contrast.role == "primary"]
-        return next(iter(primary), None)
+        same = [p for p in primary if p.verdict.word == self.verdict.word]
+        return next(iter(same or primary), None)
 
 
 def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:

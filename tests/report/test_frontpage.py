@@ -169,7 +169,7 @@ def test_an_inconclusive_verdict_says_what_could_have_been_seen(book):
     assert row["verdict"] == "inconclusive"
     text = page(book)
     assert f"2.00 \\(detectable\\: {row['mde']}\\)" in text
-    assert "1 of 1 verdict inconclusive" in section(text, "How sure are we")
+    assert "1 of 1 verdict is inconclusive" in section(text, "How sure are we")
 
 
 def test_hostile_text_of_a_claim_stays_text(book):

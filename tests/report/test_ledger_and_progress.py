@@ -42,7 +42,7 @@ def test_a_claim_has_a_row_a_tier_with_its_first_primary_contrast(book):
     assert "no records of world-B, method qdc, k 3" in idle["reason"]
 
 
-def test_a_claim_of_several_parts_shows_the_numbers_of_its_first(book):
+def test_a_claim_of_several_parts_shows_the_numbers_of_the_one_that_decides(book):
     first, _ = GAIN.split("\n")
     back = "- {metric: recall, more: {method: sm}, less: {method: qdc}, delta: 3.0, label: back}"
     mini.paper(book.root, f"{first}\n{back}")
@@ -50,7 +50,7 @@ def test_a_claim_of_several_parts_shows_the_numbers_of_its_first(book):
     book.fill()
     [row] = ledger.rows(book.results(), tiers=["public"])
     assert (row["verdict"], row["reason"]) == ("not reproduced", "fails: back (of 2 parts)")
-    assert (row["effect"], row["delta"], row["n"]) == ("16.00", "2.00", 200)
+    assert (row["effect"], row["delta"], row["n"]) == ("-16.00", "3.00", 200)
 
 
 def test_papers_and_tiers_can_be_chosen_and_unknown_ones_are_refused(book):

@@ -44,7 +44,7 @@ def test_several_primary_contrasts_must_all_hold(tmp_path):
     [claim] = judged(tmp_path, contrasts, shares(0.5, 0.7))
     assert claim.verdict.word == "not reproduced"
     assert claim.verdict.reason == "fails: the other way (of 2 parts)"
-    assert claim.headline.interval.estimate == pytest.approx(20)
+    assert claim.headline.interval.estimate == pytest.approx(-20)
 
 
 def test_no_loss_holds_for_any_gain_where_a_margin_does_not(tmp_path):
