@@ -1,6 +1,6 @@
 """The frozen split file: which questions may be trained on, tuned on and tested on.
 
-`splits.json` holds ids only. It was made once by `make` from the project's
+`splits.json` holds ids only. It was made once (`split_file`) from the project's
 data files (their hashes are in it) and is read, never made anew, in use; a
 test makes it again where the data are at hand. Its promises:
 
@@ -16,13 +16,10 @@ What recurs (`recurring`) is test whole, and has a file of its own.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from ..plain import PlainError, fits, from_json, text_of
@@ -32,29 +29,6 @@ from .dataset import Dataset
 
 SPLITS = ("train", "tune", "test")
 ALIASES: Mapping[str, str] = {"nq10": "nq20", "nq30": "nq20"}
-
-# How `make` divides. Sizes are questions; where there are two, (train, tune), the rest is test.
-_TEST = (
-    "hotpotqa",
-    "hotpotqa_fullwiki",
-    "2wikimultihopqa",
-    "2wikimultihopqa_open",
-    "musique",
-    "nq20",
-)
-_CUT = {"popqa": (200, 100), "ambignq": (0, 233), "strategyqa": (0, 40), "dureader": (60, 10)}
-_TRAIN = {
-    "hotpotqa_train": 0.2,
-    "2wikimultihopqa_train": 0.2,
-    "nq": 0.2,
-    "iirc": 0,
-    "ircot_demos": 0,
-}
-_ONE_PASSAGE_A_PAGE = ("hotpotqa", "2wikimultihopqa")
-_OVER = {"ambignq_nq": "ambignq"}  # a part of another set's questions, split as they are
-_EXEMPLARS = "dragin_exemplars.jsonl"
-
-Key = tuple[str, str]  # data set, question id
 
 
 class SplitError(ValueError):
@@ -115,7 +89,7 @@ def only_of_world(dataset: Dataset, world: str, split: str) -> Dataset:
         return _kept(dataset, [q.id for q in dataset.questions], split)
     if world != "A" or split == "test":
         raise SplitError(f"world {world} has no {split} questions; train and tune on A, test on B")
-    fifth = {c: _lot(c) < 2**256 // 5 for c in {q.cluster or q.id for q in dataset.questions}}
+    fifth = {c: lot(c) < 2**256 // 5 for c in {q.cluster or q.id for q in dataset.questions}}
     wanted = [q.id for q in dataset.questions if fifth[q.cluster or q.id] == (split == "tune")]
     return _kept(dataset, wanted, split)
 
@@ -124,7 +98,7 @@ def _kept(dataset: Dataset, wanted: Sequence[str], split: str) -> Dataset:
     return replace(dataset.only(wanted), card={**dataset.card, "frozen_split": split})
 
 
-def _lot(name: str) -> int:
+def lot(name: str) -> int:
     """A fixed lot: the SHA-256 as a number below 2**256."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest(), "big")
 
@@ -149,160 +123,3 @@ def read(path: Any) -> Mapping[str, Any]:
     ):
         raise SplitError(f"{path} is no split file; install the package again")
     return made
-
-
-# ------------------------------------------------------------------- making it
-
-
-def make(data_dir: Path) -> dict[str, Any]:
-    """What `splits.json` holds, made from the project's files in `data_dir`.
-
-    Test sets are test whole. The sets of _CUT are divided, questions that hang
-    together by a shared gold passage staying together; what shares with
-    another test or divided set is test. Last, training questions that share
-    with any test question are dropped, and a part of the rest is for tuning.
-    """
-    from .public import load
-    from .public.files import sha256
-
-    data = {n: load(n, data_dir) for n in (*_TEST, *_CUT, *_TRAIN)}
-    friends = _friends(data)
-    test: set[Key] = {(n, q.id) for n in _TEST for q in data[n].questions}
-    test |= {("nq", q.id) for q in data["nq20"].questions}
-    fixed = frozenset(test)
-    sets = {n: _part(data[n], test=[q.id for q in data[n].questions]) for n in _TEST}
-    for name, sizes in _CUT.items():
-        sets[name] = _cut(data[name], sizes, friends, fixed, _exemplars(data_dir, data[name]))
-        test |= {(name, i) for i in sets[name]["test"]}
-    dropped: dict[str, dict[str, str]] = {}
-    for name, tune in _TRAIN.items():
-        own = [(name, q.id) for q in data[name].questions if (name, q.id) not in test]
-        leaks = {k[1]: min(friends[k] & test) for k in own if friends[k] & test}
-        dropped[name] = {i: f"shares a gold passage with {n} {j}" for i, (n, j) in leaks.items()}
-        clean = [k for k in own if k[1] not in leaks]
-        groups = _hashed(_groups(clean, friends))
-        tuned, trained = _fill(groups, (round(tune * len(clean)), len(clean)))
-        tested = [q.id for q in data[name].questions if (name, q.id) in test]
-        sets[name] = _part(data[name], trained, tuned, tested)
-    for name, whole in _OVER.items():
-        kept = load(name, data_dir)
-        sets[name] = _part(kept, *(sets[whole][split] for split in SPLITS))
-    return {
-        "sets": sets,
-        "dropped": {n: d for n, d in dropped.items() if d},
-        "files": {n: sha256(Path(data_dir) / f"{n}.jsonl.gz") for n in sorted(data)},
-    }
-
-
-def dumps(made: Mapping[str, Any]) -> str:
-    """The bytes of `splits.json`: a line for each list, so that a change shows."""
-    lines = []
-    for name, parts in made["sets"].items():
-        inner = ",\n".join(f"   {json.dumps(s)}: {json.dumps(list(v))}" for s, v in parts.items())
-        lines.append(f"  {json.dumps(name)}: {{\n{inner}\n  }}")
-    rest = {k: v for k, v in made.items() if k != "sets"}
-    tail = json.dumps(rest, indent=1)[1:].lstrip("\n")
-    return '{\n "sets": {\n' + ",\n".join(lines) + "\n },\n" + tail + "\n"
-
-
-def _friends(data: Mapping[str, Dataset]) -> Mapping[Key, set[Key]]:
-    """Question -> the questions, of all sets, with the same gold passage or wording."""
-    from .overlap import Item, pairs
-    from .public.roles import words
-
-    items, wording = [], defaultdict(list)
-    for name, d in data.items():
-        lead = name.startswith(_ONE_PASSAGE_A_PAGE)
-        for q in d.questions:
-            wording[words(q.text)].append((name, q.id))
-            for i in q.gold_ids:
-                p = d.corpus.by_id[i]
-                own = lead or q.meta.get("dataset", "").startswith(_ONE_PASSAGE_A_PAGE)
-                items.append(Item((name, q.id), p.title, p.text, own))
-    found: dict[Key, set[Key]] = defaultdict(set)
-    for a, b in pairs(items):
-        found[a.owner].add(b.owner)
-        found[b.owner].add(a.owner)
-    for group in wording.values():
-        for key in group:
-            found[key] |= set(group) - {key}
-    return found
-
-
-def _cut(
-    d: Dataset,
-    sizes: tuple[int, int],
-    friends: Mapping[Key, set[Key]],
-    fixed: frozenset[Key],
-    exemplars: frozenset[str],
-) -> dict[str, list[str]]:
-    """Train, tune and test of a set that comes as one file; exemplars are train."""
-    closed = fixed | {k for k in friends if k[0] in _CUT and k[0] != d.name}
-    groups = _groups([(d.name, q.id) for q in d.questions], friends)
-    shown = [g for g in groups if any(i in exemplars for _, i in g)]
-    free = [g for g in groups if g not in shown and not any(friends[k] & closed for k in g)]
-    trained, tuned = [], []
-    for part, room in _strata(d, free, sizes):
-        first, second = _fill(_hashed(part), room)
-        trained, tuned = trained + first, tuned + second
-    trained += [k[1] for g in shown for k in g]
-    rest = [q.id for q in d.questions if q.id not in {*trained, *tuned}]
-    return _part(d, trained, tuned, rest)
-
-
-def _strata(
-    d: Dataset, groups: Sequence[list[Key]], sizes: tuple[int, int]
-) -> Iterable[tuple[list[list[Key]], tuple[int, int]]]:
-    """Groups of each kind of question with their share of (train, tune).
-
-    DuReader's own division stays: its train questions train, its dev questions
-    are for tuning and testing.
-    """
-    if d.name == "dureader":
-        theirs = {q.id for q in d.questions if q.meta["split"] == "train"}
-        yield [g for g in groups if g[0][1] in theirs], (sizes[0], 0)
-        yield [g for g in groups if g[0][1] not in theirs], (0, sizes[1])
-        return
-    n = sum(map(len, groups))
-    for kind in dict.fromkeys(q.kind for q in d.questions):
-        part = [g for g in groups if d.by_id[g[0][1]].kind == kind]
-        share = sum(map(len, part)) / n
-        yield part, (round(sizes[0] * share), round(sizes[1] * share))
-
-
-def _exemplars(data_dir: Path, d: Dataset) -> frozenset[str]:
-    """Questions that DRAGIN's prompts show with their answers: never to be tested on."""
-    from .public.files import lines
-    from .public.roles import words
-
-    shown = {words(row["question"]) for _, row in lines(Path(data_dir) / _EXEMPLARS)}
-    return frozenset(q.id for q in d.questions if words(q.text) in shown)
-
-
-def _groups(keys: Sequence[Key], friends: Mapping[Key, set[Key]]) -> list[list[Key]]:
-    from .overlap import components
-
-    own = set(keys)
-    return components(keys, ((k, f) for k in keys for f in sorted(friends[k] & own)))
-
-
-def _hashed(groups: Iterable[list[Key]]) -> list[list[Key]]:
-    """In the order of the SHA-256 of their least key: a fixed lot."""
-    return sorted(groups, key=lambda g: _lot(":".join(min(g))))
-
-
-def _fill(groups: Iterable[list[Key]], sizes: Sequence[int]) -> list[list[str]]:
-    """Groups dealt out: each goes whole to the first part that has room for it."""
-    parts: list[list[str]] = [[] for _ in sizes]
-    for group in groups:
-        for part, size in zip(parts, sizes, strict=True):
-            if len(part) + len(group) <= size:
-                part += [i for _, i in group]
-                break
-    return parts
-
-
-def _part(d: Dataset, train=(), tune=(), test=()) -> dict[str, list[str]]:
-    """The three lists, each in file order."""
-    sets = {"train": set(train), "tune": set(tune), "test": set(test)}
-    return {s: [q.id for q in d.questions if q.id in chosen] for s, chosen in sets.items()}

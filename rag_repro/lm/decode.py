@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rag_repro.lm.attention import Slots, Span
 from rag_repro.lm.choose import choose
 from rag_repro.lm.passes import Passes, Todo
 from rag_repro.lm.prefix import LEAST, Store, shared_lengths
 from rag_repro.lm.prompts import Codec
 from rag_repro.lm.rows import Job, Row
+from rag_repro.lm.slots import Slots, Span
 from rag_repro.schema import Generation, Trace
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rag_repro.lm.attention import Group, Piece, Ragged, Slots, Span, Step, register
+from rag_repro.lm.attention import Group, Piece, Ragged, Step, register
 from rag_repro.lm.packed import PackedLinears
+from rag_repro.lm.slots import Slots, Span
 
 
 @dataclass(slots=True, eq=False)

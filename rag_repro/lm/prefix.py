@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rag_repro.lm.attention import Span
+from rag_repro.lm.slots import Span
 
 LEAST = 32
 """Fewer shared tokens than this are not worth a group of rows."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rag_repro.lm.attention import Span
+from rag_repro.lm.slots import Span
 from rag_repro.schema import Generate
 
 

@@ -1,17 +1,19 @@
 """The papers' own numbers against their own sentences: every figure in it is computed.
 
-What a sentence says is quoted with its place; what stands against it is computed from the
-printed values (`Paper.printed`). Nothing is re-run, and no guess is made about causes.
+What a sentence says stands with its place in the paper's `audit.yaml`; what stands against it is
+computed from the printed values (`Paper.printed`), by a module for each paper. Nothing is re-run,
+and no guess is made about causes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib import import_module
-from typing import Any
 
+from ..study import audits
+from ..study.audits import Reading, Sentence
 from ..study.papers import Paper, StudyError
 from .arithmetic import pick
 from .tables import Table, word
@@ -23,39 +25,20 @@ COINCIDES = "coincides"
 OPEN = "cannot be told"
 OUTCOMES = (AGREES, IN_PART, DIFFERS, COINCIDES, OPEN)
 
-# Papers whose numbers are audited: name -> the module that does it.
 AUDITED = ("drrag", "erm4", "dragin", "r2ag")
+"""Papers whose numbers are audited: `audit_NAME` computes."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One sentence of a paper, or one oddity of its tables, and what its numbers give.
+@dataclass(frozen=True, kw_only=True)
+class Finding(Sentence):
+    """A sentence, and what the paper's numbers give; outcome: one of OUTCOMES."""
 
-    outcome: one of OUTCOMES. claims: ids of those that it bears on. settles: what would
-    tell, where the paper cannot.
-    """
-
-    place: str
-    said: str
     working: str
     outcome: str
-    claims: tuple[str, ...] = ()
-    settles: str = ""
 
     def __post_init__(self):
         if self.outcome not in OUTCOMES:
             raise StudyError(f"the outcome {self.outcome!r} of an audit is none of {OUTCOMES}")
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Two places of one paper that do not go together; nothing in it can be computed."""
-
-    place: str
-    said: str
-    beside: str
-    told: str
-    claims: tuple[str, ...] = ()
 
 
 class Printed:
@@ -78,6 +61,11 @@ class Printed:
 
     def mean(self, key: str, **wanted: str | Sequence[str]) -> Decimal:
         return mean(Decimal(row["value"]) for row in self.rows(key, **wanted))
+
+
+Worked = tuple[str, str]
+"""A working in words, and its outcome."""
+Working = Callable[[Printed], Worked]
 
 
 def mean(values: Iterable[Decimal]) -> Decimal:
@@ -116,15 +104,23 @@ def outcome(held: int, of: int) -> str:
 
 def findings(paper: Paper) -> list[Finding]:
     """All of a paper that is audited; none of another."""
-    return [] if paper.name not in AUDITED else _module(paper).findings(Printed(paper))
+    if paper.name not in AUDITED:
+        return []
+    workings, printed, found = _workings(paper), Printed(paper), []
+    for key, sentence in audits.load(paper, workings).findings.items():
+        working, outcome = workings[key](printed)
+        found.append(Finding(**vars(sentence), working=working, outcome=outcome))
+    return found
 
 
 def readings(paper: Paper) -> list[Reading]:
-    return [] if paper.name not in AUDITED else list(_module(paper).READINGS)
+    """All of a paper that is audited; none of another."""
+    audited = paper.name in AUDITED
+    return list(audits.load(paper, _workings(paper)).readings) if audited else []
 
 
-def _module(paper: Paper) -> Any:
-    return import_module(f"{__package__}.audit_{paper.name}")
+def _workings(paper: Paper) -> Mapping[str, Working]:
+    return import_module(f"{__package__}.audit_{paper.name}").WORKINGS
 
 
 def of_claims(paper: Paper) -> dict[str, list[Finding]]:
@@ -132,7 +128,7 @@ def of_claims(paper: Paper) -> dict[str, list[Finding]]:
     held: dict[str, list[Finding]] = {}
     for found in findings(paper):
         for claim in found.claims:
-            held.setdefault(paper.claim(claim).id, []).append(found)
+            held.setdefault(claim, []).append(found)
     return held
 
 

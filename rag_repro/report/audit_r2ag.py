@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import product
 
 from .audit import (
@@ -10,9 +12,9 @@ from .audit import (
     DIFFERS,
     IN_PART,
     OPEN,
-    Finding,
     Printed,
-    Reading,
+    Worked,
+    Working,
     data_set,
     many,
     near,
@@ -33,55 +35,13 @@ PARTS = {
     "no_qdm": "the matching loss",
 }
 
-READINGS = (
-    Reading(
-        "section 1",
-        "latency rises by 0.8 %",
-        "the rest of the paper",
-        "has no table, figure or set-up of it",
-        ("r2ag.c33",),
-    ),
-    Reading(
-        "table 1",
-        "counts R²AG among methods with a frozen reader",
-        "section 3.5",
-        "trains what is put into the reader on the data set's own questions and answers, which "
-        "the other methods of that group do not see",
-        ("r2ag.c11", "r2ag.c42"),
-    ),
-    Reading(
-        "limitations",
-        "cross-encoders remain to be explored",
-        "section 4.5",
-        "lists BGE-Reranker among the retrievers of figure 4",
-        ("r2ag.c41",),
-    ),
-)
 
-
-def findings(printed: Printed) -> list[Finding]:
-    return [
-        _drops(printed),
-        _one_question(printed),
-        _shares(printed, NQ, "NQ's test questions"),
-        _shares(printed, HOPS, "the test questions of the multi-hop sets"),
-        _gold(printed),
-        _chat(printed),
-        _larger(printed),
-        _plain(printed),
-        _long_answers(printed),
-        _every_cell(printed),
-        _enhancements(printed),
-        _best(printed),
-    ]
-
-
-def _reader(method: str, dataset: str) -> str:
+def _reader(dataset: str) -> str:
     return LONG if dataset in ("nq20", "nq30") else L7
 
 
 def _cell(printed: Printed, method: str, dataset: str, metric: str = ACC, reader: str = ""):
-    who = reader or _reader(method, dataset)
+    who = reader or _reader(dataset)
     return printed.one("table1", method=method, reader=who, dataset=dataset, metric=metric)
 
 
@@ -101,7 +61,7 @@ def _of_table3(printed: Printed, method: str, dataset: str, metric: str = ACC) -
     return printed.one("table3", method=method, dataset=dataset, metric=metric)
 
 
-def _drops(printed: Printed) -> Finding:
+def _drops(printed: Printed) -> Worked:
     held, told = 0, []
     for dataset, part in product(("nq10", "nq20"), PARTS):
         whole, left = (_of_table3(printed, m, dataset) for m in ("r2ag", part))
@@ -112,37 +72,28 @@ def _drops(printed: Printed) -> Finding:
         fits = any(near(r, stated) for r in relative)
         held += fits
         told.append(f"{data_set(dataset)} without {PARTS[part]} {say(relative[1])} ({stated})")
-    return Finding(
-        "table 3",
-        "drops in percent beside each value",
-        f"Relative to the whole, in counts of questions (printed): {'; '.join(told)}.",
-        outcome(held, len(told)),
-        ("r2ag.c18",),
-    )
+    working = f"Relative to the whole, in counts of questions (printed): {'; '.join(told)}."
+    return working, outcome(held, len(told))
 
 
 def _questions(printed: Printed, more: Decimal, less: Decimal, dataset: str) -> Decimal:
     return (more - less) * _asked(printed, dataset) / 100
 
 
-def _one_question(printed: Printed) -> Finding:
+def _one_question(printed: Printed) -> Worked:
     whole, left = (_of_table3(printed, m, "nq20") for m in ("r2ag", "no_qdm"))
     qdm = _questions(printed, whole, left, "nq20")
     raft = _questions(
         printed, _cell(printed, "r2ag_raft", "nq20"), _cell(printed, "raft", "nq20"), "nq20"
     )
-    return Finding(
-        "tables 1 and 3, NQ-20",
-        "the matching loss helps, and R²AG adds to RAFT",
+    working = (
         f"Differences in questions of {_asked(printed, 'nq20')}: {say(qdm, 1, True)} for the "
-        f"loss, {say(raft, 1, True)} over RAFT.",
-        AGREES if min(qdm, raft) > 10 else OPEN,
-        ("r2ag.c16", "r2ag.c20"),
-        "more questions",
+        f"loss, {say(raft, 1, True)} over RAFT."
     )
+    return working, AGREES if min(qdm, raft) > 10 else OPEN
 
 
-def _shares(printed: Printed, datasets, said: str) -> Finding:
+def _shares(printed: Printed, datasets: Sequence[str]) -> Worked:
     odd, told, total = 0, [], 0
     for dataset in datasets:
         n = _asked(printed, dataset)
@@ -158,44 +109,29 @@ def _shares(printed: Printed, datasets, said: str) -> Finding:
             row = off[0]
             count = Decimal(row["value"]) * n / 100
             told[-1] += f" ({row['reader']} {row['value']} would be {say(count)} questions)"
-    return Finding(
-        "tables 1 and 4",
-        f"accuracies are shares of {said}",
-        f"{'; '.join(told)}.",
-        outcome(total - odd, total),
-        (),
-        "the ids of the questions, for each row" if odd else "",
-    )
+    working = f"{'; '.join(told)}."
+    return working, outcome(total - odd, total)
 
 
-def _gold(printed: Printed) -> Finding:
+def _gold(printed: Printed) -> Worked:
     gold = {d: printed.one("table4", dataset=d, metric="gold") for d in HOPS}
-    return Finding(
-        "table 4",
-        "relevant documents a question",
+    working = (
         ", ".join(f"{data_set(d)} {value}" for d, value in gold.items())
-        + ". HotpotQA's release names two paragraphs a question.",
-        AGREES if gold["hotpotqa"] == 2 else OPEN,
-        (),
-        "what is counted: paragraphs, or the sentences that are marked in them",
+        + ". HotpotQA's release names two paragraphs a question."
     )
+    return working, AGREES if gold["hotpotqa"] == 2 else OPEN
 
 
-def _chat(printed: Printed) -> Finding:
+def _chat(printed: Printed) -> Worked:
     cells = [*product((*NQ, "hotpotqa"), (ACC,)), ("hotpotqa", F1)]
     gains = {c: _cell(printed, "r2ag", *c) - _cell(printed, "rag", *c, CHAT) for c in cells}
     told = ", ".join(f"{_name(*c)} {say(g, 2, True)}" for c, g in gains.items())
     nq10 = gains["nq10", ACC] * _asked(printed, "nq10") / 100
-    return Finding(
-        "section 4.3",
-        "R²AG excels ChatGPT on NQ and HotpotQA",
-        f"{told} (NQ-10: {say(nq10, 1)} questions).",
-        outcome(sum(g > 0 for g in gains.values()), len(gains)),
-        ("r2ag.c09",),
-    )
+    working = f"{told} (NQ-10: {say(nq10, 1)} questions)."
+    return working, outcome(sum(g > 0 for g in gains.values()), len(gains))
 
 
-def _larger(printed: Printed) -> Finding:
+def _larger(printed: Printed) -> Worked:
     told, held, total = [], 0, 0
     for reader in (L13, L8):
         have = {
@@ -210,34 +146,25 @@ def _larger(printed: Printed) -> Finding:
             for c in lost
         )
         told.append(f"{reader}: above in {len(cells) - len(lost)} of {len(cells)}, not {below}")
-    return Finding(
-        "section 4.3",
-        "R²AG competes well with LLaMA3-8B and LLaMA2-13B by most metrics",
-        f"{'; '.join(told)}.",
-        AGREES if 2 * held > total else DIFFERS,
-        ("r2ag.c07", "r2ag.c10"),
-    )
+    working = f"{'; '.join(told)}."
+    return working, AGREES if 2 * held > total else DIFFERS
 
 
-def _plain(printed: Printed) -> Finding:
+def _plain(printed: Printed) -> Worked:
     bare, larger, tuned = (
         _cell(printed, "rag", "nq10"),
         _cell(printed, "rag", "nq10", ACC, L13),
         _cell(printed, "raft", "nq10"),
     )
-    return Finding(
-        "table 1, NQ-10",
-        "plain RAG with LLaMA2-7B is what R²AG is measured against",
+    working = (
         f"It has {say(bare)}; LLaMA2-13B {say(larger)}, and LLaMA2-7B itself {say(tuned)} once "
         "tuned with the same prompts. So much of the gain may be learning the form of the task; "
-        "a control that trains as much without features is in figure 3 alone.",
-        OPEN if min(larger, tuned) - bare > 20 else AGREES,
-        ("r2ag.c04", "r2ag.c15"),
-        "trained tokens without features, on each data set (chapter 42 has them)",
+        "a control that trains as much without features is in figure 3 alone."
     )
+    return working, OPEN if min(larger, tuned) - bare > 20 else AGREES
 
 
-def _long_answers(printed: Printed) -> Finding:
+def _long_answers(printed: Printed) -> Worked:
     told = {
         name: _cell(printed, method, "hotpotqa", F1, reader)
         / _cell(printed, method, "hotpotqa", ACC, reader)
@@ -249,30 +176,22 @@ def _long_answers(printed: Printed) -> Finding:
         )
     }
     low = sum(told[name] < told["R²AG"] for name in ("ChatGPT", "GPT4"))
-    return Finding(
-        "section 4.5",
-        "long answers lower F1, as with ChatGPT and GPT4 too",
+    working = (
         "F1 divided by Acc on HotpotQA, lower where answers are long: "
         + ", ".join(f"{name} {say(v)}" for name, v in told.items())
-        + ".",
-        outcome(low, 2),
-        ("r2ag.c29",),
+        + "."
     )
+    return working, outcome(low, 2)
 
 
-def _every_cell(printed: Printed) -> Finding:
+def _every_cell(printed: Printed) -> Worked:
     gains = [_cell(printed, "r2ag", *c) - _cell(printed, "rag", *c) for c in _cells()]
     up = sum(g > 0 for g in gains)
-    return Finding(
-        "section 4.3",
-        "R²AG raises performance over plain RAG with the same reader",
-        f"Up in {up} of {len(gains)} cells of table 1: {many(gains)}.",
-        outcome(up, len(gains)),
-        ("r2ag.c04", "r2ag.c05"),
-    )
+    working = f"Up in {up} of {len(gains)} cells of table 1: {many(gains)}."
+    return working, outcome(up, len(gains))
 
 
-def _enhancements(printed: Printed) -> Finding:
+def _enhancements(printed: Printed) -> Worked:
     lost, total = [], 0
     for method in ("cot", "recomp", "crag", "long_llmlingua"):
         have = {(r["dataset"], r["metric"]) for r in printed.rows("table1", method=method)}
@@ -282,23 +201,31 @@ def _enhancements(printed: Printed) -> Finding:
                 ours, theirs = _cell(printed, "r2ag", *cell), _cell(printed, method, *cell)
                 if ours <= theirs:
                     lost.append(f"{method} {_name(*cell)} {say(theirs)}, {say(ours)}")
-    return Finding(
-        "section 4.3",
-        "R²AG surpasses the other enhancements in most results",
-        f"In {total - len(lost)} of {total}. Not: {'; '.join(lost) or 'none'}.",
-        AGREES if 2 * len(lost) < total else DIFFERS,
-        ("r2ag.c11", "r2ag.c14"),
-    )
+    working = f"In {total - len(lost)} of {total}. Not: {'; '.join(lost) or 'none'}."
+    return working, AGREES if 2 * len(lost) < total else DIFFERS
 
 
-def _best(printed: Printed) -> Finding:
+def _best(printed: Printed) -> Worked:
     gains = {c: _cell(printed, "r2ag_raft", *c) - _cell(printed, "raft", *c) for c in _cells()}
     lost = [f"{_name(*c)} {say(g, 2, True)}" for c, g in gains.items() if g <= 0]
-    return Finding(
-        "section 4.3",
-        "R²AG with RAFT is the best",
+    working = (
         f"Above RAFT in {len(gains) - len(lost)} of {len(gains)} cells of table 1. Not: "
-        f"{'; '.join(lost) or 'none'}.",
-        AGREES if not lost else IN_PART if len(lost) < len(gains) else DIFFERS,
-        ("r2ag.c16",),
+        f"{'; '.join(lost) or 'none'}."
     )
+    return working, AGREES if not lost else IN_PART if len(lost) < len(gains) else DIFFERS
+
+
+WORKINGS: Mapping[str, Working] = {
+    "drops": _drops,
+    "one_question": _one_question,
+    "shares_of_nq": partial(_shares, datasets=NQ),
+    "shares_of_hops": partial(_shares, datasets=HOPS),
+    "gold": _gold,
+    "chat": _chat,
+    "larger": _larger,
+    "plain": _plain,
+    "long_answers": _long_answers,
+    "every_cell": _every_cell,
+    "enhancements": _enhancements,
+    "best": _best,
+}

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..data import ENVIRONMENT, is_made_here
-from ..study import again, campaign, judge, papers, records, timing
+from ..study import campaign, judge, papers, records, timing
 from ..study.conditions import ROLES, Condition
 from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import only, retarget
 from ..study.scores import Results
 from ..study.services import Workshop
-from . import claims, missing, seeds, tables
+from . import claims, live, missing, seeds, tables
 from .escape import as_code, listing
 from .exhibits import Row
 from .picture import Note
@@ -216,52 +213,16 @@ class Desk:
         """The condition of `cell`."""
         return self.cell(key, **wanted).condition
 
-    # --------------------------------------------------------------------- live
-
     def live(self, key: str) -> Table | Note:
         """Recorded questions asked again now: how many answers are the same.
 
-        Up to `run.live_calls` questions, drawn in turn from the exhibit's
-        primary conditions (where it has none, from all) whose data is at hand, and
-        whose index is, since encoding a corpus anew would take minutes:
-        `rag-repro run` does that.
+        Up to `run.live_calls` questions of the exhibit's primary conditions (where it has
+        none, of all) whose data is at hand.
         """
         shown = self._cells(self.paper.exhibit(key))
         cells = [c for c in shown if c.role == "primary"] or shown
-        cells = [c for c in cells if at_hand(c) and self.results.lines(c)]
-        unready = [c for c in cells if self.run.live_calls and not self.workshop.ready(c.condition)]
-        cells = [c for c in cells if c not in unready]
-        rng = np.random.default_rng(self.run.seed)
-        chosen: dict[int, list[str]] = defaultdict(list)
-        for place, question in again.spread(
-            ([(i, q) for q in rng.permutation(self._ids(cell))] for i, cell in enumerate(cells)),
-            self.run.live_calls,
-        ):
-            chosen[place].append(str(question))
-        # Cells of one exhibit may have keys that others lack, as the seed of a training.
-        keys = list(dict.fromkeys(key for place in chosen for key in cells[place].keys))
-        held = [
-            again.Recorded(
-                cells[place].condition,
-                {line["id"]: line for line in self.results.lines(cells[place])},
-                ids,
-            )
-            for place, ids in chosen.items()
-        ]
-        body = [
-            [*(str(cells[place].keys.get(key, "")) for key in keys), len(same), sum(same.values())]
-            for place, same in zip(chosen, again.live_check(held, self.workshop), strict=True)
-        ]
-        if not body:
-            return Note("No recorded question was asked again here.")
-        asked, same = (sum(row[i] for row in body) for i in (-2, -1))
-        caption = f"{same} of {asked} recorded answers came out the same on this machine, just now"
-        if unready:
-            caption += f"; {len(unready)} conditions left out, whose index or weights are not here"
-        return Table([*keys, "asked again", "the same"], body, caption)
-
-    def _ids(self, cell: Cell) -> list[str]:
-        return [line["id"] for line in self.results.lines(cell)]
+        cells = [c for c in cells if at_hand(c)]
+        return live.table(cells, self.results, self.workshop, self.run.live_calls, self.run.seed)
 
     @cached_property
     def says(self) -> Note:

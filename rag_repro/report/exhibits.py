@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -232,6 +232,17 @@ def lines_of(made: list[Row]) -> dict[tuple, list[Row]]:
     for row in made:
         lines[(row.tier, row.role, *((k, str(v)) for k, v in row.keys.items()))].append(row)
     return dict(lines)
+
+
+def whole(
+    made: Iterable[Row], wanted: Collection[str], place: Callable[[Row], Any]
+) -> dict[Any, dict[str, Row]]:
+    """Rows with a value of ours by place and metric, where a place has every wanted metric."""
+    held: dict[Any, dict[str, Row]] = defaultdict(dict)
+    for row in made:
+        if row.ours is not None and row.metric in wanted:
+            held[place(row)][row.metric] = row
+    return {where: found for where, found in held.items() if found.keys() == set(wanted)}
 
 
 def unit(metric: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..evaluation import metrics
 from ..study.papers import Exhibit
-from .exhibits import Row
+from .exhibits import Row, whole
 from .missing import note_of_rows
 from .picture import Note
 from .tables import Table, word
@@ -26,19 +26,15 @@ def table(
     Beaten: another is no worse and no dearer, and better or cheaper, by the means; whether that
     difference is one stands in the intervals beside.
     """
-    held: dict[str, dict[str, dict[str, Row]]] = {}
-    for row in rows:
-        if row.ours and row.metric in (quality, *costs):
-            of_one = held.setdefault(row.keys["dataset"], {})
-            of_one.setdefault(row.keys["method"], {})[row.metric] = row
+    held = whole(rows, {quality, *costs}, lambda row: (row.keys["dataset"], row.keys["method"]))
     body = []
-    for dataset, methods in held.items():
-        whole = {m: r for m, r in methods.items() if {quality, *costs} <= set(r)}
-        for method, found in whole.items():
+    for dataset in dict.fromkeys(dataset for dataset, _ in held):
+        methods = {method: found for (of, method), found in held.items() if of == dataset}
+        for method, found in methods.items():
             cells = [within(found[quality].ours, 1)]
             for cost in costs:
                 points = {m: (r[quality].ours.estimate, r[cost].ours.estimate)
-                          for m, r in whole.items()}  # fmt: skip
+                          for m, r in methods.items()}  # fmt: skip
                 better = [exhibit.methods[m].label for m in beaten_by(method, points)]
                 cells += [number(found[cost].ours.estimate, 1), ", ".join(better) or "nobody"]
             body.append([word(dataset), exhibit.methods[method].label, *cells])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .exhibits import Row
+from .exhibits import Row, whole
 from .figures import Point, point_panels
 from .missing import note_of_rows
 from .picture import Note, Picture
@@ -29,12 +29,7 @@ def against(
     named: a row's words for the legend; of rows of one data set each point's must be its own.
     told: a point in words, as "{y:.0f} at {x:.1f}". alt: what the alternative text begins with.
     """
-    by_place: dict[tuple[str, str], dict[str, Row]] = {}
-    for row in rows:
-        if row.ours and row.metric in (x, y):
-            place = row.keys["dataset"], named(row)
-            by_place.setdefault(place, {})[row.metric] = row
-    held = {place: found for place, found in by_place.items() if len(found) == 2}
+    held = whole(rows, (x, y), lambda row: (row.keys["dataset"], named(row)))
     if not held:
         return note_of_rows(rows)
     panels = point_panels(

@@ -11,7 +11,7 @@ from ..study.judge import pair_cells
 from ..study.papers import Contrast, Exhibit, Paper
 from ..study.scores import Results, paired
 from . import arithmetic, missing
-from .exhibits import Row
+from .exhibits import Row, whole
 from .figures import MARKERS, WIDTH, plots
 from .picture import Note, Picture
 from .tables import Table, data_of, word
@@ -139,15 +139,10 @@ def _printed_points(paper: Paper, reader: str) -> dict[str, dict[str, list[tuple
 
 
 def _points(rows: Sequence[Row]) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    values: dict[tuple, dict[str, float]] = {}
-    for row in rows:
-        if row.ours is not None:
-            place = tuple((k, str(v)) for k, v in row.keys.items())
-            values.setdefault(place, {})[row.metric] = row.ours.estimate
+    held = whole(rows, ("recall", "acc"), lambda row: tuple(map(str, row.keys.items())))
     points: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for place, held in values.items():
-        if {"recall", "acc"} <= set(held):
-            at = dict(place)
-            of = points.setdefault(at["dataset"], {}).setdefault(at["method"], [])
-            of.append((held["recall"], held["acc"]))
+    for found in held.values():
+        at = found["recall"].keys
+        of = points.setdefault(at["dataset"], {}).setdefault(at["method"], [])
+        of.append((found["recall"].ours.estimate, found["acc"].ours.estimate))
     return points

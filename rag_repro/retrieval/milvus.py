@@ -150,12 +150,15 @@ class Milvus(InMilvus):
     def _filled(
         self, places: np.ndarray, scores: np.ndarray, k: int, pool: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The k best; where fewer were found, those that share no word follow by id."""
+        """The k best; where fewer were found, the others follow by id: they share no word, or an
+        index that is not FLAT missed them."""
+        top = best(scores, self._id_ranks[places], k)
+        places, scores = places[top], scores[top]
         if len(places) < k:
             every = np.arange(len(self.corpus)) if pool is None else pool
             rest = np.setdiff1d(every, places)
             rest = rest[np.argsort(self._id_ranks[rest])][: k - len(places)]
+            least = scores.min(initial=0.0)  # products of vectors can be below 0
             places = np.concatenate([places, rest])
-            scores = np.concatenate([scores, np.zeros(len(rest))])
-        top = best(scores, self._id_ranks[places], k)
-        return places[top], scores[top]
+            scores = np.concatenate([scores, np.full(len(rest), least)])
+        return places, scores

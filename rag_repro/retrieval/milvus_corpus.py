@@ -170,7 +170,8 @@ class InMilvus(Index):
                 f"{self._place} holds {self.count():,} of {len(self.corpus):,} passages: its load "
                 f"was interrupted; {self._command} goes on with it"
             )
-        self.server.open(self.name)
+        if self.server.has(self.name):  # else none are held, which is told
+            self.server.open(self.name)
         self._check_count()
         self._complete = True
         return self

@@ -143,12 +143,15 @@ class Server:
         self._create(name, schema, indexes)
 
     def drop(self, name: str) -> None:
-        """The collection and its card are gone, if there were any."""
+        """The collection and its card are gone, if there were any.
+
+        The card first: one that stayed behind would tell of passages that are gone.
+        """
         with self._told():
-            if self._client.has_collection(name, timeout=SHORT):
-                self._client.drop_collection(name, timeout=SHORT)
             if self._client.has_collection(CARDS, timeout=SHORT):
                 self._client.delete(CARDS, ids=[name], timeout=SHORT)
+            if self._client.has_collection(name, timeout=SHORT):
+                self._client.drop_collection(name, timeout=SHORT)
 
     def open(self, name: str) -> None:
         """Have the collection ready for searches."""

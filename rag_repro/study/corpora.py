@@ -71,7 +71,8 @@ def filled(name: str, corpus: Corpus, workshop: Workshop) -> Milvus:
 
 def is_filled(name: str, corpus: Corpus, workshop: Workshop) -> bool:
     """Whether it can be searched at once; nothing is begun."""
-    if not name.startswith(MILVUS) and not folder(name, corpus).exists():
+    embedded = "where" not in workshop.settings_of(name)
+    if embedded and not folder(name, corpus).exists():
         return False
     try:
         return place(name, corpus, workshop).finished

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..data import is_made_here, splits
 from ..data.splits import SplitError
-from . import campaign, lines, manifests, records
+from . import campaign, manifests, records
 from .papers import Cell, Paper
 
 Sizes = Mapping[tuple[str, str], int]
@@ -58,8 +58,20 @@ def cells(papers: Iterable[Paper]) -> list[Cell]:
 
 def entries(cell: Cell, results: Path) -> list[dict[str, Any]]:
     """The runs that made the cell's record, as its manifest tells them."""
-    folder = records.times_beside(results, cell.exhibit) if cell.timed else results
-    return manifests.read(folder, cell.condition)
+    return manifests.read(_folder(cell, results), cell.condition)
+
+
+def recorded(cell: Cell, results: Path) -> int:
+    """Answers in the cell's record.
+
+    Its manifest does not tell: a run that was killed lags behind there, and a record that was
+    made anew has the entries of both.
+    """
+    return records.count(_folder(cell, results), cell.condition)
+
+
+def _folder(cell: Cell, results: Path) -> Path:
+    return records.times_beside(results, cell.exhibit) if cell.timed else results
 
 
 def sizes(all_cells: Sequence[Cell], results: Path) -> dict[tuple[str, str], int]:
@@ -72,8 +84,7 @@ def sizes(all_cells: Sequence[Cell], results: Path) -> dict[tuple[str, str], int
         condition = cell.condition
         place = condition.label, condition.split
         if is_made_here(condition.dataset):
-            made = _answers(entries(cell, results))
-            most = max(made, cell.n or 0)
+            most = max(recorded(cell, results), cell.n or 0)
             if most:
                 found[place] = max(most, found.get(place, 0))
         elif place not in found:
@@ -88,23 +99,17 @@ def spent(cell: Cell, known: Sizes, results: Path) -> Spent:
     """What one condition asks and took."""
     there = known.get((cell.condition.label, cell.condition.split))
     asked = campaign.least(cell.n, there)
-    told = entries(cell, results)
-    # A record that was set aside and made anew has the entries of both.
-    answers = campaign.least(_answers(told), asked)
-    ended = [entry for entry in told if "end" in entry and entry["questions"]]
+    answers = campaign.least(recorded(cell, results), asked)
+    ended = [e for e in entries(cell, results) if "end" in e and e["questions"]]
     return Spent(
         conditions=1,
         recorded=int(answers > 0),
         wanted=asked or answers,
         unsized=int(asked is None),
         answers=answers,
-        timed=_answers(ended),
+        timed=sum(entry["questions"] for entry in ended),
         seconds=sum(_took(entry) for entry in ended),
     )
-
-
-def _answers(told: Iterable[Mapping[str, Any]]) -> int:
-    return sum(entry["questions"] for entry in told)
 
 
 def _took(entry: Mapping[str, Any]) -> float:
@@ -125,9 +130,7 @@ def passages(some: Iterable[Cell], results: Path) -> dict[str, int]:
         label = cell.condition.label
         if label in found or cell.timed:
             continue
-        path = records.find(results, cell.condition)
-        if path is not None:
-            parsed = lines.parse(path, lines.content(path))
-            if parsed is not None and "passages" in parsed.header["fingerprint"]:
-                found[label] = parsed.header["fingerprint"]["passages"]
+        record = records.load(results, cell.condition)
+        if record is not None and "passages" in record.header["fingerprint"]:
+            found[label] = record.header["fingerprint"]["passages"]
     return found

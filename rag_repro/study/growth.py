@@ -150,8 +150,9 @@ def run(
     with alone(path.with_suffix(".lock")):
         growth = _continued(path, here)
         for n in sorted(set(sizes)):
-            if any(size.stopped and size.passages <= n for size in growth.sizes):
-                log.info("%s: stopped below %d passages", retriever, n)
+            stop = next((one for one in growth.sizes if one.stopped and one.passages <= n), None)
+            if stop is not None:
+                log.info("%s: beyond its %s at %d passages", retriever, stop.stopped, stop.passages)
                 break
             if any(size.passages == n for size in growth.sizes):
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import resource
 import signal
@@ -50,22 +51,9 @@ _KILLED = {
 
 def apart(retriever: str, n: int, *, queries: int, minutes: int, gigabytes: int) -> Size:
     """One size, measured in a process of its own under the limits."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(theirs, retriever, n, queries, minutes, gigabytes))
-    child.start()
-    theirs.close()
-    try:
-        told = ours.recv()
-    except EOFError:  # it ended without a word
-        child.join()
-        if child.exitcode not in _KILLED:
-            raise GrowthError(
-                f"measuring {n:,} passages with {retriever} ended with status {child.exitcode}; "
-                "what went wrong stands above, and the sizes before it are kept"
-            ) from None
-        told = _KILLED[child.exitcode]
-    child.join()
+    # A process that is killed leaves its index behind: the folder is ours to remove.
+    with tempfile.TemporaryDirectory(prefix="growth-") as scratch:
+        told = _told(retriever, n, queries, minutes, gigabytes, scratch)
     stamp = {"when": _now(), "commit": manifests.commit(), "load": round(timing.load(), 2)}
     if isinstance(told, Size):
         return replace(told, **stamp)
@@ -74,11 +62,37 @@ def apart(retriever: str, n: int, *, queries: int, minutes: int, gigabytes: int)
     return Size(n, stopped=told, **stamp)
 
 
-def _child(pipe: Any, retriever: str, n: int, queries: int, minutes: int, gigabytes: int) -> None:
+def _told(
+    retriever: str, n: int, queries: int, minutes: int, gigabytes: int, scratch: str
+) -> Size | Exception | str:
+    """What a process that measures the size tells; a limit, where it is killed for it."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    given = (theirs, retriever, n, queries, minutes, gigabytes, scratch)
+    child = context.Process(target=_child, args=given)
+    child.start()
+    theirs.close()
+    with ours:
+        try:
+            told = ours.recv()
+        except EOFError:  # it ended without a word
+            told = None
+        child.join()
+    if told is None and child.exitcode not in _KILLED:
+        raise GrowthError(
+            f"measuring {n:,} passages with {retriever} ended with status {child.exitcode}; "
+            "what went wrong stands above, and the sizes before it are kept"
+        )
+    return _KILLED[child.exitcode] if told is None else told
+
+
+def _child(
+    pipe: Any, retriever: str, n: int, queries: int, minutes: int, gigabytes: int, scratch: str
+) -> None:
     try:
         # Private memory: what is mapped from files does not count.
         resource.setrlimit(resource.RLIMIT_DATA, (gigabytes * _GB, gigabytes * _GB))
-        pipe.send(measure(retriever, n, queries=queries, minutes=minutes))
+        pipe.send(measure(retriever, n, queries=queries, minutes=minutes, scratch=scratch))
     except BrokenPipeError:  # who began us is gone
         return
     except MemoryError:
@@ -88,14 +102,22 @@ def _child(pipe: Any, retriever: str, n: int, queries: int, minutes: int, gigaby
             raise
         pipe.send(MEMORY)
     except (ValueError, OSError) as error:
-        pipe.send(error)
+        pipe.send(MEMORY if getattr(error, "errno", None) == errno.ENOMEM else error)
     finally:
         pipe.close()
 
 
-def measure(retriever: str, n: int, *, queries: int, minutes: int | None = None) -> Size:
+def measure(
+    retriever: str,
+    n: int,
+    *,
+    queries: int,
+    minutes: int | None = None,
+    scratch: str | None = None,
+) -> Size:
     """One size, measured here; minutes: of processor time from the loaded corpus on.
 
+    scratch: the folder in which the index gets one for a while; None: the system's.
     Raises RetrievalError for a retriever whose index has no files here.
     """
     kind, settings, encoder = _parts(retriever)
@@ -108,8 +130,8 @@ def measure(retriever: str, n: int, *, queries: int, minutes: int | None = None)
     if minutes is not None:
         spent = int(time.process_time()) + 60 * minutes
         resource.setrlimit(resource.RLIMIT_CPU, (spent, spent + 60))
-    with tempfile.TemporaryDirectory(prefix="growth-") as scratch:
-        folder = Path(scratch) / "index.db"
+    with tempfile.TemporaryDirectory(prefix="growth-", dir=scratch) as parent:
+        folder = Path(parent) / "index.db"
         clock, cpu = time.perf_counter(), time.process_time()
         made = _built(kind, corpus, settings, folder)
         size = Size(

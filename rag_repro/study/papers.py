@@ -3,7 +3,7 @@
 `papers/<name>/paper.yaml` lists the exhibits with the grid of conditions that
 re-tests each; `tableN.csv` hold the printed values; `claims.yaml` holds the
 claims with the contrasts that decide them. Runner, checker, tables, status
-page all read these. An unknown key anywhere is refused.
+page all read these; `audits` reads `audit.yaml`. An unknown key anywhere is refused.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..plain import PlainError, from_yaml, text_of
 from ..words import nearest
 from . import checking
 from .exhibits import Cell, Exhibit, ExhibitMethod, Grid
 from .paper import Claim, Contrast, Gate, Paper
-from .strict import StudyError, listed, strict, table
+from .strict import StudyError, content, listed, strict, table, tuples
 
 __all__ = [
     "Cell",
@@ -87,7 +86,7 @@ def exhibit(full_name: str) -> tuple[Paper, Exhibit]:
 def read(folder: Path) -> Paper:
     """A paper from its folder. Raises StudyError with file, place and what is wrong."""
     where = f"{folder.name}/paper.yaml"
-    raw = table(_yaml(folder / "paper.yaml"), where)
+    raw = table(content(folder / "paper.yaml"), where)
     exhibits = {
         key: _exhibit(key, entry, folder.name, f"{where}, exhibit {key}")
         for key, entry in table(raw.pop("exhibits", None), f"{where}, exhibits").items()
@@ -95,7 +94,9 @@ def read(folder: Path) -> Paper:
     where_claims = f"{folder.name}/claims.yaml"
     claims = tuple(
         _claim(entry, f"{where_claims}, claim {number}")
-        for number, entry in enumerate(listed(_yaml(folder / "claims.yaml"), where_claims), start=1)
+        for number, entry in enumerate(
+            listed(content(folder / "claims.yaml"), where_claims), start=1
+        )
     )
     if "gate" in raw:
         raw["gate"] = strict(Gate, table(raw["gate"], f"{where}, gate"), f"{where}, gate")
@@ -122,12 +123,12 @@ def _exhibit(key: str, entry: Any, paper: str, place: str) -> Exhibit:
     grids = []
     for i, grid in enumerate(listed(given.pop("grids", None), f"{place}, grids"), start=1):
         where = f"{place}, grid {i}"
-        grids.append(strict(Grid, _tuples_in("fixed", _tuples(grid, where), where), where))
+        grids.append(strict(Grid, _tuples_in("fixed", tuples(grid, where), where), where))
         for name in grids[-1].methods:
             if name not in methods:
                 raise StudyError(f"{place}: no method {name!r}{nearest(name, methods)}")
     made = {"name": f"{paper}.{key}", "methods": methods, "grids": tuple(grids)}
-    return strict(Exhibit, {**_tuples(given, place), **made}, place)
+    return strict(Exhibit, {**tuples(given, place), **made}, place)
 
 
 def _claim(entry: Any, where: str) -> Claim:
@@ -135,23 +136,11 @@ def _claim(entry: Any, where: str) -> Claim:
     if isinstance(given.get("id"), str):
         where = f"{where.rsplit(' ', 1)[0]} {given['id']}"
     parts = listed(given.get("contrasts"), f"{where}, contrasts")
-    contrasts = tuple(strict(Contrast, _tuples(part, where), where) for part in parts)
+    contrasts = tuple(strict(Contrast, tuples(part, where), where) for part in parts)
     return strict(Claim, {**given, "contrasts": contrasts}, where)
-
-
-def _tuples(entry: Any, where: str) -> dict[str, Any]:
-    """Lists at the top become tuples, so that frozen things are frozen."""
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in table(entry, where).items()}
 
 
 def _tuples_in(key: str, entry: Any, where: str) -> dict[str, Any]:
     """The same of one entry's own table: a setting that is a list, as RIND's factors."""
     given = table(entry, where)
-    return {**given, key: _tuples(given[key], f"{where}, {key}")} if key in given else given
-
-
-def _yaml(path: Path) -> Any:
-    try:
-        return from_yaml(text_of(path))
-    except (PlainError, OSError) as error:
-        raise StudyError(f"{path}: {error}; mend it, or restore it from version control") from error
+    return {**given, key: tuples(given[key], f"{where}, {key}")} if key in given else given

@@ -82,17 +82,29 @@ def load(root: Path, condition: Condition, shard: str = "") -> Record | None:
 
     shard: a part of it, as "1-of-4", that waits to be joined or is at work.
     """
+    found = _content(root, condition, shard)
+    parsed = form.parse(*found) if found is not None else None
+    if parsed is None:
+        return None
+    form.check_identity(found[0], parsed.header, condition)
+    return Record(found[0], parsed.header, tuple(parsed.lines))
+
+
+def count(root: Path, condition: Condition) -> int:
+    """Answers in the condition's record: its lines behind the header, none of them looked into."""
+    found = _content(root, condition)
+    return max(0, found[1].count(b"\n") - 1) if found is not None else 0
+
+
+def _content(root: Path, condition: Condition, shard: str = "") -> tuple[Path, bytes] | None:
+    """The condition's record file and what it holds."""
     while (path := find(root, condition, shard)) is not None:
         try:
-            parsed = _parsed(path)
+            return path, form.content(path)
         except RecordError as error:
-            if isinstance(error.__cause__, FileNotFoundError):
-                continue  # a run has opened or compressed it since we looked
-            raise
-        if parsed is None:
-            return None
-        form.check_identity(path, parsed.header, condition)
-        return Record(path, parsed.header, tuple(parsed.lines))
+            # A run may have opened or compressed it since we looked.
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
     return None
 
 

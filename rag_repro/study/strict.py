@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from ..plain import fits, hints, shortened
+from ..plain import PlainError, fits, from_yaml, hints, shortened, text_of
 from ..words import nearest
 
 
@@ -62,3 +63,16 @@ def listed(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise StudyError(f"{where}: a list is needed here, not {shortened(repr(value), 80)}")
     return value
+
+
+def tuples(value: Any, where: str) -> dict[str, Any]:
+    """A table whose lists are tuples, so that frozen things are frozen."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in table(value, where).items()}
+
+
+def content(path: Path) -> Any:
+    """What a file of YAML holds."""
+    try:
+        return from_yaml(text_of(path))
+    except (PlainError, OSError) as error:
+        raise StudyError(f"{path}: {error}; mend it, or restore it from version control") from error

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from rag_repro import data
-from rag_repro.data import splits
+from rag_repro.data import split_file, splits
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.data.overlap import Item, components, pairs, same
 from rag_repro.schema import Question
@@ -131,13 +131,13 @@ def test_components():
 
 def test_groups_stay_whole_and_go_where_there_is_room():
     groups = [[("s", "a"), ("s", "b")], [("s", "c")], [("s", "d"), ("s", "e")], [("s", "f")]]
-    assert splits._fill(groups, (3, 2)) == [["a", "b", "c"], ["d", "e"]]
-    assert splits._fill(groups, (1, 1)) == [["c"], ["f"]]
+    assert split_file._fill(groups, (3, 2)) == [["a", "b", "c"], ["d", "e"]]
+    assert split_file._fill(groups, (1, 1)) == [["c"], ["f"]]
 
 
 def test_written_and_read_back():
     made = splits.frozen()
-    text = splits.dumps(made)
+    text = split_file.dumps(made)
     assert json.loads(text) == made
     assert max(len(line) for line in text.splitlines() if '"test"' not in line) < 60_000
 
@@ -151,7 +151,7 @@ def everything(data_dir):
 
 
 def test_frozen_file_is_what_make_makes(data_dir):
-    assert splits.make(data_dir) == splits.frozen()
+    assert split_file.make(data_dir) == splits.frozen()
 
 
 def test_no_gold_passage_is_trained_on_and_tested_on(everything):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rag_repro.lm.attention import Span
 from rag_repro.lm.prefix import Store, common, shared_lengths
+from rag_repro.lm.slots import Span
 
 
 def ids(text: str) -> np.ndarray:

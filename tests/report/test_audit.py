@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
 import re
 import shutil
@@ -11,7 +12,7 @@ from decimal import Decimal
 import pytest
 
 from rag_repro.report import audit
-from rag_repro.study import papers
+from rag_repro.study import audits, papers
 from rag_repro.study.papers import StudyError
 
 
@@ -182,7 +183,7 @@ def test_outcomes_of_counts(held, of, wanted):
 
 def test_an_unknown_outcome_is_refused():
     with pytest.raises(StudyError, match="'proves fraud' of an audit is none of"):
-        audit.Finding("1", "a", "b", "proves fraud")
+        audit.Finding("1", "a", working="b", outcome="proves fraud")
 
 
 def test_the_tables_show_every_finding(paper):
@@ -204,3 +205,48 @@ def test_no_motive_is_told(paper):
     """What coincides is told, and what would settle it; not why it might be so."""
     told = " ".join(f"{f.said} {f.working} {f.settles}" for f in audit.findings(paper))
     assert not re.search(r"copied|stolen|fake|fraud|careless|mistake|wrong", told)
+
+
+SENTENCE = {"place": "section 1", "said": "it is better", "claims": ["drrag.c01"]}
+PLACES = {"place": "section 1", "said": "it is", "beside": "section 2", "told": "it is not"}
+
+
+def written(folder, **held):
+    """DR-RAG from a copy of its folder with this `audit.yaml`."""
+    target = folder / "drrag"
+    shutil.copytree(papers.load("drrag").folder, target)
+    (target / "audit.yaml").write_text(json.dumps(held), encoding="utf-8")
+    return papers.read(target)
+
+
+def test_a_file_is_read_with_its_findings_by_key(tmp_path):
+    paper = written(tmp_path, findings={"better": SENTENCE}, readings=[PLACES])
+    made = audits.load(paper, ["better"])
+    sentence = audits.Sentence("section 1", "it is better", ("drrag.c01",))
+    assert made.findings == {"better": sentence}
+    assert made.readings == (audits.Reading("section 1", "it is", "section 2", "it is not"),)
+
+
+@pytest.mark.parametrize(
+    ("held", "words"),
+    [
+        ({"reading": []}, "audit.yaml: unknown key 'reading', did you mean 'readings'"),
+        ({"findings": {"a": SENTENCE | {"sad": ""}}}, "audit.yaml, finding a: unknown key 'sad'"),
+        ({"findings": {"a": {"place": "1"}}}, "finding a: the key 'said' is missing"),
+        ({"findings": {"a": SENTENCE, "b": SENTENCE}}, "audit.yaml: nothing computes 'b'"),
+        ({"findings": {}}, "the finding 'a', which is computed, is missing"),
+        ({"findings": {"a": SENTENCE | {"claims": ["drrag.c99"]}}}, "finding a: .* 'drrag.c99'"),
+        ({"findings": {"a": SENTENCE}, "readings": [{}]}, "reading 1: the key 'place' is missing"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_with_its_place(held, words, tmp_path):
+    paper = written(tmp_path, **({"findings": {"a": SENTENCE}} | held))
+    with pytest.raises(StudyError, match=f"drrag/.*{words}"):
+        audits.load(paper, ["a"])
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    paper = written(tmp_path)
+    (paper.folder / "audit.yaml").unlink()
+    with pytest.raises(StudyError, match=r"audit\.yaml: .*restore it"):
+        audit.findings(paper)

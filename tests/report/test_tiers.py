@@ -16,6 +16,7 @@ from rag_repro.publish.places import Places
 from rag_repro.report import tiers
 from rag_repro.study import papers
 from rag_repro.study.names import base_of
+from rag_repro.study.records import open_record
 from tests.study import mini
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +56,7 @@ READING = """
 
 @pytest.fixture
 def ground(book, monkeypatch):
-    """The small paper with answers of readers; `ran` writes a condition's manifest."""
+    """The small paper with answers of readers; `ran` writes a condition's record."""
     monkeypatch.setattr(mini, "PAPER", mini.PAPER.rstrip() + READING)
     book.paper = mini.paper(book.root, "")
     papers.load.cache_clear()
@@ -69,6 +70,10 @@ def ground(book, monkeypatch):
         told = {name: moment.isoformat() for name, moment in told.items()}
         told |= {"machine": machine, "questions": questions}
         path.write_text(json.dumps([told]))
+        with open_record(book.records, cell.condition, {}) as record:
+            for number in range(questions):
+                line = {"id": f"q{number}", "cluster": "q", "hits": [], "scores": {}}
+                record.append(line)
 
     book.ran = ran
     book.pages = lambda *chapters: tiers.pages(book.records, chapters)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 from rag_repro import data
@@ -206,6 +207,55 @@ def test_a_missing_passage_is_told_with_both_numbers(tmp_path):
         assert "`rag-repro corpus build small` --anew" in str(told.value)
     made.drop()
     assert made.load() == 3
+
+
+def test_a_drop_that_is_cut_short_leaves_no_card_of_what_is_gone(tmp_path, monkeypatch):
+    made = Milvus(corpus_of("red", "dog"), tmp_path / "m.db")
+    made.load()
+
+    def killed(*given, **named):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(made.server._client, "drop_collection", killed)
+        with pytest.raises(KeyboardInterrupt):
+            made.drop()
+    with pytest.raises(StoreError, match=r"has no card.* --anew drops it and begins again"):
+        made.load()
+    made.drop()
+    assert made.load() == 2
+
+
+def test_a_card_without_its_collection_is_told_with_what_loads_it(tmp_path):
+    made = Milvus(corpus_of("red", "dog"), tmp_path / "m.db")
+    made.load()
+    made.server._client.drop_collection(made.name)
+    again = Milvus(corpus_of("red", "dog"), tmp_path / "m.db")
+    for use in (again.load, again.open, lambda: again.search(["red"], 1)):
+        with pytest.raises(MilvusError, match=r"holds 0 passages where .* 2; .* --anew"):
+            use()
+
+
+def test_what_an_approximate_index_missed_stands_behind_what_it_found(tmp_path, monkeypatch):
+    """Also where the products of vectors are below zero."""
+    corpus = corpus_of("red", "dog", "cat", "owl")
+    made = Milvus(corpus, tmp_path / "m.db", mode="dense", encoder=Flat(), index="HNSW")
+    made.load()
+    monkeypatch.setattr(
+        made.server, "search", lambda *given: [[("p3", -0.2), ("p1", -0.5)] for _ in given[2]]
+    )
+    [hits] = made.search(["red"], 4)
+    assert ids_of(hits) == ["p3", "p1", "p0", "p2"]
+    assert [h.score for h in hits] == [-0.2, -0.5, -0.5, -0.5]
+
+
+class Flat:
+    """An encoder to which all texts are one."""
+
+    fingerprint = "flat"
+
+    def encode(self, texts):
+        return np.ones((len(texts), 2), np.float32) / np.sqrt(2).astype(np.float32)
 
 
 def test_a_collection_of_another_corpus_is_refused(tmp_path):

@@ -121,6 +121,20 @@ def test_a_server_of_others_is_filled_by_the_command_alone(milvus, tmp_path):
         manager.release_server(where)
 
 
+def test_a_named_retriever_at_an_address_is_filled_where_its_milvus_is(milvus, tmp_path):
+    from milvus_lite.server_manager import server_manager_instance as manager
+
+    where = str(tmp_path / "served.db")
+    settings = {"kind": "milvus", "mode": "bm25", "where": manager.start_and_get_uri(where)}
+    workshop = Workshop(retrievers={"ours": settings})
+    try:
+        assert not corpora.is_filled("ours", SMALL, workshop)
+        corpora.build(corpora.place("ours", SMALL, workshop))
+        assert corpora.is_filled("ours", SMALL, workshop)
+    finally:
+        manager.release_server(where)
+
+
 # ------------------------------------------------------------------------------------ by name
 
 

@@ -33,10 +33,17 @@ def killed(questions):
 
 @pytest.fixture
 def put(tmp_path):
-    def put(one, *entries, folder=tmp_path / "records"):
+    """Writes a condition's manifest, and a record of as many answers as its entries tell."""
+
+    def put(one, *entries, held=None, folder=tmp_path / "records"):
         path = folder / f"{one.condition.path}.manifest.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(entries))
+        count = sum(entry["questions"] for entry in entries) if held is None else held
+        with open_record(folder, one.condition, {"passages": 4000}) as record:
+            for number in range(count):
+                line = {"id": f"q{number}", "cluster": "q", "hits": [], "scores": {}}
+                record.append(line)
 
     put.root = tmp_path / "records"
     return put
@@ -48,6 +55,19 @@ def test_what_no_record_holds_is_left(put):
     spent = costs.spent(one, {}, put.root)
     assert spent == Spent(1, 1, wanted=50, answers=15, timed=10, seconds=120.0)
     assert (spent.left, spent.each) == (35, 12.0)
+
+
+def test_a_run_that_was_killed_has_recorded_more_than_its_manifest_tells(put):
+    one = cell(n=50)
+    put(one, killed(5), held=8)
+    spent = costs.spent(one, {}, put.root)
+    assert (spent.answers, spent.left, spent.timed) == (8, 42, 0)
+
+
+def test_a_record_that_was_begun_holds_no_answer(put):
+    one = cell(n=50)
+    put(one, held=0)
+    assert costs.spent(one, {}, put.root) == Spent(conditions=1, wanted=50)
 
 
 def test_a_condition_that_nobody_ran_asks_and_took_nothing(put):
@@ -63,7 +83,8 @@ def test_no_more_is_asked_than_there_is(put):
 
 def test_a_record_that_was_made_twice_holds_its_answers_once_and_took_both_times(put):
     one = cell(n=10)
-    put(one, run(10, 1), run(10, 3))
+    put(one, run(10, 1), run(10, 3), held=10)
+    assert costs.sizes([one], put.root) == {("world-B", "test"): 10}
     spent = costs.spent(one, {}, put.root)
     assert (spent.answers, spent.left, spent.timed, spent.seconds) == (10, 0, 20, 240.0)
 
@@ -100,8 +121,7 @@ def test_machines_are_told_once_in_order(put):
 
 def test_passages_are_those_that_the_first_record_of_a_set_tells(put):
     one, other = cell(), cell("world-C")
-    with open_record(put.root, one.condition, {"passages": 4000}) as record:
-        record.append({"id": "q", "cluster": "q", "hits": [], "scores": {}})
+    put(one, run(1))
     assert costs.passages([one, other], put.root) == {"world-B": 4000}
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import sys
+import tempfile
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -61,13 +64,15 @@ def test_what_is_measured_is_kept_when_the_next_size_fails(tmp_path):
     assert [s.passages for s in growth.load(tmp_path / "bm25.json").sizes] == [10]
 
 
-def test_beyond_the_first_limit_no_size_is_tried(tmp_path):
+def test_beyond_the_first_limit_no_size_is_tried(tmp_path, caplog):
+    caplog.set_level("INFO")
     measured = Measured(20)
     made = growth.run("bm25", [10, 20, 30], tmp_path, measured=measured)
     assert [size.stopped for size in made.sizes] == [None, "memory"]
     assert [size.passages for size in made.measured] == [10]
-    growth.run("bm25", [5, 40], tmp_path, measured=measured)
+    growth.run("bm25", [5, 20], tmp_path, measured=measured)
     assert [n for _, n, *_ in measured.asked] == [10, 20, 5]
+    assert "bm25: beyond its memory at 20 passages" in caplog.messages
 
 
 @pytest.mark.parametrize(
@@ -174,6 +179,32 @@ def test_how_the_process_of_a_size_ends_is_told(monkeypatch):
     monkeypatch.setattr(growth_size, "_child", refused)
     with pytest.raises(ValueError, match="no such thing"):
         growth_size.apart("bm25", 1000, **limits)
+
+
+def killed_at_work(pipe, *given):
+    tempfile.mkdtemp(dir=given[-1])
+    killed(pipe)
+
+
+def without_memory(*given, **named):
+    raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+
+def test_what_a_killed_process_leaves_behind_is_removed(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(growth_size, "_child", killed_at_work)
+    size = growth_size.apart("bm25", 1000, queries=5, minutes=10, gigabytes=6)
+    assert size.stopped == growth.MEMORY
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_system_without_memory_is_a_size_beyond_its_limit(monkeypatch):
+    told = []
+    pipe = SimpleNamespace(send=told.append, close=lambda: None)
+    monkeypatch.setattr(growth_size.resource, "setrlimit", lambda *given: None)
+    monkeypatch.setattr(growth_size, "measure", without_memory)
+    growth_size._child(pipe, "bm25", 1000, 5, 10, 6, "")
+    assert told == [growth.MEMORY]
 
 
 @pytest.mark.slow

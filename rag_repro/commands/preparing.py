@@ -1,0 +1,161 @@
+"""What conditions rest on: data, indexes and their growth, adapters, thresholds."""
+
+from __future__ import annotations
+
+import argparse
+
+from .folders import results_of
+
+
+def data(arguments: argparse.Namespace) -> None:
+    """Cards say source, licence, splits, counts, hashes, caveats and how to get the data. Only
+    `fetch` downloads anything: it prints the paths of the files, goes on where it was
+    interrupted, and refuses wrong bytes."""
+    import json
+
+    from ..data import cards, fetch
+
+    action, name = arguments.action, arguments.name
+    if action != "fetch" and (arguments.url or arguments.sha256):
+        raise ValueError("--url and --sha256 go with: rag-repro data fetch NAME")
+    if action == "fetch" and arguments.json:
+        raise ValueError("--json goes with: rag-repro data list, rag-repro data card NAME")
+    if action == "list" and name is not None:
+        raise ValueError(f"`list` takes no name; for one data set: rag-repro data card {name}")
+    if action != "list" and name is None:
+        raise ValueError(
+            f"name a data set: rag-repro data {action} NAME; `rag-repro data list` has them"
+        )
+    if action == "fetch":
+        found = fetch.fetch(name, arguments.data, url=arguments.url, sha256=arguments.sha256)
+        print("\n".join(map(str, found)))
+    elif arguments.json:
+        facts = cards.rows(arguments.data) if name is None else cards.card(name, arguments.data)
+        print(json.dumps(facts, indent=1, ensure_ascii=False))
+    elif action == "list":
+        print(cards.listing(arguments.data))
+    else:
+        print(cards.describe(name, arguments.data))
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """The headline seed goes to artifacts/NAME, others to results/local/artifacts/NAME-SEED,
+    and so do recipes that are marked as local."""
+    from ..training import run
+    from ..training.recipes import recipe
+
+    chosen = recipe(arguments.name).on(arguments.base)
+    seed = chosen.seeds[0] if arguments.seed is None else arguments.seed
+    prepared = run.prepare(chosen, seed, arguments.data, results_of(arguments), arguments.device)
+    if arguments.estimate:
+        print(prepared.cost())
+        return
+    folder = arguments.out or run.folder_of(chosen, seed)
+    if run.is_made(prepared, folder):
+        print(f"{folder} is of this very recipe, seed and base already")
+    else:
+        print(run.train(prepared, folder))
+
+
+def tune(arguments: argparse.Namespace) -> None:
+    """Never on test questions. Prints the threshold under which the recorded questions would have
+    scored best; of an exhibit that varies settings of dynamic retrieval, every row's best value,
+    and what its controls need to give as many alarms. What a condition uses stands in its
+    paper.yaml."""
+    from ..study import papers, tuning, tuning_dynamic
+
+    if tuning_dynamic.varies(papers.exhibit(arguments.exhibit)[1]):
+        for dataset in arguments.dataset:
+            print(dataset)
+            for line in tuning_dynamic.chosen(arguments.exhibit, dataset, results_of(arguments)):
+                print(f"  {line}")
+        return
+    print(
+        tuning.threshold(
+            arguments.exhibit,
+            arguments.popularity,
+            arguments.dataset,
+            results_of(arguments),
+            data_dir=arguments.data,
+        )
+    )
+
+
+def serve_search(arguments: argparse.Namespace) -> None:
+    """Until it is interrupted. Conditions search with it by its address: `retriever:
+    http://127.0.0.1:8765`, with #pages=5 to read the best 5 sentences of each page."""
+    import logging
+
+    from ..retrieval.served import SearchServer
+    from ..study.services import Workshop
+
+    workshop = Workshop(data_dir=arguments.data)
+    corpus = workshop.dataset(arguments.dataset, None).corpus
+    with SearchServer(
+        workshop.retriever(arguments.retriever, corpus),
+        host=arguments.host,
+        port=arguments.port,
+        latency=arguments.latency,
+    ) as server:
+        log = logging.getLogger(__name__)
+        log.info("%d passages of %s at %s", len(corpus), corpus.name, server.url)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            log.info("no longer served")
+
+
+def corpus(arguments: argparse.Namespace) -> int:
+    """`build` goes on where an earlier one was interrupted, and counts at the end; `card` prints
+    what is known of the loaded corpus; `check` counts, reads a sample of passages back, and
+    compares searches with bm25s and FAISS (status 1 where a passage is not what it was). Milvus
+    is embedded, in a folder of the cache, or at --address."""
+    import json
+
+    from ..study import corpora
+    from ..study.services import Workshop
+
+    if arguments.anew and arguments.action != "build":
+        raise ValueError("--anew goes with: rag-repro corpus build DATASET")
+    workshop = Workshop(data_dir=arguments.data)
+    dataset = workshop.dataset(arguments.dataset, None)
+    made = corpora.place(arguments.retriever, dataset.corpus, workshop, arguments.address)
+    if arguments.action == "build":
+        from tqdm import tqdm
+
+        with tqdm(total=len(dataset.corpus), unit="p", leave=False) as bar:
+            put = corpora.build(
+                made, anew=arguments.anew, report=lambda done: bar.update(done - bar.n)
+            )
+        print(f"{made.count():,} passages of {dataset.corpus.name}, {put:,} of them put in now")
+        print(f"{made.name} at {made.server.where}")
+        return 0
+    if arguments.action == "card":
+        card = made.stored_card
+        if card is None:
+            made.open()  # says what to do
+        facts = {"collection": made.name, "at": made.server.where, "held": made.count()}
+        print(json.dumps({**facts, **(card or {})}, indent=1, ensure_ascii=False))
+        return 0
+    queries = [q.text for q in dataset.questions[: arguments.queries]]
+    checked = corpora.check(made, queries, arguments.sample)
+    print(checked.text())
+    if checked.differing:
+        print("not what they were: " + ", ".join(checked.differing[:5]))
+    return 1 if checked.differing else 0
+
+
+def growth(arguments: argparse.Namespace) -> None:
+    """Each size in a process of its own, written when it is done; what is written is not measured
+    again. It stops at the size that takes more than --minutes of processor time or --memory. The
+    record is results/growth/RETRIEVER.json; one of another machine is not continued."""
+    from ..study import growth
+
+    growth.run(
+        arguments.retriever,
+        arguments.sizes,
+        growth.beside(results_of(arguments)),
+        queries=arguments.queries,
+        minutes=arguments.minutes,
+        gigabytes=arguments.memory,
+    )

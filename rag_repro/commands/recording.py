@@ -1,0 +1,180 @@
+"""What makes records, and what tells what they hold."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from .folders import results_of
+
+if TYPE_CHECKING:
+    from ..study.papers import Cell
+    from ..study.services import Workshop
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Finished questions are kept and not asked again; primary conditions run first."""
+    from ..study import campaign
+
+    if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
+        raise ValueError("--join joins what shards left; leave --shard and --estimate out")
+    cells = _cells(arguments, conditions=arguments.condition)
+    workshop, results = _workshop(arguments), results_of(arguments)
+    asked = {"n": arguments.n, "shard": arguments.shard}
+    if arguments.join:
+        campaign.join(cells, workshop, results)
+    elif arguments.estimate:
+        print(campaign.estimate(cells, workshop, results, **asked))
+    else:
+        campaign.run(cells, workshop, results, **asked, batch_size=arguments.batch_size)
+    return 0
+
+
+def _cells(arguments: argparse.Namespace, **more: Any) -> list[Cell]:
+    """The conditions that were chosen, of exhibits without times."""
+    from ..study import campaign
+
+    return campaign.select(
+        arguments.exhibits,
+        tier=arguments.tier,
+        role=arguments.role,
+        datasets=arguments.dataset,
+        methods=arguments.method,
+        seeds=arguments.seeds,
+        **more,
+    )
+
+
+def _workshop(arguments: argparse.Namespace) -> Workshop:
+    from ..study.services import Workshop
+
+    return Workshop(
+        data_dir=arguments.data,
+        device=arguments.device,
+        dtype=arguments.dtype,
+        batch_size=arguments.batch_size,
+        in_flight=arguments.in_flight,
+    )
+
+
+def grid(arguments: argparse.Namespace) -> int:
+    """Each job is a command of this program, and what is recorded already is in no job, so the
+    same command again does what is missing. Without --dry-run it needs Snakemake: `make grid`, or
+    RAG_REPRO_SNAKEMAKE=/path/to/snakemake. A dry run asks a few questions of each condition, as
+    `run --estimate` does, and so loads (and downloads) what these need; --no-trial does not."""
+    from .. import workflow
+    from ..publish.places import here
+    from ..study import grid as jobs
+
+    if not arguments.dry_run and (arguments.no_trial or arguments.folder):
+        raise ValueError("--no-trial and --folder go with: rag-repro grid ... --dry-run")
+    if arguments.chapter and arguments.results:
+        raise ValueError("chapters show the checkout's records; leave --chapter or --results out")
+    places = here()
+    for name in arguments.chapter:
+        places.source(name)
+    cells = _cells(arguments)
+    workshop = _workshop(arguments)
+    settings = jobs.GridSettings(
+        tuple(arguments.exhibits),
+        results_of(arguments),
+        data=arguments.data,
+        seeds=tuple(arguments.seeds),
+        device=arguments.device,
+        dtype=arguments.dtype,
+        batch_size=arguments.batch_size,
+        in_flight=arguments.in_flight,
+    )
+    plan = jobs.plan(
+        cells,
+        workshop,
+        settings,
+        n=arguments.n,
+        shards=arguments.shards,
+        chapters=arguments.chapter,
+    )
+    trial = arguments.dry_run and not arguments.no_trial
+    print(workflow.told(plan, workshop, settings, trial=trial), flush=True)
+    if arguments.folder:
+        workflow.write(plan, places, arguments.folder)
+    if not arguments.dry_run and plan.jobs:
+        workflow.run(
+            plan,
+            places,
+            workflow.snakemake(places),
+            profile=workflow.profile(arguments.profile, places),
+            workers=arguments.workers,
+        )
+    return 0
+
+
+def time(arguments: argparse.Namespace) -> None:
+    """One question in flight, methods in turn, no call cache; the times go into the folder `times`
+    beside that of the records. Nothing else should be at work on the machine meanwhile. What was
+    timed by other methods, or on another machine, is not continued: move it away."""
+    from ..study import campaign, timing
+    from ..study.services import Workshop
+
+    cells = campaign.select(
+        [arguments.exhibit],
+        tier=arguments.tier,
+        role=arguments.role,
+        datasets=arguments.dataset,
+        methods=arguments.method,
+        timed=True,
+    )
+    workshop = Workshop(
+        data_dir=arguments.data, device=arguments.device, dtype=arguments.dtype, batch_size=1
+    )
+    results = results_of(arguments)
+    timing.with_bar(cells, workshop, results, n=arguments.n, repeats=arguments.repeats)
+
+
+def exhibit(arguments: argparse.Namespace) -> None:
+    """Columns of the CSV: exhibit, tier, dataset, method, what the exhibit varies, metric,
+    paper (as printed), ours with lo and hi (95 %), n, and the difference to the baseline."""
+    from ..report import exhibits, tables
+    from ..study import papers
+    from ..study.scores import Results
+
+    paper, exhibit = papers.exhibit(arguments.exhibit)
+    rows = exhibits.rows(paper, exhibit, Results(results_of(arguments)), arguments.tier)
+    print(tables.text(rows, arguments.format), end="")
+
+
+def claims(arguments: argparse.Namespace) -> None:
+    """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more."""
+    from ..report import ledger
+    from ..study.scores import Results
+
+    rows = ledger.rows(Results(results_of(arguments)), arguments.paper, arguments.tier)
+    print(ledger.text(rows, arguments.format), end="")
+
+
+def show(arguments: argparse.Namespace) -> None:
+    """Texts of public questions and passages are read from the local data, where it is."""
+    from ..report import show
+
+    print(
+        show.question(
+            arguments.exhibit,
+            arguments.question,
+            results_of(arguments),
+            data_dir=arguments.data,
+            tier=arguments.tier,
+        )
+    )
+
+
+def status(arguments: argparse.Namespace) -> None:
+    """One line for each exhibit and tier."""
+    from ..report import progress
+
+    print(progress.text(results_of(arguments)))
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """For every condition in both: how many answers agree, and how far scores differ."""
+    from ..report import compare
+
+    print(compare.text(arguments.a, arguments.b))
