@@ -235,20 +235,18 @@ class Workshop:
 
     def services(self, condition: Condition) -> dict[str, Any]:
         """What the engine needs to answer the condition's questions."""
-        services: dict[str, Any] = {}
+        corpus = self.dataset(condition.dataset, condition.split).corpus
+        by_kind = {
+            "scorer": self.scorer,
+            "encoder": lambda name: self.encoder_over(name, corpus),
+            "reader": self.reader,
+            "reservoir": lambda name: self.reservoir(condition),
+            "retriever": lambda name: self.retriever(name, corpus),
+        }
+        # A method without a retriever may need others: a rewriter, where nothing is searched.
+        services = {name: by_kind[kind](name) for name, kind in condition.configured.needs.items()}
         if condition.retriever is not None:
-            corpus = self.dataset(condition.dataset, condition.split).corpus
             services["retriever"] = self.retriever(condition.retriever, corpus)
-            by_name = {
-                "scorer": self.scorer,
-                "encoder": lambda name: self.encoder_over(name, corpus),
-                "reader": self.reader,
-                "reservoir": lambda name: self.reservoir(condition),
-            }
-            for name, kind in condition.configured.needs.items():
-                services[name] = (
-                    by_name[kind](name) if kind in by_name else self.retriever(name, corpus)
-                )
         if condition.reader is not None:
             services["reader"] = self.reader(condition.reader)
         return services
