@@ -69,6 +69,16 @@ def test_without_a_retriever_or_reader_there_is_no_service(asked):
     assert Workshop().services(dataclasses.replace(CONDITION, retriever=None)) == {}
 
 
+def test_a_rewriter_is_served_where_nothing_is_searched(asked, monkeypatch):
+    monkeypatch.setattr(Workshop, "reader", lambda self, name: name)
+    settings = {"search": False, "rewriter": "erm4-rewriter-testbed"}
+    made = Condition("little", "erm4", settings, reader="testbed-reader")
+    assert Workshop().services(made) == {
+        "reader": "testbed-reader",
+        "erm4-rewriter-testbed": "erm4-rewriter-testbed",
+    }
+
+
 def test_the_reader_is_made_once_and_named_in_the_fingerprint(asked, monkeypatch):
     class Reader:
         fingerprint = "reader-1"
