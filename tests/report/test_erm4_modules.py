@@ -76,9 +76,9 @@ def test_synergy_needs_all_four_rows(results):
 def test_printed_sums_are_those_of_the_papers_table():
     table = interactions.printed(papers.load("erm4"), "table3", ("hit",), 300)
     rows = {tuple(row[:3]): row[3:] for row in table.body}
-    found = rows["cambignq", rows_symbol(table), "all knowledge"]
+    found = rows["CAmbigNQ", rows_symbol(table), "all knowledge"]
     assert found == ["+4.00", "+5.67", "+10.33", "+0.66", "+2"]
-    assert rows["popqa", rows_symbol(table), "no knowledge"][:3] == ["+0.34", "+5.00", "+9.00"]
+    assert rows["PopQA", rows_symbol(table), "no knowledge"][:3] == ["+0.34", "+5.00", "+9.00"]
 
 
 def rows_symbol(table):
@@ -209,10 +209,10 @@ def test_printed_differences_and_sources():
     printed = arithmetic.pick(papers.load("erm4").printed("table1"), metric="hit")
     gains = arithmetic.gains(printed, "full", "direct")
     table = arithmetic.listed({"all": gains}, "x")
-    assert table.body[0] == ["cambignq", "+8.66"]
+    assert table.body[0] == ["CAmbigNQ", "+8.66"]
     assert table.body[-1] == ["mean", "+8.61"]
     sets = arithmetic.independent({"one": ["nq", "ambignq", "popqa"]}, {"nq": "N", "ambignq": "N"})
-    assert sets.body == [["one", 3, 2, "nq, ambignq, popqa"]]
+    assert sets.body == [["one", 3, 2, "NQ, AmbigNQ, PopQA"]]
 
 
 # ----------------------------------------------------------------------------- cards

@@ -61,7 +61,7 @@ def test_figure_2_has_a_panel_a_data_set_and_a_line_a_row(results):
     shown = plateaus.figure(erm4.exhibit("fig2"), asked, results, ("sequential", "one"), "x", "f")
     assert isinstance(shown, Picture)
     label = erm4.exhibit("fig2").methods["one"].label
-    assert f"popqa, {label}, answer recall, %: 0 at 5, 0 at 10, 100 at 20, 100 at 30" in shown.alt
+    assert f"PopQA, {label}, answer recall, %: 0 at 5, 0 at 10, 100 at 20, 100 at 30" in shown.alt
     assert "HotpotQA" in shown.alt
     nobody = plateaus.figure(erm4.exhibit("fig2"), erm4.cells("fig2"), results, ("matched",), "x")
     assert isinstance(nobody, Note)

@@ -64,7 +64,7 @@ def test_gains_are_apart_by_where_gold_stands(results, tmp_path):
     cells = [c for c in EXHIBIT.cells() if c.keys["dataset"] == "nq20" and c.keys["k"] == 5]
     table = places.gains(EXHIBIT, cells, results, "acc_line")
     [[dataset, methods, first, later]] = table.body
-    assert (dataset, methods) == ("nq20", "R²AG against RAG")
+    assert (dataset, methods) == ("NQ-20", "R²AG against RAG")
     assert first.startswith("+100.0 [")
     assert later.startswith("+0.0 [")
     assert first.endswith("n 4")
@@ -89,7 +89,7 @@ def test_points_are_rows_that_have_both_metrics():
         "xlabel": "MAP, %", "ylabel": "Acc, %", "told": "{y:.0f} at {x:.0f}", "alt": "By MAP.",
         "named": lambda r: METHODS[r.keys["method"]].label,
     }  # fmt: skip
-    assert scatter.against(rows, "map", "acc_line", **look).alt == "By MAP. nq10, RAG: 40 at 90."
+    assert scatter.against(rows, "map", "acc_line", **look).alt == "By MAP. NQ-10, RAG: 40 at 90."
     assert "no such condition" in repr(scatter.against([], "map", "acc_line", **look))
 
 
