@@ -18,7 +18,7 @@ TASK = ("reader",)
 SOURCE = re.compile(
     r"rewriting:(?P<of>[^,]+)(?:, (?P<kept>\d+) of (?P<made>\d+) that (?P<by>\S+))?"
 )
-LABEL = re.compile(r"filter:(?P<of>[^,]+), (?P<label>\w+)")
+LABEL = re.compile(r"filter:(?P<of>\S+) (?P<by>\w+), (?P<label>\w+)")
 
 
 def rewriters(names: Sequence[str], caption: str = "", name: str = "") -> Table:
@@ -33,8 +33,12 @@ def rewriters(names: Sequence[str], caption: str = "", name: str = "") -> Table:
 
 
 def filters(names: Sequence[str], caption: str = "", name: str = "") -> Table:
-    """One line a filter and source: lessons by label."""
-    head = ["filter", "questions of", "lessons by label", "steps", "minutes", "held-out loss"]
+    """One line a label that a filter was taught, by questions and hypothesis.
+
+    Each with its own loss: one over all labels hid a filter that took nothing.
+    """
+    head = ["filter", "questions of", "hypothesis", "label", "lessons"]
+    head += ["steps", "minutes", "held-out loss"]
     return _table(names, head, _labels, caption, name)
 
 
@@ -72,13 +76,9 @@ def _rewrites(lessons):
 
 
 def _labels(lessons):
-    by_set: dict[str, dict[str, int]] = {}
     for source, count in lessons.items():
         if found := LABEL.match(source):
-            by_set.setdefault(found["of"], {})[found["label"]] = count
-    for dataset, counts in by_set.items():
-        told = ", ".join(f"{n:,} {label}" for label, n in counts.items())
-        yield [dataset, told], [f"filter:{dataset}, {label}" for label in counts]
+            yield [found["of"], found["by"], found["label"], count], [source]
 
 
 def lessons(examples: Iterable[Example], most: int, caption: str = "", name: str = "") -> Table:

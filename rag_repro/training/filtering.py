@@ -48,6 +48,8 @@ def filtering(
 ) -> Iterator[Example]:
     """A train split's first questions, each beside its gold passages and `others` that are not.
 
+    As many lessons take a passage as refuse one, of the larger part a sample: few passages hold
+    an answer by themselves, and a filter that met four refusals for each took nothing at all.
     skip: leave out the first so many, which another part has.
     hypothesis, explain, filter: as the method's settings; "ask" has yes for entailment and no
     for the others. others: drawn from the question's own candidates, those of a gold passage's
@@ -62,6 +64,7 @@ def filtering(
         asked = candidates.given(asked, "10")
     by_id = asked.corpus.by_id
     random = Random(f"filter/{dataset}/{seed}")
+    made: dict[bool, list[tuple[int, Example]]] = {True: [], False: []}
     for question in asked.questions[skip:]:
         gold = [by_id[name] for name in question.gold_ids]
         rest = [by_id[name] for name in question.candidates if name not in question.gold_ids]
@@ -71,10 +74,15 @@ def filtering(
             label, said = judged(question, passage, gold, settings)
             if explain and (not said or SEPARATOR in said):
                 continue
-            label = label_of(filter, label)
+            taken, label = label == ENTAILMENT, label_of(filter, label)
             prompt = judging_prompt(question, Hit(passage, 0.0, 1), settings)
             target = written(label, said if explain else None)
-            yield Example(prompt, target, f"filter:{dataset}, {label}", question.id)
+            source = f"filter:{dataset} {hypothesis}, {label}"
+            example = Example(prompt, target, source, question.id)
+            made[taken].append((len(made[True]) + len(made[False]), example))
+    least = min(map(len, made.values()))
+    drawn = [one for part in made.values() for one in random.sample(part, least)]
+    yield from (example for _, example in sorted(drawn, key=lambda one: one[0]))
 
 
 def judged(

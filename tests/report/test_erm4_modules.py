@@ -243,10 +243,11 @@ def test_kept_and_refused_stand_in_the_card(tmp_path, monkeypatch):
     checked_, all_ = checked.rewriters(names).body
     assert checked_[1:] == ["world-A", "testbed-reader", 57, 543, 200, 7, 2, "0.500"]
     assert all_[1:] == ["world-A", "nobody", "all", 0, 2000, 7, 2, ""]
-    labels = {"filter:world-A-10, entailment": 30, "filter:world-A-10, neutral": 10}
-    card(root, "erm4-filter", labels, {"filter:world-A-10, neutral": 0.25})
-    [row] = checked.filters(["erm4-filter"]).body
-    assert row == ["erm4-filter", "world-A-10", "30 entailment, 10 neutral", 7, 2, "0.250"]
+    taken, refused = "filter:world-A-10 strong, entailment", "filter:world-A-10 strong, neutral"
+    card(root, "erm4-filter", {taken: 30, refused: 10}, {refused: 0.25})
+    first, second = checked.filters(["erm4-filter"]).body
+    assert first == ["erm4-filter", "world-A-10", "strong", "entailment", 30, 7, 2, ""]
+    assert second == ["", "world-A-10", "strong", "neutral", 10, "", "", "0.250"]
     [row] = checked.filters(["erm4-filter-testbed"]).body
     assert "rag-repro train erm4-filter-testbed" in str(row[1])
 
