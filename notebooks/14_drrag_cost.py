@@ -22,9 +22,9 @@
 # method and the time for one answer, as a multiple of what one search and one reading take, and its
 # figure 3 draws quality against time.
 #
-# Nothing in these columns can be checked from the page alone. The rows of the other methods were
-# found to coincide with a table of another paper, made with another language model; the times of
-# DR-RAG are its own. A ratio of the two compares machines and models as well as methods. So all
+# Nothing in these columns can be checked from the page alone. The rows of the other methods are
+# said to coincide with a table of another paper, made with another language model (unverified here:
+# that table was not at hand); the times of DR-RAG are its own. A ratio of the two compares machines and models as well as methods. So all
 # methods are timed here on one machine, with one reader, on the same questions, side by side.
 
 # %% tags=["parameters"]
@@ -181,7 +181,7 @@ times.saved(printed, "dr_rag", "adaptive_rag", name="tab-saved")
 # %% [markdown]
 # The last line is the claim's arithmetic. What it rests on is another matter: each of the two
 # printed times is a multiple of *some* single-step, and the two need not be the same one. The row
-# of Adaptive-RAG is among those found to coincide with a table of {cite}`jeong2024adaptiverag`,
+# of Adaptive-RAG is among those said to coincide with a table of {cite}`jeong2024adaptiverag`,
 # made with FLAN-T5-XL; DR-RAG's was measured with Llama3-8B, by the table's caption. The verdict
 # below is on our own ratio, of the two methods side by side.
 #

@@ -308,7 +308,8 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # *Gain* is against plain RAG with the same frozen reader; that of R²AG+RAFT is against RAFT, those
 # of the shuffled and the constant features and of the labels are against learnable tokens.
 # *Trainings* says how many trainings a row is the mean of. RAG and CoT learn nothing, and the
-# compressors and CRAG learn no answers: the compressor that writes, and CRAG's evaluator, are small
+# compressors, RECOMP {cite}`xu2024recomp` and LongLLMLingua {cite}`jiang2024longllmlingua`, and CRAG
+# {cite}`yan2024crag` learn no answers: the compressor that writes, and CRAG's evaluator, are small
 # models that were taught the gold passages of training questions.
 #
 # Acc is a substring match in the answer's first line, as in the paper, which does not mind a long

@@ -181,9 +181,12 @@ def case(
 def _pages(shown: Pair, dataset: Dataset, found: Versus, names: Sequence[str]) -> list[Table]:
     question = dataset.by_id[shown[0]["id"]]
     pages = [traces.question_table(question, dataset)]
-    for line, cell, name in zip(shown, (found.before, found.after), names, strict=True):
-        k = f", k = {cell.keys['k']}" if "k" in cell.keys else ""
-        caption = f"Handed on by {name}{k}"
+    ends = [f", k = {c.keys['k']}" if "k" in c.keys else "" for c in (found.before, found.after)]
+    handed = [(name + end, line) for name, end, line in zip(names, ends, shown, strict=True)]
+    if shown[0]["hits"] == shown[1]["hits"]:  # they differ in how they read: told once
+        handed = [(f"both{ends[0] if ends[0] == ends[1] else ''}", shown[0])]
+    for by, line in handed:
+        caption = f"Handed on by {by}"
         pages.append(traces.context_table(_handed_on(line, dataset), question, caption))
     if any("text" in line for line in shown):
         said = [[name, line.get("text", "")] for name, line in zip(names, shown, strict=True)]

@@ -23,6 +23,7 @@ DATASETS = {
     "2wikimultihopqa_open": "2WikiMultihopQA, larger corpus",
     "strategyqa": "StrategyQA",
     "hotpotqa_train": "HotpotQA, training questions",
+    "2wikimultihopqa_train": "2WikiMultihopQA, training questions",
     "iirc": "IIRC",
     "nq": "NQ",
     "nq10": "NQ-10",

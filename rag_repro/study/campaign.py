@@ -109,11 +109,12 @@ def run(
 ) -> int:
     """Run what is missing of each cell, with a progress bar -> questions asked now.
 
-    A cell that needs something untrained is passed over; StudyError names it at the end.
+    A cell that needs something untrained is passed over, and one that an error stops holds up
+    none behind it, unless the disk is what failed; StudyError names them at the end.
     """
     from tqdm import tqdm
 
-    asked, untrained = 0, Counter()
+    asked, untrained, stopped = 0, Counter(), []
     for place, cell in enumerate(cells, start=1):
         label = f"[{place}/{len(cells)}] {cell.condition.path}"
         with tqdm(desc=label, unit="q", leave=False) as bar:
@@ -135,11 +136,28 @@ def run(
             except Untrained as error:
                 untrained[str(error)] += 1
                 continue
+            except OSError:
+                raise
+            except Exception as error:
+                if len(cells) == 1:
+                    raise
+                unforeseen = not isinstance(error, ValueError)
+                log.error("%s: stopped: %s", label, error, exc_info=unforeseen)
+                stopped.append(f"{cell.condition.path} since {error}")
+                continue
         log.info("%s: %s", label, f"{new} questions answered" if new else "complete")
         asked += new
+    told = []
+    if stopped:
+        told.append(
+            f"{len(stopped)} of {len(cells)} conditions were stopped by an error, and what they "
+            f"had finished is kept: {'; '.join(stopped)}"
+        )
     if untrained:
         why = "; ".join(f"{times} since {error}" for error, times in untrained.items())
-        raise StudyError(f"{untrained.total()} of {len(cells)} conditions were passed over: {why}")
+        told.append(f"{untrained.total()} of {len(cells)} conditions were passed over: {why}")
+    if told:
+        raise StudyError(". ".join(told))
     return asked
 
 

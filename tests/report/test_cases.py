@@ -151,6 +151,27 @@ def test_a_case_is_the_first_that_is_better_with_both_counts_at_its_end(exhibit,
     assert pages[-1].body == [[5, 2, 3, 10, "0.453"]]
 
 
+def test_the_same_passages_in_the_same_order_are_shown_once(exhibit, world, tmp_path):
+    first = world.questions[0]
+    ids = list(first.gold_ids)
+
+    def more(method, i):
+        return {"hits": ids if i == 0 or method == "sm" else ids[::-1]}
+
+    asked, right = world.questions[:2], lambda method, i: method == "qdc"
+    results = fill(tmp_path / "records", exhibit, asked, right, more)
+    pages = cases.case(exhibit, results, Workshop(), SM, QDC)
+    assert [p.caption for p in pages[1:3]] == [
+        "Handed on by both, k = 4",
+        "What the reader makes of it",
+    ]
+    pages = cases.case(exhibit, results, Workshop(), SM, QDC, fine=lambda _, b: b["id"] != first.id)
+    assert [page.caption for page in pages[1:3]] == [
+        "Handed on by SM, k = 4",
+        "Handed on by QDC, k = 4",
+    ]
+
+
 def test_a_finer_wish_chooses_what_is_shown_and_not_what_is_counted(exhibit, results, world):
     gained = world.questions[4:9]
     kind = next(q.kind for q in gained if q.kind != gained[0].kind)

@@ -116,6 +116,38 @@ def test_what_is_not_trained_holds_up_nothing_else(tmp_path):
 
 
 @pytest.mark.usefixtures("methods")
+@pytest.mark.parametrize(
+    ("error", "shown"), [(ValueError("no such index"), False), (KeyError("rewriter"), True)]
+)
+def test_an_error_in_one_condition_holds_up_none_behind_it(tmp_path, caplog, error, shown):
+    class Broken(Shop):
+        def services(self, condition):
+            if condition.method == "walk":
+                raise error
+            return super().services(condition)
+
+    cells = [cell(), cell("stumble", n=5)]
+    with pytest.raises(StudyError, match=rf"1 of 2 conditions were stopped.*{error.args[0]}"):
+        campaign.run(cells, Broken(), tmp_path)
+    assert len(records.load(tmp_path, cells[1].condition)) == 5
+    # Where the error came from is told of those that are nobody's fault but ours.
+    [told] = [record for record in caplog.records if "stopped" in record.message]
+    assert bool(told.exc_info) is shown
+    with pytest.raises(type(error)):
+        campaign.run(cells[:1], Broken(), tmp_path)
+
+
+@pytest.mark.usefixtures("methods")
+def test_a_full_disk_stops_the_whole_campaign(tmp_path):
+    class Full(Shop):
+        def services(self, condition):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        campaign.run([cell(), cell("stumble")], Full(), tmp_path)
+
+
+@pytest.mark.usefixtures("methods")
 def test_shards_reach_every_cell(tmp_path):
     assert campaign.run([cell(), cell("stumble")], Shop(), tmp_path, shard=(1, 2)) == 6
 
