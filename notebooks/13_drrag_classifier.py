@@ -98,9 +98,11 @@ desk.statements(CLAIMS)
 # ## What it is taught
 #
 # $$
-# \mathcal{C}(q, d^*, d^*) = \text{positive}, \qquad
-# \mathcal{C}(q, d^*, d^\Delta) = \text{negative}, \qquad
+# \begin{gathered}
+# \mathcal{C}(q, d^*, d^*) = \text{positive} \\
+# \mathcal{C}(q, d^*, d^\Delta) = \text{negative} \\
 # \mathcal{C}(q, d^\Delta, d^\Delta) = \text{negative}
+# \end{gathered}
 # $$ (eq-pairs)
 #
 # Equation {eq}`eq-pairs` is the paper's equation 2, with as many negatives as positives (appendix

@@ -87,7 +87,10 @@ desk.statements(CLAIMS)
 # ## Passages that were chosen
 #
 # $$
-# Cnt = \text{shuffle}(G \cup O), \qquad G \subseteq \text{gold}(q), \quad O \cap \text{gold}(q) = \emptyset
+# \begin{gathered}
+# Cnt = \text{shuffle}(G \cup O) \\
+# G \subseteq \text{gold}(q), \quad O \cap \text{gold}(q) = \emptyset
+# \end{gathered}
 # $$ (eq-given)
 #
 # $G$ and $O$ are set apart, so that one can be held while the other varies. The order is drawn by

@@ -103,12 +103,17 @@ desk.statements(CLAIMS)
 # $$ (eq-rewriter)
 #
 # $$
-# K = \bigcup_i \mathrm{Search}_n(q_i), \qquad
+# \begin{gathered}
+# K = \bigcup_i \mathrm{Search}_n(q_i) \\
 # K' = \{k \in K : F_\theta(s, k) = \text{entailment}\}
+# \end{gathered}
 # $$ (eq-kept)
 #
 # $$
-# \hat y = \mathrm{Reader}(s, K'), \qquad K' = \emptyset \Rightarrow \hat y = \mathrm{Reader}(s)
+# \begin{gathered}
+# \hat y = \mathrm{Reader}(s, K') \\
+# K' = \emptyset \Rightarrow \hat y = \mathrm{Reader}(s)
+# \end{gathered}
 # $$ (eq-read)
 #
 # The second and third lines are ours, for what section 4.3 of the paper says in words. Where the

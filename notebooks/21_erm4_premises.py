@@ -95,12 +95,14 @@ desk.statements(CLAIMS)
 # %% [markdown] tags=["equation"]
 # ## Recall and precision by rank
 #
-# For a question whose answer items (readings) are $a_1, \dots, a_m$ and passages $k_1, k_2, \dots$
+# For a question whose answer items (readings) are $a_1, \dots, a_m$ and passages $k_1, k_2, \dots$,
+# where $a_i \in k_j$ means that the item stands in the passage:
 #
 # $$
-# \mathrm{Recall}(n) = \frac{1}{m} \left|\{i : a_i \text{ stands in one of } k_1, \dots, k_n\}\right|,
-# \qquad
-# \mathrm{Precision}(n) = \frac{1}{n} \left|\{j \le n : \text{an item stands in } k_j\}\right|
+# \begin{aligned}
+# \mathrm{Recall}(n) &= \tfrac{1}{m} \left|\{i : a_i \in k_j,\ j \le n\}\right| \\
+# \mathrm{Precision}(n) &= \tfrac{1}{n} \left|\{j \le n : \text{some } a_i \in k_j\}\right|
+# \end{aligned}
 # $$ (eq-by-rank)
 #
 # $$

@@ -104,7 +104,10 @@ desk.statements(CLAIMS)
 # strictly:
 #
 # $$
-# P(j) = \frac{\exp(\ell_j)}{\sum_i \exp(\ell_i)}, \qquad \ell_j = \log p(j \mid s, k)
+# \begin{gathered}
+# P(j) = \frac{\exp(\ell_j)}{\sum_i \exp(\ell_i)} \\
+# \ell_j = \log p(j \mid s, k)
+# \end{gathered}
 # $$ (eq-label)
 #
 # Let $Y_{qk}$ be whether a question is hit, with the original or the rewritten question

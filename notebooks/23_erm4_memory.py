@@ -115,7 +115,10 @@ desk.statements(CLAIMS)
 # $$ (eq-popularity)
 #
 # $$
-# \mathrm{Pop}(q_i) \ge \theta: \text{memory answers}, \qquad \mathrm{Pop}(q_i) < \theta: \text{search}
+# \begin{gathered}
+# \mathrm{Pop}(q_i) \ge \theta: \text{memory answers} \\
+# \mathrm{Pop}(q_i) < \theta: \text{search}
+# \end{gathered}
 # $$ (eq-trigger)
 #
 # A title says what a passage is about, and not which facts it holds. So a query may be *within the

@@ -126,8 +126,10 @@ desk.statements(CLAIMS)
 # $$ (eq-relevance)
 #
 # $$
-# \gamma_i = \mathrm{sim}\Bigl(\mathbf{x}^d_i, \sum_{j=1}^{i-1} w_j \mathbf{x}^d_j\Bigr), \qquad
+# \begin{gathered}
+# \gamma_i = \mathrm{sim}\Bigl(\mathbf{x}^d_i, \sum_{j=1}^{i-1} w_j \mathbf{x}^d_j\Bigr) \\
 # w_j = \frac{\exp(r_j)}{\sum_{\ell=1}^{k} \exp(r_\ell)}
+# \end{gathered}
 # $$ (eq-precedent)
 #
 # $$

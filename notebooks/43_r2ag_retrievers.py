@@ -84,8 +84,10 @@ desk.statements(CLAIMS)
 # It ranks, and it says how alike texts are:
 #
 # $$
-# d_1, \dots, d_k \text{ by } r_i = \mathrm{sim}(\mathbf{x}^q, \mathbf{x}^d_i), \qquad
+# \begin{gathered}
+# d_1, \dots, d_k \text{ by } r_i = \mathrm{sim}(\mathbf{x}^q, \mathbf{x}^d_i) \\
 # \text{input}_i = \{r_i, \gamma_i, \zeta_i\}
+# \end{gathered}
 # $$ (eq-ranked)
 #
 # BM25 scores a passage for a question, and compares no two passages, so that only $r$ is left. It

@@ -87,7 +87,10 @@ desk.statements(CLAIMS)
 # the mean over heads, a passage gets
 #
 # $$
-# a^{\ell}(d_i) = \sum_{j \in d_i} A^{\ell}_{n,j}, \qquad a^{\ell}(\mathbf{e}^R_i) = A^{\ell}_{n, \mathbf{e}^R_i}
+# \begin{gathered}
+# a^{\ell}(d_i) = \sum_{j \in d_i} A^{\ell}_{n,j} \\
+# a^{\ell}(\mathbf{e}^R_i) = A^{\ell}_{n, \mathbf{e}^R_i}
+# \end{gathered}
 # $$ (eq-attention)
 #
 # and *one* token of its text gets $a^{\ell}(d_i)$ by their number. The paper has no equation for
