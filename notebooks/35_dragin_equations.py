@@ -75,9 +75,9 @@ desk.statements(CLAIMS)
 # %% [markdown] tags=["symbols"]
 # ## The differences
 #
-# 27 differences were found, D1 to D27. The table has those by which the two versions here differ;
-# the others concern prompts, decoding, data, baselines and what is counted. The column *equations*
-# is the default of the setting.
+# 27 differences were found, D1 to D27. The first table has those by which the two versions here
+# differ; its column *equations* is the default of the setting. The second has the others, which
+# concern prompts, decoding, data, baselines and what is counted.
 
 # %% tags=["remove-input"]
 PLAIN, CODE = settings.DynamicSettings(), settings.RELEASED
@@ -110,6 +110,22 @@ Table(
     "Where the released code leaves the equations",
     "tab-differences",
 )
+
+# %% [markdown]
+# | difference | the paper | the released code | here |
+# | --- | --- | --- | --- |
+# | D14: prompt | a sentence about external knowledge (section 3.3), or context and exemplars (appendix F) | appendix F's | both, setting `prompt` |
+# | D15: decoding | greedy | left to the model's stored settings, by which some draw at random | greedy; drawn [below](section-sampled) |
+# | D16: FLARE's doubt | any token below the threshold | the mean over a sentence's tokens | both, setting `doubt_of`; two rows of {doc}`chapter 30 <30_dragin>` |
+# | D17: behind FLARE's search | the doubtful sentence is written again | all that the reader then writes is taken over | one sentence, then the rule looks again |
+# | D18: tokens between FL-RAG's searches | not said | 16 or 32 at first, later not set | chosen on tune questions |
+# | D19: StrategyQA's exemplars | eight, by appendix A; appendix F prints six | six | those that appendix F prints |
+# | D20: size of a passage | 100 tokens | 100 words | as each data set came |
+# | D22: questions and answers | 1,000 of a set, which is not said | the first 1,000; other names of 2WikiMultihopQA's answers count; StrategyQA's train file | n in each cell; names as the data have them |
+# | D23: base of the entropy | not said | e | e |
+# | D25: FLARE's query | the last sentence (table 4) | the sentence without what is doubtful, or all of the text | either, setting `query` |
+# | D26: FL-RAG's query | the last 25 tokens | tokens as the tokenizer writes them, marks and all | the text of these tokens |
+# | D27: a retrieval | not said | each search | each search |
 
 # %% [markdown] tags=["equation"]
 # ## One function for both
@@ -197,6 +213,7 @@ WHOLE = ["em", "f1", "retrievals", "alarm_rate", "blank_alarms"]
 desk.table("differences", desk.rows("differences", metric=WHOLE), name="tab-whole")
 
 # %% [markdown]
+# (section-sampled)=
 # ### Greedy or sampled
 #
 # The paper says greedy and recommends the models' own sampling, "as this will yield better performance"
