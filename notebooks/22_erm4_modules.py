@@ -54,7 +54,7 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 moved = {"dataset"} & set(run.changed)
-SHOWN = ("table3",) if moved else ("table3", "rewriters", "filters", "back_off", "noise")
+SHOWN = ("table3",) if moved else ("table3", "rewriters", "taken", "filters", "back_off", "noise")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 TABLE, FILTERS = desk.paper.exhibit("table3"), desk.paper.exhibit("filters")
 run
@@ -174,6 +174,16 @@ checked.filters(FILTER_NAMES, "Lessons of the filters, by label", "tab-labels")
 
 # %% tags=["remove-input"]
 readers.curves([*REWRITERS, *FILTER_NAMES])
+
+# %% [markdown]
+# A filter with good losses may yet take every passage, or none; a first one of ours did. Such a filter
+# says nothing of a claim about filters. So one is looked at before anything is answered with it, on
+# tuning questions, on which nothing is tested: where it keeps gold passages not at least 20 points
+# more often than others, no verdict on answers rests on it.
+
+# %% tags=["remove-input"]
+TAKEN = ["entailed_gold", "entailed_other", "backed_off"]
+desk.table("taken", desk.rows("taken", metric=TAKEN), name="tab-taken")
 
 # %% [markdown] tags=["result"]
 # ## Table 3
@@ -351,8 +361,8 @@ desk.asides(CLAIMS)
 # | filter's release | none: neither data nor weights | trained anew | |
 # | base | Gemma-2B in 4-bit NF4 | SmolLM2-135M in full precision | two cores |
 # | LoRA | rank 8, alpha 16 | the same; targets and dropout from the code | |
-# | filter of the testbed | | a first one, taught labels alone, took by the strong hypothesis no passage found for ambiguous questions; that was seen in world B's answers, which were withdrawn, and another is to be chosen on world A's tuning questions | such a filter says nothing of the paper's |
-# | steps | batch 8, 1e-4, 6 epochs | batch 8, 1e-3, 5 epochs (rewriter) and 2 (filter) | ten minutes each on two cores |
+# | filter of the testbed | | a first one, taught labels alone, took by the strong hypothesis no passage found for ambiguous questions; that was seen in world B's answers, which were withdrawn, and another, taught as many passages taken as refused, was looked at on world A's tuning questions first | such a filter says nothing of the paper's |
+# | steps | batch 8, 1e-4, 6 epochs | batch 8, 1e-3, 5 epochs (rewriter) and 3 (filter) | twenty minutes each on two cores |
 # | filter's hypotheses | one for each data set | one adapter for both, each taught on questions of its own | |
 # | loss | of the whole sequence, in the code | of what is to be written | |
 # | label | written behind an explanation | scored; written, and explained, as rows | a pass instead of sixty tokens a passage |
@@ -368,7 +378,9 @@ desk.asides(CLAIMS)
 # rag-repro chapter 22_erm4_modules                          # this page
 # rag-repro train erm4-rewriter-testbed                      # all lessons
 # rag-repro train erm4-rewriter-testbed-checked              # with the paper's check
+# rag-repro train erm4-filter-testbed-label                  # says the label alone
 # rag-repro train erm4-filter-testbed                        # explains before it labels
+# rag-repro run erm4.taken                                   # what they take of tuning questions
 # rag-repro run erm4.rewriters erm4.filters                  # no reader; the records, where they stopped
 # rag-repro run erm4.table3 erm4.back_off --role primary
 # rag-repro run erm4.noise --tier testbed                    # noise that is set

@@ -15,7 +15,7 @@ from . import names
 
 if TYPE_CHECKING:
     from .exhibits import Exhibit
-    from .paper import Claim, Contrast, Paper
+    from .paper import Claim, Contrast, Paper, Proof
 
 
 CHECKS = {
@@ -33,6 +33,9 @@ def problems(paper: Paper) -> Iterator[str]:
             yield f"{paper.name}/paper.yaml, exhibit {key}: {problem}"
     for problem in _of_gate(paper):
         yield f"{paper.name}/paper.yaml, gate: {problem}"
+    for number, proof in enumerate(paper.proofs, start=1):
+        for problem in _of_proof(paper, proof):
+            yield f"{paper.name}/paper.yaml, proof {number}: {problem}"
     seen: set[str] = set()
     for claim in paper.claims:
         for problem in _of_claim(paper, claim, seen):
@@ -105,6 +108,14 @@ def _of_gate(paper: Paper) -> Iterator[str]:
     if not unknown:
         for side in (paper.gate.given, paper.gate.bare):
             yield from _of_side(paper.exhibits[paper.gate.exhibit], side)
+
+
+def _of_proof(paper: Paper, proof: Proof) -> Iterator[str]:
+    yield from _unknown("exhibit", [proof.exhibit], paper.exhibits)
+    yield from _unknown("metric", [proof.more, proof.less], metrics.METRICS)
+    cells = [cell for exhibit in paper.exhibits.values() for cell in exhibit.cells()]
+    if not any(hasattr(cell.condition.configured, proof.setting) for cell in cells):
+        yield f"no condition has the setting {proof.setting!r}"
 
 
 def _of_contrast(exhibit: Exhibit, contrast: Contrast) -> Iterator[str]:

@@ -1,7 +1,9 @@
-"""Whether a reader can read: no verdict on answers that passages do not help it to find.
+"""Whether a reader can read, and what else is trained does its work: else no verdict on answers.
 
-Decided for each reader on each data set, by a paper's own records: accuracy with
-the gold passages minus accuracy without any, on the same questions.
+A reader is tried on each data set, by a paper's own records: accuracy with the gold passages
+minus accuracy without any, on the same questions. What else is trained, as a filter, is tried
+on questions that nothing is tested on: one that takes all passages, or none, says nothing of a
+claim about filters.
 """
 
 from __future__ import annotations
@@ -11,15 +13,48 @@ from collections.abc import Iterable
 from ..evaluation import metrics, verdicts
 from ..evaluation.verdicts import Verdict
 from .exhibits import Cell, Exhibit
-from .paper import Gate, Paper
+from .paper import Gate, Paper, Proof
 from .scores import Results, Scores, paired
 
 
 def of_answers(paper: Paper, names: Iterable[str], cell: Cell, results: Results) -> Verdict | None:
-    """`tried` by the paper's gate, where one of these metrics says how good an answer is."""
+    """What the paper's gate and proofs say, where one of these metrics tells of answers."""
     if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
         return None
-    return tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results)
+    weak = tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results)
+    unproven = (
+        proven(proof, paper.exhibits[proof.exhibit], cell, results) for proof in paper.proofs
+    )
+    return weak or next((verdict for verdict in unproven if verdict is not None), None)
+
+
+def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:
+    """What keeps a cell from counting because of what it is answered with: `not run`, or nothing.
+
+    exhibit: the proof's. What that never tries, as a model that is only prompted, counts.
+    """
+    name = getattr(cell.condition.configured, proof.setting, None)
+    cells = [
+        c
+        for c in exhibit.cells(cell.tier)
+        if name is not None and getattr(c.condition.configured, proof.setting, None) == name
+    ]
+    held = [c for c in cells if results.lines(c) is not None]
+    if cells and not held:
+        return verdicts.not_run(
+            f"whether {name} does its work is not tried: rag-repro run {exhibit.name}"
+        )
+    for one in held:
+        sides = tuple(results.scores(one, metric) for metric in (proof.more, proof.less))
+        gain = None if None in sides else paired([sides], proof.more)
+        interval = gain and gain.interval()
+        if interval is None or interval.estimate < proof.points or interval.lo <= 0:
+            told = "no question tells" if interval is None else f"{interval.estimate:.1f} points"
+            return verdicts.not_run(
+                f"{name} does not do its work: {exhibit.name}, {one.keys['dataset']}, "
+                f"{proof.more} above {proof.less}: {told}, {proof.points:g} are needed"
+            )
+    return None
 
 
 def tried(gate: Gate, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:

@@ -141,10 +141,27 @@ class Gate:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """What something trained must be seen to do before answers with it count (`study.gate`).
+
+    setting: that names it in a condition, as "judge". exhibit: the key of the one that tries
+    it, on questions that nothing is tested on; in each of its cells `more` must lie `points`
+    above `less`, two metrics in percent, and the interval above zero.
+    """
+
+    setting: str
+    exhibit: str
+    more: str
+    less: str
+    points: float
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper with its exhibits and claims.
 
-    gate: where its readers are tried; needed by claims about answers.
+    gate: where its readers are tried; needed by claims about answers. proofs: of what else
+    is trained.
     """
 
     name: str
@@ -155,6 +172,7 @@ class Paper:
     exhibits: Mapping[str, Exhibit]
     claims: tuple[Claim, ...]
     gate: Gate | None = None
+    proofs: tuple[Proof, ...] = ()
 
     def exhibit(self, key: str) -> Exhibit:
         """The exhibit by its key. Raises StudyError with the nearest one."""

@@ -16,7 +16,7 @@ from typing import Any
 from ..words import nearest
 from . import checking
 from .exhibits import Cell, Exhibit, ExhibitMethod, Grid
-from .paper import Claim, Contrast, Gate, Paper
+from .paper import Claim, Contrast, Gate, Paper, Proof
 from .strict import StudyError, content, listed, strict, table, tuples
 
 __all__ = [
@@ -100,6 +100,10 @@ def read(folder: Path) -> Paper:
     )
     if "gate" in raw:
         raw["gate"] = strict(Gate, table(raw["gate"], f"{where}, gate"), f"{where}, gate")
+    raw["proofs"] = tuple(
+        strict(Proof, table(one, f"{where}, proofs"), f"{where}, proof {number}")
+        for number, one in enumerate(listed(raw.get("proofs"), f"{where}, proofs"), start=1)
+    )
     paper = strict(
         Paper,
         {**raw, "name": folder.name, "folder": folder, "exhibits": exhibits, "claims": claims},

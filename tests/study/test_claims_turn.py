@@ -66,7 +66,8 @@ class Made(Results):
     """Records that lie on no disk: for one contrast, each cell's lines alike."""
 
     def __init__(self, paper, claim, contrast, tier, which):
-        self.gate, self.told, self.n = paper.gate, {}, size(contrast)
+        self.gate, self.proofs = paper.gate, paper.proofs
+        self.told, self.n = {}, size(contrast)
         self.kind = next(iter(contrast.kinds), "bridge")
         exhibit = exhibit_of(paper, claim, contrast)
         more, less = levels(contrast, which)
@@ -90,6 +91,9 @@ class Made(Results):
             for share, keys in ((0.9, self.gate.given), (0.1, self.gate.bare)):
                 if cell.matches(keys):
                     scores = {self.gate.metric: share, **scores}
+        for proof in self.proofs:
+            if cell.exhibit.endswith(f".{proof.exhibit}"):
+                scores = {proof.more: 0.9, proof.less: 0.1, **scores}
         if not scores:
             return None
         return lines(self.kind, tuple(scores.items()), self.n)

@@ -305,3 +305,79 @@ def test_a_claim_about_answers_needs_a_gate(tmp_path):
 def test_questions_that_cannot_be_picked_are_refused(tmp_path, contrast, message):
     with pytest.raises(StudyError, match=message):
         read(tmp_path, contrast)
+
+
+# --------------------------------------------------------- what else is trained: proofs
+
+PROOFS = "proofs: [{setting: judge, exhibit: taken, more: recall, less: precision, points: 20.0}]\n"
+TAKEN = """  taken:
+    title: What the judge takes
+    place: own
+    own: true
+    metrics: [recall, precision]
+    methods:
+      own: {label: Taken, run: erm4, retriever: bm25, settings: {filter: nli, rewrite: none, k: 4}}
+    grids:
+      - {tier: public, datasets: [nq], methods: [own], fixed: {judge: gemma3-270m}}
+"""
+
+
+def proven(tmp_path, recall, precision, judge_of="gemma3-270m", tried=True):
+    """The claim's verdict where the judge's cell has these two, of 100 questions each."""
+    filtered = (
+        "run: erm4, retriever: bm25, settings: {filter: nli, rewrite: none, judge: " + judge_of
+    )
+    text = PAPER.replace("run: qdc, retriever: bm25", filtered + "}")
+    paper = read(tmp_path, text=text.replace("exhibits:\n", PROOFS + "exhibits:\n") + TAKEN)
+    root = tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: ABLE[m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    if tried:
+        shares = {"recall": lambda m, i: i < recall, "precision": lambda m, i: i < precision}
+        fill(root, paper, "taken", lambda d, m: 0, **shares)
+    [judged] = judge(paper, "public", Results(root))
+    return judged.verdict
+
+
+def test_a_filter_that_does_its_work_counts(tmp_path):
+    assert proven(tmp_path, 60, 20).word == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("recall", "precision", "told"), [(100, 95, "5.0"), (0, 0, "0.0"), (20, 60, "-40.0")]
+)
+def test_one_that_takes_all_or_none_says_nothing_of_a_claim(tmp_path, recall, precision, told):
+    found = proven(tmp_path, recall, precision)
+    assert (found.word, found.interval) == ("not run", None)
+    assert found.reason == (
+        "gemma3-270m does not do its work: answers.taken, nq, recall above precision: "
+        f"{told} points, 20 are needed"
+    )
+
+
+def test_one_that_nobody_tried_is_named_with_the_command(tmp_path):
+    found = proven(tmp_path, 0, 0, tried=False)
+    assert found.word == "not run"
+    assert (
+        found.reason
+        == "whether gemma3-270m does its work is not tried: rag-repro run answers.taken"
+    )
+
+
+def test_another_judge_than_the_one_tried_is_not_held_back(tmp_path):
+    assert proven(tmp_path, 0, 0, judge_of="smollm2-135m").word == "reproduced"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("exhibit: taken", "exhibit: take", "proof 1: exhibit 'take' is unknown, did you mean"),
+        ("more: recall", "more: recal", "proof 1: metric 'recal' is unknown"),
+        ("setting: judge", "setting: juge", "proof 1: no condition has the setting 'juge'"),
+        ("points: 20.0", "point: 20.0", "proof 1: unknown key 'point'"),
+    ],
+)
+def test_a_proof_that_cannot_be_is_refused(tmp_path, old, new, message):
+    text = PAPER.replace("exhibits:\n", PROOFS.replace(old, new) + "exhibits:\n") + TAKEN
+    with pytest.raises(StudyError, match=f"answers/paper.yaml.*{message}"):
+        read(tmp_path, text=text)
