@@ -101,11 +101,10 @@ def judge(question: Question, hits: Sequence[Hit], settings: ERM4Settings):
             Prompt.of(*prompt.segments, f" {one['explanation']}{SEPARATOR}")
             for prompt, one in zip(prompts, told, strict=True)
         ]
-    passes = []
-    for label in LABELS[kind]:  # one after another: a reader keeps the prompts it has just read
-        text = label if settings.explain else written(label)
-        passes.append((yield [Read(p, text, service=service) for p in prompts]))
-    rows = zip(*passes, strict=True)
+    # All labels of a prompt together: a reader reads it once.
+    texts = [label if settings.explain else written(label) for label in LABELS[kind]]
+    passes = yield [Read(p, text, service=service) for p in prompts for text in texts]
+    rows = [passes[at : at + len(texts)] for at in range(0, len(passes), len(texts))]
     return [replace(scored(kind, row), **one) for row, one in zip(rows, told, strict=True)]
 
 

@@ -92,10 +92,10 @@ def test_entailed_passages_stay_in_their_order():
     assert (select["by"], select["backed_off"]) == ("nli", False)
     names = ("judged", "irrelevant", "unlabelled", "backed_off", "shown")
     assert counts(answer, *names) == (4, 2, 0, 0, 2)
-    # A pass over each label of each passage, each with the blank that its prompt lacks.
+    # A pass over each label of each passage in turn, each with the blank that its prompt lacks.
     assert [c.text for c in reader.calls] == [
-        *[" entailment"] * 4, *[" contradiction"] * 4, *[" neutral"] * 4
-    ]  # fmt: skip
+        " entailment", " contradiction", " neutral"
+    ] * 4  # fmt: skip
     assert asked(reader)[0] == "Question: who made it?\nPassage: (Title a) aa\nLabel:"
     assert (answer.cost.reads, answer.cost.reader_calls) == (12, 0)
 
@@ -124,7 +124,7 @@ def test_hypotheses_differ_in_what_is_asked_and_shown():
 def test_asking_directly():
     answer, reader, _ = run({**ONE, "filter": "ask"}, reader=Desk(entailed="c"))
     assert ids(answer.hits) == ["c"]
-    assert [c.text for c in reader.calls] == [" yes"] * 4 + [" no"] * 4
+    assert [c.text for c in reader.calls] == [" yes", " no"] * 4
     assert asked(reader)[0].endswith("aa\nAnswer:")
     assert "entail" not in reader.prompts[0]
     assert reader.prompts[0].startswith("Does the passage hold a clear")
@@ -143,8 +143,8 @@ def test_an_explanation_before_a_scored_label():
     wrote = [(c.stop, c.max_new_tokens) for c in reader.calls[:4]]
     assert wrote == [(("**", "\n"), 3)] * 4
     assert [c.text for c in reader.calls[4:]] == [
-        *["entailment"] * 4, *["contradiction"] * 4, *["neutral"] * 4
-    ]  # fmt: skip
+        "entailment", "contradiction", "neutral"
+    ] * 4  # fmt: skip
     assert asked(reader)[4].endswith("aa\nExplanation and label: It does.**")
     told = events(answer, "filter")
     assert [e["explanation"] for e in told] == ["It does.", "", "On and on", "So."]
