@@ -71,6 +71,29 @@ def test_reading_is_what_plain_passes_say(family: str):
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_texts_behind_one_prompt_are_read_behind_one_reading_of_it(family: str):
+    """As the labels of a judge; the prompts' order and a beginning kept before change nothing."""
+    reader = tiny.reader(family)
+    texts = (" entailment", " contradiction of it", " neutral")
+    calls = [Read(p, text, layers=(-1,)) for text in texts for p in PROMPTS]
+    for kept in (False, True):
+        made = reader.read(calls)
+        for call, one in zip(calls, made, strict=True):
+            assert (one.text, one.tokens) == (call.text, reader.codec.ids(call.text))
+            compare(reader, call.prompt, one)
+        first, others = made[: len(PROMPTS)], made[len(PROMPTS) :]
+        # All but the last token, which foretells the text's first.
+        assert {one.prefilled for one in others} == {1}
+        assert all(one.prefilled == 1 for one in first) if kept else max(
+            one.prefilled for one in first
+        ) > 1  # fmt: skip
+    reader = tiny.reader(family, reuse=False)
+    for call, one in zip(calls, reader.read(calls), strict=True):
+        assert one.prefilled == one.prompt_tokens
+        compare(reader, call.prompt, one)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_a_prompts_last_token_can_be_looked_at(family: str):
     reader = tiny.reader(family)
     layers = (-1, -2)
