@@ -668,7 +668,7 @@ def test_shipped_controls_share_lists_steps_and_base():
     assert head.lora is None
     # Every place that a test fills is one that a training list fills.
     assert {max(lesson["lengths"]) for lesson in head.lessons} == {head.former.places}
-    apart = (*OTHERS, "gemma3", "reasoning", "reasoning-free")
+    apart = (*OTHERS, "fast", "gemma3", "reasoning", "reasoning-free")
     mine = [r for n, r in known.items() if r.task == "r2ag" and not n.endswith(apart)]
     assert len(mine) == 13
     for one in mine:
@@ -698,6 +698,14 @@ OTHERS = {
     "bm25": ({"retriever": "bm25"}, {"inputs": "scores", "columns": ["relevance"]}),
     "bm25-free": ({"retriever": "bm25"}, FREE),
 }
+
+
+def test_the_faster_one_differs_in_its_rate_alone():
+    known = recipes.recipes()
+    head, one = known["r2ag-mixed"], known["r2ag-mixed-fast"]
+    rate = replace(head.optimiser, learning_rate=1e-3, clip=1.0)
+    told = {"name": one.name, "about": one.about, "seeds": (0,), "local": True}
+    assert one == replace(head, **told, optimiser=rate)
 
 
 @pytest.mark.parametrize("name", OTHERS)
