@@ -116,6 +116,19 @@ def test_an_interrupt_keeps_what_was_appended(tmp_path):
     assert records.load(tmp_path, CONDITION).by_question.keys() == {"a"}
 
 
+def test_a_run_stopped_before_its_first_answer_leaves_no_record(tmp_path):
+    with pytest.raises(OSError, match="gone"), open_record(tmp_path, CONDITION, PRINT):
+        raise OSError("the service is gone")
+    assert records.find(tmp_path, CONDITION) is None
+
+
+def test_a_run_stopped_before_another_answer_keeps_the_record(tmp_path):
+    write(tmp_path, "a")
+    with pytest.raises(OSError, match="gone"), open_record(tmp_path, CONDITION, PRINT):
+        raise OSError("the service is gone")
+    assert records.load(tmp_path, CONDITION).by_question.keys() == {"a"}
+
+
 def killed(tmp_path, tail: bytes):
     """A record as a killed run leaves it: open, with `tail` torn off its end."""
     write(tmp_path, "a", "b")
