@@ -19,6 +19,9 @@ class R2Former(nn.Module):
     One encoder layer of PyTorch's own kind (post-norm, ReLU), in which every place looks at
     every other; the paper's f without more, so that its "linear projection via an MLP" is one
     linear layer. Sizes of the authors' code.
+
+    position_start: the spread that positions are drawn with. Cosines of one list differ by a
+    tenth or less, so that beside positions drawn with 1 a former learns places and little else.
     """
 
     def __init__(
@@ -31,11 +34,12 @@ class R2Former(nn.Module):
         layers: int = 1,
         dropout: float = 0.1,
         places: int = 20,
+        position_start: float = 0.02,
     ):
         super().__init__()
         self.n_features, self.places = n_features, places
         self.lift = nn.Linear(n_features, hidden)
-        self.positions = nn.Parameter(torch.randn(places, hidden))
+        self.positions = nn.Parameter(position_start * torch.randn(places, hidden))
         layer = nn.TransformerEncoderLayer(hidden, heads, feed_forward, dropout, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         self.projection = nn.Linear(hidden, width)

@@ -288,4 +288,5 @@ def sizes_of(former: Former, width: int) -> tuple[str, dict[str, Any]]:
     if former.inputs == "free":
         return "free", {"places": former.places, "width": width}
     sizes = {"n_features": len(former.columns), "width": width}
-    return "r2", sizes | {"dropout": former.dropout, "places": former.places}
+    told = {name: getattr(former, name) for name in ("dropout", "places", "position_start")}
+    return "r2", sizes | told

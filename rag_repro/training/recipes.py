@@ -66,7 +66,8 @@ class Former:
     all of the other. head_start: of joint training, how often the lists are matched before the
     reader is asked for the first time. It costs seconds, for no token is read; without it a
     former of few steps knows the places of a list and little of its features. places: the
-    longest list. prompt: the reading prompt with places that its lists are read in.
+    longest list. position_start: as `lm.former.R2Former` has it. prompt: the reading prompt with
+    places that its lists are read in.
     """
 
     encoder: str = "minilm"
@@ -79,6 +80,7 @@ class Former:
     head_start: int = 0
     dropout: float = 0.1
     places: int = 20
+    position_start: float = 0.02
     prompt: str = "r2ag"
 
     def __post_init__(self):
