@@ -247,17 +247,15 @@ def train(
 
 
 def before(plan: Plan, former: Former) -> Plan:
-    """The steps of matching alone: all of the plan's, or those of a head start.
+    """The steps of matching alone.
 
     They read no token, so that a step may have many lists, and they are taken anew where a
     cut run goes on.
     """
-    if former.stages == "separate":
-        return plan
     room = max(len(e.tokens) for e in plan.examples) * MATCHED_AT_ONCE
     optimiser = replace(
         plan.optimiser,
-        epochs=former.head_start,
+        epochs=max(1, former.head_start),
         batch_rows=MATCHED_AT_ONCE,
         batch_tokens=room,
         piece_tokens=room,

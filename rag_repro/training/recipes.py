@@ -62,9 +62,9 @@ class Former:
     encoder, inputs, columns, similarity: as `methods.r2ag` has them: what the former is told.
     qdm: the weight of the query-document matching in the loss; 0: none. reduction: a list's
     matching loss is the mean over its passages (the authors' code), or their sum (equation 8).
-    stages: "joint": matching and answers at once; "separate": all steps of the one, then
-    all of the other. head_start: of joint training, how often the lists are matched before the
-    reader is asked for the first time. It costs seconds, for no token is read; without it a
+    stages: "joint": matching and answers at once; "separate": all of the one, then the other
+    alone. head_start: how often the lists are matched before the reader is asked for the first
+    time (once at least where stages are separate). It costs seconds, for no token is read; without it a
     former of few steps knows the places of a list and little of its features. places: the
     longest list. position_start: as `lm.former.R2Former` has it. prompt: the reading prompt with
     places that its lists are read in.
@@ -100,10 +100,9 @@ class Former:
             raise RecipeError("free tokens know nothing that could be matched; say qdm: 0")
         if not self.qdm and self.stages == "separate":
             raise RecipeError("without matching (qdm: 0) there is one stage; say stages: joint")
-        if self.head_start and (not self.qdm or self.stages == "separate"):
+        if self.head_start and not self.qdm:
             raise RecipeError(
-                f"head_start: {self.head_start} is of a matching that is joint with the answers; "
-                "leave it out without matching (qdm: 0), and where stages are separate"
+                f"head_start: {self.head_start} is of the matching; leave it out without (qdm: 0)"
             )
 
 

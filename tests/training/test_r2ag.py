@@ -531,7 +531,7 @@ def test_it_learns_to_tell_gold(recipe, tmp_path):
     curve = run.read_curve(tmp_path / "a")
     assert curve[-1]["held_out"]["auc"] == 1.0
     assert curve[-1]["held_out"]["matching"] < 0.2
-    assert curve[-1]["loss"] < curve[0]["loss"] * 0.8
+    assert curve[-1]["loss"] < curve[0]["loss"] * 0.9
     kept = [row for row in curve if "kept" in row]
     lowest = min(row["held_out"]["answer"] for row in curve if "held_out" in row)
     assert kept[-1]["held_out"]["answer"] == lowest
@@ -668,7 +668,7 @@ def test_shipped_controls_share_lists_steps_and_base():
     assert head.lora is None
     # Every place that a test fills is one that a training list fills.
     assert {max(lesson["lengths"]) for lesson in head.lessons} == {head.former.places}
-    apart = (*OTHERS, "fast", "gemma3", "reasoning", "reasoning-free")
+    apart = (*OTHERS, "loud", "gemma3", "reasoning", "reasoning-free")
     mine = [r for n, r in known.items() if r.task == "r2ag" and not n.endswith(apart)]
     assert len(mine) == 13
     for one in mine:
@@ -700,12 +700,17 @@ OTHERS = {
 }
 
 
-def test_the_faster_one_differs_in_its_rate_alone():
+def test_positions_start_small_but_where_that_is_tried():
     known = recipes.recipes()
-    head, one = known["r2ag-mixed"], known["r2ag-mixed-fast"]
-    rate = replace(head.optimiser, learning_rate=1e-3, clip=1.0)
+    head, one = known["r2ag-mixed"], known["r2ag-mixed-loud"]
     told = {"name": one.name, "about": one.about, "seeds": (0,), "local": True}
-    assert one == replace(head, **told, optimiser=rate)
+    assert one == replace(head, **told, former=replace(head.former, position_start=1.0))
+
+
+def test_joint_and_separate_match_the_lists_as_often():
+    known = recipes.recipes()
+    joint, apart = known["r2ag-mixed"], known["r2ag-mixed-separate"]
+    assert apart.former.head_start == joint.former.head_start + joint.optimiser.epochs
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -779,8 +784,7 @@ def test_features_by_an_encoder_of_the_corpus(recipe):
         ("{task: r2ag, former: {stages: jont}}", "stages is 'jont', did you mean 'joint'"),
         ("{task: r2ag, former: {inputs: free}}", "say qdm: 0"),
         ("{task: r2ag, former: {qdm: 0, stages: separate}}", "say stages: joint"),
-        ("{task: r2ag, former: {qdm: 0, head_start: 2}}", "head_start: 2 is of a matching"),
-        ("{task: r2ag, former: {stages: separate, head_start: 2}}", "head_start: 2 is of a"),
+        ("{task: r2ag, former: {qdm: 0, head_start: 2}}", "head_start: 2 is of the matching"),
         ("{task: r2ag, former: {quaderm: 0}}", "unknown key 'quaderm'"),
     ],
 )
