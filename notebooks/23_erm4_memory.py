@@ -142,13 +142,14 @@ Listing(QueryCache)
 # %% [markdown]
 # ### Time
 #
-# A question whose $m$ queries are searched for at a latency $L$, in a share $1 - w$ of them, takes
+# A question has $m$ queries, of which memory answers a share $w$ and the rest are searched for at a
+# latency $L$; the filter judges $|P|$ passages:
 #
 # $$
-# T = T_0 + m (1 - w) (L + t_{\text{search}}) + m\, t_{\text{memory}} + |K'|\, t_{\text{filter}}
+# T = T_0 + m (1 - w) (L + t_{\text{search}}) + m\, t_{\text{memory}} + |P|\, t_{\text{filter}}
 # $$ (eq-memory-time)
 #
-# with $|K'|$ passages to judge. Equation {eq}`eq-memory-time` is ours. Memory pays where
+# Equation {eq}`eq-memory-time` is ours. Memory pays where
 # $w (L + t_{\text{search}}) > t_{\text{memory}}$, and *costs* where a low $\tau$ brings so many passages
 # that judging them takes longer than the searches that it saves. That could be why the printed time goes
 # up and down; the parts below say whether it does so here.
@@ -276,8 +277,9 @@ split.whole(desk, "trigger", again, "tab-again")
 #
 # How well the popularity tells whether memory holds a {term}`gold passage`, against the largest
 # similarity alone (erm4.c36). AmbigNQ names no gold passages. On world B's *other* questions, which
-# nobody asked before, memory should leave nearly everything to the search. On whole passages a thing
-# has one title alone, so that three similar titles can only be those of others.
+# nobody asked before, memory should leave nearly everything to the search. Here a thing has one title,
+# and the memory keeps one passage of it, on halves as on whole passages. So three similar titles are
+# always those of other things, too; on the web one thing has several pages.
 
 # %% tags=["remove-input"]
 memory.areas(
@@ -396,7 +398,9 @@ desk.asides(CLAIMS)
 # | search | Bing, with pages read from the web | BM25 behind HTTP on this machine; latency is injected, and said | the service was shut down |
 # | content kept | pages, cut by BM25 | passages; pages of five sentences where time is taken | |
 # | questions | 200 of AmbigNQ, "semantically similar" to 100 asked before | AmbigNQ's most similar by embedding; and the testbed's paraphrases, of which it is known that they ask the same | similar is not the same |
-# | encoder | not told; one is commented out in the code | MiniLM | |
+# | encoder | not told; one is commented out in the code | MiniLM | cosines of another encoder: τ 0.6 here is not the paper's τ 0.6 |
+# | titles of one thing | several pages, each with its own | one | so θ = 1 is the natural threshold here |
+# | questions that fill | 100 | 120 on the testbed, 30 of world A's to choose by, 100 of AmbigNQ | |
 # | memory beside a search | table 2 suggests both | instead; beside as a row | |
 # | is memory filtered | table 2 suggests so | yes | |
 # | content kept | all; the code reads filtered files | all; filtered as a row | |
@@ -416,7 +420,7 @@ desk.asides(CLAIMS)
 # rag-repro chapter 23_erm4_memory                           # this page
 # rag-repro chapter 23_erm4_memory -p n_filling 50           # a larger memory in the example
 # rag-repro run erm4.trigger                                 # no reader; the records, where they stopped
-# rag-repro run erm4.table2 erm4.together --role primary
+# rag-repro run erm4.table2 erm4.together
 # rag-repro time erm4.times                                  # seconds, by τ
 # rag-repro time erm4.latency                                # seconds, by latency
 # rag-repro serve-search world-B --latency 1                 # the service, for an engine of your own to replace

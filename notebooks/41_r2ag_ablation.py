@@ -119,10 +119,11 @@ lists.table(listed, "r2ag-mixed", "tab-list")
 # By the area under the curve ({term}`AUC`): of two passages, how often the gold one has the higher
 # value. Over all lists of a data set together, for a former has one set of weights for all of them.
 # *Fitted*: a logistic regression on the columns, their squares and products, asked about questions
-# that it was not fitted to. The last column is paired on the same lists. Nothing is trained for the
-# first four lines of a data set; the head's line is the trained former's, of world A and NQ, so
-# that on others it is transfer; of MuSiQue's twenty passages it is told of the best ten. Frozen:
-# MiniLM.
+# that it was not fitted to. Gains are paired on the same lists: what a signal has above $r$ may be
+# the rank's, so that γ and ζ add what the fit of all has above *r and rank, fitted*. Nothing is
+# trained for the first four lines of a data set; the head's line is the trained former's, of world A
+# and NQ, so that on others it is transfer; of MuSiQue's twenty passages it is told of the best ten.
+# Frozen: MiniLM.
 
 # %% tags=["remove-input"]
 ON = {
@@ -224,8 +225,8 @@ desk.asides(CLAIMS)
 # | --- | --- | --- | --- |
 # | data sets of table 3 | NQ-10, NQ-20 | one world of the testbed | a training takes as long on either; there kinds and gold are known |
 # | reader | LLaMA2-7B, LongChat1.5-7B | SmolLM2-135M, frozen | two cores |
-# | trainings | one each, 2 epochs | as many as the cards above show, 180 steps each | two cores |
-# | matching | from the first step, with the answers | the lists matched 16 times before the first answer, then both | in so few steps a former may learn places and not features |
+# | trainings | one each; two epochs in the code | as many as the cards above show, 180 steps each | two cores |
+# | matching | from the first step, with the answers | the lists matched 32 times before the first answer, then both | in so few steps a former may learn places and not features |
 # | a feature left out | not said how | its column is left out | noughts can be learned from |
 # | order of features | r, γ, ζ in the paper; r, ζ, γ in the code | the paper's | the same once trained |
 # | likeness | cosine or dot product | cosine | appendix D |
@@ -236,7 +237,7 @@ desk.asides(CLAIMS)
 # | $f_{\to h_2}$ | "linear projection via an MLP" | one linear layer | the code |
 # | equation 8 | sum over passages | mean; the sum as a row | the code |
 # | answers' loss | not said of which tokens | of the answer's alone | |
-# | joint against separate | claimed, not shown | a row | |
+# | joint against separate | claimed, not shown | a row: both match the lists first, as often in all; the joint one goes on while it learns answers | |
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

@@ -20,7 +20,7 @@
 # R²AG takes what it knows from the {term}`retriever`. So the paper asks what becomes of it with
 # weaker ones (figure 4), and with a larger {term}`reader` (figure 5), and concludes that it is a
 # general method. Neither figure can be read, and how good the five retrievers are is not told. In
-# both, all ten passages are read whoever ranks them: a better retriever changes their *order*, and
+# figure 4 all ten passages are read whoever ranks them: a better retriever changes their *order*, and
 # for R²AG the features, but no passage.
 #
 # Here are encoders of different strength that ship with this book, latent semantics, and
@@ -224,8 +224,8 @@ arithmetic.best(
 # ## A general method?
 #
 # The claim (r2ag.c40) is a spread over retrievers, readers and languages, and no difference of two
-# cells. Side by side, what its parts say: the gain over learnable tokens (c23), by retriever (c25),
-# by reader (c27):
+# cells. Side by side, what its parts say: the gain over learnable tokens (c23); over plain RAG, by
+# retriever (c25); the larger reader over the smaller (c27):
 
 # %% tags=["remove-input"]
 desk.contrasts(["r2ag.c23", "r2ag.c25", "r2ag.c27"], "R²AG by retriever and reader", "tab-general")

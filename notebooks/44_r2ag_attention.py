@@ -114,7 +114,7 @@ Listing(method.informed)
 # %% tags=["remove-input"]
 WORLD = desk.workshop.dataset("world-B-10", "test")
 found = lists.of(WORLD, WORLD.questions[:12], desk.workshop)
-listed = next((one for one in found if one.labels[:2] == [0, 1]), found[0])
+listed = next(one for one in found if one.labels[:2] == [0, 1])
 lists.table(listed, "r2ag-mixed", "tab-list")
 
 # %% [markdown]

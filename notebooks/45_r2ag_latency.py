@@ -86,13 +86,14 @@ desk.statements(CLAIMS)
 # $$
 # \begin{aligned}
 # T_{\text{RAG}} &= e(q) + s + p(n) + w(m) \\
-# T_{\text{R²AG}} &= e(q) + s + \underbrace{e(q) + \textstyle\sum_i e(d_i)}_{\text{features, if no index holds them}} + f(k) + p(n + 3k) + w(m')
+# T_{\text{R²AG}} &= e(q) + s + \underbrace{e(q) + \textstyle\sum_i e(d_i)}_{\text{features, if no index holds them}} + f(k) + p(n + ck + c_0) + w(m')
 # \end{aligned}
 # $$ (eq-latency)
 #
-# for a search $s$, $n$ tokens of prompt, $m$ and $m'$ of answer. The added tokens are one embedding
-# a passage and the word "similarity" before it; how many tokens that word is depends on the reader.
-# Equation {eq}`eq-latency` is ours.
+# for a search $s$, $n$ tokens of prompt, $m$ and $m'$ of answer. The added tokens are $c_0$ of one
+# sentence in the instruction, and before each passage $c$: the word "similarity" and its embedding. How
+# many that is depends on the reader; r2ag.c34 counts them in the records. Equation
+# {eq}`eq-latency` is ours.
 
 # %% tags=["remove-input"]
 Listing(R2Former.__init__, timing.take_turns, clock.Clocked)
@@ -100,8 +101,9 @@ Listing(R2Former.__init__, timing.take_turns, clock.Clocked)
 # %% [markdown]
 # ### How large a former is
 #
-# Three features, one layer, room for 20 passages; before the reader of this book and before one as wide
-# as the paper's LLaMA2-7B. The head serves the training alone.
+# Three features, one layer, room for 20 passages (the trained ones have room for ten); before the
+# reader of this book and before one as wide as the paper's LLaMA2-7B. The head serves the training
+# alone.
 
 # %% tags=["remove-input"]
 READER = "smollm2-135m"
@@ -180,7 +182,7 @@ desk.live("latency")
 # ## Verdicts
 #
 # Times are judged as ratios on the same questions. "0.8 %" holds where the whole interval lies
-# between no change and twice as much.
+# between no change and twice as much: with the few questions timed here expect that to stay open.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

@@ -75,6 +75,14 @@ def each(*told: Told) -> Told:
 
 ANSWERED = higher("acc")
 
+GUESSED = frozenset({"comparison", "bridge_comparison", "yes_no"})
+"""Kinds of question whose answer is one of two: right half of the time whatever is read."""
+
+
+def hard_to_guess(before: Line, after: Line) -> bool:
+    """Whether more than two answers would do: a case of which the passages decide."""
+    return after["kind"] not in GUESSED
+
 
 def versus(
     results: Results, before: Cell, after: Cell, better: Told = ANSWERED, worse: Told | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -15,6 +15,7 @@ from ..schema import Question
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results
 from ..study.services import Workshop
+from . import lists
 from .desk import at_hand
 from .tables import Table, word
 from .values import number
@@ -140,8 +141,8 @@ def of_cells(
 ) -> list[Statistics]:
     """One row a data set of the wanted cells whose data is here: of the questions they ask.
 
-    Tokens are of the cell's reader. Rankings are those of the records, where the passages
-    read are all that there are.
+    Tokens are of the cell's reader; `questions` are those that have been answered. Rankings are
+    those of the records where the passages read are all that there are, else MiniLM's, made now.
     """
     cells: dict[str, Cell] = {}
     for cell in (c for tier in tiers for c in exhibit.cells(tier) if c.matches(wanted)):
@@ -150,12 +151,19 @@ def of_cells(
     made = []
     for name, cell in cells.items():
         asked = workshop.dataset(cell.condition.dataset, cell.condition.split).first(cell.n)
-        ranked = ranked_in(results.lines(cell) or ())
-        if max(len(q.candidates) for q in asked.questions) > cell.condition.configured.k:
-            ranked = {}
+        lines = results.lines(cell) or ()
+        ranked = ranked_in(lines)
+        if not ranked or _longest(asked) > cell.condition.configured.k:
+            held = lists.of(asked, asked.questions, workshop)
+            ranked = {one.question.id: [hit.passage.id for hit in one.hits] for one in held}
         count = counter(cell.condition.reader)
-        made.append(statistics(asked, count_tokens=count, ranked=ranked, name=name))
+        one = statistics(asked, count_tokens=count, ranked=ranked, name=name)
+        made.append(replace(one, questions=len(lines)))
     return made
+
+
+def _longest(dataset: Dataset) -> int:
+    return max(len(question.candidates) for question in dataset.questions)
 
 
 @cache
@@ -170,6 +178,7 @@ def counter(reader: str) -> Callable[[str], int]:
 
 
 SHOWN = {
+    "questions trained on": ("train", "train"),
     "questions tested on": ("test", "questions"),
     "tokens": ("tokens", "tokens"),
     "gold": ("gold", "gold"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,9 @@ class Desk:
         """
         if (key, tier) not in self._rows:  # parts of an exhibit share its intervals
             exhibit = self.paper.exhibit(key)
+            # What is folded away stands beside no printed value, which is shown all the same.
+            grids = tuple(grid for grid in exhibit.grids if grid.tier not in self.unrun)
+            exhibit = replace(exhibit, grids=grids)
             self._rows[key, tier] = seeds.rows(self.paper, exhibit, self.results, tier)
         shown = self.tiers()
         return [

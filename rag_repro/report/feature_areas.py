@@ -22,6 +22,7 @@ from .values import within
 FOLDS = 5
 STRENGTH = 1.0  # scikit-learn's C
 SEED = 20240607
+BOTH = "r and rank, fitted"
 
 
 def table(
@@ -43,11 +44,19 @@ def table(
         r = judged[SYMBOLS["relevance"]]
         for said, one in judged.items():
             area = calibration.auc(one, np.random.default_rng(SEED))
-            more = calibration.auc_gain(one, r, np.random.default_rng(SEED))
-            told = [_points(area), "" if one is r else _points(more, "+"), len(held)]
-            body.append([word(dataset), said, *told])
-    head = ["data set", "signal", "AUC, % [95 %]", "more than r, points", "lists"]
+            told = [_points(area), *(_more(one, base, judged) for base in (r, judged.get(BOTH)))]
+            body.append([word(dataset), said, *told, len(held)])
+    head = ["data set", "signal", "AUC, % [95 %]", "more than r, points"]
+    head += ["more than r and rank, fitted", "lists"]
     return Table(head, body, caption, name)
+
+
+def _more(one: Judgements, base: Judgements | None, judged: Mapping[str, Judgements]) -> str:
+    """The area above another signal's, paired; "" for that one, and for what it is made of."""
+    made_of = (judged.get("rank"), judged[SYMBOLS["relevance"]], judged.get(BOTH))
+    if base is None or one is base or (base is judged.get(BOTH) and one in made_of):
+        return ""
+    return _points(calibration.auc_gain(one, base, np.random.default_rng(SEED)), "+")
 
 
 def signals(lists: Sequence[Listed], former: str) -> dict[str, np.ndarray]:
@@ -61,7 +70,7 @@ def signals(lists: Sequence[Listed], former: str) -> dict[str, np.ndarray]:
     made = {symbol: rows[:, i] for i, symbol in enumerate(SYMBOLS.values())}
     made["rank"] = -ranks
     if len(set(_kinds(lists)[1])) >= FOLDS:
-        made["r and rank, fitted"] = fitted(np.column_stack([r, ranks]), lists)
+        made[BOTH] = fitted(np.column_stack([r, ranks]), lists)
         made["r, γ, ζ and rank, fitted"] = fitted(np.column_stack([rows, ranks]), lists)
     if told := relevance(former, lists):
         made[f"the head of {former}"] = np.concatenate(told)

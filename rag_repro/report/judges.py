@@ -145,7 +145,7 @@ def confusion(
 def quality(
     exhibit: Exhibit, cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
 ) -> Table | Note:
-    """One line a cell: right, beside a filter that entails everything; precision, recall, AUC.
+    """One line a cell: right, beside filters that keep or drop everything; precision, recall, AUC.
 
     Judged by what the cell's own hypothesis asks for. In percent, 95 %, questions drawn.
     """
@@ -170,6 +170,7 @@ def quality(
                 len(says),
                 said(shares[0], 100),
                 number(100 * should.mean(), 1),
+                number(100 - 100 * should.mean(), 1),
                 _points(shares[1]),
                 *("none" if s is None else said(s, 100) for s in shares[2:]),
                 _auc(held),
@@ -178,7 +179,13 @@ def quality(
     if not body:
         return missing.note(cells, results, caption)
     head = ["data set", "filter", "passages", "right, %", "entailing everything, %"]
-    head += ["better than that, points", "precision, %", "recall, %", "AUC, %"]
+    head += [
+        "dropping everything, %",
+        "better than entailing everything, points",
+        "precision, %",
+        "recall, %",
+        "AUC, %",
+    ]
     return Table(head, body, caption, name, Download.of(name, head, body))
 
 

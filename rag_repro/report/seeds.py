@@ -100,6 +100,11 @@ def table(
 
     The interval draws questions, not trainings: of three it would say little.
     """
+    if not any(cell.keys.get("seed") for cell in exhibit.cells() if cell.tier in tiers):
+        return Note(
+            f"{caption}: not shown, since each row is one training. How far two trainings lie "
+            "apart is not known, and no interval here has it in it."
+        )
     whole, means = merged(exhibit, results)
     several = {
         _place(cell.tier, cell.keys)

@@ -64,10 +64,10 @@ class Former:
     matching loss is the mean over its passages (the authors' code), or their sum (equation 8).
     stages: "joint": matching and answers at once; "separate": all of the one, then the other
     alone. head_start: how often the lists are matched before the reader is asked for the first
-    time (once at least where stages are separate). It costs seconds, for no token is read; without it a
-    former of few steps knows the places of a list and little of its features. places: the
-    longest list. position_start: as `lm.former.R2Former` has it. prompt: the reading prompt with
-    places that its lists are read in.
+    time (once at least where stages are separate). It costs seconds, for no token is read;
+    without it a former of few steps knows the places of a list and little of its features.
+    places: the longest list. position_start: as `lm.former.R2Former` has it. prompt: the
+    reading prompt with places that its lists are read in.
     """
 
     encoder: str = "minilm"

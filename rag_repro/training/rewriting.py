@@ -41,7 +41,7 @@ from .recipes import RecipeError
 WORLD = "world-A"
 QUERIES = 3
 TASKS = ("plus", "query", "rewriting", "queries")
-"""All that the method asks of a rewriter, so that one adapter serves every row."""
+"""All that the method can ask of a rewriter; a recipe teaches those that its rows ask for."""
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,7 @@ class ERM4Settings(Settings, Rewriting, Searching, Filtering, Remembering):
     """ERM4's pipelines: what the groups above say, and of all methods:
 
     k: passages that reach the filter, or without one the reader, at most (section 4.1: 30;
-        this book's grids: 10).
+        this book's grids: 5; 10 where a filter is judged, 15 for table 2, 30 for figure 2).
     """
 
     k: int = 30
