@@ -54,7 +54,13 @@ COUNTS = {
     **{"searches": "searches", "fetched": "fetched", "memory_items": "memory"},
     **{"irrelevant": "irrelevant", "queries": "queries", "shown": "shown"},
 }
-FILTERED = {"filter_right", "filter_balanced", "entailed_gold", "entailed_other"}
+FILTERED = {
+    "filter_right",
+    "filter_right_strong",
+    "filter_balanced",
+    "entailed_gold",
+    "entailed_other",
+}
 STORED = {"acc_words", "f1", "em", "set_f1", "set_precision", "set_recall", "intent_hit"}
 STORED |= {"answer_recall", "recall"}
 BY_RANK = ("answer_recall_", "answer_gain_", "snippet_precision_")
@@ -94,6 +100,8 @@ def line(number, kind, values, among):
                 made["scores"][metric] = value
             case "fetched_again":
                 made["trigger"] = [[3, 1, 10, 10, 10 * on[metric], 0]]
+            case "within":
+                made["trigger"] = [[3, int(not on[metric]), 10, 10, 0, 0]]
             case "irrelevant_share":
                 made["counts"] |= {"judged": 10, "irrelevant": 10 * on[metric]}
             case "unfollowed":
@@ -116,6 +124,8 @@ def judged(on):
         rows.append(["o", says[on["entailed_other"]], 0.5, "other", 0])
     if "filter_right" in on:
         rows.append(["x", says[on["filter_right"]], 0.5, "gold", 0])
+    if "filter_right_strong" in on:  # a step on the way, which the strong one drops
+        rows.append(["x", says[not on["filter_right_strong"]], 0.5, "gold", 0])
     if "filter_balanced" in on:
         rows.append(["x", says[on["filter_balanced"]], 0.5, "gold", 0])
         rows.append(["y", says[not on["filter_balanced"]], 0.5, "other", 0])
@@ -159,9 +169,12 @@ class Made(Results):
             values = self.table.get((cell.exhibit, cell.condition.hash))
         if values is None:
             return None
-        # What is `among` lower on the first side is lower there throughout.
+        # What is `among` lower or higher on the first side is so there throughout.
         first = cell.matches({k: v for k, v in self.contrast.more.items() if k != "metric"})
-        among = {COUNTS[m]: 0 if first else 1 for m in self.contrast.among}
+        among = {
+            COUNTS[metric]: int((change == "higher") == first)
+            for metric, change in self.contrast.among.items()
+        }
         return tuple(line(i, self.kind, values, among) for i in range(N))
 
 
