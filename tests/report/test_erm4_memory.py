@@ -246,6 +246,6 @@ def test_time_along_latency_has_a_line_a_kind_of_row(results):
     shown = memory_times.by_latency(asked, results, {"outside": "searched for"})
     assert "searched for: 1.00 s at 0, 1.50 s at 0.5, 2.00 s at 1, 3.00 s at 2" in shown.alt
     assert "memory: 1.00 s at 0, 1.00 s at 0.5" in shown.alt
-    assert "exact: 3.00 s at 2" in shown.alt
+    assert "exact: 1.00 s at 0, 1.50 s at 0.5, 2.00 s at 1, 3.00 s at 2" in shown.alt
     assert "searched for, by its searches: 3.00 s at 2" in shown.alt
     assert "memory, by its searches: 1.00 s at 2" in shown.alt

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from rag_repro import cli
-from rag_repro.study import campaign, files, manifests, records, runner
+from rag_repro.study import campaign, files, manifests, record_writer, records, runner
 from rag_repro.study.records import RecordError, open_record
 
 from .scripted import Shop, condition, use_methods
@@ -385,14 +385,14 @@ def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(records, "write_whole", fails)
+        patch.setattr(record_writer, "write_whole", fails)
         with pytest.raises(RecordError, match="cannot be written"):
             run(tmp_path)
     run(tmp_path, n=2)
     with monkeypatch.context() as patch:
         full(patch, len(whole[3]) + 5)
         patch.setattr(files.os, "replace", fails)
-        real = records.write_whole
+        real = record_writer.write_whole
         patch.setattr(
             records, "write_whole", lambda p, d: fails() if p.suffix == ".xz" else real(p, d)
         )
