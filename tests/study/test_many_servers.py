@@ -63,7 +63,7 @@ def condition(*servers):
 
 def predictions(ground, *servers):
     record = records.load(ground / "records", condition(*servers))
-    return {line["id"]: line.get("prediction") for line in record.lines}
+    return {line["id"]: line.get("prediction") for line in record.lines} if record else {}
 
 
 WHOLE = {f"q{i}": f"says {i}" for i in range(N)}
@@ -137,7 +137,7 @@ def test_a_server_that_comes_back_is_asked_again(ground, monkeypatch):
 
         workshop = Workshop(in_flight=LIMIT)
         made, where = condition(a, b), ground / "records"
-        runner.run(made, workshop, where, batch_size=N // 2, report=start_it_anew)
+        runner.run(made, workshop, where, batch_size=N // 2 // runner.AHEAD, report=start_it_anew)
         assert back[0].asked()
         assert a.answered() + b.answered() + back[0].answered() == ONCE
         assert predictions(ground, a, b) == WHOLE
@@ -174,7 +174,7 @@ def test_a_run_that_fails_in_its_first_batch_has_kept_every_answer_that_it_got(g
         killer.join()
         paid = a.answered()
         assert sum(paid.values()) == 9
-        assert records.load(ground / "records", condition(a)).lines == ()
+        assert records.load(ground / "records", condition(a)) is None
         with running(ground / "b") as b:
             run(ground, b)
             assert b.asked() == ONCE - paid

@@ -394,7 +394,7 @@ def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, mon
         patch.setattr(files.os, "replace", fails)
         real = record_writer.write_whole
         patch.setattr(
-            records, "write_whole", lambda p, d: fails() if p.suffix == ".xz" else real(p, d)
+            record_writer, "write_whole", lambda p, d: fails() if p.suffix == ".xz" else real(p, d)
         )
         patch.setattr(files.os, "replace", os.rename)
         with pytest.raises(RecordError, match="its 3 finished answers are saved"):

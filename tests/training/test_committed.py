@@ -43,8 +43,11 @@ def test_an_adapter_is_scaled_as_its_recipe_says(card):
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.parent.name)
 def test_the_recipe_is_still_the_one_it_was_trained_by(card):
     told = json.loads(card.read_text("utf-8"))["recipe"]
+    known = recipes.recipe(card.parent.name).facts
+    if told.get("former", {}).get("inputs") == "free":  # which has no positions to begin with
+        told["former"].setdefault("position_start", known["former"]["position_start"])
 
-    assert recipes.recipe(card.parent.name).facts == told
+    assert known == told
 
 
 def test_all_artifacts_are_under_40_megabytes():
