@@ -485,7 +485,7 @@ desk.asides(CLAIMS)
 # | retriever | BERT-base, tuned on each data set, its checkpoint chosen on the test split | MiniLM as it comes, frozen | no training feature may be better than at the test |
 # | training questions | 160 to 167,000, all of a set | some hundreds; the cards have the number | two cores |
 # | matching | from the first step, with the answers | the lists alone 32 times, then both | in some hundred steps a former may learn the places of a list and little of its features |
-# | start of positions | not said | drawn with a spread of 0.02 | beside positions drawn with 1, cosines that differ by a tenth are lost on a former |
+# | start of positions | not said | drawn with a spread of 0.02 | cosines that differ by a tenth are little beside positions drawn with 1 |
 # | passes over the lessons | two in the code | one | two cores |
 # | rate of learning | constant in the code | rises over 3 % of the steps, then falls to nothing along a cosine | |
 # | trained on | each data set's own questions | world A and NQ together, half of each, the multi-hop sets being transfer | no passage of a test question may be learned from |

@@ -21,7 +21,7 @@ class R2Former(nn.Module):
     linear layer. Sizes of the authors' code.
 
     position_start: the spread that positions are drawn with. Cosines of one list differ by a
-    tenth or less, so that beside positions drawn with 1 a former learns places and little else.
+    tenth or less, which is little beside positions drawn with 1.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from functools import cache
 from statistics import fmean
 from typing import Any
 
+from .. import retrieval
 from ..data.dataset import Dataset
 from ..evaluation.retrieval_metrics import average_precision
 from ..retrieval import Retriever
@@ -15,7 +16,6 @@ from ..schema import Question
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results
 from ..study.services import Workshop
-from . import lists
 from .desk import at_hand
 from .tables import Table, word
 from .values import number
@@ -154,8 +154,8 @@ def of_cells(
         lines = results.lines(cell) or ()
         ranked = ranked_in(lines)
         if not ranked or _longest(asked) > cell.condition.configured.k:
-            held = lists.of(asked, asked.questions, workshop)
-            ranked = {one.question.id: [hit.passage.id for hit in one.hits] for one in held}
+            minilm = retrieval.build("dense", asked.corpus, encoder=workshop.encoder("minilm"))
+            ranked = ranked_by(minilm, asked.questions)
         count = counter(cell.condition.reader)
         one = statistics(asked, count_tokens=count, ranked=ranked, name=name)
         made.append(replace(one, questions=len(lines)))
@@ -178,7 +178,6 @@ def counter(reader: str) -> Callable[[str], int]:
 
 
 SHOWN = {
-    "questions trained on": ("train", "train"),
     "questions tested on": ("test", "questions"),
     "tokens": ("tokens", "tokens"),
     "gold": ("gold", "gold"),

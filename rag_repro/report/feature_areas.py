@@ -41,21 +41,19 @@ def table(
             said: Judgements.of(values, *_kinds(held))
             for said, values in signals(held, former).items()
         }
-        r = judged[SYMBOLS["relevance"]]
+        r, made_of = SYMBOLS["relevance"], (SYMBOLS["relevance"], "rank", BOTH)
         for said, one in judged.items():
             area = calibration.auc(one, np.random.default_rng(SEED))
-            told = [_points(area), *(_more(one, base, judged) for base in (r, judged.get(BOTH)))]
+            told = [_points(area), "" if said == r else _more(one, judged[r])]
+            told.append("" if BOTH not in judged or said in made_of else _more(one, judged[BOTH]))
             body.append([word(dataset), said, *told, len(held)])
     head = ["data set", "signal", "AUC, % [95 %]", "more than r, points"]
     head += ["more than r and rank, fitted", "lists"]
     return Table(head, body, caption, name)
 
 
-def _more(one: Judgements, base: Judgements | None, judged: Mapping[str, Judgements]) -> str:
-    """The area above another signal's, paired; "" for that one, and for what it is made of."""
-    made_of = (judged.get("rank"), judged[SYMBOLS["relevance"]], judged.get(BOTH))
-    if base is None or one is base or (base is judged.get(BOTH) and one in made_of):
-        return ""
+def _more(one: Judgements, base: Judgements) -> str:
+    """The area above another signal's, paired."""
     return _points(calibration.auc_gain(one, base, np.random.default_rng(SEED)), "+")
 
 

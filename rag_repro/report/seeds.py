@@ -100,17 +100,17 @@ def table(
 
     The interval draws questions, not trainings: of three it would say little.
     """
-    if not any(cell.keys.get("seed") for cell in exhibit.cells() if cell.tier in tiers):
-        return Note(
-            f"{caption}: not shown, since each row is one training. How far two trainings lie "
-            "apart is not known, and no interval here has it in it."
-        )
     whole, means = merged(exhibit, results)
     several = {
         _place(cell.tier, cell.keys)
         for cell in exhibit.cells()
         if cell.tier in tiers and cell.keys.get("seed")
     }
+    if not several:
+        return Note(
+            f"{caption}: not shown, since each row is one training. How far two trainings lie "
+            "apart is not known, and no interval here has it in it."
+        )
     cells = [c for c in whole.cells() if _place(c.tier, c.keys) in several]
     body = []
     for cell in cells:
