@@ -38,6 +38,7 @@ def main(argv: Sequence[str] | None = None, loaded: Loaded | None = None) -> Non
     """loaded: a model instead of the one that --reader names."""
     from rag_repro.lm.local import LocalReader
     from rag_repro.retrieval import BM25
+    from rag_repro.study.runner import AHEAD
 
     parser = timing.parser(__doc__.splitlines()[0], questions=16, repeats=1, new_tokens=64)
     parser.add_argument("--dataset", default="world-B", help="default: %(default)s")
@@ -63,7 +64,8 @@ def main(argv: Sequence[str] | None = None, loaded: Loaded | None = None) -> Non
         ALONE: LocalReader(loaded, batch_size=1),
         LOOP: Loop(loaded),
     }
-    sizes = {ENGINE: BATCH, ALONE: 1, LOOP: 1}
+    # As the study runs: more questions in flight than rows, so that none stays free.
+    sizes = {ENGINE: AHEAD * BATCH, ALONE: 1, LOOP: 1}
     times, answers = in_turns(tasks, readers, sizes, BM25(dataset.corpus), given.repeats)
     texts = {name: [answer.text for answer in side] for name, side in answers.items()}
     same = sum(len({*row}) == 1 for row in zip(*texts.values(), strict=True))

@@ -291,7 +291,7 @@ def _conditions(command: argparse.ArgumentParser) -> None:
 
 def _computing(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--batch-size", type=_positive, default=16, help="questions in flight (16)"
+        "--batch-size", type=_positive, default=16, help="answers written at once (16)"
     )
     command.add_argument(
         "--in-flight",

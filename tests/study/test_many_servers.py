@@ -137,7 +137,7 @@ def test_a_server_that_comes_back_is_asked_again(ground, monkeypatch):
 
         workshop = Workshop(in_flight=LIMIT)
         made, where = condition(a, b), ground / "records"
-        runner.run(made, workshop, where, batch_size=N // 2, report=start_it_anew)
+        runner.run(made, workshop, where, batch_size=N // 2 // runner.AHEAD, report=start_it_anew)
         assert back[0].asked()
         assert a.answered() + b.answered() + back[0].answered() == ONCE
         assert predictions(ground, a, b) == WHOLE
