@@ -369,7 +369,7 @@ desk.live("classifier")
 # question are the wrong way round; chance has a half. Long inputs are *needed* (c44) where halving
 # a normal window costs two points of AUC; that a pair exceeds such a window is the other half of
 # that claim, which {numref}`tab-lengths-13` counts and no verdict covers, since records hold no
-# lengths. That a claim is *not run* on public data may mean that its encoders are the paper's own.
+# lengths. That a claim is *not judged* on public data means that its encoders are the paper's own.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

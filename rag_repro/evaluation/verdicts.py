@@ -32,6 +32,7 @@ DIRECTION_ONLY = "direction only"
 NOT_REPRODUCED = "not reproduced"
 INCONCLUSIVE = "inconclusive"
 NOT_RUN = "not run"
+NOT_JUDGED = "not judged"
 READER_TOO_WEAK = "reader too weak"
 HOLDS = "mechanism holds"
 FAILS = "mechanism fails"
@@ -42,10 +43,13 @@ WORDS = (
     NOT_REPRODUCED,
     INCONCLUSIVE,
     NOT_RUN,
+    NOT_JUDGED,
     READER_TOO_WEAK,
     HOLDS,
     FAILS,
 )
+# Said without records: they are missing, or none could decide the claim at this tier.
+UNSAID = frozenset({NOT_RUN, NOT_JUDGED})
 # Points (of 100) that gold passages must add to a reader's accuracy before its
 # answers count.
 READER_GAIN = 15.0
@@ -160,8 +164,8 @@ def of_level(
 def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     """Verdict on "everywhere": holds when each part holds, fails when any fails.
 
-    Needs no correction to hold: all parts must. A part that was not run, or
-    whose reader is too weak, keeps the whole from holding, not from failing.
+    Needs no correction to hold: all parts must. A part that was not run or not
+    judged, or whose reader is too weak, keeps the whole from holding, not from failing.
     """
     if not parts:
         raise VerdictError("an everywhere-claim needs at least one part")
@@ -177,9 +181,12 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     failing = words & {NOT_REPRODUCED, FAILS}
     if failing:
         return Verdict(failing.pop(), f"fails: {named(NOT_REPRODUCED, FAILS)} {of_m}")
-    if words in ({NOT_RUN}, {READER_TOO_WEAK}):
-        return Verdict(words.pop(), f"{all_m}: {next(iter(parts.values())).reason}")
-    still_open = named(INCONCLUSIVE, NOT_RUN, READER_TOO_WEAK)
+    if words <= UNSAID or words == {READER_TOO_WEAK}:
+        # What can be run comes before what cannot be judged.
+        word = NOT_RUN if NOT_RUN in words else next(iter(words))
+        reason = next(v.reason for v in parts.values() if v.word == word)
+        return Verdict(word, f"{all_m}: {reason}" if words == {word} else reason)
+    still_open = named(INCONCLUSIVE, READER_TOO_WEAK, *UNSAID)
     if still_open:
         return Verdict(INCONCLUSIVE, f"no part fails, but open: {still_open} {of_m}")
     if DIRECTION_ONLY in words:
@@ -190,6 +197,11 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
 def not_run(reason: str) -> Verdict:
     """No records, and why."""
     return Verdict(NOT_RUN, reason)
+
+
+def not_judged(reason: str) -> Verdict:
+    """No record could decide it at this tier, and why, or where it is answered in another way."""
+    return Verdict(NOT_JUDGED, reason)
 
 
 def reader_gate(gain: Interval, needed: float = READER_GAIN) -> Verdict | None:

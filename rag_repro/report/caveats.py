@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.public.registry import SOURCES
-from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN
+from ..evaluation.verdicts import INCONCLUSIVE, UNSAID
 from ..study.conditions import TIERS
 from ..study.papers import Cell
 from .escape import as_code, as_myst
@@ -23,7 +23,7 @@ class Recorded:
 
 
 def with_verdict(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [row for row in claims if row["verdict"] != NOT_RUN]
+    return [row for row in claims if row["verdict"] not in UNSAID]
 
 
 def how_sure(claims: Sequence[Mapping[str, Any]], recorded: Sequence[Recorded]) -> str:

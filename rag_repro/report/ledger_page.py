@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN, WORDS
+from ..evaluation.verdicts import INCONCLUSIVE, UNSAID, WORDS
 from ..study.conditions import TIERS
 from ..study.judge import Judged, judge
 from ..study.papers import Claim, Paper
@@ -158,7 +158,7 @@ def _told(judged: Judged) -> str:
             if part.verdict.mde is not None:
                 small += f", detectable {part.verdict.mde:.2f}"
             said.append(f"<span>{as_html(small)}</span>")
-    if verdict.word in (NOT_RUN, INCONCLUSIVE) or len(judged.parts) > 1 or len(said) == 1:
+    if verdict.word in {INCONCLUSIVE, *UNSAID} or len(judged.parts) > 1 or len(said) == 1:
         said.append(f"<small>{as_html(verdict.reason)}</small>")
     return "".join(said)
 

@@ -1,4 +1,4 @@
-"""All verdicts at a glance: a bar a paper and tier, in claims; what is not run is drawn apart."""
+"""All verdicts at a glance: a bar a paper and tier, in claims; those without records apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .picture import Picture
 NARROW = 5.2  # inches: whole at a phone's width, unlike wider figures, which scroll there
 
 # Group -> its verdicts and its look: place in the palette, hatch. Hatches tell groups apart
-# without colours; what is not run has neither.
+# without colours; what has no records has neither.
 GROUPS: Mapping[str, tuple[tuple[str, ...], int | None, str]] = {
     "holds": ((verdicts.REPRODUCED, verdicts.HOLDS), 0, ""),
     "holds in direction only": ((verdicts.DIRECTION_ONLY,), 10, "//"),
@@ -22,6 +22,7 @@ GROUPS: Mapping[str, tuple[tuple[str, ...], int | None, str]] = {
     "does not hold": ((verdicts.NOT_REPRODUCED, verdicts.FAILS), 1, "\\\\"),
     "reader too weak": ((verdicts.READER_TOO_WEAK,), 5, "xx"),
     "not run": ((verdicts.NOT_RUN,), None, ""),
+    "not judged": ((verdicts.NOT_JUDGED,), None, "--"),
 }
 _OF = {word: name for name, (words, *_) in GROUPS.items() for word in words}
 
@@ -53,7 +54,7 @@ def figure(claims: Sequence[Mapping[str, Any]], name: str = "fig-verdicts") -> P
         left = 0
         for said, (_, colour, hatch) in GROUPS.items():
             number = held[paper, tier][said]
-            look = {"color": "white", "edgecolor": "0.6", "ls": ":"}
+            look = {"facecolor": "white", "edgecolor": "0.6", "ls": ":"}
             if colour is not None:
                 look = {"color": colours[colour % len(colours)], "edgecolor": "white"}
             label = said if said not in axis.get_legend_handles_labels()[1] else None
@@ -71,8 +72,8 @@ def figure(claims: Sequence[Mapping[str, Any]], name: str = "fig-verdicts") -> P
 
 
 CAPTION = (
-    "Every claim of the papers by its verdict at each tier. A dotted outline: not run, which "
-    "says nothing for or against"
+    "Every claim of the papers by its verdict at each tier. A dotted outline says nothing for or "
+    "against: not run, or of a kind that no record could judge at this tier"
 )
 
 

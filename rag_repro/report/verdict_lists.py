@@ -9,15 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN
-from ..study import papers
-from ..study.papers import StudyError
+from ..evaluation.verdicts import INCONCLUSIVE, UNSAID
 from .caveats import count, table
 from .verdict_figure import GROUPS, group
 
-HELD, DIRECTION, OPEN, FAILED, WEAK, NEVER = GROUPS
+HELD, DIRECTION, OPEN, FAILED, WEAK, NEVER, UNKNOWABLE = GROUPS
 MIXED = "mixed"
-UNKNOWABLE = "unknowable"
 
 # Group -> its heading, and what it means in a sentence; {n} is its number of claims.
 TITLES = {
@@ -59,23 +56,15 @@ def sort(claims: Sequence[Mapping[str, Any]]) -> dict[str, list[list[Mapping[str
 
 
 def _of(rows: Sequence[Mapping[str, Any]]) -> str:
-    found = {group(row["verdict"]) for row in rows} - {NEVER}
-    if not found:
-        return UNKNOWABLE if _without_contrast(rows[0]["id"]) else NEVER
+    found = {group(row["verdict"]) for row in rows}
+    if found <= {NEVER, UNKNOWABLE}:
+        return NEVER if NEVER in found else UNKNOWABLE
     decided = found & {HELD, DIRECTION, FAILED}
     if not decided:
         return OPEN
     if FAILED in decided:
         return FAILED if decided == {FAILED} else MIXED
     return DIRECTION if DIRECTION in decided else HELD
-
-
-def _without_contrast(claim: str) -> bool:
-    """Whether the claim says itself that no record can decide it."""
-    try:
-        return bool(papers.load(claim.split(".")[0]).claim(claim).no_contrast)
-    except StudyError:
-        return False
 
 
 def text(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -113,7 +102,7 @@ def _table(name: str, held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
         [_said(row), row["tier"], _word(row), _effect(row), _delta(row), row["n"]]
         for rows in held
         for row in rows
-        if row["verdict"] != NOT_RUN
+        if row["verdict"] not in UNSAID
     ]
     label = f"tab-{name.replace(' ', '-')}"
     return table(head, body, TITLES[name][0], label, "rr-claims")

@@ -83,7 +83,9 @@ def _draw(
     if not pairs:
         where = [t for t in TIERS if any(True for _ in pair_cells(exhibit, contrast, t))]
         only = f", only at {' and '.join(where)}" if where else ""
-        return _waits(exhibit, contrast) or f"no condition for it at tier {tier}{only}"
+        return _waits(exhibit, contrast) or verdicts.not_judged(
+            f"no condition for it at tier {tier}{only}"
+        )
     by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
     weak: dict[str, Verdict] = {}
@@ -229,7 +231,7 @@ def _judge_claim(paper: Paper, claim: Claim, tier: str, drawn, widened) -> Judge
     deciding = [p for p in parts if p.contrast.role == "primary"] or list(parts)
     if not deciding:
         waiting = "no contrast is defined yet: its chapter is not written"
-        verdict = verdicts.not_run(claim.no_contrast or waiting)
+        verdict = verdicts.not_judged(claim.no_contrast or waiting)
     elif len(deciding) == 1:
         verdict = deciding[0].verdict
     else:

@@ -41,7 +41,7 @@ def test_a_row_has_the_claim_the_papers_numbers_and_each_tiers_verdict(book):
     assert 'href="11_mini_recall.html#verdicts"' in html
     row = 'id="mini.c01" data-paper="mini" data-at-testbed="not-run" data-at-public="reproduced"'
     assert row in html
-    assert repr(page(book)) == "mini.c01: testbed not run; public reproduced; paper not run"
+    assert repr(page(book)) == "mini.c01: testbed not run; public reproduced; paper not judged"
 
 
 def test_rows_and_verdicts_are_those_of_the_command(book):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.evaluation.verdicts import WORDS
-from rag_repro.report import verdict_figure, verdict_lists
+from rag_repro.report import ledger, verdict_figure, verdict_lists
 from rag_repro.study import papers
+from rag_repro.study.conditions import TIERS
+from rag_repro.study.scores import Results
 
 
 def row(claim, tier, verdict, paper="Mini"):
@@ -34,6 +36,8 @@ def two(testbed, public):
         ("mechanism fails", "direction only", verdict_lists.MIXED),
         ("inconclusive", "reader too weak", verdict_lists.OPEN),
         ("not run", "not run", verdict_lists.NEVER),
+        ("not judged", "not run", verdict_lists.NEVER),
+        ("not judged", "reproduced", verdict_lists.HELD),
     ],
 )
 def test_a_claim_stands_in_one_group(testbed, public, wanted):
@@ -41,14 +45,15 @@ def test_a_claim_stands_in_one_group(testbed, public, wanted):
     assert [name for name, held in found.items() if held] == [wanted]
 
 
-def test_what_no_record_can_decide_is_told_from_what_was_not_run():
+def test_what_no_record_can_decide_is_told_from_what_was_not_run(tmp_path):
+    nothing = Results(tmp_path)
+    rows = [r for tier in TIERS for r in ledger.rows(nothing, ["r2ag"], [tier])]
+    found = verdict_lists.sort(rows)
+    never = {held[0]["id"] for held in found[verdict_lists.NEVER]}
+    unknowable = {held[0]["id"] for held in found[verdict_lists.UNKNOWABLE]}
     paper = papers.load("r2ag")
-    told = {
-        bool(claim.no_contrast): [row(claim.id, t, "not run") for t in ("testbed", "public")]
-        for claim in paper.claims
-    }
-    assert verdict_lists.sort(told[True])[verdict_lists.UNKNOWABLE]
-    assert verdict_lists.sort(told[False])[verdict_lists.NEVER]
+    assert unknowable == {claim.id for claim in paper.claims if claim.no_contrast}
+    assert never == {claim.id for claim in paper.claims} - unknowable
 
 
 def test_each_group_has_a_section_with_its_number_and_its_table():
@@ -81,8 +86,11 @@ def test_the_figure_counts_claims_and_is_the_same_twice():
     assert first.name == "fig-verdicts"
 
 
-def test_what_is_not_run_has_no_colour_and_each_other_group_its_own():
-    looks = [(colour, hatch) for _, colour, hatch in verdict_figure.GROUPS.values()]
-    assert looks[-1] == (None, "")
-    assert len({colour for colour, _ in looks}) == len(looks)
-    assert len({hatch for _, hatch in looks[:-1]}) == len(looks) - 1
+def test_what_has_no_records_has_no_colour_and_each_group_its_own_look():
+    looks = {name: (colour, hatch) for name, (_, colour, hatch) in verdict_figure.GROUPS.items()}
+    assert looks["not run"] == (None, "")
+    assert {name for name, (colour, _) in looks.items() if colour is None} == {
+        verdict_lists.NEVER,
+        verdict_lists.UNKNOWABLE,
+    }
+    assert len(set(looks.values())) == len({hatch for _, hatch in looks.values()}) + 1

@@ -203,7 +203,7 @@ def test_a_verdict_is_of_its_own_tier(tmp_path):
     paper = mini.paper(tmp_path, GAIN)
     mini.fill(tmp_path / "records", paper, shares(0.5, 0.7), tier="testbed")
     words = [judge(paper, t, Results(tmp_path / "records"))[0].verdict.word for t in TIERS]
-    assert words == ["mechanism holds", "not run", "not run"]
+    assert words == ["mechanism holds", "not run", "not judged"]
 
 
 def test_the_tally_counts_words(tmp_path):

@@ -80,8 +80,8 @@ def test_a_row_that_waits_gives_its_reason(tmp_path):
     assert judged.verdict.reason == "needs a classifier"
 
 
-def test_a_claim_without_contrast_is_not_run(tmp_path):
-    assert verdict(tmp_path, "", shares(sm=0.5, qdc=0.7)).verdict.word == "not run"
+def test_a_claim_without_contrast_is_not_judged(tmp_path):
+    assert verdict(tmp_path, "", shares(sm=0.5, qdc=0.7)).verdict.word == "not judged"
 
 
 def test_each_fails_where_one_cell_fails(tmp_path):
