@@ -5,13 +5,16 @@ thought, which it did not write, is read behind the question alone (teacher forc
 without a passage. What timing rules go by is taken at the value's tokens, and the reader
 continues the chain from there by itself. So it can be compared with whether the
 reader was taught the fact (known to whoever knows what it was taught), and with
-whether its own next answer is wrong, which is measured here. No paper has this
-method, which is a control of this book; no rule's threshold is used in it.
+whether its own next answer is wrong, which is measured here. FLARE goes by the words that
+the reader is about to say, so its probability is that of the reader's own continuation; that
+of the gold value would tell the answer. No paper has this method, which is a control of this
+book; no rule's threshold is used in it.
 
 The trace, one entry a hop, in the order of the chain:
 
     {"stage": "hop", "value": text, "said": how the reader ends that sentence by itself,
-     "wrong": bool, "signals": name of `SIGNALS` -> the highest of the value's tokens}
+     "wrong": bool, "signals": name of `SIGNALS` -> the highest of the value's tokens; "surprise": of the
+     tokens that the reader says by itself up to its sentence's end, 0 where it says nothing}
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from ...data.synthworld import World
 from ...data.synthworld.reasoning import Saying, facts_of, reasoned, saying, statements
 from ...engine import Flow
 from ...evaluation.normalise import squad
-from ...schema import Answer, Generate, Kept, Prompt, Question, Read
+from ...schema import Answer, Generate, Generation, Kept, Prompt, Question, Read
 from ..base import MethodSpec, Settings, one_of
 from ..language import ENGLISH, Language
 from ..reading import PROMPTS
@@ -40,7 +43,7 @@ from .settings import ReleasedSettings, Rind
 
 SIGNALS = {
     "entropy": "entropy alone, H",
-    "surprise": "probability alone, 1 - p (FLARE)",
+    "surprise": "probability alone, 1 - p of its own words (FLARE)",
     "attention": "attention alone, a",
     "score": "RIND, H a s",
     "entropy_attention": "RIND without meaning, H a",
@@ -112,6 +115,8 @@ def timing_check(
             Generate(
                 Prompt.of(*bare.segments, Kept(read, first), chat=bare.chat),
                 max_new_tokens=settings.max_new_tokens,
+                trace=True,
+                attention=False,
                 stop=(*template.stop, sentences.until_first()),
             )
             for first, _ in tokens
@@ -125,16 +130,18 @@ def timing_check(
         _, end = sentences.first(out.text)
         kept = "".join(draft.pieces[:first])[hop.sentence[0] :]
         sentence = f"{kept}{out.text[:end]}"
+        signals = {
+            name: _highest(units, values, (begins, last)) for name, (units, values) in told.items()
+        }
+        before = 1 - draft.probability[begins:first]
+        signals["surprise"] = max([*before, *_surprise(out, end)], default=0.0)
         trace.append(
             {
                 "stage": "hop",
                 "value": hop.saying.fact.value,
                 "said": out.text[:end].strip(),
                 "wrong": squad(sentence) not in _right(here, hop.saying),
-                "signals": {
-                    name: round(_highest(units, values, (begins, last)), 4)
-                    for name, (units, values) in told.items()
-                },
+                "signals": {name: round(float(signals[name]), 4) for name in SIGNALS},
             }
         )
     return Answer(trace=tuple(trace))
@@ -201,12 +208,14 @@ def _tokens(draft: Draft, first: int, last: int) -> Span:
 def _signals(
     draft: Draft, among: Draft, settings: Rind, language: Language
 ) -> Mapping[str, tuple[Sequence[Span], np.ndarray]]:
-    """Each of `SIGNALS`: units (their tokens), and a value each. among: attention alone."""
+    """`SIGNALS` of the chain that is read: units (their tokens), and a value each.
+
+    among: its attention with nothing before it.
+    """
     seen = among if settings.alone else draft
     rind = scores(seen, settings, language)
     made = {
         "entropy": (rind.units, rind.entropy),
-        "surprise": (draft.tokens, 1 - draft.probability),
         "attention": (rind.units, rind.attention),
         "score": (rind.units, rind.score),
     }
@@ -217,6 +226,12 @@ def _signals(
     return made
 
 
+def _surprise(own: Generation, end: int) -> np.ndarray:
+    """1 - p of the tokens that begin before a character of what the reader says by itself."""
+    n = sum(start < end for start in own.offsets)
+    return 1 - own.trace.probability[:n]
+
+
 def _highest(units: Sequence[Span], values: np.ndarray, tokens: Span) -> float:
     """Of the units that hold any of these tokens."""
     first, last = tokens
@@ -224,5 +239,5 @@ def _highest(units: Sequence[Span], values: np.ndarray, tokens: Span) -> float:
 
 
 TIMING_CHECK = MethodSpec(
-    "timing_check", 1, timing_check, TimingCheckSettings, "this book: a check of timing rules"
+    "timing_check", 2, timing_check, TimingCheckSettings, "this book: a check of timing rules"
 )

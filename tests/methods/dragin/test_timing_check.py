@@ -169,14 +169,16 @@ def single():
 def test_signals_are_those_of_the_values_tokens():
     question = single()
     value = facts_of(WORLD, question)[0].value
-    trace, _ = hops(question, reads=Numbers(value, 2.0, 0.25, 0.5))
+    # What it says itself: "No", sure; "one.", doubtful; what follows the sentence counts no more.
+    says = Said(" No one. Nobody.", probability=[0.9, 0.4, 0.1])
+    trace, _ = hops(question, lambda prompt: says, Numbers(value, 2.0, 0.25, 0.5))
     [event] = trace
     made = event["signals"]
     assert list(made) == list(SIGNALS)
     a_max = (0.5 + 0.1) / 2  # the mean of the heads before the maximum
     wanted = {
         "entropy": 2.0,
-        "surprise": 0.75,
+        "surprise": 0.6,  # not 0.75 of the gold value, which would tell the answer
         "attention": a_max,
         "score": 2.0 * a_max,  # a number is no stop word
         "entropy_attention": 2.0 * a_max,
@@ -218,12 +220,18 @@ def test_a_sentence_counts_up_to_its_value():
     assert at_value[0]["signals"]["entropy"] == pytest.approx(0.01, abs=1e-4)
     whole, _ = hops(question, reads=reads, settings=TimingCheckSettings(where="sentence"))
     assert whole[0]["signals"]["entropy"] == pytest.approx(3.0)
+    assert whole[0]["signals"]["surprise"] == pytest.approx(0.5)
     # What stands behind the value counts in neither.
     behind = Numbers("answer", 3.0, 0.5, 0.5)
     for where in ("value", "sentence"):
         trace, _ = hops(question, reads=behind, settings=TimingCheckSettings(where=where))
         assert trace[0]["signals"]["entropy"] == pytest.approx(0.01, abs=1e-4)
     assert trace[0]["value"] == value
+
+
+def test_a_reader_that_says_nothing_is_sure():
+    [event] = hops(single(), "")[0]
+    assert (event["said"], event["signals"]["surprise"]) == ("", 0.0)
 
 
 def test_alone_is_rinds_setting_too():
