@@ -97,7 +97,7 @@ desk.statements(CLAIMS)
 # | --- | --- | --- |
 # | $K = \{k_1, \dots, k_{\lvert K \rvert}\}$ | `Reservoir` | title-content pairs |
 # | $S(q_i, \text{title}(k_j))$ | `score` | cosine of a query's and a title's vectors |
-# | $\mathrm{Pop}(q_i)$ | `popularity` | how many titles are similar enough |
+# | $\mathrm{Pop}(q_i)$ | `popularity` | how many pairs have a title that is similar enough |
 # | $\tau$, $\theta$ | `tau`, `theta` | how similar; how many |
 # | $n$ | `per_query` | 5: passages that a search brings |
 # | Time Cost | `seconds` | for one answer, one question at a time |
@@ -185,8 +185,8 @@ for page in memory.nearest(
 # matters, but for what leaves a full memory.
 #
 # A world's titles are all different, so this rule could not be tried there. Hence the halves: of
-# each thing a question about either half was asked before, and the half that is needed later came
-# last in every other case.
+# sixty of the seventy things a question about either half was asked before, and the half that is
+# needed later came last in every other case.
 
 # %% tags=["remove-input"]
 CORPORA = {
@@ -399,7 +399,7 @@ desk.asides(CLAIMS)
 # | content kept | pages, cut by BM25 | passages; pages of five sentences where time is taken | |
 # | questions | 200 of AmbigNQ, "semantically similar" to 100 asked before | AmbigNQ's most similar by embedding; and the testbed's paraphrases, of which it is known that they ask the same | similar is not the same |
 # | encoder | not told; one is commented out in the code | MiniLM | cosines of another encoder: τ 0.6 here is not the paper's τ 0.6 |
-# | titles of one thing | several pages, each with its own | one | so θ = 1 is the natural threshold here |
+# | titles of one thing | several pages, each with its own | one, or two halves | so θ = 3 is hardly ever met; θ 2, chosen on world A's questions, stands beside it and is used where the modules act together |
 # | questions that fill | 100 | 120 on the testbed, 30 of world A's to choose by, 100 of AmbigNQ | |
 # | memory beside a search | table 2 suggests both | instead; beside as a row | |
 # | is memory filtered | table 2 suggests so | yes | |

@@ -83,7 +83,7 @@ desk.statements(CLAIMS)
 # | paper | here | meaning |
 # | --- | --- | --- |
 # | $\mathcal{H}_i$ | `entropy` | entropy of the distribution that the token was drawn from |
-# | $1 - p$ | `surprise` | what FLARE goes by: how improbable the token was |
+# | $1 - p$ | `surprise` | what FLARE goes by: how improbable a token is that the reader would say |
 # | $a_{\max}(i)$ | `attention` | the most that a later token looks at it |
 # | $s_i$ | `meaning` | 0 for a stop word |
 # | $\mathcal{S}_{RIND}$ | `score` | the product of entropy, attention and meaning |
@@ -112,7 +112,8 @@ Listing(timing.flare, timing.by_chance)
 # The gold chain of thought is read behind the question alone, without passages. At each hop, before the
 # fact's value, the reader writes on by itself. A search is *needed* there by one of two labels: it was
 # never taught the fact, or what it writes is wrong. What each rule goes by is taken at the value's
-# tokens.
+# tokens, but for FLARE's probability, which is that of the words that the reader goes on with: the
+# probability of the gold value would tell whether it is known.
 
 # %% tags=["remove-input"]
 Listing(timing_check.timing_check)
@@ -182,8 +183,8 @@ first_errors.table(
 # ## Table 4: answers, with the last sentence as query
 #
 # *Gain* is against a search after every sentence. The paper has IIRC, of which ten questions are at
-# hand; MuSiQue stands in its place. FL-RAG, FS-RAG and FLARE search for the question first, as
-# their authors have it; RIND and random timing do not. So this table mixes the choice of the moment
+# hand; MuSiQue stands in its place. FL-RAG and FS-RAG search for the question first, as the released
+# code has it, and FLARE, as its authors have it; RIND and random timing do not. So this table mixes the choice of the moment
 # with having the question's passages; the next one does not.
 
 # %% tags=["remove-input"]
@@ -235,7 +236,7 @@ desk.asides(CLAIMS)
 # | --- | --- | --- | --- |
 # | data set of table 4 | IIRC | testbed, MuSiQue, and IIRC's ten questions | what is at hand |
 # | FL-RAG's row | that of table 2, although the query changed | run with the query it says | |
-# | first search | by FL-RAG, FS-RAG and FLARE | table 4: as the paper; the grid: by none | else the moment is mixed with the question's passages |
+# | first search | by none, as timing and query are said to be all that differs; by FL-RAG and FS-RAG in the released code | table 4: by those two, and by FLARE as its authors have it; the grid: by none | else the moment is mixed with the question's passages |
 # | where a search is needed | not asked | taught facts, and the reader's own next words | known on the testbed |
 # | parts of the score | all three | each left out in turn, at an equal number of alarms | |
 

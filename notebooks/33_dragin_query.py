@@ -102,8 +102,8 @@ Listing(queries.last_sentence, queries.last_tokens, queries.sure_sentence, query
 # ## One question
 #
 # Answered with QFS's query and with the last sentence, at RIND's moments. The marked words are those that
-# QFS took: do they stand before the last sentence (dragin.c32)? Queries of real questions are in no
-# record, so how often that is so cannot be counted here. Chosen because the first answer is right and
+# QFS took: do they stand before the last sentence (dragin.c32)? How often that is so is not counted,
+# since queries of real questions are in no record. Chosen because the first answer is right and
 # the second wrong, where there is such a question: it proves nothing.
 
 # %% tags=["remove-input"]
@@ -125,7 +125,7 @@ heat_case.case(
 # given: then rules are compared at different moments. Here the reader writes one draft, and at each of
 # RIND's alarms in it every rule's query is searched for; the share of the gold passages that one search
 # finds, mean of the draft's moments. *Words taken* is how much of question and text QFS takes: near 100 %
-# all of these rules but the last sentence and FLARE's ask for the same, and a difference cannot show.
+# QFS asks for the full context, and no difference between those two can show.
 
 # %% tags=["remove-input"]
 RULES = ["finds_qfs", "finds_sure_sentence", "finds_full_context", "finds_last_sentence"]
@@ -181,7 +181,7 @@ desk.table(
 # %% [markdown]
 # ### How many words
 #
-# The paper has 25 or 35, which for a short answer is nearly every word there is. With 100 it is the
+# The paper has 25 or 35, which of a short answer are most of the words there are. With 100 it is the
 # whole context.
 
 # %% tags=["remove-input"]

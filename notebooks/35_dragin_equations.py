@@ -19,15 +19,15 @@
 #
 # The released code does not compute the paper's equations. It divides attention by its sentence's
 # mean (so that a score is an entropy, weighted, and the paper's thresholds fit it); it counts a
-# token's look at itself, which makes the first word's attention 1 in every reader; it reads the new
+# token's look at itself, which makes the first token's attention 1 in every reader; it reads the new
 # text again, alone, for its attention, and a third time for the query; it works on words; it throws
 # the whole sentence away; its passages serve one sentence. Some of this is engineering, some
 # changes what is decided. The paper tells none of it, and its numbers come from code, in one of its
 # states.
 #
 # Both are implemented here with the same functions, each difference a setting. First every difference is
-# tried by itself on the *same* drafts, so that nothing else varies; then those that matter most are run
-# whole.
+# tried by itself on the *same* drafts, so that nothing else varies; then three are run whole: D1, D8 and
+# D13.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -117,7 +117,7 @@ Table(
 # | D14: prompt | a sentence about external knowledge (section 3.3), or context and exemplars (appendix F) | appendix F's | both, setting `prompt` |
 # | D15: decoding | greedy | left to the model's stored settings, by which some draw at random | greedy; drawn [below](section-sampled) |
 # | D16: FLARE's doubt | any token below the threshold | the mean over a sentence's tokens | both, setting `doubt_of`; two rows of {doc}`chapter 30 <30_dragin>` |
-# | D17: behind FLARE's search | the doubtful sentence is written again | all that the reader then writes is taken over | one sentence, then the rule looks again |
+# | D17: behind FLARE's search | the doubtful sentence is written again | all that the reader then writes is taken over | one sentence, then the rule looks again; as the code in `flare_released` |
 # | D18: tokens between FL-RAG's searches | not said | 16 or 32 at first, later not set | chosen on tune questions |
 # | D19: StrategyQA's exemplars | eight, by appendix A; appendix F prints six | six | those that appendix F prints |
 # | D20: size of a passage | 100 tokens | 100 words | as each data set came |

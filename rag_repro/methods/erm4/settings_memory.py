@@ -33,8 +33,9 @@ class Remembering:
     same: which pairs replace an older one: of the same "title", exactly (paper and code); of
         the same title in any case ("folded"); of the same title and content ("passage").
     capacity: most pairs (10,000); those written longest ago leave first.
-    trigger: "popularity": a query is within the knowledge where at least `theta` titles have a
-        cosine of at least `tau` with it; "exact" (control): where the very same query was
+    trigger: "popularity": a query is within the knowledge where the titles of at least `theta`
+        pairs have a cosine of at least `tau` with it (of the same title one pair is kept, unless
+        `same` is "passage"); "exact" (control): where the very same query was
         asked before, and then it brings what it found then.
     tau, theta: 0.6 and 3 (table 2's best, and its 3). tau 1.0 is met by an equal text alone.
     encoder: whose vectors are compared ("minilm"; the paper does not say, its code has
