@@ -13,8 +13,8 @@ book; no rule's threshold is used in it.
 The trace, one entry a hop, in the order of the chain:
 
     {"stage": "hop", "value": text, "said": how the reader ends that sentence by itself,
-     "wrong": bool, "signals": name of `SIGNALS` -> the highest of the value's tokens; "surprise": of the
-     tokens that the reader says by itself up to its sentence's end, 0 where it says nothing}
+     "wrong": bool, "signals": name of `SIGNALS` -> the highest of the value's tokens;
+     "surprise": of those that the reader says by itself up to its sentence's end, else 0}
 """
 
 from __future__ import annotations
