@@ -237,7 +237,7 @@ desk.asides(CLAIMS)
 # | data set of table 4 | IIRC | testbed, MuSiQue, and IIRC's ten questions | what is at hand |
 # | FL-RAG's row | that of table 2, although the query changed | run with the query it says | |
 # | first search | by none, as timing and query are said to be all that differs; by FL-RAG and FS-RAG in the released code | table 4: by those two, and by FLARE as its authors have it; the grid: by none | else the moment is mixed with the question's passages |
-# | FLARE's probability where a rule is checked | | that of the reader's own next words; a first check took that of the gold value, which tells whether the value is known (an area of 99), and was withdrawn | a review found it |
+# | FLARE's probability where a rule is checked | | that of the reader's own next words; a first check took that of the gold value, which tells whether the value is known, and was withdrawn | a review found it |
 # | where a search is needed | not asked | taught facts, and the reader's own next words | known on the testbed |
 # | parts of the score | all three | each left out in turn, at an equal number of alarms | |
 

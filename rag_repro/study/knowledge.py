@@ -43,7 +43,7 @@ def of(question: Question, answer: Answer, passages: Mapping[str, Passage]) -> d
     plain = bool(wanted) and not all(normalise_answer(a) in CLOSED for a in wanted)
     if rows := [_judged(e, question, passages, plain) for e in events if e["stage"] == "filter"]:
         made["filter"] = rows
-    asked = [e for e in events if e["stage"] == "retrieve" and e["popularity"] is not None]
+    asked = [e for e in events if e["stage"] == "retrieve" and e.get("popularity") is not None]
     if asked:
         made["trigger"] = [_triggered(e, question) for e in asked]
     if plain:

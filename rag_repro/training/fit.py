@@ -248,7 +248,8 @@ def halved(model: Any, optimiser: Optimiser) -> Any:
     embeddings, linears = ([m for m in model.modules() if isinstance(m, k)] for k in kinds)
     tied = {id(m.weight) for m in embeddings}
     for module in linears if optimiser.autocast else ():
-        if not module.weight.requires_grad and id(module.weight) not in tied:
+        frozen = module.weight.is_floating_point() and not module.weight.requires_grad
+        if frozen and id(module.weight) not in tied:
             module.to(torch.bfloat16)
     return model
 

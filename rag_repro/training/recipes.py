@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from ..lm.load import DTYPES
 from ..methods.reading import PROMPTS
 from ..plain import PlainError, from_yaml, text_of
 from ..study.strict import strict, table
@@ -117,7 +118,8 @@ class Recipe:
     `training.r2ag.lists` is told; mixed into one shuffled stream. lora None, and former: for
     r2ag only, where the reader may stay as it is and something before it learns. seeds: one
     adapter each; the first is the headline one. local: none of them is committed. base: a
-    name that `lm.hub` knows; without its commit a hub's needs `on`.
+    name that `lm.hub` knows; without its commit a hub's needs `on`. dtype: how a reader's base
+    is held while low-rank matrices are learned over it, "nf4" being four bits (the extra `gpu`).
     """
 
     name: str
@@ -130,6 +132,19 @@ class Recipe:
     seeds: tuple[int, ...] = (0,)
     local: bool = False
     former: Former | None = None
+    dtype: str = "float32"
+
+    def __post_init__(self):
+        if self.dtype not in DTYPES:
+            raise RecipeError(
+                f"dtype is {self.dtype!r}{nearest(self.dtype, DTYPES)}; "
+                f"it is one of: {', '.join(DTYPES)}"
+            )
+        if self.dtype != "float32" and (self.task != "reader" or self.lora is None):
+            raise RecipeError(
+                f"dtype {self.dtype} is for a reader that learns low-rank matrices; "
+                f"task {self.task} has its base in float32"
+            )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -137,6 +152,8 @@ class Recipe:
         made = json.loads(json.dumps(asdict(self)))
         del made["local"]
         # As cards have it from before there was one.
+        if self.dtype == "float32":
+            del made["dtype"]
         if self.former is None:
             del made["former"]
         elif self.former.prompt == "r2ag":

@@ -142,7 +142,7 @@ class Sources:
 
 
 def _reader(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
-    loaded = load(weights, sources.device)
+    loaded = load(weights, sources.device, recipe.dtype)
     codec = Codec(loaded.tokenizer)
     end = loaded.tokenizer.eos_token_id
     made = list(lessons(recipe.lessons, seed, sources.data))

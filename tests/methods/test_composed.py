@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -12,6 +12,7 @@ from rag_repro.methods import base
 from rag_repro.methods.composed import COMMON, PARTS, ComposedSettings
 from rag_repro.methods.stages import side_by_side
 from rag_repro.schema import Answer, Question, Retrieve
+from rag_repro.study import attentions, compressions, drafts, knowledge, queries, told
 
 from . import golden
 
@@ -71,16 +72,16 @@ def asked(*papers: str) -> list[dict]:
     return [c for wish in case["calls"] for c in (wish if isinstance(wish, list) else [wish])]
 
 
-def queries(calls: list[dict]) -> list[str]:
+def searched(calls: list[dict]) -> list[str]:
     return [call["retrieve"] for call in calls if "retrieve" in call]
 
 
 def test_each_of_the_rewriter_s_queries_goes_through_both_retrieval_stages_and_the_selection():
-    plain = queries(asked("erm4"))
+    plain = searched(asked("erm4"))
     assert plain == ["film Ash", "director of Glass Harbour", "town"]
     calls = asked("erm4", "drrag")
-    first = [q for q in queries(calls) if q in plain]
-    second = [q for q in queries(calls) if q not in plain]
+    first = [q for q in searched(calls) if q in plain]
+    second = [q for q in searched(calls) if q not in plain]
     assert first == plain
     # k = 2: one passage of the first stage, put behind its query.
     assert [q for q in plain for s in second if s.startswith(f"{q} ")] == plain
@@ -89,7 +90,7 @@ def test_each_of_the_rewriter_s_queries_goes_through_both_retrieval_stages_and_t
 
 
 def test_a_dynamic_reader_s_queries_take_the_question_s_place_in_the_stages_below():
-    alone = queries(asked("dragin"))
+    alone = searched(asked("dragin"))
     assert alone
     assert BRIDGE.text not in alone
     chosen = [item[0] for call in asked("dragin", "drrag") for item in call.get("score", ())]
@@ -216,3 +217,20 @@ def test_a_flow_that_fails_fails_the_question():
     question = Question("x", "x?", ("x",))
     [(_, answer)] = engine.run([engine.Task(question, both)], services)
     assert "no more" in answer.error
+
+
+@pytest.mark.parametrize(
+    "papers", [c for n in range(5) for c in combinations(PARTS, n)], ids="+".join
+)
+def test_a_record_can_be_kept_of_every_combination(papers):
+    """Papers have events of one name, of which each record's part takes its own."""
+    spec = base.get("composed")
+    prompt = "drrag_informed" if "r2ag" in papers else "drrag"
+    settings = spec.configure({"k": 2, "prompt": prompt} | {p: LEAST[p] for p in papers})
+    services = dict.fromkeys(("retriever", "reader", *settings.needs), golden.World())
+    [(_, answer)] = engine.run([engine.Task(BRIDGE, spec.run, settings)], services)
+    assert answer.error is None
+    assert bool(knowledge.of(BRIDGE, answer, {})) == ("erm4" in papers)
+    assert bool(drafts.of(BRIDGE, answer, None)) == ("dragin" in papers)
+    for part in (told, queries, compressions, attentions):
+        part.of(BRIDGE, answer)
