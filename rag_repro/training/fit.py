@@ -84,6 +84,11 @@ def wrap(model: Any, lora: Lora, seed: int, task: str = "CAUSAL_LM") -> Any:
         target_modules=lora.targets if isinstance(lora.targets, str) else list(lora.targets),
         task_type=task,
     )
+    for module in model.modules():
+        # Else bitsandbytes packs four-bit weights at the first look at held-out examples, for a
+        # processor to read: no gradient passes them from then on, and nobody is told.
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
     # peft draws from the global generator: lent for the moment, and given back.
     with torch.random.fork_rng(), quiet():
         torch.manual_seed(seed)
