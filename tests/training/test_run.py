@@ -14,7 +14,7 @@ from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.local import LocalReader
 from rag_repro.schema import Generate, Prompt
 from rag_repro.training import recipes, run
-from rag_repro.training.recipes import Lora, Optimiser, Recipe
+from rag_repro.training.recipes import Lora, Optimiser, Recipe, RecipeError
 from tests.lm import tiny
 
 RECIPE = Recipe(
@@ -97,6 +97,32 @@ def test_four_bits_and_a_merged_adapter_exclude_each_other(base):
         load.load(hub.resolve("tiny-reader"), dtype="nf4")
 
 
+def test_a_base_of_four_bits_learns_after_it_was_looked_at(base):
+    """bitsandbytes packs weights at the first reading, and no gradient passed them then."""
+    pytest.importorskip("bitsandbytes", reason="four bits need the extra gpu")
+    recipe = replace(RECIPE, base=base, dtype="nf4")
+    prepared = run.prepare(recipe, seed=0)
+    folder = run.train(prepared, run.folder_of(recipe, 0))
+    looked = [row["held_out"] for row in run.read_curve(folder) if "held_out" in row]
+    assert len(looked) > 2
+    assert looked[0] != looked[1] != looked[2]
+    assert json.loads((folder / "card.json").read_text())["recipe"]["dtype"] == "nf4"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"dtype": "nf5"}, "dtype is 'nf5'.*'nf4'"),
+        ({"dtype": "nf4", "task": "pairs"}, "task pairs has its base in float32"),
+        ({"dtype": "nf4", "lora": None}, "low-rank"),
+    ],
+)
+def test_four_bits_are_for_readers_with_low_rank_matrices(given, words):
+    with pytest.raises(RecipeError, match=words):
+        replace(RECIPE, **given)
+    assert "dtype" not in RECIPE.facts  # cards from before there was one hold still
+
+
 def test_a_misspelt_artifact_or_recipe_is_named(base, capsys):
     prepared = run.prepare(replace(RECIPE, base=base), seed=0)
     run.train(prepared, run.folder_of(prepared.recipe, 0))
@@ -156,7 +182,7 @@ def test_every_task_computes_where_it_is_told(task, base, monkeypatch):
     class Told(Exception):
         pass
 
-    def told(weights=None, device="cpu", **_):
+    def told(weights=None, device="cpu", *_, **__):
         raise Told(device)
 
     monkeypatch.setattr(run, "device_of", lambda name: name)
