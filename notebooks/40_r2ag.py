@@ -427,6 +427,9 @@ split.whole(desk, "sizes", sizes, "tab-sizes")
 # %% tags=["remove-input"]
 split.whole(desk, "no_gold", desk.rows("no_gold"), "tab-no-gold")
 
+# %% tags=["remove-input"]
+readers.by_coverage(desk.paper, "no_gold", desk.results, metric="acc_line")
+
 # %% [markdown]
 # ## Table 2: DuReader
 #
