@@ -61,9 +61,9 @@ desk.says
 # The {term}`testbed`'s second world and HotpotQA; four passages a search by MiniLM; the prompt of DR-RAG's
 # table 9, which every reader here was taught; each method with the settings that its own chapter chose on
 # training questions. DR-RAG judges pairs at the threshold of the best F1. DRAGIN's and FLARE's
-# thresholds were chosen in chapter 30 under another prompt and retriever; `rag-repro tune together.tuning`
-# chooses this ground's own. No method asks again for an
-# answer that was not said. R²AG's former stands before the very reader that all the others have, and
+# thresholds are this ground's own on the testbed (`rag-repro tune together.tuning`, 20 training
+# questions); on HotpotQA they are those of chapter 30, chosen under another prompt and retriever. No
+# method asks again for an answer that was not said. R²AG's former stands before the very reader that all the others have, and
 # *learnable tokens* are its control: as many trained vectors that know nothing of the retriever.
 #
 # Self-RAG has a reader of its own and is not on this ground; chapter 10 has it.
