@@ -21,9 +21,9 @@ class SentenceEncoder:
         if weights.kind != "safetensors":
             raise ReaderError(f"{weights.name}: an encoder needs safetensors, not {weights.kind}")
         device = device_of(device)
-        from sentence_transformers import SentenceTransformer
-
         with quiet():
+            from sentence_transformers import SentenceTransformer
+
             self._model = SentenceTransformer(
                 str(weights.path),
                 device=device,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,19 +32,23 @@ class Loaded:
 def quiet() -> Iterator[None]:
     """Without transformers' own progress bars, which are debris in stored output.
 
-    And without its word to peft, which still asks for a name that will go.
+    And without its word to peft, which still asks for a name that will go, nor bitsandbytes' on a
+    package that would make it faster, which peft draws in where it is installed.
     """
-    from transformers.utils import logging
+    from transformers.utils import logging as shown_by
 
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    shown, four_bits = shown_by.is_progress_bar_enabled(), logging.getLogger("bitsandbytes")
+    level = four_bits.level
+    shown_by.disable_progress_bar()
+    four_bits.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
             yield
     finally:
+        four_bits.setLevel(level)
         if shown:
-            logging.enable_progress_bar()
+            shown_by.enable_progress_bar()
 
 
 def device_of(device: str) -> str:
@@ -128,8 +133,6 @@ def _adapted(weights: Weights, device: str, dtype: str) -> Loaded:
     """
     if not (weights.path / ADAPTER).is_file():
         return replace(load(weights.base, device, dtype), weights=weights)
-    from peft import PeftModel
-
     if dtype == "nf4":
         raise ReaderError(
             f"{weights.name}: an adapter cannot be added into four-bit weights; "
@@ -137,6 +140,8 @@ def _adapted(weights: Weights, device: str, dtype: str) -> Loaded:
         )
     base = load(weights.base, device, dtype)
     with quiet():
+        from peft import PeftModel
+
         model = PeftModel.from_pretrained(base.model, weights.path).merge_and_unload()
     return Loaded(model.eval(), base.tokenizer, weights, dtype)
 

@@ -148,12 +148,12 @@ class Classifier:
                 f"{weights.name}: not a trained classifier; "
                 f"`rag-repro train {self.example}` makes one"
             )
-        from peft import PeftModel
-
         from rag_repro.lm.packed import PackedLinears
 
         base, self._tokenizer = sequence_classifier(weights.base, device, self.labels)
         with quiet():
+            from peft import PeftModel
+
             model = PeftModel.from_pretrained(base, weights.path)
             self._model = model.merge_and_unload().eval()
         self.weights = weights

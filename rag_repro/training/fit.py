@@ -75,7 +75,9 @@ def wrap(model: Any, lora: Lora, seed: int, task: str = "CAUSAL_LM") -> Any:
     task: peft's name; with "SEQ_CLS" the classifying head is learned as well.
     """
     import torch
-    from peft import LoraConfig, get_peft_model
+
+    with quiet():
+        from peft import LoraConfig, get_peft_model
 
     config = LoraConfig(
         r=lora.rank,

@@ -49,7 +49,7 @@ def test_where_the_first_alarm_stands():
     assert score[0].startswith("25.0 [")
     assert score[1:] == ["25.0", "25.0", "25.0", 4, "50.0", 2]
     # FLARE: of "at" the alarm is a hop too early, of "none" at once; of "before" there is none.
-    flare = rows["probability alone, 1 - p (FLARE), p up to 0.8"]
+    flare = rows["probability alone, 1 - p of its own words (FLARE), p up to 0.8"]
     assert flare[0].startswith("25.0 [")
     assert flare[1:] == ["25.0", "25.0", "25.0", 4, "0.0", 2]
     # After every sentence: at the first hop, in error for two of four.

@@ -170,7 +170,7 @@ def test_rules_are_judged_at_their_own_thresholds(taught):
     made = rules([cell()], results(records()), {"score": 1.1, "surprise": 0.2})
     assert [row[1] for row in made.body[:3]] == [
         "RIND, H a s, above 1.1",
-        "probability alone, 1 - p (FLARE), p up to 0.8",
+        "probability alone, 1 - p of its own words (FLARE), p up to 0.8",
         timing_auc.EVERY,
     ]
     rind, flare, every = made.body[:3]

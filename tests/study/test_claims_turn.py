@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 
 from rag_repro.evaluation import metrics
+from rag_repro.evaluation.verdicts import NOT_JUDGED, UNSAID
 from rag_repro.study import papers
 from rag_repro.study.judge import _subtracted, judge, pair_cells
 from rag_repro.study.scores import Results
@@ -137,6 +138,7 @@ def test_a_claim_that_no_record_can_decide_says_so_at_each_tier(paper, tmp_path)
     paper = papers.load(paper)
     for tier in ("testbed", "public", "paper"):
         for judged in judge(paper, tier, Results(tmp_path)):
-            assert judged.verdict.word == "not run"
+            assert judged.verdict.word in UNSAID
             if judged.claim.no_contrast:
+                assert judged.verdict.word == NOT_JUDGED
                 assert judged.verdict.reason == judged.claim.no_contrast
