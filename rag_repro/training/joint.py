@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import PeftModel
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -71,7 +70,9 @@ class Joint(nn.Module):
     @property
     def base(self) -> Any:
         """The causal model, whose layers hold low-rank matrices where there are some."""
-        return self.reader.get_base_model() if isinstance(self.reader, PeftModel) else self.reader
+        # Asked so, peft need not be imported where nothing is trained.
+        wrapped = hasattr(self.reader, "get_base_model")
+        return self.reader.get_base_model() if wrapped else self.reader
 
     def tell(self, batch: Sequence[Lesson]) -> Told | None:
         """Equations 2, 3 and 7 of the batch's lists, padded to the longest; None: no former."""
