@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None, loaded: Loaded | None = None) -> Non
     from rag_repro.retrieval import BM25
     from rag_repro.study.runner import AHEAD
 
-    parser = timing.parser(__doc__.splitlines()[0], questions=16, repeats=1, new_tokens=64)
+    parser = timing.parser(__doc__.splitlines()[0], questions=48, repeats=1, new_tokens=64)
     parser.add_argument("--dataset", default="world-B", help="default: %(default)s")
     parser.add_argument("--threshold", type=float, default=1.2, help="theta (default: %(default)s)")
     given = parser.parse_args(argv)

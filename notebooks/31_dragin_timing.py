@@ -184,8 +184,8 @@ first_errors.table(
 #
 # *Gain* is against a search after every sentence. The paper has IIRC, of which ten questions are at
 # hand; MuSiQue stands in its place. FL-RAG and FS-RAG search for the question first, as the released
-# code has it, and FLARE, as its authors have it; RIND and random timing do not. So this table mixes the choice of the moment
-# with having the question's passages; the next one does not.
+# code has it, and FLARE, as its authors have it; RIND and random timing do not. So this table mixes the
+# choice of the moment with having the question's passages; the next one does not.
 
 # %% tags=["remove-input"]
 desk.table("table4", desk.rows("table4", metric=["em", "f1", "retrievals"]), name="tab-table4")

@@ -256,7 +256,7 @@ def test_a_claim_that_no_record_can_decide_says_why(tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "CLAIMS", changed)
     [judged] = judge(read(tmp_path, ""), "public", Results(tmp_path / "records"))
     assert (judged.verdict.word, judged.verdict.reason) == (
-        "not run",
+        "not judged",
         "arithmetic on printed values",
     )
     with pytest.raises(StudyError, match="`no_contrast` cannot say why there is none"):
