@@ -92,8 +92,8 @@ desk.statements(CLAIMS)
 #
 # for a search $s$, $n$ tokens of prompt, $m$ and $m'$ of answer. The added tokens are $c_0$ of one
 # sentence in the instruction, and before each passage $c$: the word "similarity" and its embedding. How
-# many that is depends on the reader; r2ag.c34 counts them in the records. Equation
-# {eq}`eq-latency` is ours.
+# many that is depends on the reader; the prompts' tokens in the records of
+# {doc}`chapter 40 <40_r2ag>` tell. Equation {eq}`eq-latency` is ours.
 
 # %% tags=["remove-input"]
 Listing(R2Former.__init__, timing.take_turns, clock.Clocked)

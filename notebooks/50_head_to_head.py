@@ -19,10 +19,11 @@
 #
 # Each of the four papers compares itself with baselines of its own choice, on readers, corpora, prompts and
 # budgets of its own; no two of them share a table. Here DR-RAG {cite}`hei2024drrag`, ERM4
-# {cite}`shi2024erm4`, DRAGIN {cite}`su2024dragin` and R²AG {cite}`ye2024r2ag` answer the same questions:
-# one {term}`reader`, one {term}`retriever`, one prompt, one extraction, as many {term}`passages <passage>`
-# a search. What they may differ in is what they are about, and that costs: calls of the reader, tokens,
-# searches, time. So a method is judged by what it reaches *for what it spends*.
+# {cite}`shi2024erm4`, DRAGIN {cite}`su2024dragin` and R²AG {cite}`ye2024r2ag` are asked the same questions,
+# of which each has answered as many as its *n* says: one {term}`reader`, one {term}`retriever`, one prompt,
+# one extraction, and at most so many {term}`passages <passage>` before the reader at the last. What they
+# may differ in is what they are about, and that costs: calls of the reader, tokens, searches, time. So a
+# method is judged by what it reaches *for what it spends*.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -39,7 +40,7 @@ from IPython.display import display
 
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import frontier, scatter
+from rag_repro.report import alike, frontier, scatter
 from rag_repro.report.desk import Desk
 
 run = chapter(
@@ -58,13 +59,17 @@ desk.says
 # %% [markdown]
 # ## The ground
 #
-# The {term}`testbed`'s second world and HotpotQA; four passages a search by MiniLM; the prompt of DR-RAG's
-# table 9, which every reader here was taught; each method with the settings that its own chapter chose on
-# training questions. DR-RAG judges pairs at the threshold of the best F1. DRAGIN's and FLARE's
-# thresholds are this ground's own on the testbed (`rag-repro tune together.tuning`, 20 training
+# The {term}`testbed`'s second world and HotpotQA; at most four passages before the reader, found by MiniLM
+# (IRCoT takes two a search, ERM4 ten for each of its queries before its filter, DR-RAG looks ten deep in
+# its second searches); the prompt of DR-RAG's table 9, which every reader here was taught; each method
+# with the settings that its own chapter chose on training questions. DR-RAG judges pairs at the threshold
+# of the best F1. On the testbed that one refuses nearly every partner, so that mostly the first two
+# passages of one search are handed on and nothing else, as *passages* in {numref}`tab-costs` tells: its
+# row says little of its second search. DRAGIN's and FLARE's thresholds are this ground's own on the testbed (`rag-repro tune together.tuning`, 20 training
 # questions); on HotpotQA they are those of chapter 30, chosen under another prompt and retriever. No
 # method asks again for an answer that was not said. R²AG's former stands before the very reader that all the others have, and
-# *learnable tokens* are its control: as many trained vectors that know nothing of the retriever.
+# *learnable tokens* are its control, where they are run: as many trained vectors that know nothing of the
+# retriever.
 #
 # Self-RAG has a reader of its own and is not on this ground; chapter 10 has it.
 #
@@ -94,17 +99,20 @@ desk.table("head", desk.rows("head", metric=COSTS), name="tab-costs")
 # %% [markdown]
 # ## Quality for cost
 #
-# A method to the left and above of another is better by both measures.
+# A method to the left and above of another is better by both measures. Only questions that all methods
+# shown have answered are counted.
 
 # %% tags=["remove-input"]
-for shown in desk.tiers():
-    for cost, words in (
-        ("reader_calls", "calls of the reader"),
-        ("prompt_tokens", "tokens of prompts"),
-    ):
+COUNTED = {"reader_calls": "calls of the reader", "prompt_tokens": "tokens of prompts"}
+same = {
+    shown: desk.alike("head", shown, ["em", *COUNTED], lambda row: row.role == "primary")
+    for shown in desk.tiers()
+}
+for shown, rows in same.items():
+    for cost, words in COUNTED.items():
         display(
             scatter.against(
-                desk.rows("head", shown, metric=["em", cost]),
+                [row for row in rows if row.metric in ("em", cost)],
                 cost,
                 "em",
                 xlabel=f"{words} for one answer",
@@ -112,23 +120,23 @@ for shown in desk.tiers():
                 named=lambda row: HEAD.methods[row.keys["method"]].label,
                 told="{y:.0f} at {x:.1f}",
                 alt=f"EM against {words}.",
-                caption=f"Exact match by {words}, {shown}",
+                caption=f"Exact match by {words}, {shown} ({alike.questions(rows)})",
                 name=f"fig-{cost.replace('_', '-')}-{shown}",
             )
         )
 
 # %% [markdown]
-# Who is beaten in both at once, by the means:
+# Who is beaten in both at once, by the means over these questions:
 
 # %% tags=["remove-input"]
-for shown in desk.tiers():
+for shown, rows in same.items():
     display(
         frontier.table(
             HEAD,
-            desk.rows("head", shown),
+            rows,
             "em",
-            ["reader_calls", "prompt_tokens"],
-            f"Methods that another beats in quality and cost, {shown}",
+            list(COUNTED),
+            f"Methods that another beats in quality and cost, {shown} ({alike.questions(rows)})",
             f"tab-frontier-{shown}",
         )
     )
@@ -159,11 +167,13 @@ desk.live("head")
 # %% [markdown]
 # ## How this could fool us
 #
-# - **Tuning.** Every method was tuned on training questions, by its own chapter; a method with more to tune
-#   has had more chances.
+# - **Tuning.** Most methods were tuned on training questions by their own chapters, DRAGIN's and FLARE's
+#   thresholds here on 20 questions of world A. Not all had as many tries; a method with more to tune has
+#   had more chances.
 # - **Training.** DR-RAG's classifier, ERM4's adapters and R²AG's former have learned from the first
 #   world's labels, Adaptive-RAG's classifier from outcomes there; {term}`IRCoT`, {term}`FLARE` and
-#   DRAGIN have learned nothing. What a method learned is part of it, but it is not free.
+#   DRAGIN have learned nothing. What a method learned is part of it, but it is not free. The reader
+#   itself was told facts behind the first hundred questions of world B; all rows share that.
 # - **Size.** The readers are of 135 million parameters. What a larger one would do with the same
 #   passages is another question, for which there are the {doc}`tiers <../tiers/index>` with larger
 #   readers.

@@ -97,7 +97,9 @@ growth.table(grown, LABELS, "Each size as it was measured", "tab-growth")
 #
 # A line through the sizes on logarithmic axes is a power of the number of passages. The interval is that
 # of one more measurement, were the line to hold so far, which it need not: where an index leaves the
-# memory of a machine, nothing goes on as before.
+# memory of a machine, nothing goes on as before. Where the measured sizes leave more than a factor of 100
+# open, nothing is carried on; of an index that is read into memory its size on the disk is then the
+# least that is needed.
 
 # %% tags=["remove-input"]
 Listing(growth.fit, growth.Fit.at)

@@ -123,6 +123,7 @@ METHODS = {
     "uncrowded": "drrag.crowd:UNCROWDED",
     "adaptive_retrieval": "baselines.adaptive_retrieval:ADAPTIVE_RETRIEVAL",
     "self_rag": "baselines.self_rag:SELF_RAG",
+    "self_rag_on_gold": "baselines.self_rag:SELF_RAG_ON_GOLD",
     "ircot": "baselines.ircot:IRCOT",
     "adaptive_rag": "baselines.adaptive_rag:ADAPTIVE_RAG",
     "recomp": "baselines.recomp:RECOMP",

@@ -186,7 +186,9 @@ def case(
     return [*said, *pages, _count_table(found, counted, tested=worse is None)]
 
 
-def _pages(shown: Pair, dataset: Dataset, found: Versus, names: Sequence[str]) -> list[Table]:
+def _pages(
+    shown: Pair, dataset: Dataset, found: Versus, names: Sequence[str]
+) -> list[Table | Note]:
     question = dataset.by_id[shown[0]["id"]]
     pages = [traces.question_table(question, dataset)]
     ends = [f", k = {c.keys['k']}" if "k" in c.keys else "" for c in (found.before, found.after)]
@@ -195,6 +197,9 @@ def _pages(shown: Pair, dataset: Dataset, found: Versus, names: Sequence[str]) -
         handed = [(f"both{ends[0] if ends[0] == ends[1] else ''}", shown[0])]
     for by, line in handed:
         caption = f"Handed on by {by}"
+        if not line["hits"]:
+            pages.append(Note(f"{caption}: no passage."))
+            continue
         pages.append(traces.context_table(_handed_on(line, dataset), question, caption))
     if any("text" in line for line in shown):
         said = [[name, line.get("text", "")] for name, line in zip(names, shown, strict=True)]

@@ -31,7 +31,7 @@ BOOK = (
 OPENING = """\
 This book re-tests four papers on retrieval-augmented generation: {papers}. Each statement of a
 paper is written down so that measurements can refute it; the measurements are stored, one record
-a question, and every number and verdict in these pages is computed from them.
+a question, and every verdict, and every number given as ours, is computed from them.
 
 Where a mechanism can be isolated, it is tested on invented encyclopedias of which every fact is
 known (the *testbed*); where real questions are at hand, on these, with small open models
@@ -43,11 +43,12 @@ LEDGER = "chapters/90_claims"
 _ON = {"testbed": "on the testbed", "public": "on public data", "paper": "with the paper's own"}
 
 READING = """\
-Verdicts rest on differences between methods on the same questions, with a 95 % interval. They do
-not rest on absolute values, which depend on corpus, subset and model. *Reproduced* means that the
-difference is there in the claimed direction and may be as large as half of what the paper reports;
-*direction only*, that it is there but smaller; *not reproduced*, that a difference of that size
-can be ruled out; *inconclusive*, that there were too few questions to tell. On the testbed the
+Most verdicts rest on differences between methods on the same questions, with a 95 % interval;
+absolute values depend on corpus, subset and model. Where a claim itself names a level, a ratio or
+a count, the verdict is on that and *effect* is that number: weaker evidence. *Reproduced* means
+that the difference is there in the claimed direction and may be as large as half of what the paper
+reports; *direction only*, that it is there but smaller; *not reproduced*, that a difference of that
+size can be ruled out; *inconclusive*, that there were too few questions to tell. On the testbed the
 words are *mechanism holds* and *mechanism fails*. {ref}`All words with their rules <verdicts>`.
 """
 
@@ -75,13 +76,14 @@ def text(
     """
     results = Results(results_folder)
     claims = ledger.rows(results) if claims is None else claims
-    recorded = [
-        Recorded(cell, results.lines(cell))
+    # Once, though two papers may ask for the same condition.
+    asked_for = campaign.once(
+        cell
         for name in papers.names()
-        for cell in campaign.once(
-            cell for exhibit in papers.load(name).exhibits.values() for cell in exhibit.cells()
-        )
-    ]
+        for exhibit in papers.load(name).exhibits.values()
+        for cell in exhibit.cells()
+    )
+    recorded = [Recorded(cell, results.lines(cell)) for cell in asked_for]
     parts = [
         "# Four RAG papers, re-tested",
         OPENING.replace("{papers}", _papers()),
@@ -200,7 +202,7 @@ def _next(recorded: Sequence[Recorded]) -> str:
         if not exhibit.grids
     ]
     if waiting:
-        points.append(f"To be built: {', '.join(waiting)}.")
+        points.append(f"Nothing to run: {', '.join(waiting)}.")
     later = [short for name, short, _ in BOOK if name not in papers.names()]
     if later:
         points.append(f"Not begun: {', '.join(later)}.")

@@ -25,6 +25,8 @@ WIKIPEDIA = 21_015_324
 """Passages of 100 words in the dump of December 2018 that DRAGIN searches."""
 SPAN = 100
 """Sizes down to the largest divided by this enter a fit; in small ones much does not grow."""
+UNTOLD = 100
+"""An interval whose ends are further apart than this factor says nothing of a size."""
 COMMAND = "`rag-repro growth bm25 --sizes 1000 10000 100000 1000000`"
 
 
@@ -170,7 +172,7 @@ def wikipedia(
                     f"{number(quantity.of(size), quantity.digits)} at {largest:,}",
                     f"{line.power:.2f}",
                     f"x {line.factor:.2f}, {len(line.passages)} sizes",
-                    f"{extrapolated(line.at(passages))} (extrapolated)",
+                    extrapolated(line.at(passages)),
                 ]
             )
     if not body:
@@ -183,11 +185,13 @@ def wikipedia(
 
 
 def extrapolated(interval: Interval) -> str:
-    """Two significant digits, which is more than such a number can bear."""
+    """Two significant digits, which is more than such a number can bear; or that there is none."""
     if not interval.estimate:
         return "0"
+    if interval.hi > UNTOLD * interval.lo:
+        return "not carried on: these sizes do not tell"
     digits = max(0, 1 - int(np.floor(log10(interval.estimate))))
-    return within(interval, digits)
+    return f"{within(interval, digits)} (extrapolated)"
 
 
 def picture(

@@ -20,9 +20,10 @@ UNTOLD = "the records of this exhibit hold nothing of this kind"
 
 @dataclass(frozen=True)
 class NotRun:
-    """What stands in place of a number; commands: what makes it, in their order."""
+    """What stands in place of a number; commands: what makes it, in their order; why: in a word."""
 
     commands: tuple[str, ...] = ()
+    why: str = NOT_RUN
 
     def __str__(self) -> str:
         return self._with(as_code)
@@ -32,7 +33,7 @@ class NotRun:
         return self._with(lambda command: f"<code>{as_html(command)}</code>")
 
     def _with(self, code) -> str:
-        return ": ".join(filter(None, (NOT_RUN, ", then ".join(map(code, self.commands)))))
+        return ": ".join(filter(None, (self.why, ", then ".join(map(code, self.commands)))))
 
     @property
     def note(self) -> Note:
@@ -64,7 +65,7 @@ def of_cells(cells: Iterable[Cell]) -> NotRun:
 def of_trained(names: Iterable[str], tasks: tuple[str, ...]) -> NotRun:
     """What trains these; tasks: what they are trained for, as `study.names.SCORERS`."""
     commands = (train_command(name, tasks) for name in names)
-    return NotRun(tuple(dict.fromkeys(filter(None, commands))))
+    return NotRun(tuple(dict.fromkeys(filter(None, commands))), "not at hand")
 
 
 def note(cells: Sequence[Cell], results: Results, caption: str = "") -> Note:

@@ -133,6 +133,7 @@ MORE = {
         {"prompt": "selfrag", "mode": "always", "k": 2},
         {"prompt": "chat", "mode": "never"},
     ),
+    "self_rag_on_gold": ({"prompt": "selfrag", "spelling": "words", "mode": "always"},),
     "recomp": (
         {"n_sentences": 2, "encoder": "e", "titled": True},
         {"kind": "abstractive", "compressor": "c", "summary_tokens": 9, "prompt": "drrag"},

@@ -26,8 +26,11 @@ from rag_repro.methods.baselines.self_rag import (
     self_rag,
     with_passage,
 )
+from rag_repro.methods.baselines.self_rag import (
+    on_gold as self_rag_on_gold,
+)
 from rag_repro.methods.reading import PROMPTS
-from rag_repro.schema import Generation, Hit, Marker, Passage, Question, Reply, Trace
+from rag_repro.schema import Generation, Gold, Hit, Marker, Passage, Question, Reply, Trace
 from tests.lm import tiny
 from tests.lm.test_real_reader import need
 
@@ -461,3 +464,23 @@ def test_a_local_reader_gives_what_the_method_asks_for():
                     key: pytest.approx(value, abs=1e-5) if isinstance(value, float) else value
                     for key, value in there.items()
                 }
+
+
+def on_gold(*gold):
+    question = Question("q", "q?", ("y",), gold=tuple(map(Gold, gold)))
+    configured = base.get("self_rag_on_gold").configure({"prompt": "selfrag", "mode": "always"})
+    reader, search = Reader(SCRIPT), Tables(RANKING)
+    got = answer_of(self_rag_on_gold, question, configured, retriever=search, reader=reader)
+    return got, reader
+
+
+def test_on_gold_it_reads_each_gold_passage_and_nothing_else():
+    got, reader = on_gold("c", "b")
+    assert got.calls == ("Retrieve", *("Generate",) * 2)
+    assert [prompt_text(c.prompt) for c in reader.calls] == [
+        f"{ASKED}[Retrieval]<paragraph>Title {n}\n{n * 2}</paragraph>" for n in "bc"
+    ]
+    assert [e["stage"] for e in got.trace] == ["segment", "segment", "select"]
+    assert got.prediction == "two"
+    with pytest.raises(AssertionError, match="'q' names no gold passages"):
+        on_gold()

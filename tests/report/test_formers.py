@@ -47,7 +47,7 @@ def test_a_card_says_what_learned_and_what_stayed_as_it_was(made):
     assert row["reader"] == "smollm2-135m, frozen"
     assert (row["numbers trained"], row["lists"], row["minutes"]) == ("1,500,000", 400, 10)
     assert (row["held-out loss"], row["head's AUC"]) == ("1.234", "91.2")
-    assert str(table.body[1][1]) == "not run: `rag-repro train r2ag-mixed-free`"
+    assert str(table.body[1][1]) == "not at hand: `rag-repro train r2ag-mixed-free`"
 
 
 def test_low_rank_matrices_count_among_what_is_trained(made):
@@ -94,7 +94,7 @@ def test_curves_are_of_what_is_watched_of_held_out_lists(made):
     assert "r2ag-mixed-free: 4.00" in said
     assert "free" not in formers.curves(names, "auc").alt
     gone = formers.curves(["r2ag-mixed-gold"])
-    assert repr(gone) == "Not run: `rag-repro train r2ag-mixed-gold`."
+    assert repr(gone) == "Not at hand: `rag-repro train r2ag-mixed-gold`."
 
 
 def test_names_are_those_of_trained_rows_once_each():

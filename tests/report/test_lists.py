@@ -72,7 +72,7 @@ def test_the_table_has_a_line_a_passage_and_says_how_to_train_the_head(world, wo
     assert table.head[3:6] == ["r", "γ", "ζ"]
     assert table.body[0][3:6] == [f"{x:.3f}" for x in one.rows[0]]
     assert sum(bool(row[2]) for row in table.body) == sum(one.labels)
-    assert str(table.body[0][-1]) == "not run: `rag-repro train r2ag-mixed`"
+    assert str(table.body[0][-1]) == "not at hand: `rag-repro train r2ag-mixed`"
 
 
 def test_the_head_of_a_trained_former_is_asked(world, workshop, tmp_path):

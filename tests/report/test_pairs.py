@@ -188,7 +188,7 @@ def test_cards_of_what_is_trained_and_commands_for_the_rest(card):
     assert first == [NAMES[0], 60, 30, 4, "1,234", 10, "0.400"]
     assert [str(cell) for cell in second[:2]] == [
         NAMES[1],
-        "not run: `rag-repro train drrag-classifier-testbed --seed 1`",
+        "not at hand: `rag-repro train drrag-classifier-testbed --seed 1`",
     ]
     assert classifiers.cost(NAMES) == {NAMES[0]: 600.0}
 

@@ -45,7 +45,18 @@ from typing import Any
 import numpy as np
 
 from ...engine import Flow
-from ...schema import Answer, Generate, Generation, Hit, Marker, Prompt, Question, Reply, Segment
+from ...schema import (
+    Answer,
+    Generate,
+    Generation,
+    Hit,
+    Marker,
+    Prompt,
+    Question,
+    Reply,
+    Retrieve,
+    Segment,
+)
 from ..base import MethodSpec, Settings, one_of
 from ..reading import PROMPTS, extract, one_line
 from ..stages import retrieve
@@ -174,6 +185,22 @@ def self_rag(question: Question, settings: SelfRAGSettings) -> Flow:
     return replace(answer, trace=tuple(trace))
 
 
+def on_gold(question: Question, settings: SelfRAGSettings) -> Flow:
+    """Answer beside each gold passage and take the best: what its reader makes of them.
+
+    A reader that was taught these turns cannot be asked in another form (`study.gate`).
+    """
+    gold = question.gold_ids
+    if not gold:
+        raise ValueError(f"question {question.id!r} names no gold passages; none can be given")
+    hits = yield Retrieve(question.text, k=len(gold), within=tuple(gold))
+    if settings.prompt is None:
+        return Answer(hits=tuple(hits))
+    trace: list[Mapping[str, Any]] = []
+    answer = yield from _beside_each(question, hits, settings, trace)
+    return replace(answer, trace=tuple(trace))
+
+
 def wants_passages(question: Question, settings: SelfRAGSettings, trace: list[Mapping[str, Any]]):
     """Whether the reader would rather begin with [Retrieval]; one call, where it is asked."""
     p, needed = None, settings.mode != "never"
@@ -275,6 +302,9 @@ def _sureness(probability: np.ndarray) -> float:
     return float(np.exp(np.log(probability, dtype=np.float64).mean()))
 
 
+SELF_RAG_ON_GOLD = MethodSpec(
+    "self_rag_on_gold", 1, on_gold, SelfRAGSettings, "this book: a control of Self-RAG's reader"
+)
 SELF_RAG = MethodSpec(
     "self_rag", 1, self_rag, SelfRAGSettings, "Asai et al. 2024, section 3.3; Self-RAG's code"
 )
