@@ -195,7 +195,8 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # no gold passages to learn from.
 #
 # On questions about two things this reader is too weak (it guesses comparisons): read their recall,
-# not their answers. Answers count on ambiguous questions and on HotpotQA. An ambiguous question asks
+# not their answers. Where answers count is in the table of the readers; rows that are not run say so. An
+# ambiguous question asks
 # for one fact, and R+ mostly writes one query for it: so it tests the rewritten question, not several
 # queries.
 

@@ -221,7 +221,9 @@ split.whole(desk, "fig2", desk.rows("fig2", metric=PRECISION), "tab-precision")
 
 # %% [markdown]
 # How many passages there really are, and how many queries: a rewriter that writes one query, or
-# two, has no step at twenty. Outputs that do not follow the format count as the question itself.
+# two, has no step at twenty. So at thirty *one query* and *the question* have more passages than the
+# several queries, which bring ten each; erm4.c02 and erm4.c03 are judged at no more than twenty, where
+# several queries were written. Outputs that do not follow the format count as the question itself.
 
 # %% tags=["remove-input"]
 COUNTS = ["passages", "queries", "searches", "unfollowed"]
@@ -241,10 +243,12 @@ split.whole(desk, "fig2", desk.rows("fig2", metric=COUNTS), "tab-queries")
 # ## Figure 3: the question as it is, and rewritten
 #
 # *Gain* of `rewrt` is over `org`, that of `rewrt_rag` over `org_rag`. AmbigNQ's questions have readings,
-# and nobody knows which is meant. The testbed's intents come from the opposite prior to that on which
-# the rewriter was trained, and nothing in the question tells them. So no rewriter can win by knowing
-# what is meant, except the oracle, and a loss here was to be expected. Nor does anybody know invented
-# facts: on the testbed the two bars without retrieval compare nothing.
+# and nobody knows which is meant. On the testbed nothing in the question tells which reading is meant.
+# The lessons add a description, as *the footballer*, which a rewriter that sees no passage can only
+# guess, and a guess may fit neither reading. EM, precision, recall and F1 take the answers of every
+# reading, so that guessing the wrong one of the two costs nothing there; a description that fits none
+# does. So the testbed allows a loss and no gain, and decides none of these claims. Nor does anybody know
+# invented facts: on the testbed the two bars without retrieval compare nothing.
 
 # %% tags=["remove-input"]
 FIRST = ["em", "set_precision", "set_recall_tokens", "set_f1"]

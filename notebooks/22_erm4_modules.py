@@ -275,7 +275,9 @@ judges.confusion(
 # everything. Where few passages are gold, a filter that drops everything is right more often still;
 # so precision and recall are those of what is kept, and {term}`AUC` asks for no threshold. A filter
 # that gives one label under both hypotheses does not heed them, and is no test of erm4.c23. Lessons of
-# contradiction are few, so that in effect this one has two labels.
+# contradiction are few, so that in effect this one has two labels. And compare the first two lines: a
+# filter that goes by the names in the question keeps a chain's first steps, and drops the passage at
+# its end, which has the answer.
 
 # %% tags=["remove-input"]
 judges.quality(FILTERS, JUDGED, desk.results, "How well each filter tells", "tab-quality")

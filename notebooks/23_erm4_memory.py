@@ -273,6 +273,10 @@ again = desk.rows(
 split.whole(desk, "trigger", again, "tab-again")
 
 # %% [markdown]
+# The question is the query here, and no question of the testbed is asked twice in the same words, so
+# that a plain cache saves nothing there by construction.
+
+# %% [markdown]
 # ### Does popularity tell?
 #
 # How well the popularity tells whether memory holds a {term}`gold passage`, against the largest
@@ -399,7 +403,7 @@ desk.asides(CLAIMS)
 # | content kept | pages, cut by BM25 | passages; pages of five sentences where time is taken | |
 # | questions | 200 of AmbigNQ, "semantically similar" to 100 asked before | AmbigNQ's most similar by embedding; and the testbed's paraphrases, of which it is known that they ask the same | similar is not the same |
 # | encoder | not told; one is commented out in the code | MiniLM | cosines of another encoder: τ 0.6 here is not the paper's τ 0.6 |
-# | titles of one thing | several pages, each with its own | one, or two halves | so θ = 3 is hardly ever met; θ 2, chosen on world A's questions, stands beside it and is used where the modules act together |
+# | titles of one thing | several pages, each with its own | one, or two halves | so θ = 3 is hardly ever met; θ 2, chosen on world A's questions with a memory a quarter as large, stands beside it and is used where the modules act together; whether it keeps to its margin elsewhere is in the table of thresholds |
 # | questions that fill | 100 | 120 on the testbed, 30 of world A's to choose by, 100 of AmbigNQ | |
 # | memory beside a search | table 2 suggests both | instead; beside as a row | |
 # | is memory filtered | table 2 suggests so | yes | |

@@ -313,7 +313,8 @@ formers.curves(
 # ## A reader that can read
 #
 # Where {term}`gold passages <gold passage>` do not help a reader by 15 points of accuracy, its
-# answers decide nothing.
+# answers decide nothing. The estimate decides, whatever its interval; where it stands at the line, so do
+# the verdicts.
 
 # %% tags=["remove-input"]
 readers.gate(desk.paper, desk.results, desk.tiers())

@@ -27,8 +27,10 @@
 # Here they are, with three controls: features of other passages, features that say nothing, and
 # gold labels in place of features, the most that any feature could tell. All read the same lists in
 # the same order, in as many steps. Formers also match the lists 32 times before, and go on matching;
-# learnable tokens have nothing to match, and fewer numbers to learn. So shuffled features are the
-# like-for-like control.
+# learnable tokens have nothing to match, and fewer numbers to learn. Shuffled features have as many
+# numbers and steps. But a control is one only where it has learned the form of an answer as well:
+# compare the held-out loss below, and the length of answers in {doc}`chapter 40 <40_r2ag>`. *Acc* counts
+# a right word in a long line, *F1* does not.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -134,7 +136,7 @@ cases.counts(CONTROLS, desk.results, FREE, OURS, RIGHT)
 #
 # *Head's AUC* says whether a former heeds its features: with features of other passages only the
 # places of a list are left to learn from, so that what it has above that one is what it took from
-# features. And all have as many steps, at the paper's rate, 2e-4: where one's loss still falls at the
+# features; it is measured on few lists, and {doc}`chapter 41 <41_r2ag_ablation>` has an interval. And all have as many steps, at the paper's rate, 2e-4: where one's loss still falls at the
 # last step, and another's does not, the controls say what each has learned in these steps.
 
 # %% tags=["remove-input"]
@@ -154,7 +156,7 @@ formers.curves(
 # *Gain*: of R²AG, of the tokens and of the exemplars over plain RAG; of the shuffled, the constant
 # and the gold features over the learnable tokens; of what is done *at the test* to a former that
 # learned from features, over R²AG. *Distracted*: a wrong answer that stands in a passage which is
-# not gold, and in no gold one (r2ag.c19). A long wrong answer stands in no passage, so that this share
+# not gold, and in no gold one. A long wrong answer stands in no passage, so that this share
 # rises as answers grow shorter, whatever features do. Six exemplars tell the plain reader the form without any
 # training.
 
@@ -222,8 +224,9 @@ desk.live("controls")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# All rows but plain RAG's know a passage's *rank* already, by the place of its embedding. So what is
-# asked of the features is what they tell beyond it. And lists are made of the gold passages and of
+# All rows know a passage's *rank*: by its number in the prompt, and, but for plain RAG, by the place of
+# its embedding. r2ag.c19 is judged by attention, which {doc}`chapter 44 <44_r2ag_attention>` shows;
+# *distracted* stands beside it. So what is asked of the features is what they tell beyond it. And lists are made of the gold passages and of
 # what is near to the question: a later gold passage may stand out by being far from it, which
 # natural lists would not show.
 #

@@ -21,7 +21,11 @@ class Parser(argparse.ArgumentParser):
         if choice:
             return nearest(choice[1], re.findall(r"[\w./-]+", choice[2]))
         unknown = re.search(r"unrecognized arguments:.*?(--?[\w-]+)", message)
-        return nearest(unknown[1], self._options()) if unknown else ""
+        if not unknown:
+            return ""
+        # The parser above all commands is who tells: it knows the options of every one.
+        known = [*dict.fromkeys(self._options())]
+        return ", which other commands have" if unknown[1] in known else nearest(unknown[1], known)
 
     def _options(self) -> Iterator[str]:
         """Of this command and those below it."""

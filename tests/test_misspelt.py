@@ -58,6 +58,13 @@ COMMANDS = [
 ]
 
 
+def test_an_option_of_another_command_is_not_recommended(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["run", "drrag.table5", "--dry-run"])
+    said = capsys.readouterr().err
+    assert "unrecognized arguments: --dry-run, which other commands have" in said
+
+
 @pytest.mark.parametrize(("line", "meant"), COMMANDS, ids=[line for line, _ in COMMANDS])
 def test_the_command_line(line, meant, capsys, tmp_path, monkeypatch):
     kills = tmp_path / "papers" / "kills"

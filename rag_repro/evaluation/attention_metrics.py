@@ -61,6 +61,22 @@ def other_early(line: Line) -> float | None:
     return float(whole[:EARLY, other].mean())
 
 
+def gold_near(line: Line) -> float | None:
+    """As `gold_early`, of the gold passages that stand beside one that is not gold."""
+    whole, beside = passages(line), _beside(line)
+    if whole is None or not beside:
+        return None
+    return float(np.mean([whole[:EARLY, place].mean() for place in beside]))
+
+
+def other_near(line: Line) -> float | None:
+    """The share that goes to those beside them: places, too, are looked at unequally."""
+    whole, beside = passages(line), _beside(line)
+    if whole is None or not beside:
+        return None
+    return float(np.mean([whole[:EARLY, near].mean() for near in beside.values()]))
+
+
 def passages(line: Line) -> np.ndarray | None:
     """Shares (layers, passages) of words and embedding together; None: nothing was measured."""
     words = _shares(line, "words")
@@ -98,6 +114,13 @@ def _other(line: Line) -> int | None:
     return next((i for i in range(len(line["hits"])) if i not in gold), None)
 
 
+def _beside(line: Line) -> dict[int, list[int]]:
+    """Gold passages and the places next to each that are not gold, where there are such."""
+    gold, last = set(_gold(line)), len(line["hits"]) - 1
+    near = {g: [i for i in (g - 1, g + 1) if 0 <= i <= last and i not in gold] for g in gold}
+    return {place: others for place, others in near.items() if others}
+
+
 def _of(fn: Callable, deep: bool) -> Callable[[Line], float | None]:
     return lambda line: fn(deep, line)
 
@@ -126,6 +149,21 @@ TABLE = (
         "line",
         gold_part,
         "of the attention that goes to passages, the part of the gold ones, the mean over layers",
+    ),
+    percent(
+        "attention_gold_near",
+        f"Attention, gold beside others, layers 1 to {EARLY}",
+        "line",
+        gold_near,
+        f"what goes in layers 1 to {EARLY} to a gold passage that stands beside another",
+    ),
+    percent(
+        "attention_other_near",
+        f"Attention, others beside gold, layers 1 to {EARLY}",
+        "line",
+        other_near,
+        f"what goes in layers 1 to {EARLY} to a passage that stands beside a gold one",
+        higher=None,
     ),
     percent(
         "attention_gold_early",

@@ -53,6 +53,7 @@ UNSAID = frozenset({NOT_RUN, NOT_JUDGED})
 # Points (of 100) that gold passages must add to a reader's accuracy before its
 # answers count.
 READER_GAIN = 15.0
+SMALL = "smaller than the effect of interest"
 
 Tier = Literal["testbed", "public", "paper"]
 _ON_TESTBED = {REPRODUCED: HOLDS, DIRECTION_ONLY: HOLDS, NOT_REPRODUCED: FAILS}
@@ -111,7 +112,7 @@ def of_difference(
     if interval.lo > 0 and interval.hi >= delta:
         word, reason = REPRODUCED, "lo > 0 and hi >= delta"
     elif interval.lo > 0:
-        word, reason = DIRECTION_ONLY, "lo > 0, but hi < delta: smaller than the effect of interest"
+        word, reason = DIRECTION_ONLY, f"lo > 0, but hi < delta: {SMALL}"
     elif interval.hi < delta:
         word, reason = NOT_REPRODUCED, "lo <= 0 and hi < delta"
     else:
@@ -191,6 +192,10 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
         return Verdict(INCONCLUSIVE, f"no part fails, but open: {still_open} {of_m}")
     if DIRECTION_ONLY in words:
         return Verdict(DIRECTION_ONLY, f"each holds, below delta: {named(DIRECTION_ONLY)} {of_m}")
+    # On the testbed no word tells this apart.
+    small = ", ".join(name for name, v in parts.items() if SMALL in v.reason)
+    if small:
+        return Verdict(words.pop(), f"{all_m} hold, but the effect is {SMALL}: {small}")
     return Verdict(words.pop(), f"{all_m} hold" if len(parts) > 1 else f"{all_m} holds")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..lm.adapters import card_of
 from ..study.gate import tried
 from ..study.papers import Cell, Paper
-from ..study.scores import Results, resampled
+from ..study.scores import Results, paired, resampled
 from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
@@ -30,10 +30,18 @@ def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
         verdict = tried(paper.gate, exhibit, cell, results)
         said = "counts" if verdict is None else verdict.word
         sides = [_level(c, paper.gate.metric, results) for c in (alone, cell)]
-        body.append([cell.tier, word(cell.keys["dataset"]), cell.condition.reader, *sides, said])
-    head = ["tier", "data set", "reader", "no passage", "gold passages", "its answers"]
+        gain = _gain(cell, alone, paper.gate.metric, results)
+        place = [cell.tier, word(cell.keys["dataset"]), cell.condition.reader]
+        body.append([*place, *sides, gain, said])
+    head = ["tier", "data set", "reader", "no passage", "gold passages", "gain", "its answers"]
     caption = "Accuracy of each reader without passages and with the gold ones, and what follows"
     return Table(head, body, caption, "tab-gate")
+
+
+def _gain(cell: Cell, alone: Cell | None, metric: str, results: Results) -> str:
+    sides = [results.scores(c, metric) if c else None for c in (cell, alone)]
+    drawn = None if None in sides else paired([tuple(sides)], metric)
+    return within(drawn and drawn.interval(), 1, "+")
 
 
 def _level(cell: Cell | None, metric: str, results: Results) -> str:

@@ -112,7 +112,7 @@ def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None
     widest = span(metric)
     if widest is not None and len(pairs[0]) == len(_SIGNS):
         widest *= 2
-    drawn = _drawn(tuple(differences.tolist()), clusters, widest)
+    drawn = _drawn(tuple(differences.tolist()), clusters, widest, signed=len(pairs[0]) > 1)
     return _limited(drawn, metric, len(pairs[0]))
 
 
@@ -146,8 +146,13 @@ def span(metric: str) -> float | None:
 
 
 @lru_cache(maxsize=512)  # of 160 kB each
-def _drawn(values: tuple[float, ...], clusters: tuple[str, ...], span: float | None) -> Resampled:
+def _drawn(
+    values: tuple[float, ...],
+    clusters: tuple[str, ...],
+    span: float | None,
+    signed: bool = False,
+) -> Resampled:
     """Draws of a mean, kept: the tables, figures and verdicts of a page share many."""
     # A fixed seed: the same records give the same interval, wherever they are read.
     rng = np.random.default_rng(20240607)
-    return statistics.resample(values, rng=rng, clusters=clusters, span=span)
+    return statistics.resample(values, rng=rng, clusters=clusters, span=span, signed=signed)

@@ -42,6 +42,19 @@ def test_golds_part_and_the_first_four_layers():
     assert told("other_early") == pytest.approx((3 * 0.0110 + 0.0140) / 4)
 
 
+def test_gold_beside_its_neighbours():
+    # The second is gold, the first and the third are not.
+    assert told("gold_near") == told("gold_early")
+    assert told("other_near") == pytest.approx((3 * (0.0110 + 0.0330) + (0.0140 + 0.0360)) / 8)
+    # Of four passages in one layer the first, second and last are gold: the first has no other
+    # beside it, and the third is beside both of the rest.
+    attention = {"tokens": [[1, 1]] * 4, "marks": [0], "words": [[100, 200, 400, 800]]}
+    line = {**LINE, "hits": list("abcd"), "attention": attention}
+    line["gold"] = [["static", 1, 1], ["static", 2, 2], ["dynamic", 3, 4]]
+    assert told("gold_near", line) == pytest.approx((0.02 + 0.08) / 2)
+    assert told("other_near", line) == pytest.approx(0.04)
+
+
 def test_without_embeddings_words_stand_alone():
     assert told("embedding", BARE) is None
     assert told("word", BARE) == told("word")
@@ -63,6 +76,8 @@ def test_absent_where_there_is_nothing_to_compare(gold):
     line = {**LINE, "gold": gold}
     assert told("gold_early", line) is None
     assert told("other_early", line) is None
+    assert told("gold_near", line) is None
+    assert told("other_near", line) is None
     assert (told("gold", line) is None) == (len(gold) < 3)
 
 

@@ -223,6 +223,54 @@ def test_combine_refuses_nonsense(rng):
     assert gap.hi == pytest.approx(2 * unseen.hi)
 
 
+def one_sided(losses, gains, n=60):
+    return np.array([-1.0] * losses + [1.0] * gains + [0.0] * (n - losses - gains))
+
+
+def test_a_side_that_no_question_shows_stays_open(rng):
+    most = 1 - 0.025 ** (1 / 60)
+
+    def ends(values, **given):
+        return st.resample(values, rng=rng, span=1.0, **given).interval()
+
+    none = ends(one_sided(0, 0), signed=True)
+    one = ends(one_sided(1, 0), signed=True)
+    assert none.hi == pytest.approx(most)
+    assert one.hi == pytest.approx(most - 1 / 60)
+    assert one.lo == pytest.approx(ends(one_sided(1, 0)).lo, abs=0.002)  # losses were seen
+    assert ends(one_sided(0, 1), signed=True).lo == pytest.approx(1 / 60 - most)
+    # Gains were seen; or the bootstrap reaches further; or these are scores, and no differences.
+    assert ends(one_sided(3, 1), signed=True).hi == pytest.approx(
+        ends(one_sided(3, 1)).hi, abs=0.003
+    )
+    assert ends(one_sided(30, 0), signed=True).hi == pytest.approx(
+        ends(one_sided(30, 0)).hi, abs=0.03
+    )
+    assert ends(one_sided(0, 1)).lo > -0.03
+    assert st.paired_interval(
+        one_sided(0, 0), one_sided(0, 1), rng=rng, span=1.0
+    ).hi == pytest.approx(most - 1 / 60)
+
+
+def test_unseen_sides_are_combined_and_turned_by_a_minus(rng):
+    lost = st.resample(one_sided(1, 0), rng=rng, span=1.0, signed=True)
+    won = st.resample(one_sided(0, 1), rng=rng, span=1.0, signed=True)
+    most = 1 - 0.025 ** (1 / 60)
+    assert st.combine([lost, lost]).interval().hi == pytest.approx(most - 1 / 60)
+    gap = st.combine([lost, won], [1, -1]).interval()
+    assert gap.hi == pytest.approx(2 * (most - 1 / 60))
+    assert gap.lo < -2 / 60
+
+
+def test_a_true_gain_is_seldom_ruled_out_by_a_sample_without_one(rng):
+    missed = 0
+    for _ in range(400):
+        kinds = rng.choice([-1.0, 0.0, 1.0], size=60, p=[0.01, 0.96, 0.03])
+        drawn = st.resample(kinds, rng=rng, span=1.0, signed=True, draws=500)
+        missed += drawn.interval().hi < 0.02
+    assert missed / 400 < 0.03  # 8 % without room for gains
+
+
 def test_interaction(rng):
     base = rng.normal(0, 1, 300)
     # a alone adds 1, b alone adds 2, together 4: interaction +1 on each question

@@ -139,6 +139,18 @@ def test_everywhere(parts, word):
     assert vd.of_parts(made(*parts)).word == word
 
 
+def test_a_small_part_is_named_where_no_word_tells_it():
+    small = vd.of_difference(Interval(0.1, 0.05, 0.2, 100), 0.35, tier="testbed")
+    large = vd.of_difference(Interval(0.5, 0.4, 0.6, 100), 0.35, tier="testbed")
+    told = vd.of_parts({"saved": small, "again": large})
+    assert told.word == vd.HOLDS
+    assert (
+        told.reason
+        == "all 2 parts hold, but the effect is smaller than the effect of interest: saved"
+    )
+    assert vd.of_parts({"again": large, "more": large}).reason == "all 2 parts hold"
+
+
 def test_everywhere_names_what_decides():
     assert "part1" in vd.of_parts(made(vd.REPRODUCED, vd.NOT_REPRODUCED)).reason
     assert "open: part0, part2" in (

@@ -182,8 +182,9 @@ def test_the_gate_says_whose_answers_count(book):
     table = readers.gate(book.paper, book.results, ["testbed", "public"])
     [world, musique] = table.body
     assert world[1:3] == [WORLD, "testbed-reader"]
-    assert (world[3][:4], world[4][:4], world[5]) == ("10.0", "80.0", "counts")
-    assert musique[3:] == ["", "", "not run"]
+    assert (world[3][:4], world[4][:4], world[6]) == ("10.0", "80.0", "counts")
+    assert world[5].startswith("+70.0 [+")
+    assert musique[3:] == ["", "", "", "not run"]
 
 
 def test_a_row_that_could_not_count_says_why_nobody_ran_it(book):
@@ -198,8 +199,10 @@ def test_a_row_that_could_not_count_says_why_nobody_ran_it(book):
 def test_cards_and_curves_are_shown_of_readers_that_are_trained(tmp_path, monkeypatch):
     monkeypatch.setenv("RAG_REPRO_ARTIFACTS", str(tmp_path))
     told = readers.cards(["mine"])
-    assert repr(told) == "Not run."  # no recipe makes it
-    assert repr(readers.curves(["testbed-reader"])) == "Not run: `rag-repro train testbed-reader`."
+    assert repr(told) == "Not at hand."  # no recipe makes it
+    assert (
+        repr(readers.curves(["testbed-reader"])) == "Not at hand: `rag-repro train testbed-reader`."
+    )
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "adapter_model.safetensors").write_bytes(b"")

@@ -12,7 +12,17 @@ from .claims import exhibit_of, sides_of, waits
 
 DRRAG = papers.load("drrag")
 BY = {claim.id.removeprefix("drrag."): claim for claim in DRRAG.claims}
-SELECTION = ("c11", "c12", "c15", "c20", "c21", "c22", "c40")  # on what selection does
+SELECTION = (
+    "c11",
+    "c12",
+    "c13",
+    "c15",
+    "c20",
+    "c21",
+    "c22",
+    "c40",
+    "c41",
+)  # on what selection does
 TUNED = {"cis_tuned", "cfs_tuned"}
 PLAIN = {"cis", "cfs"}
 

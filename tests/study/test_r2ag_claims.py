@@ -130,9 +130,9 @@ def look(line, name, value):
             told["marks"] = [20 * 1000 * value] * 8
         case "gold":
             told["words"] = [[1000 * value, 1000 * (1 - value)]] * 8
-        case "gold_early" | "other_early":
+        case "gold_early" | "other_early" | "gold_near" | "other_near":
             for row in told["words"]:
-                row[name == "other_early"] = 1000 * value
+                row[name.startswith("other")] = 1000 * value
 
 
 class Made(Results):
