@@ -360,8 +360,8 @@ desk.claims(CLAIMS)
 desk.changed(CLAIMS)
 
 # %% [markdown]
-# Contrasts beside these, among them the removals at the threshold that
-# tune questions choose. They decide no claim, and are corrected for their
+# Contrasts beside these, among them the removals at the threshold 0.5.
+# They decide no claim, and are corrected for their
 # number:
 
 # %% tags=["remove-input"]

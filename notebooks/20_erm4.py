@@ -290,6 +290,12 @@ desk.live("table1")
 desk.claims(CLAIMS)
 
 # %% [markdown]
+# Tests that were changed after records had been seen, and so are weaker:
+
+# %% tags=["remove-input"]
+desk.changed(CLAIMS)
+
+# %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]

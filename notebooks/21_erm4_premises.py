@@ -299,6 +299,12 @@ desk.live("fig2")
 desk.claims(CLAIMS)
 
 # %% [markdown]
+# Tests that were changed after records had been seen, and so are weaker:
+
+# %% tags=["remove-input"]
+desk.changed(CLAIMS)
+
+# %% [markdown]
 # Contrasts beside these, among them the oracle: the same questions in the words of what was meant.
 # They decide no claim, and are corrected for their number:
 

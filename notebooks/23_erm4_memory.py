@@ -388,6 +388,12 @@ desk.live("trigger")
 desk.claims(CLAIMS)
 
 # %% [markdown]
+# Tests that were changed after records had been seen, and so are weaker:
+
+# %% tags=["remove-input"]
+desk.changed(CLAIMS)
+
+# %% [markdown]
 # Contrasts beside these, the plain cache among them. They decide no claim, and are corrected for their
 # number:
 

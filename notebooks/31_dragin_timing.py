@@ -223,6 +223,12 @@ desk.live("table4")
 desk.claims(CLAIMS)
 
 # %% [markdown]
+# Tests that were changed after records had been seen, and so are weaker:
+
+# %% tags=["remove-input"]
+desk.changed(CLAIMS)
+
+# %% [markdown]
 # Contrasts beside these, among them what is left of a claim where nobody, or everybody, searches for the
 # question first. They decide no claim, and are corrected for their number:
 

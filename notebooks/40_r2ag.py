@@ -473,6 +473,12 @@ desk.live("table1")
 desk.claims(CLAIMS)
 
 # %% [markdown]
+# Tests that were changed after records had been seen, and so are weaker:
+
+# %% tags=["remove-input"]
+desk.changed(CLAIMS)
+
+# %% [markdown]
 # Contrasts beside these, among them R²AG against learnable tokens, which is what decides whether
 # the retriever has a part in a gain over plain RAG. They decide no claim here, and are corrected
 # for their number:

@@ -237,6 +237,12 @@ desk.live("controls")
 desk.claims(CLAIMS)
 
 # %% [markdown]
+# Tests that were changed after records had been seen, and so are weaker:
+
+# %% tags=["remove-input"]
+desk.changed(CLAIMS)
+
+# %% [markdown]
 # Contrasts beside these, among them the checks of the controls. They decide no claim, and are
 # corrected for their number:
 

@@ -221,6 +221,12 @@ desk.live("fig6")
 desk.claims(CLAIMS)
 
 # %% [markdown]
+# Tests that were changed after records had been seen, and so are weaker:
+
+# %% tags=["remove-input"]
+desk.changed(CLAIMS)
+
+# %% [markdown]
 # Contrasts beside these, the marks and the learnable tokens among them. They decide no claim, and
 # are corrected for their number:
 

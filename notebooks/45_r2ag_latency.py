@@ -188,6 +188,12 @@ desk.live("latency")
 desk.claims(CLAIMS)
 
 # %% [markdown]
+# Tests that were changed after records had been seen, and so are weaker:
+
+# %% tags=["remove-input"]
+desk.changed(CLAIMS)
+
+# %% [markdown]
 # Contrasts beside these, whole answers and the former alone among them. They decide no claim, and
 # are corrected for their number:
 
