@@ -217,10 +217,13 @@ desk.table("differences", desk.rows("differences", metric=WHOLE), name="tab-whol
 # ### Greedy or sampled
 #
 # The paper says greedy and recommends the models' own sampling, "as this will yield better performance"
-# (section 4.5).
+# (section 4.5). A token's entropy and probability are those of the distribution that it is drawn from,
+# as in the released code's `generate`: tempered and cut, so that they tell of less doubt than under
+# greedy decoding, at which θ was chosen. So DRAGIN's two rows differ in how often they search as well.
 
 # %% tags=["remove-input"]
-desk.table("decoding", desk.rows("decoding", metric=["em", "f1"]), name="tab-decoding")
+decoded = desk.rows("decoding", metric=["em", "f1", "retrievals"])
+desk.table("decoding", decoded, name="tab-decoding")
 
 # %% [markdown]
 # ### Asked again, just now

@@ -242,8 +242,9 @@ def resample(
     label a question. span: the largest difference between two values (1 for a
     score in [0, 1]); with it, values that are all equal get the interval of
     what n units may have left unseen, without it one of zero width. signed: the values are
-    differences, which can lie `span` to either side of zero; where none lies to one side, the
-    interval leaves room there, too, for what n units may have left unseen.
+    differences, which can lie to either side of zero; where none lies to one side, the interval
+    leaves room there, too, for what n units may have left unseen, each as large as the largest
+    that was seen.
     One unit: an infinite interval. No unit: an error.
     """
     array = np.atleast_2d(values_of(values))
@@ -272,7 +273,9 @@ def resample(
         short = (var_units + var_seeds) / (var_units + var_seeds * (seeds - 1) / seeds)
         means = estimate + (means - estimate) * math.sqrt(short)
     means = estimate + (means - estimate) * math.sqrt(units / (units - 1))
-    room = ((float(span), units),) if signed and span is not None else ()
+    # No larger than what was seen on the other side.
+    reach = min(float(np.abs(array).max()), math.inf if span is None else span)
+    room = ((reach, units),) if signed and span is not None else ()
     above, below = (room if (side <= 0).all() else () for side in (array, -array))
     return Resampled(estimate, means, n, df, above=above, below=below)
 

@@ -252,6 +252,13 @@ def test_a_side_that_no_question_shows_stays_open(rng):
     ).hi == pytest.approx(most - 1 / 60)
 
 
+def test_what_may_be_unseen_is_as_large_as_what_was_seen(rng):
+    small = st.resample(
+        np.full(100, 0.01) * rng.uniform(0.8, 1.2, 100), rng=rng, span=1.0, signed=True
+    )
+    assert 0.009 < small.interval().lo < small.interval().hi < 0.012
+
+
 def test_unseen_sides_are_combined_and_turned_by_a_minus(rng):
     lost = st.resample(one_sided(1, 0), rng=rng, span=1.0, signed=True)
     won = st.resample(one_sided(0, 1), rng=rng, span=1.0, signed=True)

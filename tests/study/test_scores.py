@@ -115,8 +115,13 @@ def test_the_same_values_are_drawn_once_and_others_anew(monkeypatch):
     groups = [f"g{i // 4}" for i in range(40)]
     zero = scores([0.0] * 40, clusters=groups)
     first = resampled(scores(values, clusters=groups), "recall")
-    assert paired([(scores(values, clusters=groups), zero)], "recall").draws is first.draws
+    assert resampled(scores(values, clusters=groups), "recall").draws is first.draws
     assert len(drawn) == 1
+    # A difference is another thing than a level, though its values be the same.
+    less = [paired([(scores(values, clusters=groups), zero)], "recall") for _ in range(2)]
+    assert less[0].draws is less[1].draws
+    assert np.array_equal(less[0].draws, first.draws)
+    assert len(drawn) == 2
     ids = tuple(f"q{i}" for i in range(40))
     whole = Scores(ids, ids, np.array(values, dtype=int))
     others = [
@@ -124,7 +129,7 @@ def test_the_same_values_are_drawn_once_and_others_anew(monkeypatch):
         resampled(whole, "recall"),  # no clusters
         resampled(scores(values, clusters=groups), "passages"),  # no span
     ]
-    assert len(drawn) == 4
+    assert len(drawn) == 5
     assert all(other.draws is not first.draws for other in others)
     assert others[1].estimate == first.estimate == np.mean(values)  # whole numbers are numbers
 
