@@ -64,7 +64,7 @@ desk.says
 # its second searches); the prompt of DR-RAG's table 9, which every reader here was taught; each method
 # with the settings that its own chapter chose on training questions. DR-RAG judges pairs at the threshold
 # of the best F1. On the testbed that one refuses nearly every partner, so that mostly the first two
-# passages of one search are handed on and nothing else, as *passages* in {numref}`tab-costs` tells: its
+# passages of one search are handed on and nothing else, as *passages* in {numref}`tab-costs-50` tells: its
 # row says little of its second search. DRAGIN's and FLARE's thresholds are this ground's own on the testbed (`rag-repro tune together.tuning`, 20 training
 # questions); on HotpotQA they are those of chapter 30, chosen under another prompt and retriever. No
 # method asks again for an answer that was not said. R²AG's former stands before the very reader that all the others have, and
