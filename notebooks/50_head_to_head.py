@@ -59,17 +59,17 @@ desk.says
 # %% [markdown]
 # ## The ground
 #
-# The {term}`testbed`'s second world and HotpotQA; at most four passages before the reader, found by MiniLM
-# (IRCoT takes two a search, ERM4 ten for each of its queries before its filter, DR-RAG looks ten deep in
-# its second searches); the prompt of DR-RAG's table 9, which every reader here was taught; each method
-# with the settings that its own chapter chose on training questions. DR-RAG judges pairs at the threshold
-# of the best F1. On the testbed that one refuses nearly every partner, so that mostly the first two
-# passages of one search are handed on and nothing else, as *passages* in {numref}`tab-costs-50` tells: its
-# row says little of its second search. DRAGIN's and FLARE's thresholds are this ground's own on the testbed (`rag-repro tune together.tuning`, 20 training
-# questions); on HotpotQA they are those of chapter 30, chosen under another prompt and retriever. No
-# method asks again for an answer that was not said. R²AG's former stands before the very reader that all the others have, and
-# *learnable tokens* are its control, where they are run: as many trained vectors that know nothing of the
-# retriever.
+# The {term}`testbed`'s second world and HotpotQA; at most four passages before the reader, found by
+# MiniLM (IRCoT takes two a search, ERM4 ten for each of its queries before its filter, DR-RAG looks ten
+# deep in its second searches); the prompt of DR-RAG's table 9, which every reader here was taught; each
+# method with the settings that its own chapter chose on training questions. DR-RAG judges pairs at the
+# threshold of the best F1. On the testbed that one refuses nearly every partner, so that mostly the first
+# two passages of one search are handed on and nothing else, as *passages* in {numref}`tab-costs-50`
+# tells: its row says little of its second search. DRAGIN's and FLARE's thresholds are this ground's own
+# on the testbed (`rag-repro tune together.tuning`, 20 training questions); on HotpotQA they are those of
+# chapter 30, chosen under another prompt and retriever. No method asks again for an answer that was not
+# said. R²AG's former stands before the very reader that all the others have, and *learnable tokens* are
+# its control, where they are run: as many trained vectors that know nothing of the retriever.
 #
 # Self-RAG has a reader of its own and is not on this ground; chapter 10 has it.
 #

@@ -24,7 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.join:
         campaign.join(cells, workshop, results)
     elif arguments.estimate:
-        print(campaign.estimate(cells, workshop, results, **asked))
+        for line in campaign.estimate(cells, workshop, results, **asked):
+            print(line, flush=True)
     else:
         campaign.run(cells, workshop, results, **asked, batch_size=arguments.batch_size)
     return 0

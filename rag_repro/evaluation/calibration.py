@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .resampling import Interval, Resampled, StatisticsError
+from .intervals import Interval, Resampled, StatisticsError
 
 BINS = 10
 DRAWS = 2000  # of some hundred units each, for five statistics of every condition

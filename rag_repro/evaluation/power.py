@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .resampling import Interval, StatisticsError, unit_sums, values_of
+from .intervals import Interval, StatisticsError
+from .resampling import unit_sums, values_of
 
 
 def _quantile(p: float) -> float:

@@ -12,16 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .resampling import (
-    CHUNK,
-    DRAWS,
-    Interval,
-    Resampled,
-    StatisticsError,
-    resample,
-    unit_sums,
-    values_of,
-)
+from .intervals import Interval, Resampled, StatisticsError
+from .resampling import CHUNK, DRAWS, resample, unit_sums, values_of
 
 BEYOND = 1e9  # in place of infinity, between which and itself no quantile lies
 

@@ -1,21 +1,7 @@
-"""Bootstrap intervals for means of scores and of their paired differences.
+"""Bootstrap draws of means of scores and of their paired differences.
 
 The unit that is resampled is the question or, where questions hang together,
-the cluster (testbed: world and chain). Intervals are percentile intervals of
-the bootstrap, widened for few units:
-
-* each draw's deviation from the estimate is multiplied by sqrt(c / (c - 1)),
-  since resampling c units loses that much variance, and by t / z, the ratio of
-  the Student and normal quantiles with c - 1 degrees of freedom (the idea of
-  Hesterberg 2015, "What teachers should know about the bootstrap", section
-  4.3). With 100 units that is 1.7 %, with 5 clusters 58 %.
-* why not BCa: with few discordant answers (2 + 2 % of 100 questions) its
-  interval excludes zero on the upper side in 4.4 % of null samples, where
-  2.5 % are meant and the percentile has 1.7 %; elsewhere they agree. A test
-  holds the percentile's rates there.
-* of differences of which none lies to one side the bootstrap shows nothing there: with one loss
-  in 60 and no gain it would call a true gain of 2 points impossible in 8 % of samples. So the
-  interval reaches at least as far as what as many units may have left unseen.
+the cluster (testbed: world and chain). `intervals` says what follows from the draws.
 
 Randomness is a numpy Generator handed in. Errors: StatisticsError.
 """
@@ -24,147 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 
+from .intervals import Interval, Resampled, StatisticsError, Unseen
+
 DRAWS = 20_000
 CHUNK = 4_000_000  # numbers in memory at once
-
-Unseen = tuple[tuple[float, int], ...]
-"""(span, units) of parts: how much one unit could differ that none has shown, and of how many."""
-
-
-class StatisticsError(ValueError):
-    """Data from which the asked statistic cannot be computed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An estimate with its interval; n counts questions, level is 0.95 or more.
-
-    lo = -inf and hi = inf where a single unit allows no interval.
-    """
-
-    estimate: float
-    lo: float
-    hi: float
-    n: int
-    level: float = 0.95
-
-    def __post_init__(self):
-        if not self.lo <= self.estimate <= self.hi:
-            raise StatisticsError(
-                f"an interval [{self.lo:g}, {self.hi:g}] must hold its estimate {self.estimate:g}"
-            )
-
-    @property
-    def width(self) -> float:
-        return self.hi - self.lo
-
-    def shifted(self, by: float) -> Interval:
-        return replace(self, estimate=self.estimate + by, lo=self.lo + by, hi=self.hi + by)
-
-    def cut(self, low: float, high: float) -> Interval:
-        """Without what the quantity cannot be."""
-        lo, hi = max(self.lo, low), min(self.hi, high)
-        return replace(self, lo=min(lo, self.estimate), hi=max(hi, self.estimate))
-
-    def flipped(self) -> Interval:
-        """The same interval in the other direction."""
-        return replace(self, estimate=-self.estimate, lo=-self.hi, hi=-self.lo)
-
-
-@dataclass(frozen=True, eq=False)
-class Resampled:
-    """An estimate with its bootstrap draws, from which any interval follows.
-
-    draws: in the order drawn, already corrected for the number of units. df: degrees of
-    freedom; 0 where one unit allows no interval. unseen: (span, units) of
-    every part whose values are all equal (see `resample`); above, below: of every part of
-    differences of which none is above, or none below, zero. limits: what the
-    quantity cannot go beyond (a share: 0 and 1), so that no interval does.
-    """
-
-    estimate: float
-    draws: np.ndarray
-    n: int
-    df: float
-    unseen: Unseen = ()
-    above: Unseen = ()
-    below: Unseen = ()
-    limits: tuple[float, float] = (-math.inf, math.inf)
-
-    def within(self, low: float, high: float) -> Resampled:
-        """The same with these limits."""
-        return replace(self, limits=(low, high))
-
-    def interval(self, level: float = 0.95) -> Interval:
-        """Two-sided interval of that level."""
-        return self._unlimited(level).cut(*self.limits)
-
-    def _unlimited(self, level: float) -> Interval:
-        if not 0 < level < 1:
-            raise StatisticsError(f"level {level:g} must lie between 0 and 1, as 0.95")
-        if self.df == 0:
-            return Interval(self.estimate, -math.inf, math.inf, self.n, level)
-        alpha = 1 - level
-        if alpha / 2 * len(self.draws) < 5 - 1e-6:
-            raise StatisticsError(
-                f"{len(self.draws)} draws are too few for a level of {level:g}: "
-                f"ask for at least {math.ceil(10 / alpha)}"
-            )
-        low, high = map(float, np.quantile(self.draws, [alpha / 2, 1 - alpha / 2]) - self.estimate)
-        stretch = _student(alpha, self.df) / _normal(alpha)
-        slack = _slack(self.unseen, alpha)
-        return Interval(
-            self.estimate,
-            self.estimate + min(low * stretch, -_slack(self.below, alpha)) - slack,
-            self.estimate + max(high * stretch, _slack(self.above, alpha)) + slack,
-            self.n,
-            level,
-        )
-
-    def p_value(self) -> float:
-        """Smallest alpha whose interval excludes zero; never below 10 / draws."""
-        low, high = 10 / len(self.draws), 1 - 1e-9
-        if self.df == 0 or self._holds_zero(high):
-            return 1.0
-        if not self._holds_zero(low):
-            return low
-        for _ in range(40):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if self._holds_zero(middle) else (low, middle)
-        return high
-
-    def _holds_zero(self, alpha: float) -> bool:
-        interval = self.interval(1 - alpha)
-        return interval.lo <= 0 <= interval.hi
-
-
-def _slack(unseen: Unseen, alpha: float) -> float:
-    """What no unit showed may still exist: 1 - (alpha / 2)^(1 / units) is the largest share that
-    stays unseen with probability alpha / 2.
-    """
-    return sum(span * (1 - (alpha / 2) ** (1 / units)) for span, units in unseen)
-
-
-@lru_cache(maxsize=1024)  # the same few levels and sizes again and again
-def _normal(alpha: float) -> float:
-    from scipy.stats import norm
-
-    return float(norm.isf(alpha / 2))
-
-
-@lru_cache(maxsize=1024)
-def _student(alpha: float, df: float) -> float:
-    from scipy.stats import t
-
-    return float(t.isf(alpha / 2, df)) if math.isfinite(df) else _normal(alpha)
-
-
-# ------------------------------------------------------------------- resampling
 
 
 def values_of(values, name: str = "values") -> np.ndarray:

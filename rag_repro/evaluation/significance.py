@@ -8,7 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from .resampling import Interval, Resampled, StatisticsError, unit_sums, values_of
+from .intervals import Interval, Resampled, StatisticsError
+from .resampling import unit_sums, values_of
 
 
 def sign_flip_p(

@@ -1,5 +1,6 @@
 """Statistics of the house: the front door to intervals, tests and power."""
 
+from .intervals import Interval, Resampled, StatisticsError
 from .power import (
     Needed,
     mde_of,
@@ -10,9 +11,6 @@ from .power import (
 from .ratios import percent_interval, resample_ratio
 from .resampling import (
     DRAWS,
-    Interval,
-    Resampled,
-    StatisticsError,
     combine,
     interaction_interval,
     mean_interval,

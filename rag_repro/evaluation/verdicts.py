@@ -24,8 +24,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from .intervals import Interval
 from .power import mde_of
-from .resampling import Interval
 
 REPRODUCED = "reproduced"
 DIRECTION_ONLY = "direction only"
@@ -68,7 +68,8 @@ class Verdict:
     """A word of `WORDS` with what led to it.
 
     delta: the smallest effect of interest, or the margin. mde: the minimum
-    detectable effect at this n. Both in the interval's unit.
+    detectable effect at this n. Both in the interval's unit. small: it holds, but all that the
+    interval allows is below delta (on the testbed no word tells that apart).
     """
 
     word: str
@@ -76,6 +77,7 @@ class Verdict:
     interval: Interval | None = None
     delta: float | None = None
     mde: float | None = None
+    small: bool = False
 
     @property
     def holds(self) -> bool:
@@ -94,10 +96,11 @@ def _check(margin: float, name: str, tier: str) -> None:
 
 
 def _verdict(word, reason, interval, delta, tier, mde) -> Verdict:
+    small = word == DIRECTION_ONLY
     if tier == "testbed":
         word = _ON_TESTBED.get(word, word)
     mde = mde_of(interval) if mde is None else mde
-    return Verdict(word, reason, interval, delta, mde)
+    return Verdict(word, reason, interval, delta, mde, small)
 
 
 def of_difference(
@@ -191,11 +194,11 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     if still_open:
         return Verdict(INCONCLUSIVE, f"no part fails, but open: {still_open} {of_m}")
     if DIRECTION_ONLY in words:
-        return Verdict(DIRECTION_ONLY, f"each holds, below delta: {named(DIRECTION_ONLY)} {of_m}")
-    # On the testbed no word tells this apart.
-    small = ", ".join(name for name, v in parts.items() if SMALL in v.reason)
-    if small:
-        return Verdict(words.pop(), f"{all_m} hold, but the effect is {SMALL}: {small}")
+        reason = f"each holds, below delta: {named(DIRECTION_ONLY)} {of_m}"
+        return Verdict(DIRECTION_ONLY, reason, small=True)
+    if small := ", ".join(name for name, v in parts.items() if v.small):
+        reason = f"{all_m} hold, but the effect is {SMALL}: {small}"
+        return Verdict(words.pop(), reason, small=True)
     return Verdict(words.pop(), f"{all_m} hold" if len(parts) > 1 else f"{all_m} holds")
 
 

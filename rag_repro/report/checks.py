@@ -18,7 +18,7 @@ from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, Scores, paired, resampled
 from . import missing
-from .missing import NotRun
+from .missing import Missing
 from .pairs import said
 from .picture import Note
 from .tables import Table, word
@@ -283,7 +283,7 @@ def _at(exhibit: Exhibit, tiers: Sequence[str]) -> list[Cell]:
     return [cell for tier in tiers for cell in exhibit.cells(tier)]
 
 
-def _why(cell: Cell, results: Results) -> NotRun | str:
+def _why(cell: Cell, results: Results) -> Missing | str:
     """In place of what a cell's records do not tell: the command, where there are none."""
     return "-" if results.lines(cell) else missing.of_cells([cell])
 

@@ -19,7 +19,7 @@ UNTOLD = "the records of this exhibit hold nothing of this kind"
 
 
 @dataclass(frozen=True)
-class NotRun:
+class Missing:
     """What stands in place of a number; commands: what makes it, in their order; why: in a word."""
 
     commands: tuple[str, ...] = ()
@@ -55,17 +55,17 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def of_cells(cells: Iterable[Cell]) -> NotRun:
+def of_cells(cells: Iterable[Cell]) -> Missing:
     """What makes the cells' records: first the training of what is not there."""
     cells = list(cells)
     train = [command for cell in cells for command in untrained(cell)]
-    return NotRun(tuple(dict.fromkeys([*train, *map(_command, cells)])))
+    return Missing(tuple(dict.fromkeys([*train, *map(_command, cells)])))
 
 
-def of_trained(names: Iterable[str], tasks: tuple[str, ...]) -> NotRun:
+def of_trained(names: Iterable[str], tasks: tuple[str, ...]) -> Missing:
     """What trains these; tasks: what they are trained for, as `study.names.SCORERS`."""
     commands = (train_command(name, tasks) for name in names)
-    return NotRun(tuple(dict.fromkeys(filter(None, commands))), "not at hand")
+    return Missing(tuple(dict.fromkeys(filter(None, commands))), "not at hand")
 
 
 def note(cells: Sequence[Cell], results: Results, caption: str = "") -> Note:
@@ -96,7 +96,7 @@ def note_of_rows(rows: Iterable[Row], verb: str = "run") -> Note:
     """
     waiting = (row for row in rows if row.ours is None and row.note.startswith(NOT_RUN))
     commands = dict.fromkeys(run_command(row.exhibit, row.tier, verb) for row in waiting)
-    return NotRun(tuple(commands)).note if commands else _sentence(NOTHING)
+    return Missing(tuple(commands)).note if commands else _sentence(NOTHING)
 
 
 def run_command(exhibit: str, tier: str, verb: str = "run") -> str:

@@ -16,7 +16,7 @@ from ..study.papers import Cell
 from ..study.scores import Results
 from ..study.services import Workshop
 from . import cases, missing
-from .missing import NotRun
+from .missing import Missing
 from .picture import Note
 from .tables import Table
 from .traces import question_table, short
@@ -44,7 +44,7 @@ def case(
     """
     lacking = [command for cell in cells.values() for command in missing.untrained(cell)]
     if lacking:
-        return [NotRun(tuple(dict.fromkeys(lacking))).note]
+        return [Missing(tuple(dict.fromkeys(lacking))).note]
     before, *_, after = cells.values()
     if not is_made_here(after.condition.dataset):
         return [Note("Texts of public data sets are not shown here.")]

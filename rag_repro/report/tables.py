@@ -12,7 +12,7 @@ from ..study.papers import Exhibit
 from . import exhibits
 from .escape import NO_FORMULAS, as_cell, as_html
 from .exhibits import Row
-from .missing import NotRun
+from .missing import Missing
 from .picture import Download, id_of
 from .values import within
 
@@ -155,7 +155,7 @@ class Table:
             return ' class="prose"' if wraps else ""
 
         def cell(value: Any) -> str:
-            return value.html() if isinstance(value, NotRun) else as_html(value)
+            return value.html() if isinstance(value, Missing) else as_html(value)
 
         def row(tag: str, cells: Sequence[Any]) -> str:
             made = "".join(

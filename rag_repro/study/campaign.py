@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -199,19 +199,27 @@ def estimate(
     *,
     n: int | None,
     shard: tuple[int, int] = (1, 1),
-) -> str:
-    """What the missing questions would cost, from a trial of a few of each condition."""
-    lines, total = [], 0.0
+) -> Iterator[str]:
+    """What the missing questions would cost, from a trial of a few of each condition: a line for
+    each as soon as it is tried, since some take minutes, and one for all. One that cannot be
+    tried is told with the reason, unless it is the only one.
+    """
+    total = 0.0
     for cell in cells:
         left = missing(cell, workshop, results, n, shard)
-        cost = runner.estimate(cell.condition, workshop, missing=left) if left else None
+        try:
+            cost = runner.estimate(cell.condition, workshop, missing=left) if left else None
+        except ValueError as error:
+            if len(cells) == 1:
+                raise
+            yield f"{cell.condition.path}: {left} questions, not tried: {error}"
+            continue
         total += cost.seconds if cost else 0
-        lines.append(f"{cell.condition.path}: {of_one(left, cost)}")
-    lines.append(
+        yield f"{cell.condition.path}: {of_one(left, cost)}"
+    yield (
         f"{len(cells)} conditions, about {duration(total)} on this machine, "
         "besides building indexes and loading weights"
     )
-    return "\n".join(lines)
 
 
 def of_one(left: int, cost: runner.Estimate | None) -> str:

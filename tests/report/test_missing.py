@@ -91,9 +91,9 @@ def test_rows_that_wait_for_a_method_are_not_to_be_run():
 
 
 def test_a_cell_of_a_table_shows_commands_as_code_and_stays_text():
-    table = Table(["a"], [[missing.NotRun(("rag-repro run <b>", "two"))], ["`x`"]])
+    table = Table(["a"], [[missing.Missing(("rag-repro run <b>", "two"))], ["`x`"]])
     html = table._repr_html_()
     assert "not run: <code>rag-repro run &lt;b&gt;</code>, then <code>two</code>" in html
     assert "`x`" in html
     assert "| not run: `rag-repro run <b>`, then `two` |" in repr(table)
-    assert str(missing.NotRun()) == "not run"
+    assert str(missing.Missing()) == "not run"

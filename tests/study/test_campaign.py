@@ -160,13 +160,28 @@ def test_an_estimate_has_a_line_a_condition_and_their_sum(tmp_path, monkeypatch)
         campaign.runner, "estimate", lambda c, w, missing: asked.append(missing) or told
     )
     campaign.run([cell("stumble")], Shop(), tmp_path)
-    text = campaign.estimate([cell(), cell("stumble"), cell("fall", n=3)], Shop(), tmp_path, n=5)
-    one, two, three, total = text.splitlines()
+    cells = [cell(), cell("stumble"), cell("fall", n=3)]
+    one, two, three, total = campaign.estimate(cells, Shop(), tmp_path, n=5)
     assert asked == [5, 3]
     assert "5 questions, about 1.7 min (4 tried; a question: 2.2 retrievals)" in one
     assert two.endswith("complete")
     assert three.startswith(cell("fall").condition.path)
     assert total.startswith("3 conditions, about 3.3 min on this machine")
+
+
+@pytest.mark.usefixtures("methods")
+def test_an_estimate_tells_what_cannot_be_tried_and_goes_on(tmp_path, monkeypatch):
+    def estimate(condition, workshop, missing):
+        if condition == cell("stumble").condition:
+            raise Untrained("first: rag-repro train it")
+        return SimpleNamespace(seconds=100.0, trial=4, cost_a_question={})
+
+    monkeypatch.setattr(campaign.runner, "estimate", estimate)
+    first, *_, total = campaign.estimate([cell("stumble"), cell("fall")], Shop(), tmp_path, n=5)
+    assert first.endswith("5 questions, not tried: first: rag-repro train it")
+    assert total.startswith("2 conditions, about 1.7 min")
+    with pytest.raises(Untrained):
+        list(campaign.estimate([cell("stumble")], Shop(), tmp_path, n=5))
 
 
 @pytest.mark.parametrize(
