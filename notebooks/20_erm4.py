@@ -194,6 +194,13 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # others; on public questions it is transfer, and so is the filter on PopQA and AmbigNQ, for these name
 # no gold passages to learn from.
 #
+# R+ shows the reader the rewritten question, R-R-R the original one; *several queries, original
+# question* has R+'s passages with the original. What R+ loses against that row is lost by the wording
+# alone. On PopQA that is nearly all: a rewriter that was taught the testbed's relations asks for another
+# relation where it meets one that it does not know (asked for a man's occupation, it asks by whom he was
+# born). *Not reproduced* there is a verdict on rewriting across such a distance, and says nothing of a
+# rewriter that was taught on real questions.
+#
 # On questions about two things this reader is too weak (it guesses comparisons): read their recall,
 # not their answers. Where answers count is in the table of the readers; rows that are not run say so. An
 # ambiguous question asks

@@ -87,10 +87,12 @@ def ask(
     asked = question if isinstance(question, Question) else Question("q", question.strip(), ())
     if not asked.text:
         raise AskError("the question is empty")
-    made = services or workshop()
-    serving: dict[str, Any] = {}
+    made, passages = services or workshop(), _corpus(corpus)
+    if "reservoir" in configured.needs.values():
+        raise AskError(f"{method} remembers earlier questions, and this is one: use `compare`")
+    serving = {name: made.of(kind, name, passages) for name, kind in configured.needs.items()}
     if retriever is not None:
-        serving["retriever"] = made.retriever(retriever, _corpus(corpus))
+        serving["retriever"] = made.retriever(retriever, passages)
     if reader is not None:
         serving["reader"] = made.reader(reader)
     heard: list[Step] = []

@@ -159,6 +159,15 @@ def test_what_cannot_be_asked_is_told(given, told):
         quick.ask(**given)
 
 
+def test_what_a_method_needs_besides_is_served():
+    """A second reader, as a rewriter is; but no memory, which one question cannot have."""
+    bench = Bench()
+    asked = quick.ask("Who?", PASSAGES, method="erm4", rewriter="smollm2-135m", services=bench)
+    assert asked.answer.cost.reader_calls == 2
+    with pytest.raises(quick.AskError, match="remembers earlier questions"):
+        quick.ask("Who?", PASSAGES, method="erm4", memory="filled", services=bench)
+
+
 def test_a_refused_call_reaches_the_method_through_the_listener():
     """The method may deal with a refusal; what it was refused is no step."""
 

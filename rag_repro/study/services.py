@@ -236,20 +236,26 @@ class Workshop:
     def services(self, condition: Condition) -> dict[str, Any]:
         """What the engine needs to answer the condition's questions."""
         corpus = self.dataset(condition.dataset, condition.split).corpus
-        by_kind = {
-            "scorer": self.scorer,
-            "encoder": lambda name: self.encoder_over(name, corpus),
-            "reader": self.reader,
-            "reservoir": lambda name: self.reservoir(condition),
-            "retriever": lambda name: self.retriever(name, corpus),
-        }
         # A method without a retriever may need others: a rewriter, where nothing is searched.
-        services = {name: by_kind[kind](name) for name, kind in condition.configured.needs.items()}
+        services = {
+            name: self.reservoir(condition) if kind == "reservoir" else self.of(kind, name, corpus)
+            for name, kind in condition.configured.needs.items()
+        }
         if condition.retriever is not None:
             services["retriever"] = self.retriever(condition.retriever, corpus)
         if condition.reader is not None:
             services["reader"] = self.reader(condition.reader)
         return services
+
+    def of(self, kind: str, name: str, corpus: Corpus) -> Any:
+        """What a method needs over a corpus: `kind` as its settings' `needs` have it, but for a
+        memory, which is a condition's (`reservoir`)."""
+        return {
+            "scorer": self.scorer,
+            "encoder": lambda name: self.encoder_over(name, corpus),
+            "reader": self.reader,
+            "retriever": lambda name: self.retriever(name, corpus),
+        }[kind](name)
 
     def fingerprint(self, condition: Condition) -> dict[str, Any]:
         """What can change the condition's results besides its own words."""
