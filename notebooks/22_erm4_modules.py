@@ -152,11 +152,11 @@ Listing(filtering.judged)
 # %% [markdown]
 # ### The paper's check, and what it leaves
 #
-# An instance is kept only if the {term}`reader` answers right with the rewriting, and wrong with
-# the question itself (section 3.1). That chooses by the outcome, takes answers of the reader for
-# every lesson, and makes a set of a few hundred questions smaller still; the table below says by
-# how much. World A knows what is meant, so that no lesson here need be checked: every row has the
-# rewriter that is taught everything, and *checked* stands beside it (erm4.c26).
+# An instance is kept only if the {term}`reader` answers right with the rewriting, and wrong with the
+# question itself (section 3.1). That chooses by the outcome, takes answers of the reader for every
+# lesson, and makes a set of a few hundred questions smaller still. World A knows what is meant, so
+# that no lesson here need be checked: every row has the rewriter that is taught everything, and
+# *checked* stands beside it where it has been trained (erm4.c26).
 
 # %% tags=["remove-input"]
 Listing(rewriting.checked)

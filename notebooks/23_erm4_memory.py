@@ -142,16 +142,17 @@ Listing(QueryCache)
 # %% [markdown]
 # ### Time
 #
-# A question has $m$ queries, of which memory answers a share $w$ and the rest are searched for at a
-# latency $L$; the filter judges $|P|$ passages:
+# A question has $m$ queries, of which memory answers a share $w$. The rest are searched for side by
+# side, so that the latency $L$ is waited for once, or not at all; the filter judges $|P|$ passages:
 #
 # $$
-# T = T_0 + m (1 - w) (L + t_{\text{search}}) + m\, t_{\text{memory}} + |P|\, t_{\text{filter}}
+# T = T_0 + [w < 1]\, L + m (1 - w)\, t_{\text{search}} + m\, t_{\text{memory}} + |P|\, t_{\text{filter}}
 # $$ (eq-memory-time)
 #
-# Equation {eq}`eq-memory-time` is ours. Memory pays where
-# $w (L + t_{\text{search}}) > t_{\text{memory}}$, and *costs* where a low $\tau$ brings so many passages
-# that judging them takes longer than the searches that it saves. That could be why the printed time goes
+# Equation {eq}`eq-memory-time` is ours, for a search that brings its passages along; where pages are read
+# as well, these wait for another latency. Memory saves waiting only where it answers *all* of a
+# question's queries, and *costs* where a low $\tau$ brings so many passages that judging them takes
+# longer than the searches that it saves. That could be why the printed time goes
 # up and down; the parts below say whether it does so here.
 
 # %% [markdown] tags=["worked"]
@@ -351,8 +352,8 @@ memory_times.steps(
 # ### By how far away the search is
 #
 # Without rewriter and filter, so that the search is what takes time. The service waits for the
-# latency before each answer, and nothing else changes. Dotted: the time at no latency plus one
-# latency for each counted search.
+# latency before each answer, and nothing else changes. A question is one query here, and no page is
+# read. Dotted: the time at no latency plus one latency for each counted search.
 
 # %% tags=["remove-input"]
 KINDS = {"outside": "everything is searched for", "memory": "memory", "exact": "a plain cache"}
@@ -406,14 +407,14 @@ desk.asides(CLAIMS)
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
 # | search | Bing, with pages read from the web | BM25 behind HTTP on this machine; latency is injected, and said | the service was shut down |
-# | content kept | pages, cut by BM25 | passages; pages of five sentences where time is taken | |
+# | what is found | pages, cut by BM25 | passages; pages of five sentences where time is taken | |
 # | questions | 200 of AmbigNQ, "semantically similar" to 100 asked before | AmbigNQ's most similar by embedding; and the testbed's paraphrases, of which it is known that they ask the same | similar is not the same |
 # | encoder | not told; one is commented out in the code | MiniLM | cosines of another encoder: τ 0.6 here is not the paper's τ 0.6 |
 # | titles of one thing | several pages, each with its own | one, or two halves | so θ = 3 is hardly ever met; θ 2, chosen on world A's questions with a memory a quarter as large, stands beside it and is used where the modules act together; whether it keeps to its margin elsewhere is in the table of thresholds |
 # | questions that fill | 100 | 120 on the testbed, 30 of world A's to choose by, 100 of AmbigNQ | |
 # | memory beside a search | table 2 suggests both | instead; beside as a row | |
 # | is memory filtered | table 2 suggests so | yes | |
-# | content kept | all; the code reads filtered files | all; filtered as a row | |
+# | which passages are kept | all; the code reads filtered files | all; filtered as a row | |
 # | size | not told | at most 10,000 pairs; those written longest ago leave first | |
 # | titles brought from memory | all that are similar enough | the ten most similar; the popularity counts all | a prompt has an end |
 # | order of filling | not told | that of the questions; of each the best last | |

@@ -210,11 +210,11 @@ desk.changed(CLAIMS)
 #
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
-# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt | exemplars and passages are not what is asked for |
+# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt, and the prompt's word *Answer* between them, which QFS may take and the other rules do not have | exemplars and passages are not what is asked for; that word is there by oversight, found by a review, and not taken out yet |
 # | heads | not said | their mean | as the released code |
 # | parts of words | not said | the word of a chosen token | BM25 knows whole words |
 # | rows | five rules | these and the question; words by chance and the first words at the same moments | |
-# | layer | the last | the last; no other is tried | the reader's pass keeps the last one's attention alone |
+# | layer | the last | the last; no other is tried | what is written keeps the last one's attention alone; others would need a second pass |
 # | first outcome | answers | gold passages found at the same moments of one draft | what a query is for; in a loop it moves the moments |
 
 # %% [markdown] tags=["rerun"]

@@ -161,7 +161,7 @@ desk.changed(CLAIMS)
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
 # | dense retriever | SGPT, 1.3 billion parameters | all-MiniLM-L6-v2 | what runs on two cores |
-# | BM25 | Elasticsearch with its English analyser | bm25s, words as they are; stemmed beside | |
+# | BM25 | Elasticsearch with its English analyser, k1 1.2 | bm25s, words as they are, k1 1.5; stemmed beside | |
 # | rows | DRAGIN alone | SR-RAG and FS-RAG as well | the claim is about them |
 
 # %% [markdown] tags=["rerun"]

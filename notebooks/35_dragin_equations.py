@@ -25,9 +25,9 @@
 # changes what is decided. The paper tells none of it, and its numbers come from code, in one of its
 # states.
 #
-# Both are implemented here with the same functions, each difference a setting. First every difference is
-# tried by itself on the *same* drafts, so that nothing else varies; then three are run whole: D1, D8 and
-# D13.
+# Both are implemented here with the same functions, each difference a setting. First those of deciding
+# and of the query (D1 to D12) are tried one by one on the *same* drafts, so that nothing else varies;
+# then each is run whole, three of them, D1, D8 and D13, on more questions.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"

@@ -225,10 +225,14 @@ desk.live("controls")
 # ## Verdicts
 #
 # All rows know a passage's *rank*: by its number in the prompt, and, but for plain RAG, by the place of
-# its embedding. r2ag.c19 is judged by attention, which {doc}`chapter 44 <44_r2ag_attention>` shows;
-# *distracted* stands beside it. So what is asked of the features is what they tell beyond it. And lists are made of the gold passages and of
-# what is near to the question: a later gold passage may stand out by being far from it, which
-# natural lists would not show.
+# its embedding. So what is asked of the features is what they tell beyond it. And lists are made of
+# the gold passages and of what is near to the question: a later gold passage may stand out by being far
+# from it, which natural lists would not show. *Shuffled* features are given to the list's passages in
+# any order, so that one of a list's k keeps its own on average: a tenth of them at k = 10, a third at
+# k = 3.
+#
+# r2ag.c19 is judged by attention, which {doc}`chapter 44 <44_r2ag_attention>` shows; *distracted* stands
+# beside it.
 #
 # That *retrieval information* helps (c23) needs R²AG above the learnable tokens and above features
 # of other passages, by half of what the paper says a feature is worth.

@@ -21,7 +21,7 @@
 # budgets of its own; no two of them share a table. Here DR-RAG {cite}`hei2024drrag`, ERM4
 # {cite}`shi2024erm4`, DRAGIN {cite}`su2024dragin` and R²AG {cite}`ye2024r2ag` are asked the same questions,
 # of which each has answered as many as its *n* says: one {term}`reader`, one {term}`retriever`, one prompt,
-# one extraction, and at most so many {term}`passages <passage>` before the reader at the last. What they
+# one extraction, and at most four {term}`passages <passage>` before the reader at the last. What they
 # may differ in is what they are about, and that costs: calls of the reader, tokens, searches, time. So a
 # method is judged by what it reaches *for what it spends*.
 
@@ -66,7 +66,7 @@ desk.says
 # threshold of the best F1. On the testbed that one refuses nearly every partner, so that mostly the first
 # two passages of one search are handed on and nothing else, as *passages* in {numref}`tab-costs-50`
 # tells: its row says little of its second search. DRAGIN's and FLARE's thresholds are this ground's own
-# on the testbed (`rag-repro tune together.tuning`, 20 training questions); on HotpotQA they are those of
+# on the testbed (`rag-repro tune together.tuning --dataset world-A`, 20 training questions); on HotpotQA they are those of
 # chapter 30, chosen under another prompt and retriever. No method asks again for an answer that was not
 # said. R²AG's former stands before the very reader that all the others have, and *learnable tokens* are
 # its control, where they are run: as many trained vectors that know nothing of the retriever.

@@ -96,8 +96,8 @@ desk.table("composition", desk.rows("composition", metric=COSTS), name="tab-comp
 # ## What each does, and two of them together
 #
 # An effect is the mean with it on, less the mean with it off, on the questions that all eight have
-# answered; of searches it is a number. Seven intervals of 95 % stand here for each measure: about
-# three in ten times seven would show a difference where there is none.
+# answered; of searches it is a number. Seven intervals of 95 % stand here for each measure: of ten such
+# sets of seven, about three would show a difference where there is none.
 
 # %% tags=["remove-input"]
 NAMES = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}
@@ -130,7 +130,8 @@ display(split.whole(desk, "composition", together, "tab-beside-alone"))
 # ## On fresh questions
 #
 # Of eight combinations the best is partly so by chance. Chosen by the first 60 questions of world B, it
-# and all four at once are asked about another world, where no combination had been tried. (Its questions
+# is asked about another world, where no combination had been tried; and so are all four at once, which
+# nobody chose by a result: it is where surprises were to be looked for. (Its questions
 # had been asked without passages and with gold ones, for chapter 10.)
 
 # %% tags=["remove-input"]

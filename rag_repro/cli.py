@@ -138,7 +138,7 @@ def parser() -> argparse.ArgumentParser:
 
     train = _command(commands, "train", do.train, "train what a recipe names, or go on with it")
     train.add_argument("name", help="as testbed-reader; recipes.yaml has them all")
-    train.add_argument("--seed", type=int, help="this seed only (default: the headline one)")
+    train.add_argument("--seed", type=_seed, help="this seed only (default: the headline one)")
     train.add_argument("--estimate", action="store_true", help="print the cost, train nothing")
     train.add_argument("--base", help="another base, as hub:OWNER/NAME@COMMIT")
     train.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")

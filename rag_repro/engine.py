@@ -253,6 +253,8 @@ def _retrieve(service: Any, calls: Sequence[Retrieve]) -> list[Any]:
 def _split(serve_all: Callable[[list], Any], parts: Sequence[Sequence]) -> list[Any]:
     """Serve all parts as one list, and cut the result back into parts."""
     together = serve_all(list(chain.from_iterable(parts)))
+    if len(together) != (wanted := sum(map(len, parts))):
+        raise ServiceError(f"a service gave {len(together)} results for {wanted} texts")
     results, start = [], 0
     for part in parts:
         results.append(together[start : start + len(part)])

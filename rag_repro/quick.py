@@ -176,7 +176,7 @@ class Comparison:
 def compare(
     methods: Sequence[str],
     dataset: str,
-    results: Path,
+    results: Path | str,
     *,
     retriever: str | None = "bm25",
     reader: str | None = READER,
@@ -195,8 +195,11 @@ def compare(
 
     Raises ValueError for an unknown name or setting.
     """
+    if isinstance(methods, str):
+        raise ValueError(f"methods {methods!r}: give a list, as [{methods!r}]")
     if not methods or len(set(methods)) < len(methods):
         raise ValueError(f"methods {list(methods)}: name at least one, and none twice")
+    results = Path(results)
     for metric in metrics:
         known_metrics.get(metric)
     made = services or workshop()

@@ -24,7 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.join:
         campaign.join(cells, workshop, results)
     elif arguments.estimate:
-        for line in campaign.estimate(cells, workshop, results, **asked):
+        size = arguments.batch_size
+        for line in campaign.estimate(cells, workshop, results, **asked, batch_size=size):
             print(line, flush=True)
     else:
         campaign.run(cells, workshop, results, **asked, batch_size=arguments.batch_size)

@@ -175,6 +175,8 @@ def _dials(name: str, text: str | None) -> Dials:
     turned = {}
     for part in (text or "").split(",") if text else ():
         dial, _, value = part.partition("=")
+        if dial in turned:
+            raise ValueError(f"{name}: the dial {dial!r} is turned twice")
         try:
             turned[dial] = float(value)
         except ValueError:

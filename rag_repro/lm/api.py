@@ -114,10 +114,18 @@ class ApiReader:
 
     def read(self, calls: Sequence[Read]) -> list[CallError]:
         """An endpoint cannot read a given text: a CallError a call."""
-        return [CallError(f"{self.name} cannot read a given text; use a local reader")] * len(calls)
+        return [self._unread()] * len(calls)
 
-    def key(self, call: Generate) -> str:
-        """A name for a call's result by content: model, request, rules by name."""
+    def _unread(self) -> CallError:
+        return CallError(f"{self.name} cannot read a given text; use a local reader")
+
+    def key(self, call: Generate | Read) -> str:
+        """A name for a call's result by content: model, request, rules by name.
+
+        CallError: a Read, which has no result here.
+        """
+        if isinstance(call, Read):
+            raise self._unread()
         path, body = self._request(call)
         stop = [s if isinstance(s, str) else ["rule", s.name] for s in call.stop]
         facts = [self.fingerprint, path, body, stop]

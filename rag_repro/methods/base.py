@@ -166,7 +166,9 @@ def method(
     if not (
         isinstance(settings, type)
         and issubclass(settings, Settings)
-        and settings.__dataclass_params__.frozen
+        # Of its own: inherited from Settings it would leave new fields out of every identity.
+        and (own := vars(settings).get("__dataclass_params__")) is not None
+        and own.frozen
     ):
         raise ValueError(f"method {name!r}: its settings must be a frozen dataclass over Settings")
 

@@ -176,8 +176,8 @@ def parse_value(text: str) -> Any:
         return words[text.lower()]
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return text  # no literal, or one that Python itself cannot make: {[]: 1}
 
 
 def _told(history: list[str], declared: set[str]) -> list[str]:

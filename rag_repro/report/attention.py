@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def by_layer(
     figure, [axes] = plt.subplots(
         1, len(datasets), figsize=(WIDTH, 4), sharey=True, squeeze=False, layout="constrained"
     )
-    looks = dict(zip(exhibit.methods, zip(colours, MARKERS, strict=False), strict=False))
+    looks = dict(zip(exhibit.methods, cycle(zip(colours, MARKERS, strict=True)), strict=False))
     spoken = []
     for axis, dataset in zip(axes, datasets, strict=True):
         for cell, lines in ((c, x) for c, x in held if c.keys["dataset"] == dataset):

@@ -186,13 +186,14 @@ def _figure(path: str, claims: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _next(recorded: Sequence[Recorded]) -> str:
-    places: dict[tuple[str, str], list[bool]] = {}
+    places: dict[tuple[str, str, str], list[bool]] = {}
     for r in recorded:
-        places.setdefault((r.cell.exhibit, r.cell.tier), []).append(r.lines is None)
+        verb = "time" if r.cell.timed else "run"
+        places.setdefault((r.cell.exhibit, r.cell.tier, verb), []).append(r.lines is None)
     points = [
         f"Not run: {sum(missing)} of {count(len(missing), 'condition')} of {as_code(exhibit)} at "
-        f"tier `{tier}`; {as_code(run_command(exhibit, tier))} runs them."
-        for (exhibit, tier), missing in places.items()
+        f"tier `{tier}`; {as_code(run_command(exhibit, tier, verb))} runs them."
+        for (exhibit, tier, verb), missing in places.items()
         if any(missing)
     ]
     waiting = [

@@ -39,15 +39,15 @@ def rows(
 ) -> list[dict[str, Any]]:
     """One row a claim and tier; numbers of the contrast that decides, in points."""
     made = []
-    for name in only or papers.names():
+    for name in dict.fromkeys(only or papers.names()):
         paper = papers.load(name)
-        for tier in tiers or TIERS:
+        for tier in dict.fromkeys(tiers or TIERS):
             made += [of_judged(paper, judged) for judged in judge(paper, tier, results)]
     return made
 
 
 def of_judged(paper: Paper, judged: Judged) -> dict[str, Any]:
-    """The row of one claim at one tier."""
+    """The row of one claim at one tier; "small", in no table: it holds below delta."""
     claim, verdict, headline = judged.claim, judged.verdict, judged.headline
     interval = headline.interval if headline else None
     return {
@@ -66,6 +66,7 @@ def of_judged(paper: Paper, judged: Judged) -> dict[str, Any]:
         "support": claim.support,
         "place": claim.place,
         "reason": verdict.reason,
+        "small": verdict.small,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,8 @@ def curves(names: Sequence[str]) -> Picture | Note:
     plt, colours = plots()
     figure, axis = plt.subplots(figsize=(WIDTH, 3.2), layout="constrained")
     spoken = []
-    for colour, marker, style, (name, rows) in zip(
-        colours, MARKERS, STYLES, held.items(), strict=False
-    ):
+    looks = zip(cycle(colours), cycle(MARKERS), cycle(STYLES), strict=False)
+    for (name, rows), (colour, marker, style) in zip(held.items(), looks, strict=False):
         seen = np.cumsum([row["tokens"] for row in rows])
         loss = _means([row["loss"] for row in rows])
         axis.plot(seen[: len(loss) * SMOOTHED : SMOOTHED], loss, color=colour, ls=style, label=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from statistics import mean
 from typing import Any
 
@@ -104,7 +105,7 @@ def scatter(
         1, len(datasets), figsize=(WIDTH, 3.2), sharey=True, squeeze=False, layout="constrained"
     )
     methods = list(dict.fromkeys(m for held in (theirs, ours) for d in held for m in held[d]))
-    looks = dict(zip(methods, zip(colours, MARKERS, strict=False), strict=False))
+    looks = dict(zip(methods, cycle(zip(colours, MARKERS, strict=True)), strict=False))
     spoken = []
     for axis, dataset in zip(axes[0], datasets, strict=True):
         for held, face, whose in ((theirs, "none", "paper"), (ours, None, "ours")):

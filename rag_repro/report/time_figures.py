@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 from ..evaluation.cost_metrics import PART
@@ -140,10 +141,10 @@ def against_size(
     figure, axes = plt.subplots(
         1, len(metrics), figsize=(WIDTH, 3.4), squeeze=False, layout="constrained"
     )
-    looks = dict(zip(methods, zip(colours, MARKERS, strict=False), strict=False))
+    looks = dict(zip(methods, cycle(zip(colours, MARKERS, strict=True)), strict=False))
     spoken = []
     for axis, (metric, words) in zip(axes[0], metrics.items(), strict=True):
-        for (method, (colour, marker)), style in zip(looks.items(), 2 * STYLES, strict=False):
+        for (method, (colour, marker)), style in zip(looks.items(), cycle(STYLES), strict=False):
             held = sorted(
                 (sizes[r.keys["dataset"]], r.ours)
                 for r in rows

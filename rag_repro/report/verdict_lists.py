@@ -74,6 +74,8 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
         if held:
             title, said = TITLES[name]
             made = _reasons(held) if name in (UNKNOWABLE, NEVER) else _table(name, held)
+            if len(held) == 1:
+                said = said.replace("{n} have", "{n} has").replace("{n} are", "{n} is")
             parts.append(f"### {title}\n\n{said.replace('{n}', count(len(held), 'claim'))}")
             parts.append(f"````{{dropdown}} {_spread(held)}\n{made}\n````")
     if any(groups[name] for name in TITLES if name not in (UNKNOWABLE, NEVER)):
@@ -84,7 +86,8 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
 NOTE = (
     "Effects are in points where the metric is a percentage, in the direction that the paper "
     "claims; δ is the smallest effect of interest, or "
-    "the margin of a claim of no difference. A claim of several parts holds where each part "
+    "the margin of a claim of no difference. *Below δ* stands where a mechanism holds and all that "
+    "the interval allows is smaller than that. A claim of several parts holds where each part "
     "holds and fails where one fails; its effect is that of the first part with the verdict of "
     "the whole, the mean where that has several cells."
 )
@@ -129,7 +132,9 @@ def _parts(row: Mapping[str, Any]) -> str:
 
 
 def _word(row: Mapping[str, Any]) -> str:
-    return f"{row['verdict']} ({_parts(row)})" if _parts(row) else row["verdict"]
+    beside = [_parts(row), "below δ" if row["small"] and group(row["verdict"]) == HELD else ""]
+    told = ", ".join(filter(None, beside))
+    return f"{row['verdict']} ({told})" if told else row["verdict"]
 
 
 def _effect(row: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ LONGEST_ID = 512
 """Bytes of an id."""
 _UNREACHABLE = 2  # pymilvus's code of a server that does not answer
 SHORT, LONG = 60.0, 3600.0  # seconds for a search, and for what works on a whole collection
+_AT_ONCE = 10  # searches of one request that SHORT is enough for
 
 
 class MilvusError(RetrievalError):
@@ -199,7 +200,7 @@ class Server:
                 anns_field=field,
                 limit=k,
                 filter="" if ids is None else among(ids),
-                timeout=SHORT,
+                timeout=_patience(asked),
             )
         # Milvus Lite tells BM25's scores below zero, Milvus above; none of ours is below.
         told = abs if field == "words" else float
@@ -224,7 +225,9 @@ class Server:
         ]
         ranker = self._milvus.RRFRanker(constant)
         with self._told():
-            found = self._client.hybrid_search(name, requests, ranker, limit=k, timeout=SHORT)
+            found = self._client.hybrid_search(
+                name, requests, ranker, limit=k, timeout=_patience(*asked.values())
+            )
         return _pairs(found)
 
     # ------------------------------------------------------------------ cards
@@ -313,6 +316,11 @@ def among(ids: Sequence[str]) -> str:
 
 def _pairs(found: Any, told: Callable[[Any], float] = float) -> list[list[tuple[str, float]]]:
     return [[(hit["id"], told(hit["distance"])) for hit in hits] for hits in found]
+
+
+def _patience(*asked: Sequence[Any]) -> float:
+    """Seconds for a request of so many searches, each of which takes its time."""
+    return SHORT * max(1.0, sum(map(len, asked)) / _AT_ONCE)
 
 
 def _check_installed(*names: str) -> None:

@@ -199,6 +199,7 @@ def estimate(
     *,
     n: int | None,
     shard: tuple[int, int] = (1, 1),
+    batch_size: int = 16,
 ) -> Iterator[str]:
     """What the missing questions would cost, from a trial of a few of each condition: a line for
     each as soon as it is tried, since some take minutes, and one for all. One that cannot be
@@ -208,7 +209,12 @@ def estimate(
     for cell in cells:
         left = missing(cell, workshop, results, n, shard)
         try:
-            cost = runner.estimate(cell.condition, workshop, missing=left) if left else None
+            cost = None
+            if left:
+                done = parts.held(results, cell.condition).ids(shard)
+                cost = runner.estimate(
+                    cell.condition, workshop, missing=left, done=done, batch_size=batch_size
+                )
         except ValueError as error:
             if len(cells) == 1:
                 raise

@@ -29,9 +29,11 @@ def of_answers(paper: Paper, names: Iterable[str], cell: Cell, results: Results)
 
 
 def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:
-    """What keeps a cell from counting because of what it is answered with: `not run`, or nothing.
+    """What keeps a cell from counting because of what it is answered with, or nothing.
 
-    exhibit: the proof's. What that never tries, as a model that is only prompted, counts.
+    `not run` where that is not tried yet, `not judged` where it was and failed: more records would
+    tell nothing. exhibit: the proof's. What that never tries, as a model that is only prompted,
+    counts.
     """
     name = getattr(cell.condition.configured, proof.setting, None)
     cells = [
@@ -50,7 +52,7 @@ def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verd
         interval = gain and gain.interval()
         if interval is None or interval.estimate < proof.points or interval.lo <= 0:
             told = "no question tells" if interval is None else f"{interval.estimate:.1f} points"
-            return verdicts.not_run(
+            return verdicts.not_judged(
                 f"{name} does not do its work: {exhibit.name}, {one.keys['dataset']}, "
                 f"{proof.more} above {proof.less}: {told}, {proof.points:g} are needed"
             )

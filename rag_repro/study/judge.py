@@ -249,11 +249,12 @@ def _judge_contrast(
         return outcome
     mean = _one(contrast, widened[key], tier)
     if contrast.rule == "each":
-        parts = {name: _one(contrast, d.interval(), tier) for name, d in outcome.each.items()}
+        level = widened[key].level  # of a secondary contrast Holm's, as the mean's
+        parts = {name: _one(contrast, d.interval(level), tier) for name, d in outcome.each.items()}
         whole = verdicts.of_parts({**parts, **outcome.weak})
         if not whole.fails and (unrun := _unrun(outcome.weak)):
             return unrun
-        return Verdict(whole.word, whole.reason, mean.interval, mean.delta, mean.mde)
+        return replace(mean, word=whole.word, reason=whole.reason, small=whole.small)
     if outcome.weak:
         return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
     return mean

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import files
 from . import lines as form
 from .conditions import Condition
 from .files import alone, trouble
@@ -214,7 +215,7 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
     record = load(root, condition)
     if record is None or _same(record.header, fingerprint):
         return None
-    return record.path.rename(record.path.with_name(record.path.name + ".stale"))
+    return files.set_aside(record.path)
 
 
 def absorb(root: Path, condition: Condition) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..plain import PlainError, fits, from_json, shortened
 from ..schema import Passage
-from .files import alone, trouble, write_whole
+from .files import alone, set_aside, trouble, write_whole
 
 FORMAT = 1
 AGAIN = "delete it, and it is filled anew"
@@ -147,7 +147,7 @@ def opened(path: Path, made: Mapping[str, Any]) -> Iterator[Writer]:
             stack.enter_context(alone(path.with_name(path.name + ".lock")))
             path.with_name(path.name + ".part").unlink(missing_ok=True)  # what a kill left half
             if path.exists() and read(path)[0] != dict(made):
-                path.replace(path.with_name(path.name + ".stale"))
+                set_aside(path)
             if not path.exists():
                 write_whole(path, header_bytes(made))
             _, brought, size = read(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -89,8 +89,9 @@ def run(
             manifests.absorb(results, condition)
         missing = [q for q in wanted if q.id not in record.done and q.id not in known]
         rebuild(services, record.lines, dataset)
+        worked = any("error" not in line for line in record.lines)
         for question, answer in _once_one_works(
-            answers(condition, missing, services, batch_size), condition
+            answers(condition, missing, services, batch_size), condition, worked
         ):
             record.append(line_of(question, answer, dataset, condition))
             entry.answered()
@@ -100,12 +101,13 @@ def run(
 
 
 def _once_one_works(
-    pairs: Iterable[tuple[Question, Answer]], condition: Condition
+    pairs: Iterable[tuple[Question, Answer]], condition: Condition, worked: bool
 ) -> Iterator[tuple[Question, Answer]]:
     """The same pairs; first failures are held back until one answer has come.
 
-    Where all of the first fail the cause is common: the run stops, and has
-    recorded no failure that a repaired run would have to forget.
+    Where all of the first fail, or all that there are, the cause is common: the run stops, and
+    has recorded no failure that a repaired run would have to forget. worked: some question has
+    been answered in an earlier run.
     """
     held: list[tuple[Question, Answer]] = []
     pairs = iter(pairs)
@@ -114,12 +116,19 @@ def _once_one_works(
         if answer.error is None:
             break
         if len(held) == ALL_FAILED:
-            raise RunError(
-                f"the first {ALL_FAILED} questions of {condition.path} all failed, the last with "
-                f"{answer.error!r}; none of them is recorded"
-            )
+            raise _common(condition, f"the first {ALL_FAILED} questions", answer)
+    else:
+        if held and not worked:
+            raise _common(condition, f"the {len(held)} questions asked", held[-1][1])
     yield from held
     yield from pairs
+
+
+def _common(condition: Condition, which: str, last: Answer) -> RunError:
+    return RunError(
+        f"{which} of {condition.path} all failed, the last with {last.error!r}; none of them is "
+        "recorded"
+    )
 
 
 def answers(
@@ -257,23 +266,30 @@ class Estimate:
 
 
 def estimate(
-    condition: Condition, workshop: Workshop, *, missing: int, trial: int = 4, batch_size: int = 16
+    condition: Condition,
+    workshop: Workshop,
+    *,
+    missing: int,
+    trial: int = 4,
+    batch_size: int = 16,
+    done: Collection[str] = (),
 ) -> Estimate:
     """Try a few of the condition's questions, record nothing, and reckon.
 
-    Building indexes and loading weights is not in the time: it is paid once.
+    done: ids of questions that are answered already: their calls lie in the cache and take no
+    time. Building indexes and loading weights is not in the time: it is paid once.
     """
     dataset = workshop.dataset(condition.dataset, condition.split)
     services = workshop.services(condition)
-    questions = dataset.questions[:trial]
+    questions = [q for q in dataset.questions if q.id not in done][:trial]
     start = time.perf_counter()
-    done = list(answers(condition, questions, services, batch_size))
+    tried = list(answers(condition, questions, services, batch_size))
     seconds = time.perf_counter() - start
-    total = sum((answer.cost for _, answer in done), Cost())
+    total = sum((answer.cost for _, answer in tried), Cost())
     return Estimate(
         condition,
         missing,
-        len(done),
-        seconds / max(1, len(done)),
-        {name: count / max(1, len(done)) for name, count in asdict(total).items() if count},
+        len(tried),
+        seconds / max(1, len(tried)),
+        {name: count / max(1, len(tried)) for name, count in asdict(total).items() if count},
     )

@@ -11,10 +11,11 @@ import pytest
 
 import rag_repro
 from rag_repro.report import caveats, exhibits, frontpage, ledger
-from rag_repro.study import papers, records
+from rag_repro.study import campaign, papers, records
 from tests.study.mini import rewrite
 
-BIBLIOGRAPHY = Path(rag_repro.__file__).parents[1] / "book" / "references.bib"
+ROOT = Path(rag_repro.__file__).parents[1]
+BIBLIOGRAPHY = ROOT / "book" / "references.bib"
 
 
 def page(book):
@@ -32,7 +33,7 @@ def test_without_records_the_page_is_whole(book):
     assert "No claim has records yet." in section(text, "Verdicts so far")
     assert "There is no verdict to be sure of." in section(text, "How sure are we")
     never = section(text, "Verdicts so far")
-    assert "### What has not been run\n\n1 claim have no record" in never
+    assert "### What has not been run\n\n1 claim has no record" in never
     assert "| mini.c01\\: Concatenation finds more. | no records of hotpotqa" in never
     assert "{figure}" not in text
     next_ = section(text, "What comes next")
@@ -289,3 +290,12 @@ def test_other_sizes_change_every_count(book):
     text = page(book)
     assert "Not run: 1 of 8 conditions of `mini.table1` at tier `public`" in text
     assert "259 answers under 7 conditions" in text
+
+
+def test_every_command_on_the_committed_front_page_is_taken():
+    """`run` refuses exhibits with times, and `time` the others."""
+    text = (ROOT / "book/index.md").read_text(encoding="utf-8")
+    said = set(re.findall(r"`rag-repro (run|time) (\S+) --tier (\w+)", text))
+    assert said
+    for verb, exhibit, tier in said:
+        assert campaign.select([exhibit], tier=tier, timed=verb == "time")

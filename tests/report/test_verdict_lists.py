@@ -14,7 +14,7 @@ from rag_repro.study.scores import Results
 def row(claim, tier, verdict, paper="Mini"):
     made = {"id": claim, "paper": paper, "tier": tier, "verdict": verdict, "claim": "It helps."}
     made |= {"effect": "3.00", "lo": "1.00", "hi": "5.00", "n": 50, "delta": "2.00", "mde": "2.50"}
-    return made | {"reason": f"why {verdict}"}
+    return made | {"reason": f"why {verdict}", "small": False}
 
 
 def two(testbed, public):
@@ -94,3 +94,9 @@ def test_what_has_no_records_has_no_colour_and_each_group_its_own_look():
         verdict_lists.UNKNOWABLE,
     }
     assert len(set(looks.values())) == len({hatch for _, hatch in looks.values()}) + 1
+
+
+def test_a_mechanism_that_holds_below_delta_says_so():
+    made = verdict_lists.text([row("a.c01", "testbed", "mechanism holds") | {"small": True}])
+    assert r"mechanism holds \(below δ\)" in made
+    assert r"below δ\)" not in verdict_lists.text([row("a.c01", "testbed", "mechanism holds")])

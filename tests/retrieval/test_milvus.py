@@ -11,7 +11,7 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data.dataset import Corpus
-from rag_repro.retrieval import BM25, Dense, Milvus, Retriever, StoreError
+from rag_repro.retrieval import BM25, Dense, Milvus, Retriever, StoreError, milvus_server
 from rag_repro.retrieval.latent import LatentSemantics
 from rag_repro.retrieval.milvus_server import MilvusError
 from rag_repro.schema import Passage
@@ -337,3 +337,9 @@ def test_a_server_is_used_by_its_address_and_its_end_is_told(served, monkeypatch
 def test_a_server_that_is_down_is_told_at_once():
     with pytest.raises(MilvusError, match=r"no Milvus answers at http://127\.0\.0\.1:9 .*start it"):
         Milvus(corpus_of("red"), "http://127.0.0.1:9")
+
+
+def test_a_request_of_many_searches_is_given_more_time():
+    assert milvus_server._patience(["a"]) == milvus_server.SHORT
+    assert milvus_server._patience(["a"] * 500) == 50 * milvus_server.SHORT
+    assert milvus_server._patience(["a"] * 20, ["b"] * 20) == 4 * milvus_server.SHORT

@@ -157,7 +157,7 @@ def test_an_estimate_has_a_line_a_condition_and_their_sum(tmp_path, monkeypatch)
     told = SimpleNamespace(seconds=100.0, trial=4, cost_a_question={"retrievals": 2.25})
     asked = []
     monkeypatch.setattr(
-        campaign.runner, "estimate", lambda c, w, missing: asked.append(missing) or told
+        campaign.runner, "estimate", lambda c, w, missing, **_: asked.append(missing) or told
     )
     campaign.run([cell("stumble")], Shop(), tmp_path)
     cells = [cell(), cell("stumble"), cell("fall", n=3)]
@@ -171,7 +171,7 @@ def test_an_estimate_has_a_line_a_condition_and_their_sum(tmp_path, monkeypatch)
 
 @pytest.mark.usefixtures("methods")
 def test_an_estimate_tells_what_cannot_be_tried_and_goes_on(tmp_path, monkeypatch):
-    def estimate(condition, workshop, missing):
+    def estimate(condition, workshop, missing, **_):
         if condition == cell("stumble").condition:
             raise Untrained("first: rag-repro train it")
         return SimpleNamespace(seconds=100.0, trial=4, cost_a_question={})

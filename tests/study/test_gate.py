@@ -348,9 +348,9 @@ def test_a_filter_that_does_its_work_counts(tmp_path):
 )
 def test_one_that_takes_all_or_none_says_nothing_of_a_claim(tmp_path, recall, precision, told):
     found = proven(tmp_path, recall, precision)
-    assert (found.word, found.interval) == ("not run", None)
+    assert (found.word, found.interval) == ("not judged", None)
     assert found.reason == (
-        "gemma3-270m does not do its work: answers.taken, nq, recall above precision: "
+        "all 2 parts: gemma3-270m does not do its work: answers.taken, nq, recall above precision: "
         f"{told} points, 20 are needed"
     )
 

@@ -266,3 +266,18 @@ def test_flipping_scores_changes_number_and_verdict(tmp_path):
     assert before.verdict.word == "reproduced"
     assert after.verdict.word == "not reproduced"
     assert after.headline.interval.estimate == pytest.approx(12 - 30)
+
+
+def test_the_parts_of_a_secondary_contrast_are_corrected_as_its_mean_is(tmp_path):
+    """One of twenty: what a 95 % interval would refute stays open."""
+    where = "where: {dataset: hotpotqa, k: 3}, delta: 2.0, role: secondary"
+    one = GAIN.replace("delta: 2.0", where)
+    each = one.replace("role:", "rule: each, role:")
+    worse = shares(sm=0.5, qdc=0.36)
+    judged = verdict(tmp_path, "\n".join([GAIN, each, *[one] * 19]), worse)
+    part = judged.parts[1]
+    assert part.interval.level > 0.99
+    assert part.interval.hi > 2.0
+    assert part.verdict.word == "inconclusive"
+    alone = verdict(tmp_path, each.replace("role: secondary", "role: primary"), worse)
+    assert alone.verdict.word == "not reproduced"

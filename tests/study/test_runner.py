@@ -191,9 +191,16 @@ def test_first_failures_before_an_answer_are_recorded_with_it(tmp_path, monkeypa
     assert ids(tmp_path, "stumble") == ["q2", "q3"]
 
 
-def test_fewer_failures_than_the_limit_are_recorded(tmp_path):
-    run(condition("fall"), Shop(), tmp_path, n=3)
-    assert len(records.load(tmp_path, condition("fall"))) == 3
+def test_where_all_of_a_few_fail_nothing_is_recorded_either(tmp_path):
+    with pytest.raises(RunError, match=r"the 3 questions asked of .* all failed"):
+        run(condition("fall"), Shop(), tmp_path, n=3)
+    assert records.load(tmp_path, condition("fall")) is None
+
+
+def test_a_last_failure_behind_answers_of_an_earlier_run_is_recorded(tmp_path):
+    run(condition("stumble"), Shop(), tmp_path, n=2)
+    run(condition("stumble"), Shop(), tmp_path, n=3)
+    assert ids(tmp_path, "stumble") == ["q0", "q1", "q2"]
 
 
 # ------------------------------------------------------------- state from question to question
@@ -222,11 +229,14 @@ def test_shards_of_a_reservoir_are_refused(tmp_path):
 
 
 def test_an_estimate_reckons_from_a_trial_and_records_nothing(tmp_path, monkeypatch):
-    clock = iter([10.0, 16.0])
+    clock = iter([10.0, 16.0, 20.0, 21.0])
     monkeypatch.setattr(runner.time, "perf_counter", lambda: next(clock))
     cost = runner.estimate(condition(), Shop(), missing=50, trial=4)
     assert (cost.trial, cost.seconds_a_question, cost.seconds) == (4, 1.5, 75.0)
     # 3 + 1 + 2 + 3 searches and 4 readings over four questions
     assert cost.cost_a_question["retrievals"] == 2.25
     assert cost.cost_a_question["reader_calls"] == 1.0
+    # What is answered already lies in the cache, and would cost nothing.
+    known = {q.id for q in DATASET.questions[:-1]}
+    assert runner.estimate(condition(), Shop(), missing=1, done=known).trial == 1
     assert not list(tmp_path.iterdir())

@@ -15,7 +15,9 @@ from tests.lm import tiny
 from .language import SMALL
 
 QUESTIONS = [
-    Question(f"q{i}", f"Who was born in {town}, and when? {'Was it so? ' * (i % 4)}", ("x",))
+    Question(
+        f"q{i}", f"Who was born in {town}, and when? {'Was it so? ' * (i % 4)}{500 + i}", ("x",)
+    )
     for i, town in enumerate(["Paris", "Rome", "Łódź", "Zürich", "Italy"] * 20)
 ]
 
