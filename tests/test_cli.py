@@ -286,3 +286,18 @@ def test_a_fault_of_ours_keeps_its_traceback(tmp_path, monkeypatch):
     monkeypatch.setattr(papers, "exhibit", lambda name: {}["nothing"])
     with pytest.raises(KeyError):
         cli.main(["exhibit", "drrag.table5", "--results", str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["exhibit", "drrag.table5"],
+        ["claims"],
+        ["status"],
+        ["show", "drrag.table5", "--question", "q1"],
+        ["tune", "drrag.outcomes", "--dataset", "world-A"],
+    ],
+)
+def test_a_mistyped_folder_of_records_is_not_read_as_nothing_run(words, tmp_path, capsys):
+    assert cli.main([*words, "--results", str(tmp_path / "recrods")]) == 2
+    assert "there is no folder" in capsys.readouterr().err

@@ -11,3 +11,11 @@ def results_of(arguments: argparse.Namespace) -> Path:
     from ..publish.places import here
 
     return arguments.results or here().records
+
+
+def held_in(arguments: argparse.Namespace) -> Path:
+    """The same, for who only reads: a mistyped folder must not read as "nobody has run it"."""
+    folder = results_of(arguments)
+    if arguments.results and not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}; --results names one with records")
+    return folder

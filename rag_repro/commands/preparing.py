@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .folders import results_of
+from .folders import held_in, results_of
 
 
 def data(arguments: argparse.Namespace) -> None:
@@ -67,7 +67,7 @@ def tune(arguments: argparse.Namespace) -> None:
     if tuning_dynamic.varies(papers.exhibit(arguments.exhibit)[1]):
         for dataset in arguments.dataset:
             print(dataset)
-            for line in tuning_dynamic.chosen(arguments.exhibit, dataset, results_of(arguments)):
+            for line in tuning_dynamic.chosen(arguments.exhibit, dataset, held_in(arguments)):
                 print(f"  {line}")
         return
     print(
@@ -75,7 +75,7 @@ def tune(arguments: argparse.Namespace) -> None:
             arguments.exhibit,
             arguments.popularity,
             arguments.dataset,
-            results_of(arguments),
+            held_in(arguments),
             data_dir=arguments.data,
         )
     )

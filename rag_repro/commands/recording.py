@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from .folders import results_of
+from .folders import held_in, results_of
 
 if TYPE_CHECKING:
     from ..study.papers import Cell
@@ -140,7 +140,7 @@ def exhibit(arguments: argparse.Namespace) -> None:
     from ..study.scores import Results
 
     paper, exhibit = papers.exhibit(arguments.exhibit)
-    rows = exhibits.rows(paper, exhibit, Results(results_of(arguments)), arguments.tier)
+    rows = exhibits.rows(paper, exhibit, Results(held_in(arguments)), arguments.tier)
     print(tables.text(rows, arguments.format), end="")
 
 
@@ -149,7 +149,7 @@ def claims(arguments: argparse.Namespace) -> None:
     from ..report import ledger
     from ..study.scores import Results
 
-    rows = ledger.rows(Results(results_of(arguments)), arguments.paper, arguments.tier)
+    rows = ledger.rows(Results(held_in(arguments)), arguments.paper, arguments.tier)
     print(ledger.text(rows, arguments.format), end="")
 
 
@@ -161,7 +161,7 @@ def show(arguments: argparse.Namespace) -> None:
         show.question(
             arguments.exhibit,
             arguments.question,
-            results_of(arguments),
+            held_in(arguments),
             data_dir=arguments.data,
             tier=arguments.tier,
         )
@@ -172,7 +172,7 @@ def status(arguments: argparse.Namespace) -> None:
     """One line for each exhibit and tier."""
     from ..report import progress
 
-    print(progress.text(results_of(arguments)))
+    print(progress.text(held_in(arguments)))
 
 
 def compare(arguments: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from ..evaluation import metrics
 from ..evaluation.statistics import paired_interval
 from ..study import records
-from ..study.lines import PACKED, PLAIN
+from ..study.lines import PACKED, PLAIN, difference
 from ..study.records import RecordError
 
 
@@ -73,10 +73,18 @@ def _outcome(line: Mapping[str, Any]) -> tuple:
 
 
 def text(a: Path, b: Path) -> str:
-    """The rows as text; metrics on which the two agree exactly are left out."""
-    lines = []
-    for path, held in _by_condition(rows(a, b)).items():
-        lines.append(f"{path}: {held[0]['same']:.1%} of the answers are the same")
+    """The rows as text; metrics on which the two agree exactly are left out.
+
+    What the two were made with is compared as well: other data or weights under the same name
+    are named.
+    """
+    lines, files = [], {side: _files(side) for side in (a, b)}
+    held_by = _by_condition(rows(a, b))
+    for path in sorted(files[a].keys() & files[b].keys()):
+        held = held_by.get(path, [])
+        same = f"{held[0]['same']:.1%} of the answers are the same" if held else ""
+        lines.append(f"{path}: {same or 'no question in common'}")
+        lines += _made_otherwise(files[a][path], files[b][path])
         for row in held:
             if row["a"] != row["b"] or row["lo"] != 0 or row["hi"] != 0:
                 lines.append(
@@ -84,6 +92,15 @@ def text(a: Path, b: Path) -> str:
                     f"{row['diff']:+.2f} [{row['lo']:+.2f}, {row['hi']:+.2f}], n {row['n']}"
                 )
     return "\n".join(lines)
+
+
+def _made_otherwise(a: Path, b: Path) -> list[str]:
+    left, right = (records.read(path).header for path in (a, b))
+    return [
+        f"  made otherwise, {part}: {told}"
+        for part in ("identity", "fingerprint")
+        if (told := difference(left[part], right[part], ("a", "b")))
+    ]
 
 
 def _by_condition(made: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+from rag_repro.cache import CachedReader, Store
 from rag_repro.lm import post
 from rag_repro.lm.api import ApiReader
 from rag_repro.lm.endpoint import label, parse
@@ -359,6 +360,15 @@ def test_addresses_that_cannot_be_used(url):
 def test_names_of_readers_at_endpoints(name, model, urls):
     assert parse(name) == (model, tuple(urls))
     assert label(name) == f"api:{model}"
+
+
+def test_a_given_text_cannot_be_read_through_the_cache_either(tmp_path):
+    reader = ApiReader("http://127.0.0.1:9/v1", "tiny", jitter=random.Random(0))
+    [refused] = CachedReader(reader, Store(tmp_path / "calls.sqlite")).read(
+        [Read(Prompt.of("a"), "b")]
+    )
+    assert isinstance(refused, CallError)
+    assert "use a local reader" in str(refused)
 
 
 def test_names_of_other_readers_are_their_labels():

@@ -106,6 +106,11 @@ def test_a_name_that_is_taken_is_refused(tmp_path):
         ({"name": "m", "version": 0}, "version 0 is not"),
         ({"name": "m", "version": True}, "version True is not"),
         ({"name": "m", "settings": dict}, "frozen dataclass over Settings"),
+        # Not a dataclass itself: its `boost` would be in no identity.
+        (
+            {"name": "m", "settings": type("Louder", (base.Settings,), {"boost": 1})},
+            "frozen dataclass over Settings",
+        ),
     ],
 )
 def test_what_cannot_be_registered(given, told):

@@ -145,6 +145,8 @@ def test_the_table_of_parameters_escapes_what_it_shows(places):
         ("bm25", "bm25"),
         ("a b", "a b"),
         ("'50'", "50"),
+        ("{[]: 1}", "{[]: 1}"),
+        ("-" * 5000, "-" * 5000),
     ],
 )
 def test_values_from_the_command_line(text, value):

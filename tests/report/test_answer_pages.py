@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -228,6 +229,11 @@ def test_cards_and_curves_are_shown_of_readers_that_are_trained(tmp_path, monkey
     ]
     shown = readers.curves(["mine"])
     assert "mine: from 2.00 to 2.00 over 300 tokens" in shown.alt  # fewer steps than a mean's
+    many = [f"reader{i}" for i in range(13)]  # more than there are colours and styles
+    for name in many:
+        shutil.copytree(folder, tmp_path / name)
+    alt = readers.curves(many).alt
+    assert all(f"{name}: from" in alt for name in many)
 
 
 # ---------------------------------------------------------------- printed values

@@ -122,6 +122,19 @@ def test_equal_folders_agree_on_everything(two):
     assert "difference" not in text
 
 
+def test_records_of_other_data_or_of_other_questions_say_so(two):
+    a, b, condition = two
+    record = records.load(b, condition)
+    path = records.find(b, condition)
+    path.unlink()
+    with records.open_record(b, condition, {"corpus": "another"}) as writer:
+        for line in record.lines:
+            writer.append(line | {"id": f"other-{line['id']}"})
+    text = compare.text(a, b)
+    assert f"{condition.path}: no question in common" in text
+    assert "made otherwise, fingerprint: corpus: a None, b 'another'" in text
+
+
 def test_a_changed_record_is_found_with_its_difference(two):
     a, b, condition = two
 

@@ -291,3 +291,7 @@ def test_a_record_of_other_data_can_be_set_aside(tmp_path):
     assert records.find(tmp_path, CONDITION) is None
     write(tmp_path, "b", fingerprint={**PRINT, "corpus": "beef"})
     assert list(records.load(tmp_path, CONDITION).by_question) == ["b"]
+    first = moved.read_bytes()
+    again = records.set_aside(tmp_path, CONDITION, PRINT)
+    assert again.name.endswith(".stale-2")
+    assert moved.read_bytes() == first
