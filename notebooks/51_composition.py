@@ -112,6 +112,13 @@ factorial.table(
 )
 
 # %% [markdown]
+# Do their gains add up? What the table says of that, in words: an effect of two beyond the sum of both
+# would say that they do not.
+
+# %% tags=["remove-input"]
+factorial.answer(HALF, desk.results, factorial.Design.of(tuple(HALF.methods), tuple(NAMES)), NAMES)
+
+# %% [markdown]
 # The half holds no paper alone. Their rows of {doc}`chapter 50 <50_head_to_head>` stand here on the
 # questions that all these and the eight have answered: gains add up only where a combination is above
 # the better of its parts.

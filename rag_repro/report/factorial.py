@@ -9,14 +9,14 @@ chapter 6). Each is computed a question, so that intervals draw questions, not r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
 import numpy as np
 
-from ..evaluation.statistics import Resampled
+from ..evaluation.statistics import Interval, Resampled
 from ..study.papers import Exhibit
 from ..study.scores import Results, Scores, resampled
 from . import missing
@@ -25,6 +25,7 @@ from .tables import Table, word
 from .values import within
 
 Effect = frozenset[str]
+Group = tuple[Effect, ...]
 
 
 @dataclass(frozen=True)
@@ -94,22 +95,64 @@ def table(
     name: str = "",
 ) -> Table | Note:
     """One line a data set, metric and group of effects. names: a factor in words."""
-    body, cells = [], []
+    body = [
+        [word(dataset), metric, _all_said(group, design, names), within(found, 1, "+", n=True)]
+        for dataset, metric, group, found in _found(exhibit, results, design, metrics)
+    ]
+    if not body:
+        return missing.note(exhibit.cells(), results, caption)
+    return Table(["data set", "metric", "effect of", "effect [95 %], n"], body, caption, name)
+
+
+def answer(
+    exhibit: Exhibit,
+    results: Results,
+    design: Design,
+    names: Mapping[str, str],
+    metric: str = "em",
+) -> Note:
+    """What the table says of one metric, in words: who moves it alone, and who together."""
+    found = list(_found(exhibit, results, design, [metric]))
+    told = []
+    for dataset in dict.fromkeys(dataset for dataset, *_ in found):
+        of_it = [(group, held) for name, _, group, held in found if name == dataset and held]
+        alone, pairs = ([one for one in of_it if len(one[0][0]) == size] for size in (1, 2))
+        told.append(
+            f"{word(dataset)}, {metric.upper()}: of each alone, {_moved(alone, design, names)}; of "
+            f"two beyond the sum of both, {_moved(pairs, design, names)}."
+        )
+    return Note(" ".join(told)) if told else missing.note(exhibit.cells(), results)
+
+
+def _moved(held: Sequence[tuple[Group, Interval]], design: Design, names: Mapping) -> str:
+    clear = [
+        f"{_all_said(group, design, names)} {within(one, 1, '+')}"
+        for group, one in held
+        if one.lo > 0 or one.hi < 0
+    ]
+    if not clear:
+        return f"none of the {len(held)} intervals excludes zero"
+    verb = "excludes" if len(clear) == 1 else "exclude"
+    return f"{len(clear)} of the {len(held)} intervals {verb} zero: {', '.join(clear)}"
+
+
+def _found(
+    exhibit: Exhibit, results: Results, design: Design, metrics: Sequence[str]
+) -> Iterator[tuple[str, str, Group, Interval | None]]:
+    """Data set, metric, effects that cannot be told apart, and their interval."""
     for dataset in dict.fromkeys(c.keys["dataset"] for c in exhibit.cells()):
         by = {c.keys["method"]: c for c in exhibit.cells() if c.keys["dataset"] == dataset}
-        cells += [by[row] for row in design.runs]
         for metric in metrics:
             scores = {row: results.scores(by[row], metric) for row in design.runs}
             if None in scores.values():
                 continue
             for group in design.groups():
                 drawn = effect_of(design, group[0], scores, metric)
-                told = within(drawn and drawn.interval(), 1, "+", n=True)
-                said = " or ".join(_said(effect, design, names) for effect in group)
-                body.append([word(dataset), metric, said, told])
-    if not body:
-        return missing.note(cells, results, caption)
-    return Table(["data set", "metric", "effect of", "effect [95 %], n"], body, caption, name)
+                yield dataset, metric, group, drawn and drawn.interval()
+
+
+def _all_said(group: Group, design: Design, names: Mapping[str, str]) -> str:
+    return " or ".join(_said(effect, design, names) for effect in group)
 
 
 def _said(effect: Effect, design: Design, names: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from rag_repro.report import factorial
 from rag_repro.report.factorial import Design, effect_of
 from rag_repro.study import papers
 from rag_repro.study.scores import Scores
@@ -84,3 +85,19 @@ def test_a_design_that_is_out_of_balance_is_refused():
         Design.of(HALF[:-1], FACTORS)
     with pytest.raises(ValueError, match="are none of"):
         Design.of(HALF, FACTORS[:3])
+
+
+def test_what_came_out_is_said_in_words(monkeypatch):
+    """ERM4 alone was put in, and nothing of two together."""
+    names = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}
+    rng = np.random.default_rng(3)
+
+    class Recorded:
+        def scores(self, cell, metric):
+            made = scored(0.5 + 0.2 * ("erm4" in cell.keys["method"]))
+            return Scores(made.ids, made.clusters, made.values + rng.normal(0, 0.05, 40))
+
+    exhibit = papers.load("together").exhibit("composition")
+    told = str(factorial.answer(exhibit, Recorded(), Design.of(HALF, FACTORS), names))
+    assert "EM: of each alone, 1 of the 4 intervals excludes zero: ERM4 +" in told
+    assert told.endswith("of two beyond the sum of both, none of the 3 intervals excludes zero.")
