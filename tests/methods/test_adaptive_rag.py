@@ -90,7 +90,6 @@ def test_ties_go_to_the_simpler_class():
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        ((0.5, 0.5), f"'{CLASSIFIER}' gave 2 scores for 3 classes"),
         ((0.5, 0.5, 1.5), f"'{CLASSIFIER}' gave 1.5, which is no probability"),
         ((float("nan"), 0.5, 0.5), "gave nan, which is no probability"),
     ],
@@ -98,6 +97,11 @@ def test_ties_go_to_the_simpler_class():
 def test_a_classifier_that_gives_no_probabilities_fails_the_question(probabilities, message):
     with pytest.raises(AssertionError, match=message):
         answer(probabilities)
+
+
+def test_a_classifier_that_gives_too_few_probabilities_stops_the_run():
+    with pytest.raises(engine.ServiceError, match="gave 2 results for 3 texts"):
+        answer((0.5, 0.5))
 
 
 def test_the_classifier_is_a_service_by_its_name():
