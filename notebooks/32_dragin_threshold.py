@@ -90,11 +90,14 @@ Listing(rind.rind)
 # On world A's tune split and on HotpotQA's tune ids, whose choice serves the other public data sets
 # as well: the $\theta$ with the best exact match and, where several are equal, the fewest searches
 # (`rag-repro tune`). The baselines' numbers were chosen on the same questions in the same way:
-# FL-RAG's window, FLARE's doubt, and a $\theta$ of its own for RIND behind a first search. These
-# are few questions, so that the choice is coarse, for all of them alike; and no fact of world A's
+# FL-RAG's window, FLARE's doubt, and on the testbed a $\theta$ of its own for RIND behind a first search
+# (on public data it has RIND's). On the testbed $\theta$ has no best value among those tried: the lower
+# it is, the more often RIND searches and the better are its answers, and table 2 has the lowest. It was
+# 0.2 at first, chosen on half as many questions between 0.1 and 0.8; the testbed's rows of all other
+# tables, the controls of table 2 among them, are still at that. These are few questions, so that the choice is coarse, for all of them alike; and no fact of world A's
 # tune split was told to the reader, which on the testbed favours searching. The controls are not
 # tuned but matched: random timing's rate and the threshold of RIND without a factor give an alarm
-# at as many of the words that RIND judged there.
+# at as many of the words that RIND judged there, which is not as many alarms an answer.
 
 # %% tags=["remove-input"]
 desk.table("tuning", desk.rows("tuning", metric=["em", "retrievals"]), name="tab-tuning")

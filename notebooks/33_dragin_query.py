@@ -35,7 +35,7 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from rag_repro.methods.dragin import qfs, queries, query_check
+from rag_repro.methods.dragin import qfs, queries
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import heat_case
@@ -96,7 +96,7 @@ Listing(qfs.attention_of, qfs.select)
 # The other rules:
 
 # %% tags=["remove-input"]
-Listing(queries.last_sentence, queries.last_tokens, queries.sure_sentence, query_check.moments)
+Listing(queries.last_sentence, queries.last_tokens, queries.sure_sentence, queries.masked_sentence)
 
 # %% [markdown] tags=["worked"]
 # ## One question
@@ -137,6 +137,31 @@ desk.table(
 )
 
 # %% [markdown]
+# In the first sentence there is no last one, and that rule asks the question: most moments are such. Those
+# behind the first sentence tell the rules apart:
+
+# %% tags=["remove-input"]
+LATER = ["qfs", "sure_sentence", "full_context", "last_sentence", "last_tokens", "question"]
+desk.table(
+    "queries",
+    desk.rows("queries", metric=[f"finds_later_{rule}" for rule in LATER]),
+    name="tab-later",
+)
+
+# %% [markdown]
+# A query may find a passage that the answer is past, or does not need yet. A taught answer says a step a
+# sentence, so where the order of the steps is known (the testbed) each alarm has one right passage, that
+# of its sentence's step: the share of the moments whose search finds it.
+
+# %% tags=["remove-input"]
+NEXT = ["qfs", "sure_sentence", "full_context", "last_sentence", "question", "random_words"]
+desk.table(
+    "queries",
+    desk.rows("queries", metric=[f"finds_next_{rule}" for rule in NEXT], dataset="world-B"),
+    name="tab-next",
+)
+
+# %% [markdown]
 # ### Does attention choose?
 #
 # QFS against as many words of question and text by chance, and against the first ones; once with
@@ -156,13 +181,28 @@ desk.table(
 # ### FLARE's mask
 #
 # In the paper's case FLARE loses the one name that was right, for it was unsure of it. How often do the
-# doubtful words cost more than they save? The sentence that gave FLARE's alarm, whole and masked.
+# doubtful words cost more than they save? The sentence that gave FLARE's alarm, whole and masked; masked
+# as DRAGIN's code does it, which joins what stays, and as FLARE's authors do, with a blank for each.
 
 # %% tags=["remove-input"]
 desk.table(
     "queries",
-    desk.rows("queries", metric=["finds_sentence", "finds_sure_sentence"]),
+    desk.rows("queries", metric=["finds_sentence", "finds_sure_sentence", "finds_masked_sentence"]),
     name="tab-masking",
+)
+
+# %% [markdown]
+# ### The prompt's own word
+#
+# Between question and answer stands the prompt's word *Answer:*, which QFS may take. Of the other rules
+# only *the last tokens* reach it, where the answer is shorter than their window. What QFS finds when
+# it may not take it:
+
+# %% tags=["remove-input"]
+desk.table(
+    "queries",
+    desk.rows("queries", metric=["finds_qfs", "finds_qfs_said"]),
+    name="tab-prompt-word",
 )
 
 # %% [markdown]
@@ -210,7 +250,8 @@ desk.changed(CLAIMS)
 #
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
-# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt, and the prompt's word *Answer* between them, which QFS may take and the other rules do not have | exemplars and passages are not what is asked for; that word is there by oversight, found by a review, and not taken out yet |
+# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt, and the prompt's word *Answer* between them, which QFS may take and the other rules do not have | exemplars and passages are not what is asked for; that word stands there by oversight, and rows without it are beside (above) |
+# | FLARE's query | without doubtful tokens | what stays is joined, as DRAGIN's code does; FLARE's authors put a blank for each | the table above has both |
 # | heads | not said | their mean | as the released code |
 # | parts of words | not said | the word of a chosen token | BM25 knows whole words |
 # | rows | five rules | these and the question; words by chance and the first words at the same moments | |

@@ -55,7 +55,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-SHOWN = ("differences", "replayed", "decoding")
+SHOWN = ("influence", "differences", "replayed", "decoding")
 desk = Desk("dragin", run, here().root, exhibits=SHOWN)
 run
 
@@ -203,10 +203,24 @@ replayed.agreement(REPLAYED, desk.results, "Decisions on the same drafts", "tab-
 replayed.still(REPLAYED, desk.results)
 
 # %% [markdown]
+# ## What a_max tells
+#
+# Equation 3 takes for a token's influence how much a later one looks at it. Is a word that is looked at
+# more one that shapes more of what follows? Of a draft's words, two of the same form (a name, a number,
+# another word) that stand next to each other among those are a pair. Each is masked in turn, the text is
+# read again, and the same tokens, up to 16 behind both words, say how far they moved: the mean
+# difference of their log probabilities, in nats a token. A word moves most what is near it, so the
+# table says how often the one with the higher a_max is the first of its pair.
+
+# %% tags=["remove-input"]
+desk.table("influence", desk.rows("influence"), name="tab-influence")
+
+# %% [markdown]
 # ## Whole runs
 #
-# *Gain* is against the released code. *Blank alarms* are those that a word without meaning gave: by
-# equation 4 there are none (dragin.c31), while the released code looks at meaning behind the alarm (D6).
+# *Gain* is against the released code. *Blank alarms* are those at which no word above the threshold
+# bears meaning: by equation 4 there are none, while the released code looks at meaning behind the
+# alarm (D6, dragin.c31).
 
 # %% tags=["remove-input"]
 WHOLE = ["em", "f1", "retrievals", "alarm_rate", "blank_alarms"]
@@ -251,6 +265,8 @@ desk.changed(CLAIMS)
 # | sentences of a draft | spaCy's small English model | the same model, as a package ships it | |
 # | second pass | on the tokens as generated | the same tokens | |
 # | third pass | text, split into tokens anew | the same | |
+# | length | a budget of tokens for each of the loop's two passes | one for the whole answer | the same for all methods |
+# | end of an answer | where "the answer is" has been said | where the reader ends | what stands behind it is not read |
 # | state of the code | several, with defects at the time of the paper | the last one | chapter 30 has the baselines as they were |
 
 # %% [markdown] tags=["rerun"]
@@ -259,5 +275,6 @@ desk.changed(CLAIMS)
 # ```bash
 # rag-repro chapter 35_dragin_equations                      # this page
 # rag-repro run dragin.replayed                              # decisions on the same drafts
+# rag-repro run dragin.influence                             # words of pairs masked
 # rag-repro run dragin.differences dragin.decoding           # whole runs
 # ```

@@ -40,7 +40,7 @@ from IPython.display import display
 
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import alike, frontier, scatter
+from rag_repro.report import alike, frontier, gains, scatter
 from rag_repro.report.desk import Desk
 
 run = chapter(
@@ -85,6 +85,13 @@ desk.table("readers", desk.rows("readers"), name="tab-can-read")
 
 # %% tags=["remove-input"]
 desk.table("head", desk.rows("head", metric=["em", "f1", "acc", "unparsed"]), name="tab-head")
+
+# %% [markdown]
+# The same in words, of the paired intervals (no correction for how many are compared):
+
+# %% tags=["remove-input"]
+for shown in desk.tiers():
+    display(gains.told(HEAD, desk.rows("head", shown, metric="em"), "em"))
 
 # %% [markdown]
 # ## What it costs

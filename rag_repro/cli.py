@@ -274,7 +274,9 @@ def _selection(command: argparse.ArgumentParser) -> None:
 
 
 def _conditions(command: argparse.ArgumentParser) -> None:
-    command.add_argument("exhibits", nargs="+", metavar="EXHIBIT", help="as drrag.table5")
+    command.add_argument(
+        "exhibits", nargs="*", metavar="EXHIBIT", help="as drrag.table5; of a grid, none: all"
+    )
     _selection(command)
     command.add_argument("--dataset", action="append", help="only this data set (repeatable)")
     command.add_argument("--method", action="append", help="only this row (repeatable)")

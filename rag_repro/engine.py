@@ -44,7 +44,7 @@ class MethodError(ValueError):
     """A method asked for something that cannot be: the question has failed."""
 
 
-class ServiceError(RuntimeError):
+class ServiceError(ValueError):
     """A service is missing or broke its promise: the whole run must stop."""
 
 
@@ -208,7 +208,10 @@ def _serve(active: Sequence[_Run], services: Mapping[str, Any], batch_size: int)
         for start in range(0, len(entries), size):
             batch = entries[start : start + size]
             calls = [call for _, _, call in batch]
-            results = serve(kind, services[name], calls)
+            try:
+                results = serve(kind, services[name], calls)
+            except ServiceError as error:
+                raise ServiceError(f"the service {name!r}: {error}") from error
             if len(results) != len(calls):
                 raise ServiceError(
                     f"the service {name!r} gave {len(results)} results for {len(calls)} calls"
@@ -238,13 +241,20 @@ def serve(kind: type, service: Any, calls: Sequence[Any]) -> list[Any]:
 
 
 def _retrieve(service: Any, calls: Sequence[Retrieve]) -> list[Any]:
-    """One search for each k in the batch; hits in the order of the calls."""
-    results: list[Any] = [None] * len(calls)
-    for k in sorted({call.k for call in calls}):
-        places = [i for i, call in enumerate(calls) if call.k == k]
+    """One search for each k in the batch; hits in the order of the calls.
+
+    A retriever refuses a blank query with all that came beside it: here its own question fails.
+    """
+    blank = MethodError("a search has a blank query: a method must not search for nothing")
+    results: list[Any] = [None if call.query.strip() else blank for call in calls]
+    asked = [i for i, result in enumerate(results) if result is None]
+    for k in sorted({calls[i].k for i in asked}):
+        places = [i for i in asked if calls[i].k == k]
         within = [calls[i].within for i in places]
         limited = any(w is not None for w in within)
         found = service.search([calls[i].query for i in places], k, within if limited else None)
+        if len(found) != len(places):
+            raise ServiceError(f"gave {len(found)} results for {len(places)} searches")
         for place, hits in zip(places, found, strict=True):
             results[place] = hits if isinstance(hits, Exception) else tuple(hits)
     return results
@@ -254,7 +264,7 @@ def _split(serve_all: Callable[[list], Any], parts: Sequence[Sequence]) -> list[
     """Serve all parts as one list, and cut the result back into parts."""
     together = serve_all(list(chain.from_iterable(parts)))
     if len(together) != (wanted := sum(map(len, parts))):
-        raise ServiceError(f"a service gave {len(together)} results for {wanted} texts")
+        raise ServiceError(f"gave {len(together)} results for {wanted} texts")
     results, start = [], 0
     for part in parts:
         results.append(together[start : start + len(part)])

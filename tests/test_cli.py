@@ -141,7 +141,6 @@ def test_folders_that_are_not_there_are_named(tmp_path, capsys):
         (["run", "drrag.table5", "--batch-size", "-1"], "'-1' is not a positive"),
         (["run", "drrag.table5", "--in-flight", "0"], "'0' is not a positive"),
         (["run", "drrag.table5", "--tier", "publik"], "invalid choice: 'publik'"),
-        (["run"], "EXHIBIT"),
         (["exhibit", "drrag.table5", "--format", "xml"], "invalid choice: 'xml'"),
         (["runn"], "invalid choice: 'runn'"),
         ([], "COMMAND"),

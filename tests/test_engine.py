@@ -312,3 +312,32 @@ def test_answers_do_not_depend_on_batch_size_or_order():
 def test_batch_size_must_be_positive():
     with pytest.raises(ValueError, match="at least 1"):
         list(run([], {}, batch_size=0))
+
+
+def test_a_blank_search_fails_its_own_question_alone():
+    def asks(question, settings):
+        hits = yield Retrieve("  " if question.id == "b" else question.text, k=2)
+        return Answer(prediction=hits[0].passage.id if hits else None)
+
+    tasks = [Task(question(name), asks) for name in "abc"]
+    got = {task.question.id: answer for task, answer in run(tasks, {"retriever": Searcher()})}
+    assert [bool(got[name].error) for name in "abc"] == [False, True, False]
+    assert "blank query" in got["b"].error
+    assert got["b"].cost.retrievals == 0
+
+
+@pytest.mark.parametrize("wish", [Retrieve("q", k=1), Score(("x", "y"))])
+def test_a_service_that_falls_short_is_named(wish):
+    class Short:
+        def search(self, queries, k, within=None):
+            return []
+
+        def score(self, items):
+            return [0.5]
+
+    def asks(question, settings):
+        yield wish
+        return Answer()
+
+    with pytest.raises(ServiceError, match=rf"the service '{wish.service}': gave \d results for"):
+        list(run([Task(question("a"), asks)], {wish.service: Short()}))

@@ -125,6 +125,22 @@ def test_what_is_not_trained_is_a_job_with_its_cost_and_holds_up_the_trial(
     assert "jobs: 1 train, 1 answers; at least 2.0 h of work" in total
 
 
+def test_a_grid_without_names_is_of_every_exhibit(tmp_path, capsys):
+    words = ["grid", "--dry-run", "--no-trial", "--tier", "testbed", "--n", "1", "--method", "qdc"]
+    assert cli.main([*words, "--dataset", "world-B", "--results", str(tmp_path)]) == 0
+    listed = capsys.readouterr().out
+    one = ["grid", "drrag.table5", *words[1:], "--dataset", "world-B", "--results", str(tmp_path)]
+    assert cli.main(one) == 0
+    [*conditions, total] = capsys.readouterr().out.splitlines()
+    assert set(conditions) < set(listed.splitlines())
+    assert total not in listed
+
+
+def test_a_run_without_names_or_a_condition_is_refused(capsys):
+    assert cli.main(["run", "--tier", "testbed"]) == 2
+    assert "name an exhibit, as drrag.table5" in capsys.readouterr().err
+
+
 def test_a_part_that_a_kill_left_is_told(tmp_path):
     cell = campaign.select(["drrag.table5"], tier="testbed", methods=["bm25"])[0]
     work = grid.Work(cell, 5, 5, {(1, 1): 5}, joins=False, stray=("2-of-3",))

@@ -18,6 +18,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
         raise ValueError("--join joins what shards left; leave --shard and --estimate out")
+    if not arguments.exhibits and not arguments.condition:
+        raise ValueError(
+            "name an exhibit, as drrag.table5, or a --condition; all there are would take days: "
+            "`rag-repro grid --dry-run --no-trial` lists them"
+        )
     cells = _cells(arguments, conditions=arguments.condition)
     workshop, results = _workshop(arguments), results_of(arguments)
     asked = {"n": arguments.n, "shard": arguments.shard}
@@ -34,10 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _cells(arguments: argparse.Namespace, **more: Any) -> list[Cell]:
     """The conditions that were chosen, of exhibits without times."""
-    from ..study import campaign
+    from ..study import campaign, papers
 
     return campaign.select(
-        arguments.exhibits,
+        arguments.exhibits or papers.exhibits(timed=False),
         tier=arguments.tier,
         role=arguments.role,
         datasets=arguments.dataset,

@@ -28,9 +28,20 @@ def alarm_rate(line: Line) -> float | None:
 
 
 def blank_alarms(line: Line) -> float | None:
-    """Share of the alarms given by a word without meaning; None where there was no alarm."""
+    """Share of the alarms given by words without meaning alone; None where there was no alarm."""
     told = line.get("dynamic", {})
-    return told["blank"] / told["alarms"] if "blank" in told and told["alarms"] else None
+    return told["unmeant"] / told["alarms"] if "unmeant" in told and told["alarms"] else None
+
+
+def used_searches(line: Line) -> float | None:
+    """Searches behind which something was written: not the last where no room was left.
+
+    Each alarm makes a search, and one more draft than alarms says that the last was read.
+    """
+    told = line.get("dynamic")
+    if told is None:
+        return None
+    return float(len(told["found"]) - (told["alarms"] > 0 and told["drafts"] == told["alarms"]))
 
 
 def asked_again(line: Line) -> float | None:
@@ -121,8 +132,17 @@ TABLE = (
         "Blank alarms",
         "line",
         blank_alarms,
-        "share of alarms whose first word above the threshold bears no meaning",
+        "share of alarms at which no word above the threshold bears meaning",
         higher=False,
+    ),
+    Metric(
+        "used_searches",
+        "Searches read",
+        "searches",
+        "line",
+        False,
+        used_searches,
+        "searches behind which a draft was written: without the last where no room was left",
     ),
     percent(
         "asked_again",

@@ -1,7 +1,7 @@
 """What each query rule finds at the same moments, out of a record's line.
 
 A line's `queries` is what `study.queries` keeps of a check of query rules: of each moment
-[words that QFS takes, of how many, then each rule's gold passages].
+[words that QFS takes, of how many, in which sentence, then each rule's gold passages].
 """
 
 from __future__ import annotations
@@ -23,9 +23,15 @@ RULES = {
     "qfs_few": "QFS of few words",
     "random_few": "as few words by chance",
     "first_few": "as few words, the first",
+    "masked_sentence": "FLARE's query, blanks for what it leaves out",
+    "qfs_said": "QFS without the prompt's words",
 }
 """Rules in the order of `methods.dragin.query_check.RULES`, in words."""
-TAKEN, AMONG, FIRST_RULE = 0, 1, 2
+LATER = ("qfs", "sure_sentence", "full_context", "last_sentence", "last_tokens", "question")
+"""Rules of which is told what they find behind the first sentence."""
+NEXT = ("qfs", "sure_sentence", "full_context", "last_sentence", "question", "random_words")
+"""Rules of which is told, too, whether they find what the sentence is about to say."""
+TAKEN, AMONG, SENTENCE, FIRST_RULE = 0, 1, 2, 3
 """Places in a moment's entry."""
 
 
@@ -38,6 +44,31 @@ def found_by(place: int, line: Line) -> float | None:
     if not moments or not gold:
         return None
     return sum(len(moment[place]) for moment in moments) / len(moments) / len(gold)
+
+
+def found_later(place: int, line: Line) -> float | None:
+    """As `found_by`, of the moments behind the first sentence.
+
+    In the first there is no last sentence, and the rule takes the question in its place.
+    """
+    later = [moment for moment in line.get("queries", ()) if moment[SENTENCE] > 1]
+    return found_by(place, {**line, "queries": later})
+
+
+def finds_next(place: int, line: Line) -> float | None:
+    """Share of the moments whose search finds the passage of the sentence's own step.
+
+    A taught answer says a step a sentence, so that the second sentence needs the gold passage of
+    hop 2. None where nobody knows the order of the gold passages, or no moment has a step.
+    """
+    moments, gold = line.get("queries"), line.get("gold") or ()
+    step = {hop: number for number, (_, hop, _) in enumerate(gold) if hop is not None}
+    if not moments or len(step) < len(gold):
+        return None
+    asked = [m for m in moments if m[SENTENCE] in step]
+    if not asked:
+        return None
+    return sum(step[m[SENTENCE]] in m[place] for m in asked) / len(asked)
 
 
 def share_taken(line: Line) -> float | None:
@@ -58,6 +89,28 @@ TABLE = (
             f"share of the gold passages that a search finds, at the same moments: {words}",
         )
         for place, (rule, words) in enumerate(RULES.items(), start=FIRST_RULE)
+    ),
+    *(
+        percent(
+            f"finds_later_{rule}",
+            f"Found later by {RULES[rule]}",
+            "line",
+            partial(found_later, FIRST_RULE + list(RULES).index(rule)),
+            "share of the gold passages that a search finds, at moments behind the first "
+            f"sentence: {RULES[rule]}",
+        )
+        for rule in LATER
+    ),
+    *(
+        percent(
+            f"finds_next_{rule}",
+            f"Next by {RULES[rule]}",
+            "line",
+            partial(finds_next, FIRST_RULE + list(RULES).index(rule)),
+            "share of moments at which a search finds the gold passage that the sentence in "
+            f"hand needs: {RULES[rule]}",
+        )
+        for rule in NEXT
     ),
     percent(
         "words_taken",

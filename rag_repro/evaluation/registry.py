@@ -11,6 +11,7 @@ from . import (
     compression_metrics,
     cost_metrics,
     dynamic_metrics,
+    influence_metrics,
     knowledge_metrics,
     line_metrics,
     pair_metrics,
@@ -318,6 +319,7 @@ METRICS: Mapping[str, Metric] = {
         compression_metrics.TABLE,
         knowledge_metrics.TABLE,
         timing_metrics.TABLE,
+        influence_metrics.TABLE,
         attention_metrics.TABLE,
         cost_metrics.TABLE,
     )

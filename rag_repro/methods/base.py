@@ -69,7 +69,8 @@ class Settings:
 class MethodSpec:
     """A method as conditions know it.
 
-    code: of a method from outside the package, a hash of its source, which
+    since: of settings, the version since which they have answered the same, where a change
+    did not touch them all. code: of a method from outside the package, a hash of its source, which
     stands in its records' identity beside the version.
     """
 
@@ -78,7 +79,12 @@ class MethodSpec:
     run: Method
     settings: type[Settings]
     source: str
+    since: Callable[[Any], int] | None = None
     code: str = ""
+
+    def version_of(self, settings: Settings) -> int:
+        """What stands in the identity of records made with these settings."""
+        return self.version if self.since is None else self.since(settings)
 
     def configure(self, given: Mapping[str, Any]) -> Settings:
         """Settings from plain data; an unknown name is refused."""
@@ -138,6 +144,7 @@ METHODS = {
     "timing_check": "dragin.timing_check:TIMING_CHECK",
     "dragin_replay": "dragin.replay:REPLAY",
     "query_check": "dragin.query_check:QUERY_CHECK",
+    "influence_check": "dragin.influence_check:INFLUENCE_CHECK",
 }
 
 
@@ -188,7 +195,7 @@ def method(
                 f"method {name!r}: its source cannot be read; define it in a file or a notebook"
             ) from error
         code = hashlib.sha256(text.encode()).hexdigest()[:12]
-        _OWN[name] = MethodSpec(name, version, run, settings, source, code)
+        _OWN[name] = MethodSpec(name, version, run, settings, source, code=code)
         return run
 
     return register

@@ -25,6 +25,7 @@ QUERIES = {
     "last_sentence": "the last whole sentence",
     "last_tokens": "the last {window} tokens",
     "sure_sentence": "the sentence without tokens at or below {mask:g}",
+    "masked_sentence": "the sentence, tokens at or below {mask:g} blank",
     "sentence": "the whole sentence",
     "full_context": "the question and all that is written",
     "first_words": "the first {top_n} words of question and text",

@@ -111,8 +111,12 @@ def word(value: str) -> str:
 
 
 def gain(row: Row) -> str:
-    """Ours minus the baseline's, with its interval; empty where there is no baseline."""
-    return within(row.diff, sign="+")
+    """Ours minus the baseline's, with its interval; empty where there is no baseline.
+
+    Both sides are means of the questions that both answered: their number where it is another.
+    """
+    fewer = bool(row.diff and row.ours and row.diff.n != row.ours.n)
+    return within(row.diff, sign="+", n=fewer)
 
 
 def ours(row: Row) -> str:

@@ -67,7 +67,7 @@ class Condition:
             "dataset": self.label,
             "split": self.split,
             "method": self.method,
-            "version": self.spec.version,
+            "version": self.spec.version_of(self.configured),
             "settings": {
                 name: endpoint.label(value) if _is_reader(value, self.configured) else value
                 for name, value in asdict(self.configured).items()

@@ -9,7 +9,7 @@ from ..methods.dragin.settings import FACTORS
 from ..plain import shortened
 from ..schema import Answer, Question
 
-_COUNTS = ("drafts", "alarms", "judged", "blank")
+_COUNTS = ("drafts", "alarms", "judged", "blank", "unmeant")
 
 
 def of(
@@ -20,8 +20,9 @@ def of(
     drafts: how many the timing rule judged (none that is empty: the reader ended at once).
     alarms: of how many it made a search.
     judged: words (tokens, where these are the units) that RIND scored up to the one that
-    gave the alarm, or to the draft's end. blank: alarms by a word that bears no meaning
-    by RIND's own rule. Both only where RIND judged. signals: where asked for, of each
+    gave the alarm, or to the draft's end. unmeant: alarms with no word above the threshold that
+    bears meaning by RIND's own rule (older records have "blank": whose first such word bears
+    none). Both only where RIND judged. signals: where asked for, of each
     word that could give an alarm, up to the one that did, what `FACTORS` says of it. again:
     whether the answer was asked for once more. found: for each search, in order, which
     of the line's `gold` (by place, from 0) its passages are. taken: of QFS's queries, in
@@ -52,7 +53,8 @@ def of(
         firsts = [(e, _first_over(e, threshold)) for e in alarms]
         unread = sum(len(e["score"]) - i - 1 for e, i in firsts if i is not None)
         made["judged"] = sum(map(len, scores)) - unread
-        made["blank"] = sum(i is not None and not e["meaning"][i] for e, i in firsts)
+        # Where meaning removes words behind the alarm, none may be left.
+        made["unmeant"] = sum(not e["hits"] for e in alarms)
     if signals and scores:
         made["signals"] = [
             [e[name][i] for name in FACTORS]

@@ -32,7 +32,7 @@ _KNOWN = {
     **{"text": str, "prediction": str | None, "remembered": list, "error": str},
     **{"judged": list, "entropy": float | int, "turns": list},
     **{"decided": list, "critique": list, "timing": list, "dynamic": dict, "variants": list},
-    **{"queries": list},
+    **{"queries": list, "influence": list},
     **{"compressed": dict, "attention": dict},
     **{"counts": dict, "filter": list, "trigger": list, "held": list},
 }
@@ -150,6 +150,9 @@ def _fault(line: Any) -> str:
     for kept in (told, drafts, queries, compressions, knowledge, attentions):
         if fault := kept.fault(line):
             return fault
+    for name, value in line.get("cost", {}).items():
+        if type(value) is not int or value < 0:
+            return f"the cost {name!r} is {shortened(repr(value), 60)}"
     for name, value in line["scores"].items():
         # Also a number that Python holds and no float can.
         if type(value) not in (int, float) or not abs(value) < 1e300:

@@ -71,6 +71,12 @@ def load(name: str) -> Paper:
     return read(known[name])
 
 
+def exhibits(timed: bool) -> list[str]:
+    """The full names of all exhibits that `rag-repro time` makes, or that `run` does."""
+    held = [exhibit for name in names() for exhibit in load(name).exhibits.values()]
+    return [exhibit.name for exhibit in held if exhibit.timed == timed and exhibit.grids]
+
+
 def exhibit(full_name: str) -> tuple[Paper, Exhibit]:
     """An exhibit by its full name, as `drrag.table5`."""
     known = [f"{paper}.{key}" for paper in names() for key in load(paper).exhibits]

@@ -12,15 +12,16 @@ from ..schema import Answer, Question
 def of(question: Question, answer: Answer) -> dict[str, Any]:
     """The line's field `queries`, where the trace is of such a check.
 
-    Of each moment, in order: [words that QFS takes, of how many up to the alarm's with it, then
-    of each of `methods.dragin.query_check.RULES` which of the line's `gold` (by place, from
-    0) its search finds]. Not there without an alarm.
+    Of each moment, in order: [words that QFS takes, of how many up to the alarm's with it, in
+    which of the draft's sentences that is, then of each of `methods.dragin.query_check.RULES`
+    which of the line's `gold` (by place, from 0) its search finds]. Not there without an alarm.
     """
     gold = [g.passage_id for g in question.gold]
     told = [
         [
             event["taken"],
             event["among"],
+            event["sentence"],
             *([i for i, name in enumerate(gold) if name in event["found"][rule]] for rule in RULES),
         ]
         for event in answer.trace
@@ -38,11 +39,11 @@ def fault(line: dict[str, Any]) -> str:
 
 
 def _is_moment(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 2 + len(RULES):
+    if not isinstance(entry, list) or len(entry) != 3 + len(RULES):
         return False
-    taken, among, *found = entry
+    taken, among, sentence, *found = entry
     return (
-        all(type(n) is int and n >= 0 for n in (taken, among))
+        all(type(n) is int and n >= 0 for n in (taken, among, sentence))
         and all(isinstance(places, list) for places in found)
         and all(type(place) is int and place >= 0 for places in found for place in places)
     )

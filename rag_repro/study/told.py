@@ -21,6 +21,8 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
     order of retrieval.
     timing: of each hop at which timing rules were checked, [1 where the reader's own next
     answer is wrong, then its signals, as `methods.dragin.timing_check.SIGNALS` has them].
+    influence: of each pair of words that was masked [a_max of the one with more, of the other, how
+    far what stands behind moved without each, 1 where the one with more stands first].
     variants: of each of `methods.dragin.replay.VARIANTS` [1 where it triggered, tokens that
     stay, the first letters of its query's hash, "" without one], to be compared.
     """
@@ -42,6 +44,10 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
                 told.setdefault("timing", []).append(
                     [int(event["wrong"]), *(event["signals"][name] for name in SIGNALS)]
                 )
+            case "influence":
+                told.setdefault("influence", []).append(
+                    [*event["a_max"], *event["moved"], int(event["first"])]
+                )
             case "variant":
                 query = hashlib.sha256(event["query"].encode()).hexdigest()[:8]
                 told.setdefault("variants", []).append(
@@ -61,6 +67,9 @@ def fault(line: dict[str, Any]) -> str:
     for entry in line.get("timing", ()):
         if not _is_hop(entry):
             return f"a hop's timing is {shortened(repr(entry), 60)}"
+    for entry in line.get("influence", ()):
+        if not _is_influence(entry):
+            return f"a pair's influence is {shortened(repr(entry), 60)}"
     variants = line.get("variants")
     if variants is not None and not (
         len(variants) == len(VARIANTS) and all(map(_is_variant, variants))
@@ -98,6 +107,13 @@ def _is_hop(entry: Any) -> bool:
         return False
     wrong, *signals = entry
     return type(wrong) is int and wrong in (0, 1) and all(map(_is_number, signals))
+
+
+def _is_influence(entry: Any) -> bool:
+    if not isinstance(entry, list) or len(entry) != 5:
+        return False
+    *numbers, first = entry
+    return all(_is_number(x) and x >= 0 for x in numbers) and type(first) is int and first in (0, 1)
 
 
 def _is_variant(entry: Any) -> bool:

@@ -6,6 +6,8 @@ must alarm as often as RIND does, and are not tuned but matched: on every word t
 have given an alarm in the answers of RIND's row at its chosen threshold, as these answers'
 records have measured it (`drafts`), the control's threshold is where as many words are above
 it. Were the text the same whatever passages come, that is how many alarms it would give.
+For random timing that is not so, by far: where the exhibit tries rates, it has the one at which
+it searches as often as RIND.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from .strict import StudyError
 
 KNOBS = ("threshold", "window", "doubt")
 """Settings that are chosen by the score, as the rows of such an exhibit vary them."""
+RATE = "rate"
+"""Of random timing: matched."""
 REFERENCE = "dragin"
 """The row whose alarms the controls match."""
 
@@ -60,12 +64,29 @@ class Match:
         return f"{self.row}: {self.knob} {self.value:.4g}, an alarm at {share}"
 
 
+@dataclass(frozen=True)
+class Rate:
+    """Random timing's rate, of those tried (rate -> retrievals), nearest to RIND's `wanted`."""
+
+    value: float
+    tried: Mapping[float, float]
+    wanted: float
+    n: int
+
+    def __str__(self) -> str:
+        others = ", ".join(f"{rate:g}: {cost:.2f}" for rate, cost in self.tried.items())
+        return (
+            f"random: rate {self.value:g} on {self.n} questions, beside RIND's {self.wanted:.2f} "
+            f"searches ({others})"
+        )
+
+
 def varies(exhibit: Exhibit) -> bool:
     """Whether the exhibit's rows vary a knob."""
     return any(knob in cell.keys for cell in exhibit.cells() for knob in KNOBS)
 
 
-def chosen(exhibit: str, dataset: str, results: Path) -> list[Choice | Match]:
+def chosen(exhibit: str, dataset: str, results: Path) -> list[Choice | Match | Rate]:
     """The choice of every row that has records, then the controls' matches, on one data set.
 
     Raises StudyError for test questions, for a data set that the exhibit has not, and where
@@ -74,17 +95,20 @@ def chosen(exhibit: str, dataset: str, results: Path) -> list[Choice | Match]:
     paper, made = papers.exhibit(exhibit)
     found = Results(results)
     rows: dict[tuple[str, str], list[Cell]] = {}
+    rates: list[Cell] = []
     for cell in made.cells():
         if cell.keys["dataset"] == dataset:
             if cell.condition.split == "test":
                 raise StudyError(f"{exhibit}, {dataset}: nothing is tuned on test questions")
             if knob := next((name for name in KNOBS if name in cell.keys), None):
                 rows.setdefault((cell.keys["method"], knob), []).append(cell)
+            elif RATE in cell.keys:
+                rates.append(cell)
     if not rows:
         known = ", ".join(dict.fromkeys(c.keys["dataset"] for c in made.cells()))
         raise StudyError(f"{exhibit} tunes nothing on {dataset!r}; it has: {known}")
-    choices: list[Choice | Match] = []
-    matched: list[Match] = []
+    choices: list[Choice | Match | Rate] = []
+    matched: list[Match | Rate] = []
     for (row, knob), cells in rows.items():
         if row != REFERENCE and not any(found.lines(cell) for cell in cells):
             continue  # a row that nobody has run chooses nothing, and holds up no other
@@ -92,6 +116,8 @@ def chosen(exhibit: str, dataset: str, results: Path) -> list[Choice | Match]:
         choices.append(choice)
         if row == REFERENCE:
             matched = _matches(exhibit, paper, made, dataset, lines)
+            if rates and any(found.lines(cell) for cell in rates):
+                matched[0] = _rate(exhibit, rates, found, choice)
     return choices + matched
 
 
@@ -111,6 +137,21 @@ def _best(
     value = min(tried, key=lambda v: (-round(tried[v][0], 9), round(tried[v][1], 9)))
     [cell] = [cell for cell in cells if cell.keys[knob] == value]
     return Choice(row, knob, value, tried, len(asked.pop())), found.lines(cell)
+
+
+def _rate(exhibit: str, cells: Sequence[Cell], found: Results, reference: Choice) -> Rate:
+    """Of the rates tried the one with as many searches; of two as near, the one with fewer."""
+    tried, asked = {}, set()
+    for cell in cells:
+        if (costs := found.scores(cell, "retrievals")) is None:
+            raise StudyError(_missing(exhibit, cell))
+        asked.add(len(costs.ids))
+        tried[cell.keys[RATE]] = float(costs.values.mean())
+    if asked != {reference.n}:
+        raise StudyError(f"cells are not of the same questions: {_missing(exhibit, cells[0])}")
+    wanted = reference.tried[reference.value][1]
+    value = min(tried, key=lambda rate: (abs(tried[rate] - wanted), rate))
+    return Rate(value, tried, wanted, reference.n)
 
 
 def _matches(

@@ -29,7 +29,11 @@ def test_counts():
 
 def test_rates_are_of_the_words_judged_and_of_the_alarms_given():
     assert of("alarm_rate", line(judged=40), line(judged=0), line()) == [0.05, None, None]
-    assert of("blank_alarms", line(blank=1), line(blank=0, alarms=0), line()) == [0.5, None, None]
+    assert of("blank_alarms", line(unmeant=1), line(unmeant=0, alarms=0), line()) == [
+        0.5,
+        None,
+        None,
+    ]
 
 
 def test_what_searches_find():
@@ -56,3 +60,11 @@ def test_questions_without_gold_have_no_recall():
 def test_other_methods_answers_and_old_records_have_none():
     old = {"scores": {}, "gold": GOLD, "hits": ["p0"], "cost": {"retrievals": 1}}
     assert {metrics.of_line(name, old) for name in (*NAMES, *SEARCHES)} == {None}
+
+
+def test_a_last_search_without_room_behind_it_is_not_read():
+    # A first search and one behind each of two drafts; then a third draft, or none.
+    searches = [[0], [], [1]]
+    assert of("used_searches", line(found=searches, alarms=2, drafts=3)) == [3.0]
+    assert of("used_searches", line(found=searches, alarms=2, drafts=2)) == [2.0]
+    assert of("used_searches", line(found=[[0]], alarms=0, drafts=0)) == [1.0]

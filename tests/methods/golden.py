@@ -169,6 +169,7 @@ MORE = {
         {"timing": "never", "first": True, "ask_again": "bare"},
     ),
     "timing_check": ({"where": "sentence", "unit": "word"}, {"alone": True, "own_row": True}),
+    "influence_check": ({"pairs": 1, "reach": 3},),
     "query_check": (
         {"threshold": 0.01, "top_n": 4, "few": 2},
         {"threshold": 0.1, "top_n": 25, "first": True, "heads": "max"},
@@ -434,6 +435,11 @@ def problem(spec: base.MethodSpec) -> str | None:
     then, now = stored(spec.name), json.loads(json.dumps(trace(spec)))
     if then is None:
         return f"{spec.name} has no stored trace: {renew}"
+    if moved := kept_but_changed(spec, then, now):
+        return (
+            f"{spec.name} does something else with settings that kept their version "
+            f"({'; '.join(moved)}): its `since` must say when these changed"
+        )
     if then["version"] != now["version"]:
         return (
             f"{spec.name} is at version {now['version']}, its stored trace at "
@@ -455,6 +461,19 @@ def problem(spec: base.MethodSpec) -> str | None:
     return None
 
 
+def kept_but_changed(spec: base.MethodSpec, then: dict, now: dict) -> list[str]:
+    """Cases of a raised version whose settings kept an older one, and that changed all the same."""
+    if then["version"] == now["version"]:
+        return []
+    made = {(json.dumps(c["settings"]), c["question"]): c for c in now["cases"]}
+    return [
+        f"{case['settings']} {case['question']}"
+        for case in then["cases"]
+        if spec.version_of(spec.configure(case["settings"])) <= then["version"]
+        and case != made.get((json.dumps(case["settings"]), case["question"]), case)
+    ]
+
+
 def renew() -> int:
     """Write every trace whose version was raised -> how many were refused."""
     FOLDER.mkdir(exist_ok=True)
@@ -464,7 +483,10 @@ def renew() -> int:
         wrong = problem(spec)
         if wrong is None:
             continue
-        if then is not None and then["version"] == spec.version:
+        if then is not None and (
+            then["version"] == spec.version
+            or kept_but_changed(spec, then, json.loads(json.dumps(trace(spec))))
+        ):
             print(wrong, file=sys.stderr)
             refused += 1
             continue

@@ -71,6 +71,14 @@ def test_a_new_version_asks_for_a_new_trace(monkeypatch):
     assert "qdc is at version 2, its stored trace at 1: run `python -m tests" in told
 
 
+def test_settings_that_keep_their_version_keep_their_answers(monkeypatch):
+    change_turns(monkeypatch)
+    raised = dataclasses.replace(base.get("qdc"), version=2, since=lambda settings: 1)
+    assert "its `since` must say" in golden.problem(raised)
+    changed = dataclasses.replace(raised, since=lambda settings: 2)
+    assert "qdc is at version 2, its stored trace at 1" in golden.problem(changed)
+
+
 def test_renewing_refuses_a_method_that_kept_its_version(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(golden, "FOLDER", tmp_path / "golden")
     assert golden.renew() == 0

@@ -24,7 +24,16 @@ def judged(score, meaning=None, keep=1):
     meaning = [1.0] * len(score) if meaning is None else meaning
     words = [f"w{i}" for i in range(len(score))]
     kept = {"words": words, "keep": keep, "kept": " " + " ".join(words[:keep])}
-    return {"stage": "decide", "text": "t", **kept, "score": score, "meaning": meaning}
+    # As the released code: all words above the threshold that bear meaning.
+    hits = [w for w, x, m in zip(words, score, meaning, strict=True) if x > 0.5 and m]
+    return {
+        "stage": "decide",
+        "text": "t",
+        **kept,
+        "hits": hits,
+        "score": score,
+        "meaning": meaning,
+    }
 
 
 def found(*names):
@@ -49,22 +58,22 @@ def test_alarms_are_the_drafts_behind_which_a_search_stands():
         "again": False,
         "found": [[0]],
         "judged": 2 + 4,  # up to the alarm, and all of the draft that stands
-        "blank": 0,
+        "unmeant": 0,
     }
 
 
-def test_an_alarm_by_a_word_without_meaning_is_blank():
-    blank = judged([0.6, 0.9], meaning=[0.0, 1.0], keep=0)
-    other = judged([0.4, 0.9], meaning=[0.0, 1.0])
-    assert of(blank, found("p9"), other, found("p9"))["blank"] == 1
-    assert of(blank, WRITE)["blank"] == 0  # settled words give no alarm
+def test_an_alarm_by_words_without_meaning_alone_is_unmeant():
+    unmeant = judged([0.6, 0.4], meaning=[0.0, 1.0], keep=0)
+    other = judged([0.6, 0.9], meaning=[0.0, 1.0])  # its second word bears meaning
+    assert of(unmeant, found("p9"), other, found("p9"))["unmeant"] == 1
+    assert of(unmeant, WRITE)["unmeant"] == 0  # settled words give no alarm
 
 
 def test_settled_words_are_judged_and_give_no_alarm():
     """Behind a search the first word may be above the threshold, and stands."""
     settled = judged([0.9, 0.1, 0.8, 0.7], meaning=[1.0, 1.0, 0.0, 1.0], keep=2)
     got = of(judged([0.1, 0.9]), found("p0"), WRITE, settled, found("p1"), WRITE)
-    assert (got["judged"], got["blank"]) == (2 + 3, 1)
+    assert (got["judged"], got["unmeant"]) == (2 + 3, 0)
     stands = judged([0.9, 0.1, 0.2, 0.3], keep=4)
     got = of(judged([0.1, 0.9]), found("p0"), WRITE, stands, WRITE)
     assert (got["judged"], got["alarms"]) == (2 + 4, 1)
@@ -91,7 +100,7 @@ def test_the_equations_traces_are_read():
     assert len(queries) == 1
     # Seven words up to the alarm, seven behind it; the library's first passage is p1.
     assert got == {
-        **{"drafts": 2, "alarms": 1, "judged": 7 + 7, "blank": 0},
+        **{"drafts": 2, "alarms": 1, "judged": 7 + 7, "unmeant": 0},
         **{"again": False, "found": [[1]], "taken": got["taken"]},
     }
     [[taken, among]] = got["taken"]
@@ -101,7 +110,7 @@ def test_the_equations_traces_are_read():
 def test_an_empty_draft_is_none_and_leaves_no_gap():
     script = [said(" Bank Hall.", {"Bank": 3.0}), said("")]
     got, _ = told_of(script, DynamicSettings(threshold=0.1, ask_again="never"))
-    assert (got["drafts"], got["alarms"], got["judged"], got["blank"]) == (1, 1, 1, 0)
+    assert (got["drafts"], got["alarms"], got["judged"], got["unmeant"]) == (1, 1, 1, 0)
 
 
 def test_a_doubt_that_stays_is_judged_to_its_drafts_end():
@@ -209,7 +218,7 @@ def test_a_line_with_another_field_is_refused(changes):
 
 def test_a_line_lacks_no_count():
     lines.line_bytes({**GOOD, "dynamic": FIELD})
-    lines.line_bytes({**GOOD, "dynamic": {**FIELD, "judged": 3, "blank": 0}})
+    lines.line_bytes({**GOOD, "dynamic": {**FIELD, "judged": 3, "unmeant": 0}})
     for name in FIELD:
         held = {key: value for key, value in FIELD.items() if key != name}
         with pytest.raises(lines.RecordError, match="drafts"):

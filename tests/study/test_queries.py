@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag_repro.evaluation import metrics
+from rag_repro.evaluation.query_metrics import LATER, NEXT
 from rag_repro.methods.dragin.query_check import RULES
 from rag_repro.schema import Answer, Gold
 from rag_repro.study import lines, queries
@@ -17,18 +18,18 @@ QUESTION = replace(DATASET.questions[0], gold=(Gold("p0", "static", 1), Gold("p1
 GOOD = {"id": "a", "cluster": "a", "hits": [], "scores": {}}
 
 
-def moment(taken, among, **found):
+def moment(taken, among, sentence, **found):
     return {
         "stage": "queries",
-        **{"taken": taken, "among": among},
+        **{"taken": taken, "among": among, "sentence": sentence},
         "asked": dict.fromkeys(RULES, "secret"),
         "found": {rule: found.get(rule, []) for rule in RULES},
     }
 
 
 TRACE = (
-    moment(3, 4, qfs=["p1", "p9"], question=["p0", "p1"]),
-    moment(1, 4, qfs=["p0"], first_few=["p1"]),
+    moment(3, 4, 1, qfs=["p1", "p9"], question=["p0", "p1"]),
+    moment(1, 4, 2, qfs=["p0"], first_few=["p1"]),
 )
 
 
@@ -41,9 +42,9 @@ def line(trace=TRACE, gold=True):
 def test_of_each_moment_what_each_rule_finds_and_no_words():
     held = line()
     first, second = held["queries"]
-    assert first[:4] == [3, 4, [1], [0, 1]]
-    assert second[:2] == [1, 4]
-    assert (second[2], second[-1]) == ([0], [1])
+    assert first[:5] == [3, 4, 1, [1], [0, 1]]
+    assert second[:3] == [1, 4, 2]
+    assert (second[3], second[3 + RULES.index("first_few")]) == ([0], [1])
     assert "secret" not in str(held)
     assert "p1" not in str(held)
     lines.line_bytes(held)
@@ -62,6 +63,25 @@ def test_the_metrics_are_means_over_the_moments():
     assert metrics.of_line("words_taken", line()) == pytest.approx((3 / 4 + 1 / 4) / 2)
 
 
+def test_what_the_sentence_in_hand_needs_is_the_passage_of_its_own_step():
+    """Sentence 1 needs p0, which the question finds; sentence 2 p1, which only few words find."""
+    got = {name: metrics.of_line(f"finds_next_{name}", line()) for name in NEXT}
+    assert got == {**dict.fromkeys(NEXT, 0.0), "question": 0.5}
+    # Behind the last step, and where nobody knows the steps, nothing is needed.
+    late = (moment(3, 4, 3, qfs=["p0", "p1"]),)
+    assert metrics.of_line("finds_next_qfs", line(late)) is None
+    assert metrics.of_line("finds_next_qfs", line((*late, moment(1, 2, 2, qfs=["p1"])))) == 1.0
+    unknown = {**line(), "gold": [["static", None, None], ["dynamic", 2, None]]}
+    assert metrics.of_line("finds_next_question", unknown) is None
+    assert metrics.of_line("finds_next_qfs", line(gold=False)) is None
+
+
+def test_behind_the_first_sentence_the_last_one_is_no_question():
+    got = {name: metrics.of_line(f"finds_later_{name}", line()) for name in LATER}
+    assert got == {**dict.fromkeys(LATER, 0.0), "qfs": 0.5}
+    assert metrics.of_line("finds_later_qfs", line(TRACE[:1])) is None
+
+
 def test_without_a_moment_or_gold_there_is_no_recall():
     for held in (line(trace=()), line(gold=False)):
         assert metrics.of_line("finds_qfs", held) is None
@@ -74,11 +94,12 @@ def test_without_a_moment_or_gold_there_is_no_recall():
     [
         3,
         [1, 2],
-        [-1, 2, *([],) * len(RULES)],
-        [1, True, *([],) * len(RULES)],
-        [1, 2, *([],) * (len(RULES) - 1), ["p0"]],
-        [1, 2, *([],) * (len(RULES) - 1), [-1]],
-        [1, 2, *([],) * (len(RULES) - 1), 4],
+        [-1, 2, 1, *([],) * len(RULES)],
+        [1, True, 1, *([],) * len(RULES)],
+        [1, 2, 1, *([],) * (len(RULES) - 1), ["p0"]],
+        [1, 2, 1, *([],) * (len(RULES) - 1), [-1]],
+        [1, 2, 1, *([],) * (len(RULES) - 1), 4],
+        [1, 2, "1", *([],) * len(RULES)],
     ],
 )
 def test_another_field_is_refused(entry):

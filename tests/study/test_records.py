@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from rag_repro.study import records
+from rag_repro.study import lines, records
 from rag_repro.study.conditions import Condition
 from rag_repro.study.records import RecordError, open_record
 
@@ -295,3 +295,11 @@ def test_a_record_of_other_data_can_be_set_aside(tmp_path):
     again = records.set_aside(tmp_path, CONDITION, PRINT)
     assert again.name.endswith(".stale-2")
     assert moved.read_bytes() == first
+
+
+@pytest.mark.parametrize("cost", [{"reads": -1}, {"reads": 1.5}, {"reads": True}, {"reads": "1"}])
+def test_a_cost_is_a_count(cost):
+    line = {"id": "a", "cluster": "a", "hits": [], "scores": {}}
+    lines.line_bytes({**line, "cost": {"reads": 3}})
+    with pytest.raises(lines.RecordError, match="the cost 'reads' is"):
+        lines.line_bytes({**line, "cost": cost})

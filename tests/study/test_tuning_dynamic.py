@@ -180,3 +180,39 @@ def test_dragins_own_exhibit_is_of_this_kind():
         *("no_entropy", "no_attention", "no_meaning", "entropy", "surprise")
     }
     assert not tuning_dynamic.varies(papers.exhibit("drrag.outcomes")[1])
+
+
+def with_rates(monkeypatch):
+    """The exhibit tries rates of random timing besides."""
+    rows = {**ROWS, "random": ExhibitMethod("r", "dynamic", "bm25", {"timing": "random"})}
+    grid = Grid("testbed", ("world-A",), ("random",), {"rate": (0.1, 0.3, 0.5)}, **ALIKE)
+    more = Exhibit("x.tuning", "t", "p", ("em",), rows, (*GRIDS, grid), own=True)
+    paper = SimpleNamespace(exhibits={"tuning": more})
+    monkeypatch.setattr(papers, "exhibit", lambda name: (paper, more))
+    return more
+
+
+def fill_rate(exhibit, folder, rate, searches):
+    [cell] = [c for c in exhibit.cells() if c.keys.get("rate") == rate]
+    with open_record(folder, cell.condition, {}) as record:
+        for i, n in enumerate(searches):
+            line = {"id": f"q{i}", "cluster": f"q{i}", "hits": [], "scores": {"em": 0.0}}
+            record.append({**line, "cost": {"retrievals": n}})
+
+
+def test_of_the_rates_tried_random_timing_has_the_one_that_searches_as_often(made, monkeypatch):
+    fill, folder = made
+    fill_all(fill)  # RIND, at 0.2, searches once a question
+    exhibit = with_rates(monkeypatch)
+    # Nobody has tried a rate yet: as many words.
+    assert Match("random", "rate", 0.5, 0.5) in chosen("x.tuning", "world-A", folder)
+    fill_rate(exhibit, folder, 0.1, (0, 1))
+    with pytest.raises(StudyError, match="--method random"):
+        chosen("x.tuning", "world-A", folder)
+    fill_rate(exhibit, folder, 0.3, (1, 2))
+    fill_rate(exhibit, folder, 0.5, (2, 3))
+    [told] = [c for c in chosen("x.tuning", "world-A", folder) if "random:" in str(c)]
+    assert str(told) == (
+        "random: rate 0.1 on 2 questions, beside RIND's 1.00 searches "
+        "(0.1: 0.50, 0.3: 1.50, 0.5: 2.50)"
+    )

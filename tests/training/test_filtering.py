@@ -164,8 +164,10 @@ def test_a_recipes_part_is_this_kind_of_lesson():
 def test_the_filters_recipes(name, explain, filter_):
     recipe = recipes.recipe(name)
     assert (recipe.task, recipe.lora.rank, recipe.lora.alpha) == ("reader", 8, 16)
-    # Of all four the same: what differs is what is taught. No question under both hypotheses.
-    assert (recipe.optimiser.batch_rows, recipe.optimiser.epochs) == (8, 3)
+    # The testbed's three the same: what differs is what is taught. The public one has over twice
+    # their lessons, and goes through them twice. No question under both hypotheses.
+    epochs = 2 if name == "erm4-filter" else 3
+    assert (recipe.optimiser.batch_rows, recipe.optimiser.epochs) == (8, epochs)
     assert recipe.optimiser.learning_rate == 1e-3
     taught = {}
     for part in recipe.lessons:

@@ -73,6 +73,12 @@ class Draft:
         at = text.rfind(question, 0, len(text) - len(said)) if question else -1
         return tokens_before(self.before, at)
 
+    def asked_until(self, question: str, said: str) -> int:
+        """The token before these behind which the question has ended; 0 where it is worded anew."""
+        text = "".join(self.before)
+        at = text.rfind(question, 0, len(text) - len(said)) if question else -1
+        return tokens_before(self.before, at + len(question)) if at >= 0 else 0
+
     def answered_at(self, said: str) -> int:
         """The token before these with which the answer so far begins."""
         return tokens_before(self.before, len("".join(self.before)) - len(said))

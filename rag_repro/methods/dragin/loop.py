@@ -265,9 +265,17 @@ def _answer(now: _Answering) -> Flow:
     return Answer(text=text, prediction=said, hits=now.found.hits, trace=tuple(now.trace))
 
 
+def since(settings: DynamicSettings) -> int:
+    """The version since which a way of dynamic retrieval answers as it does now.
+
+    3: at FLARE's moments QFS asks for the token that gave the alarm.
+    """
+    return 3 if (settings.timing, settings.query) == ("flare", "qfs") else 2
+
+
 DYNAMIC = MethodSpec(
-    "dynamic", 2, dynamic, DynamicSettings, "DRAGIN, sections 3 and 4.3 (Su et al. 2024)"
+    "dynamic", 3, dynamic, DynamicSettings, "DRAGIN, sections 3 and 4.3 (Su et al. 2024)", since
 )
 DRAGIN_RELEASED = MethodSpec(
-    "dragin_released", 2, dynamic, ReleasedSettings, "DRAGIN, released code (4d71efc)"
+    "dragin_released", 3, dynamic, ReleasedSettings, "DRAGIN, released code (4d71efc)", since
 )

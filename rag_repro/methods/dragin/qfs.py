@@ -32,12 +32,19 @@ class Context:
 
     pieces: what each of the c tokens says. attention: (H, r, c), whose first row is of
     token `offset`, the r rows of tokens in their order. first: where the candidates begin.
+    template: tokens behind it that are none, the prompt's own words.
     """
 
     pieces: tuple[str, ...]
     attention: np.ndarray
     offset: int
     first: int = 0
+    template: Span = (0, 0)
+
+    def offers(self, token: int) -> bool:
+        """Whether a query may take this token."""
+        a, b = self.template
+        return token >= self.first and not a <= token < b
 
 
 def attention_of(context: Context, hits: Sequence[Span], row: str = "own") -> np.ndarray:
@@ -69,7 +76,7 @@ def select(
     words = words_of(context.pieces)
     if settings.candidates == "all":
         last = max((a for a, _ in hits), default=len(context.pieces))
-        tokens = np.arange(context.first, last)
+        tokens = np.array([t for t in range(last) if context.offers(t)], dtype=int)
         # Stable, so that equal ones go by their order.
         top = set(tokens[np.argsort(-looked[tokens], kind="stable")][: settings.top_n].tolist())
         # Of a word that the hit is a part of, only what stands before the hit.
@@ -79,7 +86,7 @@ def select(
         chosen = [
             word
             for word in words
-            if word[0] >= context.first
+            if context.offers(word[0])
             and not any(a <= word[0] < b for a, b in hits)
             and any(said in text_of(context.pieces, word) for said in content)
         ]
@@ -113,7 +120,7 @@ def choice(context: Context, words: Sequence[Span], hits: Sequence[Span]) -> dic
     """For a trace: the words up to the hits, and by number those that the query took."""
     firsts = {a for a, _ in words}
     end = max([b for _, b in words] + [b for _, b in hits], default=len(context.pieces))
-    every = [word for word in words_of(context.pieces) if word[1] > context.first and word[0] < end]
+    every = [(a, b) for a, b in words_of(context.pieces) if context.offers(b - 1) and a < end]
     return {
         "context": [text_of(context.pieces, word) for word in every],
         "taken": [i for i, (a, _) in enumerate(every) if a in firsts],
@@ -129,18 +136,23 @@ def context_of(
     """What hits can look at, by `settings.context` -> context, hits in it. read: see `reread`."""
     if settings.context == "again":
         return again(read, now.draft, now.moment)
-    first = 0
-    if settings.context == "text":
+    first, template = 0, (0, 0)
+    if settings.context in ("text", "said"):
         first = now.draft.asked_at(now.question, now.said)
     elif settings.context == "output":
         first = now.draft.answered_at(now.said)
-    return behind(now.draft, now.moment, first)
+    if settings.context == "said":
+        asked = now.draft.asked_until(now.question, now.said)
+        template = (asked, now.draft.answered_at(now.said))
+    return behind(now.draft, now.moment, first, template)
 
 
-def behind(draft: Draft, moment: Moment, first: int) -> tuple[Context, tuple[Span, ...]]:
+def behind(
+    draft: Draft, moment: Moment, first: int, template: Span = (0, 0)
+) -> tuple[Context, tuple[Span, ...]]:
     """The context as the reader had it: all its prompt, and the draft. -> context, hits in it"""
     m = len(draft.before)
-    context = Context((*draft.before, *draft.pieces), draft.attention, m, first)
+    context = Context((*draft.before, *draft.pieces), draft.attention, m, first, template)
     return context, tuple((a + m, b + m) for a, b in moment.hits)
 
 

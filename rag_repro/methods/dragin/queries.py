@@ -78,6 +78,15 @@ def sure_sentence(now: Situation, settings: DynamicSettings, language: Language)
     return "".join(sure).strip() or now.sentence
 
 
+def masked_sentence(now: Situation, settings: DynamicSettings, language: Language) -> str:
+    """The same with a blank in place of each, so that what stands around it stays apart."""
+    first, last = now.moment.sentence
+    said = [
+        " " if doubtful(now.draft, i, settings) else now.draft.pieces[i] for i in range(first, last)
+    ]
+    return " ".join("".join(said).split()) or now.sentence
+
+
 def first_words(now: Situation, settings: DynamicSettings, language: Language) -> str:
     """A control: as many words of the context as QFS takes, its first ones."""
     return " ".join(full_context(now, settings, language).split()[: settings.top_n])
@@ -95,6 +104,6 @@ _RULES = {
     rule.__name__: rule
     for rule in (
         *(question, full_context, sentence, last_sentence, last_tokens, sure_sentence),
-        *(first_words, random_words),
+        *(masked_sentence, first_words, random_words),
     )
 }

@@ -10,7 +10,8 @@ control of this book.
 The trace, one entry a moment, in the order of the draft:
 
     {"stage": "queries", "taken": words of QFS's query, "among": words up to the alarm's with
-     it, "asked": rule of `RULES` -> query, "found": rule -> ids}
+     it, "sentence": which of the draft's it is in, from 1, "asked": rule of `RULES` -> query,
+     "found": rule -> ids}
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .draft import Draft
 from .exemplars import with_exemplars
 from .qfs import choice, context_of, query_of, taken
 from .queries import Situation, plain_query
-from .rind import Moment
+from .rind import Moment, sentences_of
 from .settings import DynamicSettings
 from .timing import decide
 
@@ -37,9 +38,11 @@ PLAIN = (
     *("random_words", "first_words"),
 )
 FEW = ("qfs_few", "random_few", "first_few")
-RULES = ("qfs", *PLAIN, *FEW)
+OTHERWISE = ("masked_sentence", "qfs_said")
+RULES = ("qfs", *PLAIN, *FEW, *OTHERWISE)
 """Query rules in the order of records. Words by chance, and the first ones, are as many as QFS
-takes there; "few": of `QueryCheckSettings.few` tokens in place of `top_n`."""
+takes there; "few": of `QueryCheckSettings.few` tokens in place of `top_n`; "qfs_said": QFS without
+the prompt's own words (context "said")."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def query_check(
         now = Situation(one_line(question.text), "", draft, moment, place)
         queries, count = _queries(now, settings, language)
         asked.append(queries)
-        counts.append(count)
+        counts.append({**count, "sentence": sentence_of(draft, moment, language)})
     # The same words are searched for once.
     wanted = list(dict.fromkeys(q for queries in asked for q in queries.values() if q.strip()))
     results = yield [search(query, settings.k, question, settings) for query in wanted]
@@ -112,6 +115,12 @@ def moments(draft: Draft, settings: DynamicSettings, language: Language) -> Iter
         settled = moment.sentence[1] if settings.rewrites else moment.hits[0][0] + 1
 
 
+def sentence_of(draft: Draft, moment: Moment, language: Language) -> int:
+    """In which of the draft's sentences an alarm was given, from 1."""
+    spans = [sentence.units for sentence in sentences_of(draft, draft.tokens, language)]
+    return 1 + sum(first < last <= moment.sentence[0] for first, last in spans)
+
+
 def _queries(
     now: Situation, settings: QueryCheckSettings, language: Language
 ) -> tuple[Mapping[str, str], Mapping[str, int]]:
@@ -126,10 +135,13 @@ def _queries(
     made["qfs_few"] = query_of(context, few)
     made["random_few"] = plain_query(now, replace(as_few, query="random_words"), language)
     made["first_few"] = plain_query(now, replace(as_few, query="first_words"), language)
+    made["masked_sentence"] = plain_query(now, replace(settings, query="masked_sentence"), language)
+    alone, own = context_of(now, replace(settings, context="said"))
+    made["qfs_said"] = query_of(alone, taken(alone, own, settings, language))
     told = choice(context, most, hits)
     return made, {"taken": len(told["taken"]), "among": len(told["context"])}
 
 
 QUERY_CHECK = MethodSpec(
-    "query_check", 1, query_check, QueryCheckSettings, "this book: a check of query rules"
+    "query_check", 2, query_check, QueryCheckSettings, "this book: a check of query rules"
 )

@@ -14,7 +14,7 @@ from ..base import Settings, one_of
 TIMINGS = ("rind", "flare", "sentence", "window", "random", "never")
 QUERIES = (
     *("qfs", "question", "last_sentence", "last_tokens", "sure_sentence", "sentence"),
-    *("full_context", "random_words", "first_words"),
+    *("masked_sentence", "full_context", "random_words", "first_words"),
 )
 FACTORS = ("entropy", "attention", "meaning", "surprise")
 DOCUMENTS = ("until_replaced", "one_sentence", "one_draft")
@@ -71,7 +71,8 @@ class Qfs:
     candidates: "all" tokens before it, or the "content" words of the context that are not
         hits themselves (D11).
     context: "output" (the new text), "text" (question and output, seen behind the whole
-        prompt), "prompt" (all of it), or "again": question and output alone, read a
+        prompt, and the prompt's word "Answer:" that stands between them), "said" (those two
+        without it), "prompt" (all of it), or "again": question and output alone, read a
         second time (D12).
     """
 
@@ -89,7 +90,8 @@ class DynamicSettings(Settings, Rind, Qfs):
         whole answer.
     timing: "rind"; "flare": a sentence with a doubtful token is written again;
         "sentence" (FS-RAG), "window" (FL-RAG): after each; "random": at a token, by chance.
-    query: "qfs"; "sure_sentence": the sentence without its doubtful tokens (FLARE);
+    query: "qfs"; "sure_sentence": the sentence without its doubtful tokens, as DRAGIN's code
+        has FLARE; "masked_sentence": with a blank for each, as FLARE's authors';
         "sentence": the whole of it; "last_sentence", "last_tokens" before that place;
         "question"; "full_context": question and all before it; and two controls.
     first: search with the question before anything is written; None: where the timing
@@ -144,7 +146,7 @@ class DynamicSettings(Settings, Rind, Qfs):
         self.check_rind()
         one_of("row", self.row, ("own", "previous"))
         one_of("candidates", self.candidates, ("all", "content"))
-        one_of("context", self.context, ("output", "text", "prompt", "again"))
+        one_of("context", self.context, ("output", "text", "said", "prompt", "again"))
         one_of("doubt_of", self.doubt_of, ("token", "sentence"))
         for name in ("top_n", "window", "query_tokens"):
             value = getattr(self, name)

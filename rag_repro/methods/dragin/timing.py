@@ -42,14 +42,23 @@ def decide(
 def flare(
     draft: Draft, settings: DynamicSettings, language: Language, settled: int
 ) -> Moment | None:
-    """The first sentence with doubt: any token's p up to `doubt`, or the mean's (D16)."""
+    """The first sentence with doubt: any token's p up to `doubt`, or the mean's (D16).
+
+    Its hits are the tokens that leave FLARE's query; for QFS, which asks what a hit needs to
+    know, the one that gave the alarm: of the mean, the most doubtful.
+    """
     for first, last in (s.units for s in sentences_of(draft, draft.tokens, language)):
         if last == first:
             continue
         p = draft.probability[first:last]
         doubt = p.min() if settings.doubt_of == "token" else p.mean()
         if doubt <= settings.doubt and last > settled:
-            hits = tuple(t for t in draft.tokens[first:last] if doubtful(draft, t[0], settings))
+            if settings.query == "qfs":
+                by_token = settings.doubt_of == "token"
+                hit = first + int((p <= settings.doubt).argmax() if by_token else p.argmin())
+                hits = ((hit, hit + 1),)
+            else:
+                hits = tuple(t for t in draft.tokens[first:last] if doubtful(draft, t[0], settings))
             return Moment(first, hits, (first, last))
     return None
 

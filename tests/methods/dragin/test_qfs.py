@@ -63,6 +63,21 @@ def test_candidates_can_begin_later_than_the_context():
     )
 
 
+def test_words_of_the_prompt_between_question_and_answer_can_be_left_out():
+    """The same attention; what stands at tokens 8 and 9 is the template's and no candidate."""
+    context, hits = case({"is": 0.9})
+    whole = Qfs(top_n=3)
+    assert qfs(context, hits, whole, SMALL) == "is seating capacity"
+    at = CASE.index(" is")
+    without = Context(context.pieces, context.attention, 0, template=(at, at + 1))
+    assert qfs(without, hits, whole, SMALL) == "Androscoggin seating capacity"
+    content = Qfs(top_n=2, candidates="content")
+    of_content = Context(context.pieces, context.attention, 0, template=(0, 8))
+    assert qfs(of_content, hits, content, SMALL) == "seating capacity"
+    told = choice(without, taken(without, hits, whole, SMALL), hits)
+    assert len(told["context"]) == at + len(CASE[at + 1 : hits[0][1]])
+
+
 def test_a_word_is_taken_where_one_of_its_tokens_is():
     context = Context((" Bra", "k", " in", " 18"), np.array([[[0.1, 0.7, 0.2, 0.0]]]), 3)
     assert qfs(context, ((3, 4),), Qfs(top_n=1), SMALL) == "Brak"

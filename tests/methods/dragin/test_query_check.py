@@ -13,6 +13,7 @@ from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.methods.dragin.query_check import (
     FEW,
+    OTHERWISE,
     PLAIN,
     RULES,
     QueryCheckSettings,
@@ -64,6 +65,9 @@ def test_every_rules_query_at_one_moment():
     assert asked["full_context"].split() == before.split()
     assert asked["last_sentence"].strip() == "It is Bank Hall."
     assert asked["sentence"] == "It seats 4,250 men in all."
+    # Nothing is doubtful by FLARE's mask, so that its sentence is whole either way.
+    assert asked["sure_sentence"] == asked["masked_sentence"] == asked["sentence"]
+    assert at["sentence"] == 2
     assert asked["qfs_few"] == asked["first_few"] == "How many"
     assert len(asked["random_words"].split()) == 5
     assert len(asked["random_few"].split()) == 2
@@ -72,6 +76,13 @@ def test_every_rules_query_at_one_moment():
     assert (at["taken"], at["among"]) == (5, len(before.split()) + 2)
     places = {query: f"p{n}" for n, query in enumerate(library.queries, start=1)}
     assert at["found"] == {rule: [places[query]] for rule, query in asked.items()}
+
+
+def test_the_prompts_own_word_is_left_out_where_that_is_asked():
+    answer, _, _ = checked(top_n=100)
+    at = answer.trace[0]["asked"]
+    assert "Answer:" in at["qfs"].split()
+    assert at["qfs_said"].split() == [w for w in at["qfs"].split() if w != "Answer:"]
 
 
 def test_words_by_chance_are_as_many_as_words_of_qfs_and_not_as_its_tokens():
@@ -103,6 +114,9 @@ def test_at_flares_moments_each_doubtful_sentence_asks_once():
     assert prompts(reader) == [with_passage(1)]
     masked = [e["asked"]["sure_sentence"] for e in answer.trace]
     assert [" ".join(query.split()) for query in masked] == ["It is Hall.", "It seats 90"]
+    assert [e["asked"]["masked_sentence"] for e in answer.trace] == ["It is Hall.", "It seats 90"]
+    # The alarm is at the first word that is doubtful enough to search, and QFS asks for it.
+    assert [e["among"] for e in answer.trace] == [11, 15]
     whole = [e["asked"]["sentence"] for e in answer.trace]
     assert whole == ["It is old Hall.", "It seats 90 men."]
 
@@ -147,7 +161,7 @@ def test_the_first_moment_is_the_loops(query):
 
 def test_its_rules_are_those_of_the_metrics():
     assert tuple(query_metrics.RULES) == RULES
-    assert set(RULES) == {"qfs", *PLAIN, *FEW}
+    assert set(RULES) == {"qfs", *PLAIN, *FEW, *OTHERWISE}
 
 
 @pytest.mark.parametrize(
