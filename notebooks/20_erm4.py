@@ -320,7 +320,7 @@ desk.asides(CLAIMS)
 # | AmbigNQ | web search | over NQ's passages, of questions with an answer string there | the corpus at hand |
 # | questions | 300 a set | n in each cell | two cores |
 # | reader | gpt-3.5-turbo-0613 | SmolLM2-135M with adapters of ours | see chapter 10 |
-# | rewriter and filter | Gemma-2B, LoRA on a 4-bit base, rate 1e-4, 6 epochs | SmolLM2-135M, the same LoRA, base in full precision, rate 1e-3, 5 and 3 epochs; over four bits with the paper's rate as recipes (`erm4-rewriter-nf4`, `erm4-rewriter-gemma-2b`), with which no table is made | two cores |
+# | rewriter and filter | Gemma-2B, LoRA on a 4-bit base, rate 1e-4, 6 epochs | SmolLM2-135M, the same LoRA, base in full precision, rate 1e-3, 5 epochs (rewriter), 3 and 2 (filters of the testbed and of public data); over four bits with the paper's rate as recipes (`erm4-rewriter-nf4`, `erm4-rewriter-gemma-2b`), with which no table is made | two cores |
 # | training data | written by an LLM, checked by people; not released | known by construction on world A; gold labels of training questions | |
 # | lessons on questions about two things | clearer words; one query about both | the rewritten question and R-R-R's query are the question itself; a query for each of the two things | it is clear already, so that rewriting it has no room |
 # | NQ | 300 questions | none; AmbigNQ's are from it | two cores |

@@ -274,7 +274,8 @@ judges.confusion(
 # *Right* goes by what the cell's own hypothesis asks for, and stands beside a filter that entails
 # everything. Where few passages are gold, a filter that drops everything is right more often still;
 # so precision and recall are those of what is kept, and {term}`AUC` asks for no threshold. A filter
-# that gives one label under both hypotheses does not heed them, and is no test of erm4.c23. Lessons of
+# that gives one label under both hypotheses does not heed them, and is no test of erm4.c23, which then is
+# not judged. Lessons of
 # contradiction are few, so that in effect this one has two labels. And compare the first two lines: a
 # filter that goes by the names in the question keeps a chain's first steps, and drops the passage at
 # its end, which has the answer.
@@ -378,7 +379,8 @@ desk.asides(CLAIMS)
 # | base | Gemma-2B in 4-bit NF4 | SmolLM2-135M in full precision | two cores |
 # | LoRA | rank 8, alpha 16 | the same; targets and dropout from the code | |
 # | filter of the testbed | | a first one, taught labels alone, took by the strong hypothesis no passage found for ambiguous questions; that was seen in world B's answers, which were withdrawn, and another, taught as many passages taken as refused, was looked at on world A's tuning questions first | such a filter says nothing of the paper's |
-# | steps | batch 8, 1e-4, 6 epochs | batch 8, 1e-3, 5 epochs (rewriter) and 3 (filter) | half an hour (rewriter) and an hour (filter) on two cores |
+# | filter of public data | | a first one, taught beside passages by chance, told hardly anything apart in what search ranks high, on tuning questions; another was taught beside what search ranks high, before any answer | the proof above |
+# | steps | batch 8, 1e-4, 6 epochs | batch 8, 1e-3, 5 epochs (rewriter), 3 (filter of the testbed) and 2 (of public data, which has twice the lessons) | half an hour (rewriter) and an hour (filter) on two cores |
 # | filter's hypotheses | one for each data set | one adapter for both, each taught on questions of its own | |
 # | loss | of the whole sequence, in the code | of what is to be written | |
 # | label | written behind an explanation | scored; written, and explained, as rows | a pass instead of sixty tokens a passage |

@@ -54,7 +54,7 @@ def load(
     two passages bear each title (`halves`). Public sets are read from `data_dir`, by default the
     folder that the environment variable RAG_REPRO_DATA names; `path` and `format` name one file
     instead. `split` ("train", "tune" or "test") keeps the questions that the frozen
-    split file lists, in file order (world A trains and tunes, the others test);
+    split file lists, in its order (world A trains and tunes, the others test);
     the corpus stays whole. `folder:PATH` has the form that `own` tells of.
 
     Raises ValueError (UnknownName, DataError) with what to do next.

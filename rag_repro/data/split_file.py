@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..schema import Question
 from .dataset import Dataset
 from .splits import SPLITS, lot
 
@@ -30,6 +31,7 @@ _TRAIN = {
 }
 _ONE_PASSAGE_A_PAGE = ("hotpotqa", "2wikimultihopqa")
 _OVER = {"ambignq_nq": "ambignq"}  # a part of another set's questions, split as they are
+_SORTED = ("2wikimultihopqa_open", "musique", "popqa")  # by kind: the first hundred are one kind
 _EXEMPLARS = "dragin_exemplars.jsonl"
 
 Key = tuple[str, str]  # data set, question id
@@ -184,6 +186,24 @@ def _fill(groups: Iterable[list[Key]], sizes: Sequence[int]) -> list[list[str]]:
 
 
 def _part(d: Dataset, train=(), tune=(), test=()) -> dict[str, list[str]]:
-    """The three lists, each in file order."""
+    """The three lists, each in file order; of a file sorted by kind, in a drawn one."""
+    order = _drawn if d.name in _SORTED else list
     sets = {"train": set(train), "tune": set(tune), "test": set(test)}
-    return {s: [q.id for q in d.questions if q.id in chosen] for s, chosen in sets.items()}
+    return {
+        s: [q.id for q in order([q for q in d.questions if q.id in chosen])]
+        for s, chosen in sets.items()
+    }
+
+
+def _drawn(questions: Sequence[Question]) -> list[Question]:
+    """By lot, and every beginning has each kind by its share, to less than one question a kind."""
+    of_kind = defaultdict(list)
+    for q in sorted(questions, key=lambda q: lot(q.id)):
+        of_kind[q.kind].append(q)
+    # The i-th of m of a kind stands as far behind the beginning as i + 1/2 of m.
+    places = {
+        q.id: ((i + 0.5) / len(own), lot(q.id))
+        for own in of_kind.values()
+        for i, q in enumerate(own)
+    }
+    return sorted(questions, key=lambda q: places[q.id])

@@ -8,7 +8,9 @@ test makes it again where the data are at hand. Its promises:
   or its wording with a question of a test list, of any data set, where
   "share" includes near copies (`overlap`); train and tune of one set share none;
 - 2wikimultihopqa and 2wikimultihopqa_open are both test sets and overlap;
-  so do hotpotqa and hotpotqa_fullwiki, nq20 and nq, and ambignq and ambignq_nq.
+  so do hotpotqa and hotpotqa_fullwiki, nq20 and nq, and ambignq and ambignq_nq;
+- the first n of a list are a sample of it: files are in no order of kinds, and of those that
+  are (`split_file` names them) lists are drawn, each kind by its share.
 
 What recurs (`recurring`) is test whole, and has a file of its own.
 """
@@ -43,7 +45,7 @@ def check_split(split: str) -> None:
 
 
 def ids(name: str, split: str) -> tuple[str, ...]:
-    """The questions of data set `name` in a split, in file order; () where it has none.
+    """The questions of data set `name` in a split, in its order; () where it has none.
 
     Raises SplitError for an unknown split or a name that is not in the file.
     """

@@ -7,6 +7,7 @@ where the one with more stands first] (`methods.dragin.influence_check`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from .metric import Line, Metric, percent
@@ -22,12 +23,29 @@ def mean_of(place: int, line: Line) -> float | None:
 
 
 def further(line: Line) -> float | None:
-    """Share of the pairs of which the word with the higher a_max moves more, ties by half."""
-    pairs = line.get("influence")
-    if not pairs:
+    """How often the word with the higher a_max moves more, of either order alike, ties by half."""
+    return _balanced(
+        line, lambda p: (p[MOVED_HIGH] > p[MOVED_LOW]) + (p[MOVED_HIGH] == p[MOVED_LOW]) / 2
+    )
+
+
+def more(line: Line) -> float | None:
+    """How much further the word with the higher a_max moves, of either order alike."""
+    return _balanced(line, lambda p: p[MOVED_HIGH] - p[MOVED_LOW])
+
+
+def _balanced(line: Line, of_pair: Callable[[Sequence[float]], float]) -> float | None:
+    """Mean of the pairs' two orders, each the mean of its own; None where one has no pair.
+
+    A word moves most what is near it, and the nearer one of a pair has the higher a_max more
+    often: were all pairs counted alike, being near would pass for being looked at.
+    """
+    orders: dict[int, list[float]] = {0: [], 1: []}
+    for pair in line.get("influence") or ():
+        orders[pair[FIRST]].append(of_pair(pair))
+    if not all(orders.values()):
         return None
-    more = sum((p[MOVED_HIGH] > p[MOVED_LOW]) + (p[MOVED_HIGH] == p[MOVED_LOW]) / 2 for p in pairs)
-    return more / len(pairs)
+    return sum(sum(told) / len(told) for told in orders.values()) / len(orders)
 
 
 TABLE = (
@@ -47,12 +65,24 @@ TABLE = (
             ("moved_low", "Moved, lower a_max", MOVED_LOW, "lower"),
         )
     ),
+    Metric(
+        "moved_more",
+        "Moved more",
+        "nats",
+        "line",
+        None,
+        more,
+        "how much further the tokens behind a pair move where the word with the higher a_max is "
+        "masked than where the other is; pairs whose nearer word has more count as those whose "
+        "further one has, of answers that have both",
+    ),
     percent(
         "moved_further",
         "Higher a_max moves more",
         "line",
         further,
-        "share of the pairs of which the word with the higher a_max moves what follows more",
+        "share of the pairs of which the word with the higher a_max moves what follows more; both "
+        "orders alike, of answers that have both",
     ),
     percent("high_a_max", "a_max, higher", "line", partial(mean_of, HIGH), "of a pair", None),
     percent("low_a_max", "a_max, lower", "line", partial(mean_of, LOW), "of a pair", None),

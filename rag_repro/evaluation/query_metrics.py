@@ -56,16 +56,17 @@ def found_later(place: int, line: Line) -> float | None:
 
 
 def finds_next(place: int, line: Line) -> float | None:
-    """Share of the moments whose search finds the passage of the sentence's own step.
+    """Share of the moments behind the first sentence whose search finds their own step's passage.
 
     A taught answer says a step a sentence, so that the second sentence needs the gold passage of
-    hop 2. None where nobody knows the order of the gold passages, or no moment has a step.
+    hop 2. In the first there is no last sentence, and that rule asks the question. None where
+    nobody knows the order of the gold passages, or no moment has a step.
     """
     moments, gold = line.get("queries"), line.get("gold") or ()
     step = {hop: number for number, (_, hop, _) in enumerate(gold) if hop is not None}
     if not moments or len(step) < len(gold):
         return None
-    asked = [m for m in moments if m[SENTENCE] in step]
+    asked = [m for m in moments if m[SENTENCE] > 1 and m[SENTENCE] in step]
     if not asked:
         return None
     return sum(step[m[SENTENCE]] in m[place] for m in asked) / len(asked)
@@ -107,8 +108,8 @@ TABLE = (
             f"Next by {RULES[rule]}",
             "line",
             partial(finds_next, FIRST_RULE + list(RULES).index(rule)),
-            "share of moments at which a search finds the gold passage that the sentence in "
-            f"hand needs: {RULES[rule]}",
+            "share of moments behind the first sentence at which a search finds the gold passage "
+            f"that the sentence in hand needs: {RULES[rule]}",
         )
         for rule in NEXT
     ),

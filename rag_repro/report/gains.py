@@ -13,15 +13,15 @@ from .values import within
 
 
 def told(exhibit: Exhibit, rows: Sequence[Row], metric: str) -> Note:
-    """A sentence a data set: which rows' paired intervals lie above zero, which below, which on it.
+    """A sentence a data set and baseline: whose paired intervals lie above zero, below, on it.
 
     Several rows are compared and intervals are not widened for that, as in the table itself.
     """
-    held = [row for row in rows if row.metric == metric and row.diff is not None]
-    said = [
-        _sentence(exhibit, [row for row in held if row.keys["dataset"] == dataset], metric)
-        for dataset in dict.fromkeys(row.keys["dataset"] for row in held)
-    ]
+    beside: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.metric == metric and row.diff is not None:
+            beside.setdefault((row.keys["dataset"], row.baseline), []).append(row)
+    said = [_sentence(exhibit, group, metric) for group in beside.values()]
     return Note(" ".join(said) or "No row with a baseline has been run yet.")
 
 

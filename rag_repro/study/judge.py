@@ -229,9 +229,12 @@ def _judge_claim(paper: Paper, claim: Claim, tier: str, drawn, widened) -> Judge
         for i, contrast in enumerate(claim.contrasts)
     )
     deciding = [p for p in parts if p.contrast.role == "primary"] or list(parts)
+    unmet = next((p for p in deciding if p.contrast.premise and p.verdict.fails), None)
     if not deciding:
         waiting = "no contrast is defined yet: its chapter is not written"
         verdict = verdicts.not_judged(claim.no_contrast or waiting)
+    elif unmet:
+        verdict = verdicts.not_judged(f"its test needs what is not so here: {unmet.contrast.label}")
     elif len(deciding) == 1:
         verdict = deciding[0].verdict
     else:

@@ -39,7 +39,8 @@ class Contrast:
     of the mean of `more` in percent of the mean of `less`, as one time of another.
     minus: two further sides, {more, less}, whose difference is subtracted: an interaction.
     both_read: `less` has a reader of its own, which must be able to read as well (`study.gate`);
-    without it that the other side's reader is weak may be the claim.
+    without it that the other side's reader is weak may be the claim. premise: what has to be so
+    for the others to test the claim at all; where it fails the claim is not judged.
     """
 
     metric: str
@@ -54,6 +55,7 @@ class Contrast:
     ratio: bool = False
     minus: Mapping[str, Any] | None = None
     both_read: bool = False
+    premise: bool = False
     where: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     among: Mapping[str, str] = field(default_factory=dict)
@@ -79,6 +81,8 @@ class Contrast:
                 raise StudyError("minus goes with no ratio, target or among")
         if self.both_read and self.less is None:
             raise StudyError("both_read is about a second reader; a side `less` is needed")
+        if self.premise and self.role != "primary":
+            raise StudyError("a premise is primary: where it fails, nothing else decides the claim")
         if self.among and self.less is None:
             raise StudyError("among compares two sides; a side `less` is needed")
         for metric, change in self.among.items():
@@ -118,6 +122,9 @@ class Claim:
     def __post_init__(self):
         if self.changed is not None and not self.changed.strip():
             raise StudyError("`changed` says nothing; say what was changed and why, or leave it")
+        primary = [c for c in self.contrasts if c.role == "primary"]
+        if primary and all(c.premise for c in primary):
+            raise StudyError("premises alone decide nothing; a primary contrast is needed beside")
         if self.no_contrast and self.contrasts:
             raise StudyError("it has contrasts, so `no_contrast` cannot say why there is none")
 

@@ -135,6 +135,21 @@ def test_groups_stay_whole_and_go_where_there_is_room():
     assert split_file._fill(groups, (1, 1)) == [["c"], ["f"]]
 
 
+def test_every_beginning_of_a_drawn_list_has_each_kind_by_its_share():
+    made = [Question(f"{kind}{i}", "?", ("a",), kind=kind) for kind in "ab" for i in range(40)]
+    made += [Question(f"c{i}", "?", ("a",), kind="c") for i in range(10)]
+    drawn = split_file._drawn(made)
+    assert sorted(q.id for q in drawn) == sorted(q.id for q in made)
+    for n in range(1, 91):
+        counts = Counter(q.kind for q in drawn[:n])
+        assert all(abs(counts[kind] - n * m / 90) < 1 for kind, m in (("a", 40), ("b", 40)))
+        assert abs(counts["c"] - n * 10 / 90) < 1
+    # By lot, and by nothing that the order given could change.
+    assert split_file._drawn(made[::-1]) == drawn
+    of_a = [q.id for q in drawn if q.kind == "a"]
+    assert of_a != sorted(of_a, key=lambda i: int(i[1:]))
+
+
 def test_written_and_read_back():
     made = splits.frozen()
     text = split_file.dumps(made)
@@ -203,8 +218,20 @@ def test_split_of_a_load_keeps_the_corpus_whole(data_dir):
     tune = data.load("popqa", data_dir=data_dir, split="tune")
     assert len(tune.questions) == 100
     assert tune.corpus.sha256 == whole.corpus.sha256
-    order = [q.id for q in whole.questions]
-    assert [order.index(q.id) for q in tune.questions] == sorted(
-        order.index(q.id) for q in tune.questions
-    )
     assert Counter(q.kind for q in tune.questions) == {"place of birth": 53, "occupation": 47}
+
+
+@pytest.mark.parametrize("n", [20, 60, 100, 150])
+def test_the_first_questions_of_a_test_list_are_a_sample(data_dir, n):
+    """Kinds of the first n as of all, within four standard errors of a draw by lot."""
+    for name in SIZES:
+        asked = splits.ids(name, "test")
+        if len(asked) <= n:
+            continue
+        d = data.load(name, data_dir=data_dir)
+        shares = Counter(d.by_id[i].kind for i in asked)
+        first = Counter(d.by_id[i].kind for i in asked[:n])
+        for kind, m in shares.items():
+            p = m / len(asked)
+            error = (p * (1 - p) / n) ** 0.5
+            assert abs(first[kind] / n - p) <= 4 * error, (name, kind)

@@ -10,10 +10,10 @@ from rag_repro.study import papers
 EXHIBIT = papers.load("together").exhibit("head")
 
 
-def row(method, lo, hi, dataset="world-B", metric="em"):
+def row(method, lo, hi, dataset="world-B", metric="em", baseline="single"):
     diff = None if lo is None else Interval((lo + hi) / 2, lo, hi, 50)
     keys = {"dataset": dataset, "method": method}
-    return Row("head", "testbed", "primary", keys, metric, baseline="single", diff=diff)
+    return Row("head", "testbed", "primary", keys, metric, baseline=baseline, diff=diff)
 
 
 def said(*rows):
@@ -37,6 +37,14 @@ def test_one_sentence_a_data_set():
     assert "neither clearly higher nor lower with any method." in text
     assert text.endswith("open for one more.")
     assert text.count("beside one search") == 2
+
+
+def test_each_row_is_told_beside_its_own_baseline():
+    text = said(row("single", 5, 20, baseline="none"), row("multi", 2, 8), row("drrag", -9, -3))
+    first, second = text.split(". ")
+    assert first.endswith("beside no retrieval: higher with one search (+12.5 [+5.0, +20.0], n 50)")
+    assert "beside one search: higher with IRCoT (+5.0" in second
+    assert "lower with" in second
 
 
 def test_without_a_difference_it_says_so():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_repro.study.judge import pair_cells
 
-TIERS = ("testbed", "public")
+TIERS = ("testbed", "public", "paper")
 
 
 def exhibit_of(paper, claim, contrast):

@@ -25,6 +25,7 @@ HOLDS, REFUTES = 0, 1
 WORDS = {
     "testbed": ("mechanism holds", "mechanism fails"),
     "public": ("reproduced", "not reproduced"),
+    "paper": ("reproduced", "not reproduced"),
 }
 CLAIMS = [(paper, claim.id) for paper in papers.names() for claim in papers.load(paper).claims]
 
@@ -106,7 +107,8 @@ def _lines_score_by_name(monkeypatch):
 
 
 def verdict(paper, claim, contrast, tier, which):
-    alone = replace(claim, contrasts=(contrast,))
+    # What a premise does to the rest is tested with the judge.
+    alone = replace(claim, contrasts=(replace(contrast, premise=False),))
     one = replace(paper, claims=(alone,))
     [judged] = judge(one, tier, Made(paper, claim, contrast, tier, which))
     return judged.verdict

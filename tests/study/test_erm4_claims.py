@@ -200,7 +200,7 @@ def verdict(claim, number, tier, which):
                 put(cell, side, value)
         for cell, side in _subtracted(exhibit, contrast, pair[0]):
             put(cell, side, 0.5)  # nothing is gained there
-    alone = replace(claim, contrasts=(contrast,))
+    alone = replace(claim, contrasts=(replace(contrast, premise=False),))
     one = replace(paper(), claims=(alone,))
     [judged] = judge(one, tier, Made(table, contrast))
     return judged.verdict

@@ -67,6 +67,35 @@ def test_the_testbed_speaks_of_mechanisms(tmp_path):
     assert judged.verdict.word == "mechanism fails"
 
 
+PREMISE = (
+    "- {label: it is heeded, premise: true, metric: recall, more: {method: qdc, k: 3}, "
+    "less: {method: sm, k: 3}, delta: 2.0}\n"
+    "- {label: it helps, metric: recall, more: {method: qdc, k: 4}, less: {method: sm, k: 4}, "
+    "delta: 2.0}"
+)
+
+
+@pytest.mark.parametrize(
+    ("heeded", "helps", "word"),
+    [
+        (0.8, 0.8, "reproduced"),
+        (0.8, 0.2, "not reproduced"),
+        # Where the premise fails nothing is said, whatever the rest would say.
+        (0.2, 0.8, "not judged"),
+        (0.2, 0.2, "not judged"),
+    ],
+)
+def test_where_a_premise_fails_the_claim_is_not_judged(tmp_path, heeded, helps, word):
+    def recall(method, dataset, k, rng):
+        share = {3: heeded, 4: helps}.get(k, 0.5) if method == "qdc" else 0.5
+        return coin(share, 100, rng)
+
+    judged = verdict(tmp_path, PREMISE, recall)
+    assert judged.verdict.word == word
+    if word == "not judged":
+        assert judged.verdict.reason == "its test needs what is not so here: it is heeded"
+
+
 def test_without_records_nothing_is_said(tmp_path):
     made = paper(tmp_path, GAIN)
     [judged] = judge(made, "public", Results(tmp_path / "records"))
@@ -249,6 +278,13 @@ def test_pairs_are_alike_in_all_that_is_not_compared(tmp_path):
 def test_wrong_contrasts_are_refused_with_their_place(tmp_path, wrong, message):
     with pytest.raises(StudyError, match=rf"mini/claims.yaml, claim mini.c01: .*{message}"):
         paper(tmp_path, wrong)
+
+
+def test_a_premise_decides_nothing_alone(tmp_path):
+    with pytest.raises(StudyError, match="premises alone decide nothing"):
+        paper(tmp_path, PREMISE.splitlines()[0])
+    with pytest.raises(StudyError, match="a premise is primary"):
+        paper(tmp_path, PREMISE.replace("premise: true", "premise: true, role: secondary"))
 
 
 def test_flipping_scores_changes_number_and_verdict(tmp_path):

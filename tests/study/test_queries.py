@@ -64,9 +64,11 @@ def test_the_metrics_are_means_over_the_moments():
 
 
 def test_what_the_sentence_in_hand_needs_is_the_passage_of_its_own_step():
-    """Sentence 1 needs p0, which the question finds; sentence 2 p1, which only few words find."""
-    got = {name: metrics.of_line(f"finds_next_{name}", line()) for name in NEXT}
-    assert got == {**dict.fromkeys(NEXT, 0.0), "question": 0.5}
+    """Sentence 2 needs p1; p0 is past. In sentence 1 there is no last one: it is left out."""
+    held = (moment(1, 2, 1, question=["p0"]), moment(1, 2, 2, qfs=["p1"], last_sentence=["p0"]))
+    got = {name: metrics.of_line(f"finds_next_{name}", line(held)) for name in NEXT}
+    assert got == {**dict.fromkeys(NEXT, 0.0), "qfs": 1.0}
+    assert metrics.of_line("finds_next_question", line(held[:1])) is None
     # Behind the last step, and where nobody knows the steps, nothing is needed.
     late = (moment(3, 4, 3, qfs=["p0", "p1"]),)
     assert metrics.of_line("finds_next_qfs", line(late)) is None

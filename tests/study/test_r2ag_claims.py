@@ -294,8 +294,10 @@ def test_conditions_that_are_one_share_their_records():
         assert cells, (key, tier, keys)
         return {c.condition.hash for c in cells}
 
-    for tier, row in itertools.product(TIERS, ("rag", "r2ag", "free", "shuffled")):
-        dataset = {"testbed": "world-B-10", "public": "nq10"}[tier]
+    grounds = {"testbed": "world-B-10", "public": "nq10"}
+    for (tier, dataset), row in itertools.product(
+        grounds.items(), ("rag", "r2ag", "free", "shuffled")
+    ):
         main = hashes("table1", tier, method=row, dataset=dataset, reader="smollm2-135m")
         assert main == hashes("controls", tier, method=row, dataset=dataset)
     assert hashes("table3", "testbed", method="r2ag") == hashes("table1", "testbed", method="r2ag")

@@ -159,7 +159,15 @@ def test_what_a_record_keeps_and_its_metrics():
     lines.line_bytes(held)
     got = {name: metrics.of_line(name, held) for name in ("moved_high", "moved_low")}
     assert got == {"moved_high": pytest.approx(0.5), "moved_low": pytest.approx(0.25)}
+    # One pair of each order: in one the higher moves more by 1, in the other less by 1/2.
     assert metrics.of_line("moved_further", held) == 0.5
+    assert metrics.of_line("moved_more", held) == pytest.approx((1.0 - 0.5) / 2)
+    # Three of one order count as much as one of the other; without the other nothing is told.
+    near = {**held, "influence": [[0.5, 0.1, 1.0, 0.0, 0]] * 3 + [[0.5, 0.1, 0.0, 0.5, 1]]}
+    assert metrics.of_line("moved_further", near) == 0.5
+    assert metrics.of_line("moved_more", near) == pytest.approx((1.0 - 0.5) / 2)
+    alone = {**held, "influence": [[0.5, 0.1, 1.0, 0.0, 0]] * 3}
+    assert metrics.of_line("moved_more", alone) is None is metrics.of_line("moved_further", alone)
     assert metrics.of_line("high_first", held) == 0.5
     empty = {**held, **told.of(QUESTION, Answer())}
     del empty["influence"]
