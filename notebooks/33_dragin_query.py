@@ -149,9 +149,10 @@ desk.table(
 )
 
 # %% [markdown]
-# A query may find a passage that the answer is past, or does not need yet. A taught answer says a step a
-# sentence, so where the order of the steps is known (the testbed) each alarm has one right passage, that
-# of its sentence's step: the share of the moments whose search finds it.
+# A query may find a passage that the answer is past, or does not need yet: one that holds the question
+# finds the first step's passage again. A taught answer says a step a sentence, so where the order of the
+# steps is known (the testbed) each alarm has one right passage, that of its sentence's step. The share of
+# the moments behind the first sentence whose search finds it decides dragin.c32:
 
 # %% tags=["remove-input"]
 NEXT = ["qfs", "sure_sentence", "full_context", "last_sentence", "question", "random_words"]

@@ -209,8 +209,10 @@ replayed.still(REPLAYED, desk.results)
 # more one that shapes more of what follows? Of a draft's words, two of the same form (a name, a number,
 # another word) that stand next to each other among those are a pair. Each is masked in turn, the text is
 # read again, and the same tokens, up to 16 behind both words, say how far they moved: the mean
-# difference of their log probabilities, in nats a token. A word moves most what is near it, so the
-# table says how often the one with the higher a_max is the first of its pair.
+# difference of their log probabilities, in nats a token. A word moves most what is near it, and the
+# nearer one of a pair has the higher a_max more often (*higher stands first* says how often it has not).
+# So *moved more* and *higher a_max moves more* take both orders alike, of answers that have pairs of
+# both; all pairs counted alike would make being near pass for being looked at.
 
 # %% tags=["remove-input"]
 desk.table("influence", desk.rows("influence"), name="tab-influence")

@@ -50,7 +50,7 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 desk = Desk("together", run, here().root, exhibits=("head", "kinds", "readers"))
-HEAD = desk.paper.exhibit("head")
+HEAD, TIME = desk.paper.exhibit("head"), desk.paper.exhibit("time")
 run
 
 # %% tags=["remove-input"]
@@ -63,12 +63,13 @@ desk.says
 # MiniLM (IRCoT takes two a search, ERM4 ten for each of its queries before its filter, DR-RAG looks ten
 # deep in its second searches); the prompt of DR-RAG's table 9, which every reader here was taught; each
 # method with the settings that its own chapter chose on training questions. DR-RAG judges pairs at the
-# threshold of the best F1. On the testbed that one refuses nearly every partner, so that mostly the first
-# two passages of one search are handed on and nothing else, as *passages* in {numref}`tab-costs-50`
+# threshold of the best F1. On the testbed few passages of the second search pass it, so that mostly the
+# first two of one search are handed on and nothing else, as *passages* in {numref}`tab-costs-50`
 # tells: its row says little of its second search. DRAGIN's and FLARE's thresholds are this ground's own
 # on the testbed (`rag-repro tune together.tuning --dataset world-A`, 20 training questions); on HotpotQA they are those of
-# chapter 30, chosen under another prompt and retriever. No method asks again for an answer that was not
-# said. R²AG's former stands before the very reader that all the others have, and *learnable tokens* are
+# chapter 30, chosen under another prompt and retriever. A reader that gives no final answer is not asked
+# for it once more. The testbed's reader was told facts behind the first hundred questions of world B; all
+# rows share that. R²AG's former stands before the very reader that all the others have, and *learnable tokens* are
 # its control, where they are run: as many trained vectors that know nothing of the retriever.
 #
 # Self-RAG has a reader of its own and is not on this ground; chapter 10 has it.
@@ -81,7 +82,7 @@ desk.table("readers", desk.rows("readers"), name="tab-can-read")
 # %% [markdown]
 # ## Quality
 #
-# Each method's difference to one search is on the same questions.
+# Each method's difference to one search (one search's to none) is on the same questions.
 
 # %% tags=["remove-input"]
 desk.table("head", desk.rows("head", metric=["em", "f1", "acc", "unparsed"]), name="tab-head")
@@ -110,7 +111,11 @@ desk.table("head", desk.rows("head", metric=COSTS), name="tab-costs")
 # shown have answered are counted.
 
 # %% tags=["remove-input"]
-COUNTED = {"reader_calls": "calls of the reader", "prompt_tokens": "tokens of prompts"}
+COUNTED = {
+    "reader_calls": "calls of the reader",
+    "prompt_tokens": "tokens of prompts",
+    "new_tokens": "tokens written",
+}
 same = {
     shown: desk.alike("head", shown, ["em", *COUNTED], lambda row: row.role == "primary")
     for shown in desk.tiers()
@@ -165,6 +170,25 @@ for shown in desk.tiers():
 # %% tags=["remove-input"]
 desk.table("time", desk.rows("time", metric=["seconds", "seconds_reader"]), name="tab-time")
 
+# %% tags=["remove-input"]
+for shown in desk.tiers():
+    timed = desk.alike("time", shown, ["em", "seconds"], lambda row: True)
+    if any(row.ours for row in timed):
+        display(
+            scatter.against(
+                timed,
+                "seconds",
+                "em",
+                xlabel="seconds for one answer",
+                ylabel="EM, %",
+                named=lambda row: TIME.methods[row.keys["method"]].label,
+                told="{y:.0f} at {x:.1f} s",
+                alt="EM against time.",
+                caption=f"Exact match by time, one at a time, {shown} ({alike.questions(timed)})",
+                name=f"fig-seconds-{shown}",
+            )
+        )
+
 # %% [markdown]
 # ## Asked again, just now
 
@@ -179,8 +203,7 @@ desk.live("head")
 #   had more chances.
 # - **Training.** DR-RAG's classifier, ERM4's adapters and R²AG's former have learned from the first
 #   world's labels, Adaptive-RAG's classifier from outcomes there; {term}`IRCoT`, {term}`FLARE` and
-#   DRAGIN have learned nothing. What a method learned is part of it, but it is not free. The reader
-#   itself was told facts behind the first hundred questions of world B; all rows share that.
+#   DRAGIN have learned nothing. What a method learned is part of it, but it is not free.
 # - **Size.** The readers are of 135 million parameters. What a larger one would do with the same
 #   passages is another question, for which there are the {doc}`tiers <../tiers/index>` with larger
 #   readers.

@@ -77,9 +77,11 @@ Listing(composed.composed, composed.stages)
 #
 # Eight runs are enough for the effect of each and of pairs, if they are the right eight: those with
 # an even number of papers. Among them each paper is on in four and off in four, and in either four
-# each of the others is on in two. The price: what two of them do to each other cannot be told from
-# what the other two do, nor the effect of one from that of the three others acting together, which
-# is taken to be small.
+# each of the others is on in two. The price is that effects are *confounded*: what ERM4 and DR-RAG do to
+# each other cannot be told from what DRAGIN and R²AG do to each other, and so for each split into
+# pairs; nor can the effect of one paper be told from what the three others do only when all are on,
+# which is taken to be small. ERM4 takes part without its memory, which would make a question depend on
+# those before it.
 
 # %% tags=["remove-input"]
 desk.table(
@@ -137,9 +139,9 @@ display(split.whole(desk, "composition", together, "tab-beside-alone"))
 # ## On fresh questions
 #
 # Of eight combinations the best is partly so by chance. Chosen by the first 60 questions of world B, it
-# is asked about another world, where no combination had been tried; and so are all four at once, which
-# nobody chose by a result: it is where surprises were to be looked for. (Its questions
-# had been asked without passages and with gold ones, for chapter 10.)
+# is asked about another world, where no combination had been tried. So are all four at once, which were
+# chosen before any result was seen, since that is where the four could disturb one another most. (The
+# world's questions had been asked without passages and with gold ones, for chapter 10.)
 
 # %% tags=["remove-input"]
 fresh = desk.rows("confirmation", metric=["em", "f1", "retrievals", "unparsed"])
@@ -159,8 +161,8 @@ desk.live("composition")
 #   {doc}`chapter 50 <50_head_to_head>`, counts only where that table has it.
 # - **It is trained on plain lists.** Behind a selection, a filter or a dynamic reader's queries the lists are
 #   others than those that it learned from.
-# - **A dynamic reader asks in its own words.** The rewriter was taught to rewrite questions, and is given
-#   bags of words.
+# - **A dynamic reader asks in its own words.** The rewriter was taught to rewrite questions. DRAGIN's
+#   queries are words without a sentence, and these it is given.
 # - **Thresholds are those of each alone.** A combination tuned as a whole could do better.
 
 # %% [markdown] tags=["rerun"]

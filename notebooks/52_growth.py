@@ -24,9 +24,9 @@
 # the disk and in memory, the time to build it, and the time of one search. What was not measured is
 # a straight line carried on, and is marked as such.
 #
-# The passages that it grows by are the testbed's, which are less than half as long. So what grows with
-# the text, of BM25 all of it, of an encoder the hours, is carried on to a Wikipedia of such short
-# passages; the real one needs up to twice as much.
+# The passages that it grows by are the testbed's, some three hundred letters each, which is about half of
+# a hundred words. Everything that BM25 needs grows with the text, and so do an encoder's hours: these are
+# carried on to a Wikipedia of such short passages, and the real one needs about twice as much.
 
 # %% tags=["parameters"]
 retriever = ""  # one to measure here and now, as "bm25-stemmed"; "": show the recorded ones
@@ -99,9 +99,10 @@ growth.table(grown, LABELS, "Each size as it was measured", "tab-growth")
 #
 # ## Carried on
 #
-# A line through the sizes on logarithmic axes is a power of the number of passages. The interval is that
-# of one more measurement, were the line to hold so far, which it need not: where an index leaves the
-# memory of a machine, nothing goes on as before. Where the measured sizes leave more than a factor of 100
+# On logarithmic axes a straight line is fitted through the sizes; its slope is the exponent with which a
+# need grows. The interval is a prediction interval, in which one more measurement would be expected if
+# the line held that far. It need not: where an index no longer fits into a machine's memory, nothing goes
+# on as before. Where the measured sizes leave more than a factor of 100
 # open, nothing is carried on; of an index that is read into memory its size on the disk is then the
 # least that is needed.
 

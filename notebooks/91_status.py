@@ -48,7 +48,8 @@ status.slowest(runs, run.largest)
 # ## Stored records
 #
 # The chapters' tables come from records that were made beforehand by `rag-repro run`: one answer
-# to one question under one condition. *Hours* add up the runs that made them.
+# to one question under one condition. *Hours* add up the runs that made
+# them, though two may have shared a machine.
 
 # %% tags=["remove-input"]
 status.show(status.recorded(), "Stored records by data set and machine", "tab-recorded")

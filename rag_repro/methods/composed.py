@@ -11,10 +11,10 @@ being written twice:
                                             each of its queries taking q's place in all of the above
 
 With all of them off this is `single_step`; with one of them on it is that paper's method,
-call for call. What the combinations leave open, and what we take: behind a dynamic reader the
-rewriter, the selection, the filter and the former are told the query that it has just
-made, as if that were the question, and the reader goes on with the question itself; several
-queries take turns to fill the k places, each having up to k passages selected for it.
+call for call. What the combinations leave open, and what we take. A dynamic reader makes queries
+while it writes: rewriter, selection, filter and former then work on its query as if that were
+the question, while the reader goes on answering the question itself. Where there are several
+queries, each has up to k passages selected for it, and they take turns to fill the k places.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ TIMINGS = {
     "random": "a token, by chance, at a rate of {rate:g}",
 }
 QUERIES = {
-    "qfs": "the {top_n} words that the token looks at most (QFS)",
+    "qfs": "the words of the {top_n} tokens that the token looks at most (QFS)",
     "question": "the question",
     "last_sentence": "the last whole sentence",
     "last_tokens": "the last {window} tokens",
@@ -28,8 +28,8 @@ QUERIES = {
     "masked_sentence": "the sentence, tokens at or below {mask:g} blank",
     "sentence": "the whole sentence",
     "full_context": "the question and all that is written",
-    "first_words": "the first {top_n} words of question and text",
-    "random_words": "{top_n} words of question and text, by chance",
+    "first_words": "as many words as QFS, the first of question and text",
+    "random_words": "as many words of question and text as QFS, by chance",
 }
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import yaml
 
-from ..evaluation.verdicts import WORDS
 from ..study import campaign, papers
 from ..study.scores import Results
 from . import ledger, verdict_figure, verdict_lists
@@ -41,6 +40,14 @@ known (the *testbed*); where real questions are at hand, on these, with small op
 
 LEDGER = "chapters/90_claims"
 _ON = {"testbed": "on the testbed", "public": "on public data", "paper": "with the paper's own"}
+# Groups of the figure as a sentence has them.
+_SAID = {
+    "holds": "hold",
+    "holds in direction only": "hold in direction only",
+    "does not hold": "do not hold",
+    "inconclusive": "stay open",
+    "reader too weak": "have a reader that is too weak",
+}
 
 READING = """\
 Most verdicts rest on differences between methods on the same questions, with a 95 % interval;
@@ -132,28 +139,23 @@ def _tested(recorded: Sequence[Recorded]) -> str:
 
 
 def _found(claims: Sequence[Mapping[str, Any]]) -> str:
-    """The verdicts in one sentence a paper, for the first screen."""
-    said = []
-    for short in dict.fromkeys(row["paper"] for row in claims):
-        rows = [row for row in claims if row["paper"] == short]
-        judged = with_verdict(rows)
-        if not judged:
-            continue
-        ids, seen = ({row["id"] for row in some} for some in (rows, judged))
-        by: dict[str, Counter] = {}
-        for row in judged:
-            by.setdefault(row["tier"], Counter())[row["verdict"]] += 1
-        places = "; ".join(
-            f"{_ON[tier]} " + ", ".join(f"{words[w]} *{w}*" for w in WORDS if words[w])
-            for tier, words in by.items()
-        )
-        said.append(
-            f"{len(seen)} of {count(len(ids), 'claim')} of {short} have a verdict: {places}."
-        )
-    if not said:
+    """The verdicts in a sentence, for the first screen; the papers apart are a table."""
+    judged = with_verdict(claims)
+    if not judged:
         return ""
-    said.append("A claim can have one verdict on the testbed and another on public data.")
-    return f"**Found so far.** {' '.join(said)} {{numref}}`tab-counts` counts them."
+    ids, seen = ({row["id"] for row in some} for some in (claims, judged))
+    by: dict[str, Counter] = {}
+    for row in judged:
+        by.setdefault(row["tier"], Counter())[verdict_figure.group(row["verdict"])] += 1
+    places = "; ".join(
+        f"{_ON[tier]} " + ", ".join(f"{groups[g]} {said}" for g, said in _SAID.items() if groups[g])
+        for tier, groups in by.items()
+    )
+    return (
+        f"**Found so far.** {len(seen)} of {count(len(ids), 'claim')} have a verdict: {places}. "
+        "A claim can have one verdict on the testbed and another on public data. "
+        "{numref}`tab-counts` has the papers apart."
+    )
 
 
 def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -186,15 +188,28 @@ def _figure(path: str, claims: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _next(recorded: Sequence[Recorded]) -> str:
+    """What lacks records, a paper folded behind a line, each with the command that makes them."""
     places: dict[tuple[str, str, str], list[bool]] = {}
     for r in recorded:
         verb = "time" if r.cell.timed else "run"
         places.setdefault((r.cell.exhibit, r.cell.tier, verb), []).append(r.lines is None)
-    points = [
-        f"Not run: {sum(missing)} of {count(len(missing), 'condition')} of {as_code(exhibit)} at "
-        f"tier `{tier}`; {as_code(run_command(exhibit, tier, verb))} runs them."
-        for (exhibit, tier, verb), missing in places.items()
-        if any(missing)
+    folded: dict[str, list[str]] = {}
+    lacking: Counter = Counter()
+    for (exhibit, tier, verb), missing in places.items():
+        if any(missing):
+            paper = exhibit.split(".")[0]
+            lacking[paper] += sum(missing)
+            folded.setdefault(paper, []).append(
+                f"Not run: {sum(missing)} of {count(len(missing), 'condition')} of "
+                f"{as_code(exhibit)} at tier `{tier}`; "
+                f"{as_code(run_command(exhibit, tier, verb))} runs them."
+            )
+    parts = [
+        f"````{{dropdown}} {as_myst(papers.load(paper).short)}: "
+        f"{count(lacking[paper], 'condition')} to be run\n"
+        + "\n".join(f"- {point}" for point in points)
+        + "\n````"
+        for paper, points in folded.items()
     ]
     waiting = [
         f"{as_code(exhibit.name)} ({'; '.join(as_myst(reason) for reason in _reasons(exhibit))})"
@@ -203,11 +218,11 @@ def _next(recorded: Sequence[Recorded]) -> str:
         if not exhibit.grids
     ]
     if waiting:
-        points.append(f"Nothing to run: {', '.join(waiting)}.")
+        parts.append(f"Nothing to run: {', '.join(waiting)}.")
     later = [short for name, short, _ in BOOK if name not in papers.names()]
     if later:
-        points.append(f"Not begun: {', '.join(later)}.")
-    return "\n".join(f"- {point}" for point in points or ["Everything planned has been run."])
+        parts.append(f"Not begun: {', '.join(later)}.")
+    return "\n\n".join(parts or ["Everything planned has been run."])
 
 
 def _reasons(exhibit: papers.Exhibit) -> list[str]:

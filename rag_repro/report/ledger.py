@@ -31,7 +31,12 @@ COLUMNS = (
     "support",
     "place",
     "reason",
+    "numbers",
+    "working",
+    "changed",
 )
+"""Of which `numbers` are those that the paper prints, `working` why they bear the claim out or do
+not, `changed` what was changed of the test after records had been seen."""
 
 
 def rows(
@@ -66,6 +71,9 @@ def of_judged(paper: Paper, judged: Judged) -> dict[str, Any]:
         "support": claim.support,
         "place": claim.place,
         "reason": verdict.reason,
+        "numbers": claim.paper_numbers,
+        "working": claim.support_note,
+        "changed": claim.changed or "",
         "small": verdict.small,
     }
 
@@ -76,5 +84,5 @@ def text(made: Sequence[dict[str, Any]], form: str) -> str:
         return json.dumps(list(made), ensure_ascii=False, indent=1) + "\n"
     if form == "csv":
         return csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in made))
-    shown = [c for c in COLUMNS if c not in ("place", "paper")]
+    shown = [c for c in COLUMNS if c not in ("paper", "numbers", "working", "changed")]
     return github(shown, [[row[c] for c in shown] for row in made]) + "\n"

@@ -30,7 +30,7 @@ from rag_repro.study import papers
         (
             {"threshold": 0.25, "top_n": 35},
             "a token's RIND score above 0.25",
-            "the 35 words that the token looks at most (QFS)",
+            "the words of the 35 tokens that the token looks at most (QFS)",
         ),
         ({"factors": ("entropy", "meaning"), **RELEASED}, "a word's entropy times meaning", "QFS"),
     ],

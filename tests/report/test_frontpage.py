@@ -37,6 +37,7 @@ def test_without_records_the_page_is_whole(book):
     assert "| mini.c01\\: Concatenation finds more. | no records of hotpotqa" in never
     assert "{figure}" not in text
     next_ = section(text, "What comes next")
+    assert "{dropdown} Mini: 12 conditions to be run\n- Not run: " in next_
     assert "Not run: 8 of 8 conditions of `mini.table1` at tier `public`" in next_
     assert "`rag-repro run mini.table1 --tier public`" in next_
     assert "Not begun: DR-RAG, ERM4, DRAGIN, R²AG." in next_
@@ -73,12 +74,11 @@ def test_the_first_screen_says_what_was_found(book):
     book.fill()
     text = page(book)
     assert (
-        "**Found so far.** 1 of 1 claim of Mini have a verdict: on public data 1 *reproduced*."
-        in text
+        "**Found so far.** 1 of 1 claim have a verdict: on public data 1 hold. A claim can" in text
     )
     assert text.index("Found so far") < text.index("## How to read a verdict")
     book.fill(tier="testbed")
-    assert ": on the testbed 1 *mechanism holds*; on public data" in page(book)
+    assert ": on the testbed 1 hold; on public data 1 hold." in page(book)
 
 
 def test_the_authors_were_not_asked_and_the_page_says_so(book):

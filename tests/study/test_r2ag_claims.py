@@ -14,7 +14,7 @@ from rag_repro.study import names, papers
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.scores import Results
 
-from .claims import TIERS, decided, exhibit_of
+from .claims import decided, exhibit_of
 
 N = 400
 FORMERS = ("r2ag", "r2ag_raft")
