@@ -24,7 +24,7 @@ exhibits:
       web: {{label: over HTTP, run: single_step, retriever: "{url}"}}
       bm25: {{label: here, run: single_step, retriever: bm25}}
     grids:
-      - {{tier: testbed, datasets: [{world}], methods: [web, bm25], settings: {{k: [2]}}, n: 6}}
+      - {{tier: testbed, datasets: [{world}], methods: [web, bm25], settings: {{k: [2]}}, n: 8}}
 """
 
 

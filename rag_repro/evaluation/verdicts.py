@@ -185,9 +185,9 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     failing = words & {NOT_REPRODUCED, FAILS}
     if failing:
         return Verdict(failing.pop(), f"fails: {named(NOT_REPRODUCED, FAILS)} {of_m}")
-    if words <= UNSAID or words == {READER_TOO_WEAK}:
-        # What can be run comes before what cannot be judged.
-        word = NOT_RUN if NOT_RUN in words else next(iter(words))
+    if words <= {*UNSAID, READER_TOO_WEAK}:
+        # No part is decided. What can be run comes before what cannot be judged.
+        word = next(w for w in (NOT_RUN, READER_TOO_WEAK, NOT_JUDGED) if w in words)
         reason = next(v.reason for v in parts.values() if v.word == word)
         return Verdict(word, f"{all_m}: {reason}" if words == {word} else reason)
     still_open = named(INCONCLUSIVE, READER_TOO_WEAK, *UNSAID)

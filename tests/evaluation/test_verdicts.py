@@ -226,3 +226,18 @@ def test_five_equal_answers_are_no_evidence_of_equality():
     assert vd.of_equivalence(nothing, 0.05).word == vd.INCONCLUSIVE
     many = paired_interval(np.ones(500), np.ones(500), rng=np.random.default_rng(1), span=1.0)
     assert vd.of_equivalence(many, 0.05).word == vd.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("not run", "reader too weak"), "not run"),
+        (("not judged", "reader too weak"), "reader too weak"),
+        (("reader too weak", "reader too weak"), "reader too weak"),
+        (("not run", "not judged"), "not run"),
+        (("reader too weak", "inconclusive"), "inconclusive"),
+    ],
+)
+def test_parts_of_which_none_is_decided_say_what_is_missing(words, expected):
+    parts = {str(i): verdicts.Verdict(word, f"why {i}") for i, word in enumerate(words)}
+    assert verdicts.of_parts(parts).word == expected
