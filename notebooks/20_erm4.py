@@ -318,7 +318,7 @@ desk.asides(CLAIMS)
 # | passages read | up to 30; 5 a query in the code's defaults | 5; to 30 in chapter 21 | what a small reader can hold; chapter 21 has how much room ten would leave to several queries |
 # | CAmbigNQ | 300 questions | the testbed's ambiguous questions in its place | not to be had |
 # | AmbigNQ | web search | over NQ's passages, of questions with an answer string there | the corpus at hand |
-# | questions | 300 a set | n in each cell | two cores |
+# | questions | 300 a set | n in each cell, the first of a list; PopQA's file is sorted by relation, so that its list is drawn, each relation by its share (a review found that the first hundred were of one) | two cores |
 # | reader | gpt-3.5-turbo-0613 | SmolLM2-135M with adapters of ours | see chapter 10 |
 # | rewriter and filter | Gemma-2B, LoRA on a 4-bit base, rate 1e-4, 6 epochs | SmolLM2-135M, the same LoRA, base in full precision, rate 1e-3, 5 epochs (rewriter), 3 and 2 (filters of the testbed and of public data); over four bits with the paper's rate as recipes (`erm4-rewriter-nf4`, `erm4-rewriter-gemma-2b`), with which no table is made | two cores |
 # | training data | written by an LLM, checked by people; not released | known by construction on world A; gold labels of training questions | |

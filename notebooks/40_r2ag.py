@@ -52,6 +52,7 @@ from rag_repro.report import (
     cases,
     datasets,
     formers,
+    groups,
     leavings,
     lists,
     readers,
@@ -367,11 +368,28 @@ seeds.table(
 # ### By kind of question
 #
 # Does it improve *reasoning* (r2ag.c05)? If only a form were learned, it would help on every kind
-# of question, and shorten the answers.
+# of question, and shorten the answers. The three worlds together, since each alone has too few of a kind.
 
 # %% tags=["remove-input"]
-kinds = desk.rows("kinds", metric=["acc_line", "length"])
-split.whole(desk, "kinds", kinds, "tab-kinds")
+KINDS = desk.paper.exhibit("kinds")
+worlds = {
+    cell.keys["dataset"]: desk.workshop.dataset(cell.condition.dataset, "test")
+    for cell in KINDS.cells("testbed")
+    if "testbed" in desk.tiers() and not moved
+}
+for metric in ("acc_line", "length"):
+    display(
+        groups.group_table(
+            desk.results,
+            KINDS,
+            worlds,
+            groups.by_steps,
+            {"r2ag": "rag", "free": "rag"},
+            metric=metric,
+            what="kind of question",
+            name=f"tab-kinds-{metric.replace('_', '-')}",
+        )
+    )
 
 # %% [markdown]
 # ## What compressors and CRAG leave

@@ -155,10 +155,12 @@ for shown, rows in same.items():
 
 # %% [markdown]
 # ## By kind of question
+#
+# Of fewer than twenty questions an interval says little, and the kind is left out.
 
 # %% tags=["remove-input"]
 for shown in desk.tiers():
-    kinds = [row for row in desk.rows("kinds", shown, metric="em") if row.ours]
+    kinds = [row for row in desk.rows("kinds", shown, metric="em") if row.ours and row.ours.n >= 20]
     if kinds:
         display(desk.table("kinds", kinds, name=f"tab-kinds-{shown}"))
 

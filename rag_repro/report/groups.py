@@ -24,6 +24,8 @@ from .tables import Table
 from .values import within
 
 FEWEST = 30  # questions of a group, all data sets together; smaller ones are not shown
+CHOICES = ("comparison", "bridge_comparison", "yes_no")
+"""Kinds of questions that name what the answer is one of."""
 
 
 def words_needed(question: Question, dataset: Dataset) -> float:
@@ -71,6 +73,17 @@ def by_hops(datasets: Sequence[Dataset]) -> dict[str, str]:
     """Question id -> how many steps it takes, the fewest first."""
     found = sorted((q.hops, q.id) for d in datasets for q in d.questions if q.hops)
     return {name: f"{hops} hop{'s' * (hops > 1)}" for hops, name in found}
+
+
+def by_steps(datasets: Sequence[Dataset]) -> dict[str, str]:
+    """Question id -> one step, several, or a choice, which can be guessed from the question."""
+    found = {}
+    for question in (q for d in datasets for q in d.questions if q.hops):
+        if question.kind in CHOICES:
+            found[question.id] = "a choice: one of two, or yes or no"
+        else:
+            found[question.id] = "one step" if question.hops == 1 else "several steps"
+    return _most_first(found)
 
 
 def _most_first(found: Mapping[str, str]) -> dict[str, str]:

@@ -239,5 +239,5 @@ def test_five_equal_answers_are_no_evidence_of_equality():
     ],
 )
 def test_parts_of_which_none_is_decided_say_what_is_missing(words, expected):
-    parts = {str(i): verdicts.Verdict(word, f"why {i}") for i, word in enumerate(words)}
-    assert verdicts.of_parts(parts).word == expected
+    parts = {str(i): vd.Verdict(word, f"why {i}") for i, word in enumerate(words)}
+    assert vd.of_parts(parts).word == expected

@@ -59,6 +59,18 @@ def test_hops_are_counted_and_the_fewest_come_first(world):
     assert set(held) == {q.id for q in world.questions if q.hops}
 
 
+def test_choices_stand_apart_from_questions_of_one_and_of_several_steps(world):
+    held = groups.by_steps([world])
+    assert set(held) == {q.id for q in world.questions if q.hops}
+    kinds = {}
+    for question in world.questions:
+        kinds.setdefault(held.get(question.id), set()).add(question.kind)
+    assert kinds["a choice: one of two, or yes or no"] <= set(groups.CHOICES)
+    assert "single_hop" in kinds["one step"]
+    assert {"compositional", "inference"} <= kinds["several steps"]
+    assert not set(groups.CHOICES) & (kinds["one step"] | kinds["several steps"])
+
+
 @pytest.fixture
 def filled(tmp_path, world):
     """SM finds everything of even questions, QDC of all; the other data sets have no record."""
