@@ -24,7 +24,7 @@ exhibits:
       web: {{label: over HTTP, run: single_step, retriever: "{url}"}}
       bm25: {{label: here, run: single_step, retriever: bm25}}
     grids:
-      - {{tier: testbed, datasets: [{world}], methods: [web, bm25], settings: {{k: [2]}}, n: 8}}
+      - {{tier: testbed, datasets: [{world}], methods: [web, bm25], settings: {{k: [2]}}, n: {n}}}
 """
 
 
@@ -47,9 +47,9 @@ class Gate(SearchServer):
         return super().search(asked)
 
 
-def paper(folder: Path, url: str) -> Path:
+def paper(folder: Path, url: str, n: int = 6) -> Path:
     """The folder of papers for RAG_REPRO_PAPERS, with the exhibit `gates.found`."""
     (folder / "gates").mkdir(parents=True)
-    (folder / "gates" / "paper.yaml").write_text(PAPER.format(url=url, world=WORLD))
+    (folder / "gates" / "paper.yaml").write_text(PAPER.format(url=url, world=WORLD, n=n))
     (folder / "gates" / "claims.yaml").write_text("[]\n")
     return folder

@@ -50,7 +50,7 @@ def gate(monkeypatch):
 @pytest.fixture
 def grid(tmp_path, gate, snakemake, monkeypatch):
     """The grid's command, to be started with further options."""
-    monkeypatch.setenv(papers.ENVIRONMENT, str(gates.paper(tmp_path / "papers", gate.url)))
+    monkeypatch.setenv(papers.ENVIRONMENT, str(gates.paper(tmp_path / "papers", gate.url, N)))
     monkeypatch.setattr(papers, "load", papers.load.__wrapped__)
     monkeypatch.setenv(workflow.SNAKEMAKE, str(snakemake))
     profile = tmp_path / "profile"
