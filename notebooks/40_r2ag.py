@@ -368,7 +368,8 @@ seeds.table(
 # ### By kind of question
 #
 # Does it improve *reasoning* (r2ag.c05)? If only a form were learned, it would help on every kind
-# of question, and shorten the answers. The three worlds together, since each alone has too few of a kind.
+# of question, and shorten the answers. The three worlds together, since each alone has too few of a kind;
+# a kind with fewer than thirty answers is left out even so.
 
 # %% tags=["remove-input"]
 KINDS = desk.paper.exhibit("kinds")

@@ -139,8 +139,8 @@ display(split.whole(desk, "composition", together, "tab-beside-alone"))
 # ## On fresh questions
 #
 # Of eight combinations the best is partly so by chance. Chosen by the first 60 questions of world B, it
-# is asked about another world, where no combination had been tried. So are all four at once, which were
-# chosen before any result was seen, since that is where the four could disturb one another most. (The
+# is asked about another world, where no combination had been tried. So are all four at once, not
+# for a result of theirs, but since that is where the four could disturb one another most. (The
 # world's questions had been asked without passages and with gold ones, for chapter 10.)
 
 # %% tags=["remove-input"]
