@@ -8,6 +8,7 @@ from ..study import judge
 from ..study.papers import Paper
 from .tables import Table
 from .values import within
+from .worked import working
 
 
 def statements(paper: Paper, ids: Sequence[str]) -> Table:
@@ -16,7 +17,7 @@ def statements(paper: Paper, ids: Sequence[str]) -> Table:
     body = []
     for name in ids:
         claim = paper.claim(name)
-        support = f"{claim.support}: {claim.support_note}".rstrip(": ")
+        support = f"{claim.support}: {working(paper, claim)}".rstrip(": ")
         said = f"{claim.id} ({claim.place}): {claim.claim}"
         body.append([said, claim.paper_numbers, support])
     return Table(head, body, f"Claims of {paper.short}, and its own numbers", "tab-claims")

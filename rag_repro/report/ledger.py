@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..study import papers
@@ -11,6 +11,8 @@ from ..study.conditions import TIERS
 from ..study.judge import Judged, judge
 from ..study.papers import Paper
 from ..study.scores import Results
+from . import audit, worked
+from .audit import Finding
 from .picture import csv_text
 from .tables import github
 from .values import number
@@ -46,12 +48,16 @@ def rows(
     made = []
     for name in dict.fromkeys(only or papers.names()):
         paper = papers.load(name)
+        found = audit.of_claims(paper)
         for tier in dict.fromkeys(tiers or TIERS):
-            made += [of_judged(paper, judged) for judged in judge(paper, tier, results)]
+            made += [
+                of_judged(paper, judged, found.get(judged.claim.id, ()))
+                for judged in judge(paper, tier, results)
+            ]
     return made
 
 
-def of_judged(paper: Paper, judged: Judged) -> dict[str, Any]:
+def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) -> dict[str, Any]:
     """The row of one claim at one tier; "small", in no table: it holds below delta."""
     claim, verdict, headline = judged.claim, judged.verdict, judged.headline
     interval = headline.interval if headline else None
@@ -72,7 +78,7 @@ def of_judged(paper: Paper, judged: Judged) -> dict[str, Any]:
         "place": claim.place,
         "reason": verdict.reason,
         "numbers": claim.paper_numbers,
-        "working": claim.support_note,
+        "working": worked.working(paper, claim, findings),
         "changed": claim.changed or "",
         "small": verdict.small,
     }

@@ -18,6 +18,7 @@ from . import audit
 from .audit import Finding
 from .escape import NO_FORMULAS, as_html
 from .values import within
+from .worked import workings
 
 ALL = "all"
 
@@ -167,8 +168,8 @@ def _numbers(entry: Entry) -> str:
     claim = entry.claim
     note = f": {claim.support_note}" if claim.support_note else ""
     made = f"{as_html(claim.paper_numbers)}<small><b>{as_html(claim.support)}</b>{as_html(note)}"
-    for found in entry.findings:
-        made += f"<br>{as_html(found.working)}"
+    for working in workings(entry.paper, claim, entry.findings):
+        made += f"<br>{as_html(working)}"
     return f"{made}</small>"
 
 

@@ -84,6 +84,14 @@ def _of_exhibit(paper: Paper, key: str, exhibit: Exhibit) -> Iterator[str]:
 def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
     if claim.id in seen:
         yield "its id occurs twice"
+    for number, compared in enumerate(claim.printed, start=1):
+        unknown = list(_unknown("exhibit", [compared.exhibit], paper.exhibits))
+        yield from (f"printed {number}: {problem}" for problem in unknown)
+        if not unknown:
+            try:
+                compared.values(paper)
+            except ValueError as error:
+                yield f"printed {number}: {error}"
     if claim.exhibit is None:
         if claim.contrasts:
             yield "it has contrasts, so it needs the exhibit whose cells they compare"

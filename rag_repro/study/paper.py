@@ -15,6 +15,7 @@ from ..plain import PlainError, text_of
 from ..words import nearest
 from .conditions import ROLES
 from .exhibits import Exhibit
+from .printed import Compared
 from .strict import StudyError
 
 CHANGES = ("higher", "lower", "same", "found")
@@ -102,7 +103,8 @@ class Claim:
 
     support: whether the paper's own numbers bear it out: yes, partly, no, none.
     no_contrast: why no record can decide it; only without contrasts. changed: what was
-    changed after records were seen, and why; pages say so beside the verdicts.
+    changed after records were seen, and why; pages say so beside the verdicts. printed: what of
+    its support is computed from the paper's own tables.
     """
 
     id: str
@@ -118,6 +120,7 @@ class Claim:
     contrasts: tuple[Contrast, ...] = ()
     no_contrast: str | None = None
     changed: str | None = None
+    printed: tuple[Compared, ...] = ()
 
     def __post_init__(self):
         if self.changed is not None and not self.changed.strip():

@@ -17,6 +17,7 @@ from ..words import nearest
 from . import checking
 from .exhibits import Cell, Exhibit, ExhibitMethod, Grid
 from .paper import Claim, Contrast, Gate, Paper, Proof
+from .printed import Compared
 from .strict import StudyError, content, listed, strict, table, tuples
 
 __all__ = [
@@ -147,7 +148,11 @@ def _claim(entry: Any, where: str) -> Claim:
         where = f"{where.rsplit(' ', 1)[0]} {given['id']}"
     parts = listed(given.get("contrasts"), f"{where}, contrasts")
     contrasts = tuple(strict(Contrast, tuples(part, where), where) for part in parts)
-    return strict(Claim, {**given, "contrasts": contrasts}, where)
+    printed = tuple(
+        strict(Compared, table(part, where), f"{where}, printed {number}")
+        for number, part in enumerate(listed(given.get("printed"), f"{where}, printed"), start=1)
+    )
+    return strict(Claim, {**given, "contrasts": contrasts, "printed": printed}, where)
 
 
 def _tuples_in(key: str, entry: Any, where: str) -> dict[str, Any]:

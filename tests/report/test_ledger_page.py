@@ -49,7 +49,8 @@ def test_rows_and_verdicts_are_those_of_the_command(book):
     rows = {(row["id"], row["tier"]): row for row in ledger.rows(book.results())}
     for entry in page(book).entries:
         for tier, judged in entry.judged.items():
-            assert ledger.of_judged(entry.paper, judged) == rows[entry.claim.id, tier]
+            made = ledger.of_judged(entry.paper, judged, entry.findings)
+            assert made == rows[entry.claim.id, tier]
 
 
 def test_hostile_text_stays_text(book):

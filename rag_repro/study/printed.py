@@ -1,0 +1,80 @@
+"""What a paper's own printed values say of a claim: two sides of its tables, compared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ..words import nearest
+from .strict import StudyError
+
+if TYPE_CHECKING:
+    from .paper import Paper
+
+ABOVE, NOT_ALWAYS, LEVEL = "above", "not always", "level"
+SAYS = (ABOVE, NOT_ALWAYS, LEVEL)
+
+Place = tuple[tuple[str, str], ...]
+"""A printed value's keys."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Printed values alike in every key that the two sides do not name.
+
+    exhibit: key of one that prints values. more, less, where: keys, of one value or several; of
+    several in `less` the highest of each place counts. says: what the claim says of them,
+    `more` lies "above" `less` everywhere, or "not always"; without `less`, "level".
+    """
+
+    exhibit: str
+    more: Mapping[str, Any]
+    less: Mapping[str, Any] | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    says: str = ABOVE
+
+    def __post_init__(self):
+        if self.says not in SAYS:
+            raise StudyError(f"says {self.says!r}{nearest(self.says, SAYS)}; it is one of {SAYS}")
+        if (self.less is None) != (self.says == LEVEL):
+            raise StudyError(f"without `less`, and only then, it says {LEVEL!r}")
+
+    def values(self, paper: Paper) -> dict[Place, Decimal]:
+        """Each place's difference, or its level. Raises StudyError where nothing is printed."""
+        rows = [row for row in paper.printed(self.exhibit) if _has(row, self.where)]
+        more = [row for row in rows if _has(row, self.more)]
+        if self.less is None:
+            made = {_place(row): Decimal(row["value"]) for row in more}
+        else:
+            apart = {*self.more, *self.less}
+            less: dict[Place, list[Decimal]] = defaultdict(list)
+            for row in rows:
+                if _has(row, self.less):
+                    less[_place(row, apart)].append(Decimal(row["value"]))
+            made = {
+                _place(row): Decimal(row["value"]) - max(less[_place(row, apart)])
+                for row in more
+                if _place(row, apart) in less
+            }
+        if not made:
+            raise StudyError(f"{paper.name}.{self.exhibit} prints nothing of {self.more}")
+        return made
+
+    def holds(self, values: Mapping[Place, Decimal]) -> bool:
+        """Whether these differences are as the claim says."""
+        everywhere = all(value > 0 for value in values.values())
+        return {ABOVE: everywhere, NOT_ALWAYS: not everywhere, LEVEL: True}[self.says]
+
+
+def _has(row: Mapping[str, str], keys: Mapping[str, Any]) -> bool:
+    return all(
+        row.get(k) in [str(one) for one in (v if isinstance(v, tuple | list) else [v])]
+        for k, v in keys.items()
+    )
+
+
+def _place(row: Mapping[str, str], apart: Collection[str] = ()) -> Place:
+    return tuple((k, v) for k, v in row.items() if k not in {*apart, "value", "note"})
