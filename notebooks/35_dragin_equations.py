@@ -114,7 +114,7 @@ Table(
 # %% [markdown]
 # | difference | the paper | the released code | here |
 # | --- | --- | --- | --- |
-# | D14: prompt | a sentence about external knowledge (section 3.3), or context and exemplars (appendix F) | appendix F's | both, setting `prompt` |
+# | D14: prompt | a sentence about external knowledge (section 3.3), or context and exemplars (appendix F) | appendix F's | both, setting `prompt`; two rows of the whole runs below, with a reader as shipped |
 # | D15: decoding | greedy | left to the model's stored settings, by which some draw at random | greedy; drawn [below](section-sampled) |
 # | D16: FLARE's doubt | any token below the threshold | the mean over a sentence's tokens | both, setting `doubt_of`; two rows of {doc}`chapter 30 <30_dragin>` |
 # | D17: behind FLARE's search | the doubtful sentence is written again | all that the reader then writes is taken over | one sentence, then the rule looks again; as the code in `flare_released` |
@@ -222,7 +222,9 @@ desk.table("influence", desk.rows("influence"), name="tab-influence")
 #
 # *Gain* is against the released code. *Blank alarms* are those at which no word above the threshold
 # bears meaning: by equation 4 there are none, while the released code looks at meaning behind the
-# alarm (D6, dragin.c31).
+# alarm (D6, dragin.c31). Which prompt is used (D14) can be tried on a reader as shipped alone: the
+# others were taught the form of section 3.3's. A blank behind the prompt is what the code's FL-RAG,
+# FS-RAG and FLARE have, and its DRAGIN has not.
 
 # %% tags=["remove-input"]
 WHOLE = ["em", "f1", "retrievals", "alarm_rate", "blank_alarms"]

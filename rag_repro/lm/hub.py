@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rag_repro.digest import sha256
 from rag_repro.lm.errors import WeightsError
 from rag_repro.words import nearest
 
@@ -46,11 +47,6 @@ def cache_folder(cache: str | Path | None = None) -> Path:
     """`cache`, else what RAG_REPRO_CACHE names, else ~/.cache/rag-repro."""
     named = cache or os.environ.get(CACHE_VARIABLE)
     return Path(named).expanduser() if named else Path.home() / ".cache" / "rag-repro"
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of_folder(folder: Path) -> str:

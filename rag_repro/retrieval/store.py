@@ -10,7 +10,6 @@ differs, since a wrong index gives wrong numbers and no error.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..data.dataset import Corpus
+from ..digest import sha256
 from ..plain import PlainError, from_json, shortened, text_of
 from .base import Index, RetrievalError
 
@@ -54,7 +54,7 @@ class Stored(Index):
         try:
             self._write(part)
             files = {
-                p.relative_to(part).as_posix(): {"bytes": p.stat().st_size, "sha256": _sha256(p)}
+                p.relative_to(part).as_posix(): {"bytes": p.stat().st_size, "sha256": sha256(p)}
                 for p in sorted(part.rglob("*"))
                 if p.is_file()
             }
@@ -223,13 +223,8 @@ def _check_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
         path = folder / name
         if not path.is_file():
             raise StoreError(f"{path} is missing; delete {folder} and build the index again")
-        if path.stat().st_size != card["bytes"] or _sha256(path) != card["sha256"]:
+        if path.stat().st_size != card["bytes"] or sha256(path) != card["sha256"]:
             raise StoreError(
                 f"{path} is not the file that its card describes (cut off or changed); "
                 f"delete {folder} and build the index again"
             )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import torch
 
+from rag_repro.digest import sha256
 from rag_repro.lm import hub
 from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.load import load
@@ -41,7 +42,7 @@ def saved(tmp_path_factory):
 def test_a_folder(saved):
     weights = hub.resolve(str(saved))
     assert weights.kind == "safetensors"
-    assert weights.sha256 == hub.sha256(saved / "model.safetensors")
+    assert weights.sha256 == sha256(saved / "model.safetensors")
     call = Generate(Prompt.of("The capital of France"), 6)
     assert (
         LocalReader(weights).generate([call])[0].tokens == tiny.reader().generate([call])[0].tokens
@@ -179,7 +180,7 @@ def gguf(folder):
 
 def test_gguf_is_converted_once_and_whole(tmp_path, monkeypatch):
     file = gguf(tmp_path)
-    digest = hub.sha256(file)
+    digest = sha256(file)
     folder = hub.converted(file, digest, tmp_path / "cache" / "tiny")
     assert folder.parent.name == "tiny"
     config = json.loads((folder / "config.json").read_text())
@@ -212,13 +213,13 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("transformers.PreTrainedModel.save_pretrained", full)
     with pytest.raises(OSError, match="No space"):
-        hub.converted(file, hub.sha256(file), tmp_path / "cache")
+        hub.converted(file, sha256(file), tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
 def test_a_reader_straight_from_gguf(tmp_path):
     file = gguf(tmp_path)
-    weights = hub.Weights("tiny", file, "gguf", hub.sha256(file), "", "")
+    weights = hub.Weights("tiny", file, "gguf", sha256(file), "", "")
     made = LocalReader(weights).generate([Generate(Prompt.of("!!"), 3)])[0]
     assert made.prompt_tokens in (1, 2)
 
@@ -260,7 +261,7 @@ def server(saved, monkeypatch):
             elif path.startswith(f"/lab/tiny/resolve/{COMMIT}/"):
                 file = saved / path.split(COMMIT + "/")[1]
                 data = file.read_bytes()
-                digest = hub.sha256(file)
+                digest = sha256(file)
                 self.raw(data, body, {"ETag": f'"{digest}"', "X-Repo-Commit": COMMIT})
             else:
                 self.send_response(404)
@@ -296,7 +297,7 @@ def server(saved, monkeypatch):
 def test_a_model_from_the_hub(server, saved, tmp_path):
     name = f"hub:lab/tiny@{COMMIT}"
     weights = hub.resolve(name, cache=tmp_path)
-    assert weights.sha256 == hub.sha256(saved / "model.safetensors")
+    assert weights.sha256 == sha256(saved / "model.safetensors")
     assert weights.licence == "apache-2.0"
     assert weights.source == f"lab/tiny at {COMMIT[:12]}"
     fetched = {p.name for p in weights.path.rglob("*") if p.is_file()}

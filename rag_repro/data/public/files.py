@@ -7,7 +7,6 @@ decompress what they download and keep the name.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,9 +84,3 @@ def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not isinstance(row, dict):
             raise BadLine(path, place, "not a JSON object", "correct or remove the record")
         yield place, row
-
-
-def sha256(path: Path) -> str:
-    """Hex digest of the file's bytes as they are stored."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...digest import sha256
 from ...words import nearest
 from ..dataset import Dataset
 from . import files
@@ -102,7 +103,7 @@ def load(
         from .. import recurring
 
         made = recurring.of_public(made)
-    card = {**made.card, "format": chosen, "files": {p.name: files.sha256(p) for p in used}}
+    card = {**made.card, "format": chosen, "files": {p.name: sha256(p) for p in used}}
     return replace(made, card=card)
 
 
