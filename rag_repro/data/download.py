@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
-from .public.files import sha256 as sha256_of
+from ..digest import sha256 as sha256_of
 from .transfer import DownloadError, Patience, Transfer
 
 log = logging.getLogger(__name__)

@@ -14,11 +14,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from ..digest import sha256 as sha256_of
 from . import ENVIRONMENT, check_name
 from .archives import unpack
 from .download import Patience, download
 from .public import SOURCES, MissingFile, source
-from .public.files import sha256 as sha256_of
 from .sources import File, Part, Release, sources
 
 log = logging.getLogger(__name__)

@@ -45,8 +45,8 @@ def make(data_dir: Path) -> dict[str, Any]:
     another test or divided set is test. Last, training questions that share
     with any test question are dropped, and a part of the rest is for tuning.
     """
+    from ..digest import sha256
     from .public import load
-    from .public.files import sha256
 
     data = {n: load(n, data_dir) for n in (*_TEST, *_CUT, *_TRAIN)}
     friends = _friends(data)

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.digest import sha256
+from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.lm.hub import Weights
 from rag_repro.lm.load import quiet
 from rag_repro.plain import PlainError, fits, from_json, text_of

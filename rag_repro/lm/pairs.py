@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.digest import sha256
+from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.lm.hub import ADAPTER, Weights
 from rag_repro.lm.load import device_of, quiet
 from rag_repro.lm.plain import Plain

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.digest import sha256
+from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.hub import ADAPTER, Weights
 
 NAMES = ("q·a", "q·b", "a·b", "qa·b", "qa·a")

@@ -9,7 +9,6 @@ from pathlib import Path
 from ...digest import sha256
 from ...words import nearest
 from ..dataset import Dataset
-from . import files
 from .build import build
 from .errors import MissingFile, UnknownName
 from .over import over
