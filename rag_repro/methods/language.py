@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..lm.errors import WeightsError
-from ..lm.hub import sha256
+from ..digest import sha256
 
 CONTENT = frozenset({"NOUN", "ADJ", "VERB", "PROPN", "NUM"})
 """Parts of speech (universal tags) whose words DRAGIN's released code lets trigger."""
