@@ -179,7 +179,7 @@ def test_a_verdict_turns_with_its_records(name, number, tier):
     claim = paper().claim(name)
     holds, fails = (verdict(claim, number, tier, which) for which in (0, 1))
     wanted = ("mechanism holds", "mechanism fails")
-    if tier == "public":
+    if tier != "testbed":
         wanted = ("reproduced", "not reproduced")
     assert (holds.word, fails.word) == wanted, (holds.reason, fails.reason)
 
@@ -274,7 +274,7 @@ def test_nothing_is_trained_on_what_is_tested():
     assert {d.split("-")[1] for d, s in tested if d.startswith("world") and s == "test"} == set(
         "BCD"
     )
-    assert all(d.startswith("world-A") or d == "nq" for d in learned)
+    assert all(d.startswith("world-A") or d in ("nq", "hotpotqa_train") for d in learned)
 
 
 def test_everybody_reads_the_same_ten_passages():

@@ -668,7 +668,7 @@ def test_shipped_controls_share_lists_steps_and_base():
     assert head.lora is None
     # Every place that a test fills is one that a training list fills.
     assert {max(lesson["lengths"]) for lesson in head.lessons} == {head.former.places}
-    apart = (*OTHERS, "loud", "gemma3", "reasoning", "reasoning-free")
+    apart = (*OTHERS, "loud", "gemma3", "reasoning", "reasoning-free", *LLAMA)
     mine = [r for n, r in known.items() if r.task == "r2ag" and not n.endswith(apart)]
     assert len(mine) == 13
     for one in mine:
@@ -685,6 +685,21 @@ def test_shipped_controls_share_lists_steps_and_base():
         if one.former and one.former.qdm and one.former.stages == "joint":
             assert one.former.head_start == head.former.head_start > 0
     assert "former" not in known["testbed-reader"].facts
+
+
+# Over the paper's own reader, with lists and steps of their own, which all three share.
+LLAMA = ("r2ag-llama2-7b", "r2ag-llama2-7b-free", "raft-llama2-7b")
+
+
+def test_trainings_over_the_papers_reader_share_lists_and_steps():
+    head, *others = (recipes.recipe(name) for name in LLAMA)
+    assert max(max(lesson["lengths"]) for lesson in head.lessons) == head.former.places
+    for one in others:
+        assert (one.lessons, one.optimiser, one.base) == (head.lessons, head.optimiser, head.base)
+    with pytest.raises(
+        recipes.RecipeError, match="--base hub:meta-llama/Llama-2-7b-chat-hf@COMMIT"
+    ):
+        head.on(None)
 
 
 # The headline and the controls that its claims are held against.
