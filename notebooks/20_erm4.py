@@ -132,10 +132,11 @@ Listing(knowledge_filter.filtered)
 # ## One question, as in figure 4
 #
 # The paper's case is a comparison of two films, one of which the single query misses. Here is one of
-# the {term}`testbed`, asked just now: the first comparison that the whole pipeline answers and
-# R-R-R does not, by the records; without records the first comparison. This reader is too weak on such
-# questions: look at the queries and passages, not at its answer. It is chosen for what it shows, and
-# proves nothing. Frozen: the reader. Trained: rewriter and filter, on another world.
+# the {term}`testbed`, asked just now: the first comparison of which R-R-R finds fewer gold passages than
+# another row, and which the whole pipeline answers and R-R-R does not, by the records; where none is
+# both, the first of which R-R-R finds fewer. This reader is too weak on such questions: look at the
+# queries and passages, not at its answer. It is chosen for what it shows, and proves nothing. Frozen:
+# the reader. Trained: rewriter and filter, on another world.
 
 # %% tags=["remove-input"]
 ROWS = {"Rewriter": "rrr", "Rewriter+": "plus", "Rewriter+ and filter": "full"}

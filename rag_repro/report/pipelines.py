@@ -39,8 +39,9 @@ def case(
     cells: of one testbed data set, by what they are called; the first is what the last is
     compared with. judge: which of them filters. explained: a cell whose judge explains before
     it labels; its explanations stand beside where its judge is trained. The question is the
-    first of these kinds that the last answers and the first does not, by the records; without
-    records the first of these kinds.
+    first of these kinds of which the first cell misses a gold passage that another finds, and
+    which the last answers and the first does not, by the records; without such a one, the first
+    that it misses, that the last answers, or of these kinds at all.
     """
     lacking = [command for cell in cells.values() for command in missing.untrained(cell)]
     if lacking:
@@ -50,7 +51,8 @@ def case(
         return [Note("Texts of public data sets are not shown here.")]
     dataset = workshop.dataset(after.condition.dataset, after.condition.split)
     found = cases.versus(results, before, after, cases.higher(metric))
-    question = _chosen(found, dataset, kinds)
+    gained = [] if found is None else [line["id"] for line, _ in found.gained]
+    question = _chosen(gained, _missed(results, before, list(cells.values())[1:]), dataset, kinds)
     told = {said: asked(cell, question, workshop) for said, cell in cells.items()}
     why: dict[str, str] = {}
     if explained is not None and not missing.untrained(explained):
@@ -64,11 +66,26 @@ def case(
     ]
 
 
-def _chosen(found: cases.Versus | None, dataset: Dataset, kinds: Sequence[str]) -> Question:
-    if found is not None:
-        ids = [line["id"] for line, _ in found.gained if line["kind"] in kinds]
-        if ids:
-            return dataset.by_id[ids[0]]
+def _missed(results: Results, before: Cell, others: Sequence[Cell]) -> list[str]:
+    """Questions of which one of the others found more gold passages."""
+    most: dict[str, float] = {}
+    for scores in filter(None, (results.scores(cell, "recall") for cell in others)):
+        for name, value in zip(scores.ids, scores.values, strict=True):
+            most[name] = max(value, most.get(name, 0.0))
+    if (held := results.scores(before, "recall")) is None:
+        return []
+    pairs = zip(held.ids, held.values, strict=True)
+    return [name for name, value in pairs if most.get(name, 0.0) > value]
+
+
+def _chosen(
+    gained: Sequence[str], missed: Sequence[str], dataset: Dataset, kinds: Sequence[str]
+) -> Question:
+    """The first of these kinds that is both; else missed, else gained, else of the data set."""
+    both = [name for name in missed if name in gained]
+    for name in (*both, *missed, *gained):
+        if dataset.by_id[name].kind in kinds:
+            return dataset.by_id[name]
     return next((q for q in dataset.questions if q.kind in kinds), dataset.questions[0])
 
 

@@ -244,6 +244,23 @@ def test_by_the_records_a_question_is_shown_that_only_the_last_answers(results, 
     assert asked.body[0] == ["question", two.text]
 
 
+def test_a_question_of_which_one_query_misses_a_passage_comes_first(results, world):
+    names = ("testbed-reader", "erm4-rewriter-testbed", "erm4-filter-testbed-label")
+    trained(results.folder.parents[1], *names)
+    compared = [q for q in world.questions if q.kind == "comparison"][:3]
+
+    def line(cell, i):
+        several = cell.keys["method"] != "rrr"
+        right = several and i < 2  # of the first two the last answers; of the second one is missed
+        recall = 0.5 if not several and i > 0 else 1.0
+        scores = {"acc_words": float(right), "recall": recall}
+        return {"id": compared[i].id, "kind": "comparison", "scores": scores}
+
+    erm4.fill(results, stages().values(), 3, line)
+    asked, *_ = pipelines.case(stages(), results, Shop(world), judge="with filter")
+    assert asked.body[0] == ["question", compared[1].text]
+
+
 def test_texts_of_public_data_are_not_shown(results, world):
     trained(results.folder.parents[1], "public-reader", "erm4-rewriter-testbed", "erm4-filter")
     public = {said: erm4.cells("table1", row, dataset="popqa")[0] for said, row in ROWS.items()}
