@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..evaluation import metrics
 from ..study import papers
 from ..study.conditions import TIERS
 from ..study.judge import Judged, judge
-from ..study.papers import Paper
+from ..study.papers import Contrast, Paper
 from ..study.scores import Results
 from . import audit, worked
 from .audit import Finding
@@ -36,9 +37,11 @@ COLUMNS = (
     "numbers",
     "working",
     "changed",
+    "unit",
 )
 """Of which `numbers` are those that the paper prints, `working` why they bear the claim out or do
-not, `changed` what was changed of the test after records had been seen."""
+not, `changed` what was changed of the test after records had been seen, `unit` what the effect is
+counted in."""
 
 
 def rows(
@@ -80,8 +83,19 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "numbers": claim.paper_numbers,
         "working": worked.working(paper, claim, findings),
         "changed": claim.changed or "",
+        "unit": unit(headline.contrast) if interval else "",
         "small": verdict.small,
     }
+
+
+def unit(contrast: Contrast) -> str:
+    """What the contrast's effect is counted in: a difference, a level, or a ratio in percent."""
+    if contrast.ratio:
+        return "% of the other"
+    counted = metrics.get(contrast.metric).unit
+    if counted != "percent":
+        return counted
+    return "%" if contrast.less is None else "points"
 
 
 def text(made: Sequence[dict[str, Any]], form: str) -> str:
@@ -90,5 +104,5 @@ def text(made: Sequence[dict[str, Any]], form: str) -> str:
         return json.dumps(list(made), ensure_ascii=False, indent=1) + "\n"
     if form == "csv":
         return csv_text(COLUMNS, ([row[name] for name in COLUMNS] for row in made))
-    shown = [c for c in COLUMNS if c not in ("paper", "numbers", "working", "changed")]
+    shown = [c for c in COLUMNS if c not in ("paper", "numbers", "working", "changed", "unit")]
     return github(shown, [[row[c] for c in shown] for row in made]) + "\n"

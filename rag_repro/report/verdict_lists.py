@@ -83,14 +83,13 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
-NOTE = (
-    "Effects are in points where the metric is a percentage, in the direction that the paper "
-    "claims; δ is the smallest effect of interest, or "
-    "the margin of a claim of no difference. *Below δ* stands where a mechanism holds and all that "
-    "the interval allows is smaller than that. A claim of several parts holds where each part "
-    "holds and fails where one fails; its effect is that of the first part with the verdict of "
-    "the whole, the mean where that has several cells."
-)
+NOTE = """\
+An effect in points is a difference of two percentages, one in % a level or a ratio; differences are
+in the direction that the paper claims. δ is the smallest effect of interest, or the margin of a
+claim of no difference. *Below δ* stands where a mechanism holds and all that the interval allows is
+smaller than that. A claim of several parts holds where each part holds and fails where one fails;
+its effect is that of the first part with the verdict of the whole, the mean where that has several
+cells."""
 
 
 def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -138,7 +137,7 @@ def _word(row: Mapping[str, Any]) -> str:
 
 
 def _effect(row: Mapping[str, Any]) -> str:
-    return f"{row['effect']} [{row['lo']}, {row['hi']}]" if row["effect"] else ""
+    return f"{row['effect']} [{row['lo']}, {row['hi']}] {row['unit']}" if row["effect"] else ""
 
 
 def _delta(row: Mapping[str, Any]) -> str:

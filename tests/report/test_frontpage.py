@@ -61,7 +61,7 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
     [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
     assert (
         f"| mini.c01\\: Concatenation finds more. | public | reproduced | "
-        f"16.00 \\[{row['lo']}, {row['hi']}\\] | 2.00 | 200 |" in verdicts
+        f"16.00 \\[{row['lo']}, {row['hi']}\\] points | 2.00 | 200 |" in verdicts
     )
     assert "Recorded so far: 800 answers under 8 conditions of 1 exhibit." in text
     assert "### What held\n\n1 claim held wherever" in verdicts

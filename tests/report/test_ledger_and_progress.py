@@ -16,7 +16,7 @@ from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.report import compare, ledger, progress, show
 from rag_repro.schema import Gold, Passage, Question
 from rag_repro.study import papers, records
-from rag_repro.study.papers import StudyError
+from rag_repro.study.papers import Contrast, StudyError
 from rag_repro.study.records import RecordError, open_record
 from tests.study import mini
 from tests.study.mini import rewrite
@@ -276,3 +276,12 @@ def test_records_of_other_data_than_at_hand_are_refused(shown, monkeypatch):
 
 def test_the_committed_papers_are_seen_again_after_these_tests():
     assert "mini" not in papers.names()
+
+
+def test_an_effect_is_told_in_what_it_is_counted():
+    level = Contrast("em", more={}, target=0.5, margin=0.1)
+    assert ledger.unit(level) == "%"
+    assert ledger.unit(Contrast("em", more={}, less={}, delta=1.0)) == "points"
+    assert ledger.unit(Contrast("retrievals", more={}, less={}, delta=1.0)) == "searches"
+    ratio = Contrast("retrievals", more={}, less={}, target=100.0, margin=5.0, ratio=True)
+    assert ledger.unit(ratio) == "% of the other"

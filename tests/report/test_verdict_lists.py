@@ -13,7 +13,15 @@ from rag_repro.study.scores import Results
 
 def row(claim, tier, verdict, paper="Mini"):
     made = {"id": claim, "paper": paper, "tier": tier, "verdict": verdict, "claim": "It helps."}
-    made |= {"effect": "3.00", "lo": "1.00", "hi": "5.00", "n": 50, "delta": "2.00", "mde": "2.50"}
+    made |= {
+        "effect": "3.00",
+        "lo": "1.00",
+        "hi": "5.00",
+        "n": 50,
+        "delta": "2.00",
+        "mde": "2.50",
+        "unit": "points",
+    }
     return made | {"reason": f"why {verdict}", "small": False}
 
 
@@ -64,7 +72,7 @@ def test_each_group_has_a_section_with_its_number_and_its_table():
     assert held.startswith("What held\n\n1 claim held")
     assert "{dropdown} Mini 1" in held
     assert held.count("| x.c01\\: It helps. |") == 2
-    assert "3.00 \\[1.00, 5.00\\] | 2.00 | 50 |" in held
+    assert "3.00 \\[1.00, 5.00\\] points | 2.00 | 50 |" in held
     assert failed.startswith("What did not hold")
     assert "| x.c02\\: It helps. | public | not reproduced |" in failed
     assert "| testbed | not run" not in failed
