@@ -102,6 +102,7 @@ def text(
         "## Verdicts so far",
         _counts(claims),
         verdict_lists.text(claims),
+        verdict_lists.unborne(claims),
         _ledger(root),
         "## How sure are we",
         how_sure(claims, recorded),

@@ -83,6 +83,19 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
+def unborne(claims: Sequence[Mapping[str, Any]]) -> str:
+    """Claims that their paper's own numbers speak against, with the working; empty without one."""
+    held = list({row["id"]: [row] for row in claims if row["support"] == "no"}.values())
+    if not held:
+        return ""
+    body = [[_said(row), row["numbers"], row["working"]] for [row] in held]
+    made = table(["claim", "the paper's numbers", "what they say of it"], body)
+    return (
+        f"### What a paper's own numbers speak against\n\n{count(len(held), 'claim')}, whatever is "
+        f"found here.\n\n````{{dropdown}} {_spread(held)}\n{made}\n````"
+    )
+
+
 NOTE = """\
 An effect in points is a difference of two percentages, one in % a level or a ratio; differences are
 in the direction that the paper claims. δ is the smallest effect of interest, or the margin of a
