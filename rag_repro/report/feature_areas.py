@@ -22,7 +22,7 @@ from .values import within
 FOLDS = 5
 STRENGTH = 1.0  # scikit-learn's C
 SEED = 20240607
-BOTH = "r and rank, fitted"
+BOTH, ALL = "r and rank, fitted", "r, γ, ζ and rank, fitted"
 
 
 def table(
@@ -44,7 +44,7 @@ def table(
         r, made_of = SYMBOLS["relevance"], (SYMBOLS["relevance"], "rank", BOTH)
         for said, one in judged.items():
             area = calibration.auc(one, np.random.default_rng(SEED))
-            told = [_points(area), "" if said == r else _more(one, judged[r])]
+            told = [points(area), "" if said == r else _more(one, judged[r])]
             told.append("" if BOTH not in judged or said in made_of else _more(one, judged[BOTH]))
             body.append([word(dataset), said, *told, len(held)])
     head = ["data set", "signal", "AUC, % [95 %]", "more than r, points"]
@@ -52,9 +52,30 @@ def table(
     return Table(head, body, caption, name)
 
 
+def outcome(lists: Mapping[str, Sequence[Listed]]) -> Note | None:
+    """In a sentence: whether γ and ζ add to r and the rank on each data set (r2ag.c43)."""
+    told = []
+    for dataset, held in lists.items():
+        made = {
+            said: Judgements.of(values, *_kinds(held))
+            for said, values in signals(held, "").items()
+            if said in (BOTH, ALL)
+        }
+        if made:
+            more = calibration.auc_gain(made[ALL], made[BOTH], np.random.default_rng(SEED))
+            words = (
+                "add" if more.lo > 0 else "take away" if more.hi < 0 else "add nothing that shows:"
+            )
+            told.append(f"on {word(dataset)} γ and ζ {words} {points(more, '+')} points")
+    if not told:
+        return None
+    said = "; ".join(told)
+    return Note(f"By these lists, beside r and the rank: {said} of area under the curve.")
+
+
 def _more(one: Judgements, base: Judgements) -> str:
     """The area above another signal's, paired."""
-    return _points(calibration.auc_gain(one, base, np.random.default_rng(SEED)), "+")
+    return points(calibration.auc_gain(one, base, np.random.default_rng(SEED)), "+")
 
 
 def signals(lists: Sequence[Listed], former: str) -> dict[str, np.ndarray]:
@@ -69,7 +90,7 @@ def signals(lists: Sequence[Listed], former: str) -> dict[str, np.ndarray]:
     made["rank"] = -ranks
     if len(set(_kinds(lists)[1])) >= FOLDS:
         made[BOTH] = fitted(np.column_stack([r, ranks]), lists)
-        made["r, γ, ζ and rank, fitted"] = fitted(np.column_stack([rows, ranks]), lists)
+        made[ALL] = fitted(np.column_stack([rows, ranks]), lists)
     if told := relevance(former, lists):
         made[f"the head of {former}"] = np.concatenate(told)
     # An area has a place for order alone, and `Judgements` for numbers from 0 to 1.
@@ -119,7 +140,7 @@ def _ranked(values: np.ndarray) -> np.ndarray:
     return places / max(1, places.max())
 
 
-def _points(share: Interval, sign: str = "") -> str:
+def points(share: Interval, sign: str = "") -> str:
     """An interval of shares, in points."""
     ends = {end: 100 * getattr(share, end) for end in ("estimate", "lo", "hi")}
     return within(replace(share, **ends), 1, sign)

@@ -173,3 +173,18 @@ def test_lists_are_of_the_first_questions_of_data_that_is_here(world, workshop, 
     for few, whole in zip(short, made[WORLD], strict=True):
         assert few.hits == whole.hits[:3]
         assert few.rows.shape == (3, 3)
+
+
+def test_whether_the_two_features_add_anything_is_said():
+    rng = np.random.default_rng(0)
+    knows, chance = [], []
+    for i in range(40):
+        place = int(rng.integers(5))
+        rows = [(j == place, (rng.random(), 1.0, float(j == place))) for j in range(5)]
+        knows.append(listed(rows, f"q{i}"))
+        rows = [(j == place, (rng.random(), rng.random(), rng.random())) for j in range(5)]
+        chance.append(listed(rows, f"q{i}"))
+    said = feature_areas.outcome({"nq10": knows, "hotpotqa": chance}).text
+    assert "on NQ-10 γ and ζ add +" in said
+    assert "on HotpotQA γ and ζ add nothing that shows: " in said
+    assert feature_areas.outcome({}) is None

@@ -149,14 +149,18 @@ def inputs(question: Question, hits: Sequence[Hit], settings: R2AGSettings):
         return shares(hits)
     if settings.inputs not in ENCODED or not hits:
         return np.ones(shape, dtype=np.float32)
-    # As the dense retriever reads a passage, so that r is the score that it ranks by.
-    texts = (question.text, *(passage_text(h.passage, ("title", "text")) for h in hits))
+    texts = (question.text, *map(text_of_hit, hits))
     vectors = yield Encode(texts, service=settings.encoder)
     made = features(vectors[0], vectors[1:], settings.similarity)
     made = made[:, [COLUMNS.index(column) for column in settings.columns]]
     if settings.inputs == "shuffled":
         made = made[Random(f"shuffled {question.id}").sample(range(len(made)), len(made))]
     return made
+
+
+def text_of_hit(hit: Hit) -> str:
+    """What the encoder reads of it: as the dense retriever does, so that r is its score."""
+    return passage_text(hit.passage, ("title", "text"))
 
 
 def shares(hits: Sequence[Hit]) -> np.ndarray:
