@@ -34,7 +34,7 @@ help:
 	@echo "make setup  only the set-up: a virtual environment in $(VENV)"
 	@echo "make grid   Snakemake in $(GRID), which rag-repro grid calls"
 	@echo
-	@echo "JOBS=...    tests or chapters at once, of up to 4 GB each (now: $(JOBS))"
+	@echo "JOBS=...    tests or chapters at once, of up to 6 GB each (now: $(JOBS))"
 	@echo "PYTHON=...  the Python to begin with (3.11.4 or newer; now: $(PYTHON))"
 	@echo "TORCH=...   the build of torch, as TORCH='torch==2.13.0 --index-url URL'"
 

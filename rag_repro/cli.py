@@ -237,7 +237,7 @@ def parser() -> argparse.ArgumentParser:
     book.add_argument("--force", action="store_true", help="execute every chapter anew")
     book.add_argument("--only", action="append", default=[], help="only this chapter (repeatable)")
     book.add_argument(
-        "--jobs", type=_positive, default=1, help="chapters at once, of up to 4 GB each (1)"
+        "--jobs", type=_positive, default=1, help="chapters at once, of up to 6 GB each (1)"
     )
 
     data = _command(

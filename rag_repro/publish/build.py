@@ -49,7 +49,7 @@ def build_book(
     """Execute what changed, check everything, build; returns the front page's path.
 
     `only` limits the execution to some chapters; `force` executes them although
-    nothing changed; `jobs` of them at once, of which each may hold 4 GB. Raises
+    nothing changed; `jobs` of them at once, of which each may hold 6 GB. Raises
     ChapterError, CheckError or BuildError.
     """
     places = places or here()
