@@ -25,8 +25,8 @@
 # reader in all 11 printed cells, and above the other enhancements of a frozen reader in 33 of 34.
 #
 # One thing has to be kept apart. The former is trained on the *task's own questions with their
-# answers*, through the reader's loss. Plain RAG, chain of thought and the compressors learn nothing
-# of the task. An embedding that is trained in this way can teach a reader what an answer should
+# answers*, through the reader's loss. Plain RAG, chain of thought and the compressors learn no
+# answers. An embedding that is trained in this way can teach a reader what an answer should
 # look like, whatever the retriever said. So a row of *learnable tokens* stands in the main tables: as
 # many trained embeddings, in the same places, learned on the same lists, that are told nothing.
 # Chapter 42 is about these controls.
@@ -530,7 +530,7 @@ desk.asides(CLAIMS)
 # | a passage in the prompt | "[1]" and the text | "[1](Title: …)" and the text | the code |
 # | end of R²AG's prompt | lost in print | "Answer:", as the other rows have | |
 # | order in equation 5 | question first | last, as in table 5 and the code | |
-# | decoding | greedy, 100 tokens | the same; the first line counts | |
+# | decoding | greedy, 100 tokens | the same, but that writing stops at the first line break | the first line counts; lengths and times are of one line, and chain of thought ends with it |
 # | precision | 8 bits in part | 32 bits; trained in bfloat16 | |
 # | optimiser | Adam, 2e-4; paged AdamW in the code | AdamW, 2e-4, the checkpoint best on tune lists is kept | |
 # | answers learned | one of the accepted ones | the same, drawn by seed | |
@@ -538,6 +538,7 @@ desk.asides(CLAIMS)
 # | RECOMP | not said which | both; the extractive one is MiniLM as it comes, five sentences; the writing one is taught gold sentences | their checkpoints do not ship |
 # | CRAG in doubt | not said what replaces the web search | the refined strips, then all passages; "incorrect" is read so too | |
 # | CRAG's evaluator | T5-large | a small cross-encoder, trained on gold labels | |
+# | what rivals' small models learn from | not said | gold labels of HotpotQA, 2WikiMultihopQA and NQ, training questions: at home on these sets, where R²AG's former comes from world A and NQ alone | few lists in an hour |
 # | LongLLMLingua | LLaMA2-7B behind a package | written anew on our reader | the package downloads at start |
 # | Self-RAG | its 7B model | a small reader of ours, taught its tokens on world A, testbed only; it was also told facts of world B, some of them those of the test questions | so its row stands higher than the method: a bound, and no rival |
 # | titles of passages | as given | RAG and R²AG show them; CRAG, RECOMP and six exemplars have the texts alone | on real questions a passage whose text does not say what it is about can lose by that |

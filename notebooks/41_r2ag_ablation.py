@@ -78,7 +78,7 @@ desk.statements(CLAIMS)
 # | --- | --- | --- |
 # | $r_i$, $\gamma_i$, $\zeta_i$ | `relevance`, `precedent`, `neighbour` | the columns of `features` |
 # | w/o $r$, $\gamma$, $\zeta$ | `columns` | a former of two columns; the third is left out, not zero |
-# | $\mathcal{L}_{QDM}$ | `matching`, weight `qdm` | the head's loss; w/o: its weight is 0 |
+# | $\mathcal{L}_{QDM}$ | `matching`, weight `qdm` | the head's loss; w/o: its weight is 0, and lists are not matched before the reader is asked |
 # | $\sum_i$ of equation 8 | `reduction: sum` | else the mean over the passages |
 # | "one stage" | `stages: joint` | "separate": all steps of the matching, then all of the answers |
 

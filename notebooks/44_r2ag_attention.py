@@ -184,11 +184,19 @@ split.whole(desk, "fig6", desk.rows("fig6", metric=DEEP), "tab-deep")
 
 # %% [markdown]
 # Later places get more attention in the first layers, whatever stands there. So a gold passage is
-# compared with its neighbours in the list that are not gold, and not with the best other passage alone.
+# compared with its neighbours in the list that are not gold, and not with the best other passage alone;
+# and since the last places get most of all, with what plain RAG gives to the same passages (r2ag.c31).
+# Learnable tokens draw attention to their places, so that r2ag.c19 goes by the passages' own words.
 
 # %% tags=["remove-input"]
 NEAR = ["attention_gold_near", "attention_other_near"]
-GOLD = ["attention_gold", *NEAR, "attention_gold_early", "attention_other_early"]
+GOLD = [
+    "attention_gold",
+    "attention_gold_words",
+    *NEAR,
+    "attention_gold_early",
+    "attention_other_early",
+]
 split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
 
 # %% [markdown]
@@ -213,7 +221,7 @@ desk.live("fig6")
 # ## Verdicts
 #
 # Attention is judged as a ratio, in percent of what the other side gets, since its size falls with
-# the length of a prompt. To tell whether there is a *gap* (c01) would take a probe of the reader's
+# the length of a prompt; r2ag.c31 in points, since it is a difference less another. To tell whether there is a *gap* (c01) would take a probe of the reader's
 # hidden states, which is not made; chapter 41 has the other side of that comparison, what the
 # retriever's own numbers tell.
 

@@ -37,9 +37,9 @@ def one_mark(deep: bool, line: Line) -> float | None:
     return _per_token(line, "marks", 0, deep)
 
 
-def gold_part(line: Line) -> float | None:
-    """Of what goes to passages the part of the gold ones, the mean over layers."""
-    whole, gold = passages(line), _gold(line)
+def gold_part(line: Line, words: bool = False) -> float | None:
+    """Of what goes to passages (to their words alone) the gold ones' part, the mean over layers."""
+    whole, gold = _shares(line, "words") if words else passages(line), _gold(line)
     if whole is None or not gold or not (whole.sum(1) > 0).all():
         return None
     return float((whole[:, gold].sum(1) / whole.sum(1)).mean())
@@ -149,6 +149,14 @@ TABLE = (
         "line",
         gold_part,
         "of the attention that goes to passages, the part of the gold ones, the mean over layers",
+    ),
+    percent(
+        "attention_gold_words",
+        "Attention, gold's part of the words",
+        "line",
+        lambda line: gold_part(line, words=True),
+        "of the attention that goes to the passages' own words, the part of the gold ones', the "
+        "mean over layers",
     ),
     percent(
         "attention_gold_near",

@@ -144,9 +144,11 @@ def _subtracted(
     """The two sides of `minus` beside this cell, [] without; None for one that is not there."""
     sides = [contrast.minus["more"], contrast.minus["less"]] if contrast.minus else []
     cells = exhibit.cells(cell.tier)
-    return [
-        (next((c for c in cells if c.matches({**cell.keys, **side})), None), side) for side in sides
-    ]
+    wanted = [{**cell.keys, **side} for side in sides]
+    for keys in wanted:
+        keys.pop("metric", None)  # what is read of the cell, and none of its keys
+    found = (next((c for c in cells if c.matches(keys)), None) for keys in wanted)
+    return list(zip(found, sides, strict=True))
 
 
 def _held_back(

@@ -42,6 +42,11 @@ def test_golds_part_and_the_first_four_layers():
     assert told("other_early") == pytest.approx((3 * 0.0110 + 0.0140) / 4)
 
 
+def test_golds_part_of_the_words_leaves_embeddings_out():
+    assert told("gold_words") == pytest.approx((4 * 200 / 600 + 2 * 600 / 1200) / 6)
+    assert told("gold_words") == told("gold", BARE) == told("gold_words", BARE)
+
+
 def test_gold_beside_its_neighbours():
     # The second is gold, the first and the third are not.
     assert told("gold_near") == told("gold_early")

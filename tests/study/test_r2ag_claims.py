@@ -128,7 +128,7 @@ def look(line, name, value):
             told["words"] = [[10 * 1000 * value] * 2] * 8
         case "mark":
             told["marks"] = [20 * 1000 * value] * 8
-        case "gold":
+        case "gold" | "gold_words":
             told["words"] = [[1000 * value, 1000 * (1 - value)]] * 8
         case "gold_early" | "other_early" | "gold_near" | "other_near":
             for row in told["words"]:
@@ -163,11 +163,13 @@ def verdict(claim, number, tier, which):
                 values = table.setdefault((cell.exhibit, cell.condition.hash), {})
                 values[side.get("metric", contrast.metric)] = value
         for side in (contrast.minus or {}).values():  # what is subtracted is nothing
+            keys = {k: v for k, v in side.items() if k != "metric"}
             [cell] = (
                 c for c in exhibit_of(paper(), claim, contrast).cells(tier)
-                if c.matches({**pair[0].keys, **side})
+                if c.matches({**pair[0].keys, **keys})
             )  # fmt: skip
-            table.setdefault((cell.exhibit, cell.condition.hash), {})[contrast.metric] = 0.5
+            values = table.setdefault((cell.exhibit, cell.condition.hash), {})
+            values[side.get("metric", contrast.metric)] = 0.5
     alone = replace(claim, contrasts=(contrast,))
     one = replace(paper(), claims=(alone,))
     [judged] = judge(one, tier, Made(table, next(iter(contrast.kinds), None)))
