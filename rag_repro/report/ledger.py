@@ -89,13 +89,24 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
 
 
 def unit(contrast: Contrast) -> str:
-    """What the contrast's effect is counted in: a difference, a level, or a ratio in percent."""
-    if contrast.ratio:
-        return "% of the other"
+    """What the contrast's effect is counted in.
+
+    Of a level that is to lie away from its target (a target with a delta) the effect is how far.
+    """
     counted = metrics.get(contrast.metric).unit
-    if counted != "percent":
-        return counted
-    return "%" if contrast.less is None else "points"
+    percent = counted == "percent" or contrast.ratio
+    if contrast.target is None:
+        return "points" if percent else counted
+    if contrast.delta is None:
+        return "%" if percent else counted
+    where = "above" if contrast.above else "below"
+    if contrast.ratio:
+        return f"% {where} the other"
+    return (
+        f"points {where} {contrast.target:g} %"
+        if percent
+        else f"{counted} {where} {contrast.target:g}"
+    )
 
 
 def text(made: Sequence[dict[str, Any]], form: str) -> str:

@@ -279,9 +279,15 @@ def test_the_committed_papers_are_seen_again_after_these_tests():
 
 
 def test_an_effect_is_told_in_what_it_is_counted():
-    level = Contrast("em", more={}, target=0.5, margin=0.1)
-    assert ledger.unit(level) == "%"
-    assert ledger.unit(Contrast("em", more={}, less={}, delta=1.0)) == "points"
-    assert ledger.unit(Contrast("retrievals", more={}, less={}, delta=1.0)) == "searches"
-    ratio = Contrast("retrievals", more={}, less={}, target=100.0, margin=5.0, ratio=True)
-    assert ledger.unit(ratio) == "% of the other"
+    def unit(metric="em", less=None, **given):
+        return ledger.unit(Contrast(metric, more={}, less=less, **given))
+
+    assert unit(less={}, delta=1.0) == "points"
+    assert unit("retrievals", less={}, delta=1.0) == "searches"
+    assert unit(target=50.0, margin=5.0) == "%"
+    assert unit("retrievals", target=1.0, margin=0.1) == "searches"
+    assert unit(target=100.0, delta=10.0) == "points below 100 %"
+    assert unit("retrievals", target=2.0, delta=0.5, above=True) == "searches above 2"
+    ratio = {"less": {}, "target": 100.0, "ratio": True, "delta": 5.0}
+    assert unit("retrievals", **ratio) == "% below the other"
+    assert unit("em", **ratio, above=True) == "% above the other"
