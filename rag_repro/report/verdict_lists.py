@@ -97,12 +97,12 @@ def unborne(claims: Sequence[Mapping[str, Any]]) -> str:
 
 
 NOTE = """\
-An effect in points is a difference of two percentages, in the direction that the paper claims. Where
-a level or a ratio is judged, it is that itself, or how far it lies from what would refute the claim.
-δ is the smallest effect of interest, or the margin of a claim of no difference. *Below δ* stands
-where a mechanism holds and all that the interval allows is smaller than that. A claim of several
-parts holds where each part holds and fails where one fails; its effect is that of the first part with
-the verdict of the whole, the mean where that has several cells."""
+An effect in points is a difference of two percentages, in the direction that the paper claims.
+Where a level or a ratio is judged, it is that itself, or how far it lies from what would refute
+the claim. δ is the smallest effect of interest, or the margin of a claim of no difference.
+*Below δ* stands where a mechanism holds and all that the interval allows is smaller than that.
+A claim of several parts holds where each part holds and fails where one fails; its effect is
+that of the first part with the verdict of the whole, the mean where that has several cells."""
 
 
 def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
