@@ -25,6 +25,11 @@ def count(field: str, line: Line) -> float | None:
     return float(line["cost"].get(field, 0)) if "cost" in line else None
 
 
+def passes(line: Line) -> float | None:
+    """Calls of readers: those in which one writes, and those in which one judges."""
+    return count("reader_calls", line) + count("reads", line) if "cost" in line else None
+
+
 def prefilled(line: Line) -> float | None:
     """Prompt tokens computed; None unless timed: in a batch it depends on the others there."""
     return count("prefilled_tokens", line) if "turns" in line else None
@@ -114,6 +119,7 @@ def _seconds(name: str, symbol: str, of: Callable[[Turn], float | None], meaning
 
 TABLE = (
     _count("reader_calls", "Calls", "calls", "calls in which a reader writes (DR-RAG's Step)"),
+    _less("passes", "Passes", "calls", passes, "calls of readers, to write or to judge"),
     _count(
         "prompt_tokens",
         "Prompt tokens",

@@ -157,8 +157,9 @@ def _plain(printed: Printed) -> Worked:
         _cell(printed, "raft", "nq10"),
     )
     working = (
-        f"It has {say(bare)}; LLaMA2-13B {say(larger)}, and LLaMA2-7B itself {say(tuned)} once "
-        "tuned with the same prompts. So much of the gain may be learning the form of the task; "
+        f"LLaMA2-7B under plain RAG has {say(bare)}; LLaMA2-13B {say(larger)}, and LLaMA2-7B "
+        f"itself {say(tuned)} once tuned with the same prompts. So much of the gain may be "
+        "learning the form of the task; "
         "a control that trains as much without features is in figure 3 alone."
     )
     return working, OPEN if min(larger, tuned) - bare > 20 else AGREES

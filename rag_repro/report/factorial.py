@@ -119,7 +119,7 @@ def answer(
         alone, pairs = ([one for one in of_it if len(one[0][0]) == size] for size in (1, 2))
         told.append(
             f"{word(dataset)}, {metric.upper()}: of each alone, {_moved(alone, design, names)}; of "
-            f"two beyond the sum of both, {_moved(pairs, design, names)}."
+            f"two together, {_moved(pairs, design, names)}."
         )
     return Note(" ".join(told)) if told else missing.note(exhibit.cells(), results)
 

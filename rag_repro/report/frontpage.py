@@ -39,24 +39,26 @@ known (the *testbed*); where real questions are at hand, on these, with small op
 """
 
 LEDGER = "chapters/90_claims"
-_ON = {"testbed": "on the testbed", "public": "on public data", "paper": "with the paper's own"}
-# Groups of the figure as a sentence has them.
+# Groups of claims as a sentence has them.
 _SAID = {
-    "holds": "hold",
-    "holds in direction only": "hold in direction only",
-    "does not hold": "do not hold",
-    "inconclusive": "stay open",
-    "reader too weak": "have a reader that is too weak",
+    verdict_lists.HELD: "held",
+    verdict_lists.DIRECTION: "held in direction only",
+    verdict_lists.FAILED: "did not hold",
+    verdict_lists.MIXED: "held at one tier and failed at another",
+    verdict_lists.OPEN: "stay open",
+    verdict_lists.UNKNOWABLE: "cannot be known from here",
+    verdict_lists.NEVER: "have not been run",
 }
 
 READING = """\
 Most verdicts rest on differences between methods on the same questions, with a 95 % interval;
 absolute values depend on corpus, subset and model. Where a claim itself names a level, a ratio or
 a count, the verdict is on that and *effect* is that number: weaker evidence. *Reproduced* means
-that the difference is there in the claimed direction and may be as large as half of what the paper
-reports; *direction only*, that it is there but smaller; *not reproduced*, that a difference of that
-size can be ruled out; *inconclusive*, that there were too few questions to tell. On the testbed the
-words are *mechanism holds* and *mechanism fails*. {ref}`All words with their rules <verdicts>`.
+that the difference is there in the claimed direction and may be as large as the smallest effect of
+interest (half of what the paper reports; where it reports none, one of ours); *direction only*,
+that it is there but smaller; *not reproduced*, that a difference of that size can be ruled out;
+*inconclusive*, that there were too few questions to tell. On the testbed the words are *mechanism
+holds* and *mechanism fails*. {ref}`All words with their rules <verdicts>`.
 """
 
 
@@ -140,22 +142,19 @@ def _tested(recorded: Sequence[Recorded]) -> str:
 
 
 def _found(claims: Sequence[Mapping[str, Any]]) -> str:
-    """The verdicts in a sentence, for the first screen; the papers apart are a table."""
+    """What was found of the claims in a sentence, for the first screen, each claim once."""
     judged = with_verdict(claims)
     if not judged:
         return ""
-    ids, seen = ({row["id"] for row in some} for some in (claims, judged))
-    by: dict[str, Counter] = {}
-    for row in judged:
-        by.setdefault(row["tier"], Counter())[verdict_figure.group(row["verdict"])] += 1
-    places = "; ".join(
-        f"{_ON[tier]} " + ", ".join(f"{groups[g]} {said}" for g, said in _SAID.items() if groups[g])
-        for tier, groups in by.items()
-    )
+    sizes = {name: len(held) for name, held in verdict_lists.sort(claims).items()}
+    parts = [f"{sizes[name]} {said}" for name, said in _SAID.items() if sizes[name]]
+    small = (
+        "" if any(row["tier"] == "paper" for row in judged)
+        else " With the papers' own models none is judged yet: the readers here are small ones."
+    )  # fmt: skip
     return (
-        f"**Found so far.** {len(seen)} of {count(len(ids), 'claim')} have a verdict: {places}. "
-        "A claim can have one verdict on the testbed and another on public data. "
-        "{numref}`tab-counts` has the papers apart."
+        f"**Found so far.** Of {count(sum(sizes.values()), 'claim')}, by what the records here "
+        f"decide: {'; '.join(parts)}.{small} {{numref}}`tab-counts` has papers and tiers apart."
     )
 
 

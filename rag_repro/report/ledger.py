@@ -97,8 +97,10 @@ def unit(contrast: Contrast) -> str:
     percent = counted == "percent" or contrast.ratio
     if contrast.target is None:
         return "points" if percent else counted
+    if contrast.delta is None and percent and not contrast.ratio:
+        return "%" if contrast.less is None else "points"
     if contrast.delta is None:
-        return "%" if percent else counted
+        return "% of the other" if contrast.ratio else counted
     where = "above" if contrast.above else "below"
     if contrast.ratio:
         return f"% {where} the other"

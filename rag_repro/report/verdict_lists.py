@@ -25,8 +25,8 @@ TITLES = {
     ),
     FAILED: (
         "What did not hold",
-        "{n} failed wherever records decide: differences of the claimed size can be ruled out "
-        "here, with these readers and corpora.",
+        "{n} failed wherever records decide: a difference of the claimed size, or a level or an "
+        "absence of difference as claimed, can be ruled out here, with these readers and corpora.",
     ),
     MIXED: (
         "What depends on where it is tried",

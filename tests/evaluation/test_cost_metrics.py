@@ -26,7 +26,7 @@ LINE = {
     "scores": {},
     "cost": {
         **{"reader_calls": 1, "prompt_tokens": 350, "prefilled_tokens": 300},
-        **{"new_tokens": 20, "retrievals": 3},
+        **{"new_tokens": 20, "retrievals": 3, "reads": 4},
     },
     "turns": [TURN],
 }
@@ -41,6 +41,7 @@ def test_every_cost_by_hand():
     assert told(LINE) == pytest.approx(
         {
             "reader_calls": 1,
+            "passes": 5,
             "prompt_tokens": 350,
             "prefilled_tokens": 300,
             "new_tokens": 20,
@@ -79,6 +80,7 @@ def test_an_answer_that_was_not_timed_has_counts_alone():
     got = told(plain)
     assert {name for name, value in got.items() if value is not None} == {
         "reader_calls",
+        "passes",
         "prompt_tokens",
         "new_tokens",
         "retrievals",

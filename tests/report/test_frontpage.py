@@ -73,12 +73,15 @@ def test_the_first_screen_says_what_was_found(book):
     assert "Found so far" not in page(book)
     book.fill()
     text = page(book)
-    assert (
-        "**Found so far.** 1 of 1 claim have a verdict: on public data 1 hold. A claim can" in text
-    )
+    assert "**Found so far.** Of 1 claim, by what the records here decide: 1 held. With" in text
+    assert "With the papers' own models none is judged yet" in text
     assert text.index("Found so far") < text.index("## How to read a verdict")
-    book.fill(tier="testbed")
-    assert ": on the testbed 1 hold; on public data 1 hold." in page(book)
+    rows = ledger.rows(book.results())
+    other = [r | {"id": "mini.c02", "verdict": "not reproduced"} for r in rows]
+    told = frontpage.text(book.records, book.root, [*rows, *other])
+    assert "Of 2 claims, by what the records here decide: 1 held; 1 did not hold." in told
+    by_paper = [r | {"tier": "paper"} for r in rows if r["tier"] == "public"]
+    assert "own models none" not in frontpage.text(book.records, book.root, by_paper)
 
 
 def test_the_authors_were_not_asked_and_the_page_says_so(book):
