@@ -49,7 +49,7 @@ from rag_repro.methods.baselines import placed
 from rag_repro.methods.r2ag import method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import cases, figures, formers, seeds, soft_prompts, split
+from rag_repro.report import cases, figures, formers, gains, seeds, soft_prompts, split
 from rag_repro.report.desk import Desk, Listing
 
 run = chapter(
@@ -165,6 +165,16 @@ formers.curves(
 controls = desk.rows("controls", metric=["acc_line", "f1_line", "length", "distracted"])
 for page in split.by_dataset(desk, "controls", controls, "tab-controls"):
     display(page)
+
+# %% [markdown]
+# In words, of the paired intervals (no correction for how many are compared; accuracy favours long lines,
+# see *length*). *Labels* are what features
+# could tell at most: where they stand above the learnable tokens, embeddings can carry what a reader
+# needs, and what is missing is in the features.
+
+# %% tags=["remove-input"]
+for shown in desk.tiers():
+    display(gains.told(CONTROLS, desk.rows("controls", shown, metric="acc_line"), "acc_line"))
 
 # %% [markdown]
 # ### One training and the next
