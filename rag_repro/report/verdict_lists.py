@@ -84,8 +84,12 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
 
 
 def unborne(claims: Sequence[Mapping[str, Any]]) -> str:
-    """Claims that their paper's own numbers speak against, with the working; empty without one."""
-    held = list({row["id"]: [row] for row in claims if row["support"] == "no"}.values())
+    """Claims that their paper's own numbers speak against, with the working; empty without one.
+
+    What only a summary of the paper says is not the paper's.
+    """
+    said = (r for r in claims if r["support"] == "no" and not r["place"].startswith("summary"))
+    held = list({row["id"]: [row] for row in said}.values())
     if not held:
         return ""
     body = [[_said(row), row["numbers"], row["working"]] for [row] in held]

@@ -111,11 +111,17 @@ def test_a_mechanism_that_holds_below_delta_says_so():
 
 
 def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working():
-    against = {"support": "no", "numbers": "3 of 9", "working": "Table 1, A less B: above in 3."}
+    against = {
+        "support": "no",
+        "place": "table 1",
+        "numbers": "3 of 9",
+        "working": "Table 1, A less B: above in 3.",
+    }
     rows = [r | against for r in two("not run", "reproduced")]
     rows += [r | {"id": "x.c02", "support": "yes"} for r in two("not run", "reproduced")]
     text = verdict_lists.unborne(rows)
     assert "1 claim, whatever is found here." in text
     assert "| 3 of 9 | Table 1, A less B\\: above in 3. |" in text
     assert "x.c02" not in text
+    assert verdict_lists.unborne([r | {"place": "summary"} for r in rows[:2]]) == ""
     assert verdict_lists.unborne([r | {"support": "yes"} for r in rows]) == ""
