@@ -24,7 +24,7 @@ def told(name, **changes):
 
 def test_every_metric_of_a_line_by_hand():
     got = {n: told(n) for n, m in metrics.METRICS.items() if m.needs == "line"}
-    counts = {"reader_calls": 0, "prompt_tokens": 0, "new_tokens": 0, "retrievals": 3}
+    counts = {"reader_calls": 0, "passes": 0, "prompt_tokens": 0, "new_tokens": 0, "retrievals": 3}
     # The positive, 0.4, beats 0.2 and 0.1 and loses to 0.9; at 0.5 it is not found.
     pairs = {"pair_auc": 2 / 3, "pair_auc_hard": 1, "pair_auc_random": 0, "pair_accuracy": 1 / 3}
     pairs |= {"pair_swapped_hard": 0, "pair_swapped_random": 1}
