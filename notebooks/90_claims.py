@@ -21,8 +21,8 @@
 # the numbers that the paper itself prints for it, and what our records say at each
 # {term}`tier <tier>`. The second half holds the papers' printed numbers against their own sentences.
 # All of it is made from the papers' files in the package, from their transcribed tables and from
-# the stored records. Verdicts and the audit's sums are computed; the column *the paper's own numbers*
-# and the quotations are written by hand from the papers.
+# the stored records. Verdicts, the audit's sums and what stands below a claim's numbers about whole
+# tables are computed; the numbers themselves and the quotations are written by hand from the papers.
 
 # %% tags=["parameters"]
 paper = "all"  # whose claims to show: a paper's name, as "drrag", or "all"
