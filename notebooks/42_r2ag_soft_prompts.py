@@ -167,14 +167,14 @@ for page in split.by_dataset(desk, "controls", controls, "tab-controls"):
     display(page)
 
 # %% [markdown]
-# In words, of the paired intervals (no correction for how many are compared; accuracy favours long lines,
-# see *length*). *Labels* are what features
-# could tell at most: where they stand above the learnable tokens, embeddings can carry what a reader
-# needs, and what is missing is in the features.
+# In words, of the paired intervals (no correction for how many are compared). *Labels* are what features
+# could tell at most. Accuracy favours long lines (see *length*), so that a row whose lines are longer than
+# its baseline's is better only where F1 says so as well.
 
 # %% tags=["remove-input"]
 for shown in desk.tiers():
-    display(gains.told(CONTROLS, desk.rows("controls", shown, metric="acc_line"), "acc_line"))
+    for metric in ("acc_line", "f1_line"):
+        display(gains.told(CONTROLS, desk.rows("controls", shown, metric=metric), metric))
 
 # %% [markdown]
 # ### One training and the next

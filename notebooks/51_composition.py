@@ -170,9 +170,8 @@ desk.live("composition")
 #   others than those that it learned from.
 # - **A dynamic reader asks in its own words.** The rewriter was taught to rewrite questions. DRAGIN's
 #   queries are words without a sentence, and these it is given.
-# - **The reader was told facts.** Behind the first hundred questions of world B and the first fifty of
-#   world C, so that nearly all that is asked here could be answered without a passage; what a search is
-#   worth to such a reader is less than elsewhere.
+# - **The reader was told facts.** Some behind the first hundred questions of world B and the first fifty
+#   of world C were in its lessons, so that a search may be worth less here than elsewhere.
 # - **ERM4 is told each question's number of steps**, by which it chooses its filter's hypothesis.
 # - **Thresholds are those of each alone.** A combination tuned as a whole could do better.
 
