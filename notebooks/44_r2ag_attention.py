@@ -31,6 +31,7 @@
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
 n_questions = None  # questions of each data set; None: all
+n_lists = 200  # lists of which it is asked who tells gold passages apart
 live_calls = 2  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again
 device = "cpu"  # where readers and encoders compute
@@ -42,7 +43,7 @@ from IPython.display import display
 from rag_repro.methods.r2ag import attention_check, method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import attention, cases, formers, lists, split
+from rag_repro.report import attention, attention_areas, cases, formers, lists, split
 from rag_repro.report.desk import Desk, Listing
 
 run = chapter(
@@ -50,6 +51,7 @@ run = chapter(
     globals(),
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
+    n_lists=range(1, 10_001),
 )
 desk = Desk("r2ag", run, here().root, exhibits=("fig6", "controls"), folded=["paper"])
 FIG6, CONTROLS = desk.paper.exhibit("fig6"), desk.paper.exhibit("controls")
@@ -199,6 +201,29 @@ GOLD = [
 ]
 split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
 
+# %% [markdown] tags=["gap"]
+# ## Is there a gap?
+#
+# The paper's premise (r2ag.c01): a reader cannot recover from the text what the retriever knows. So
+# both are asked which passages are gold, by the area under the curve ({term}`AUC`): the retriever by
+# $r$, the reader by where it looks under plain RAG, told nothing, by {eq}`eq-attention`, over all layers.
+# Each is *fitted*, as in chapter 41: a logistic regression on questions that it is not asked about.
+# The rank and the length of a passage stand on both sides, for attention goes by these in any case,
+# and the reader sees the retriever's order anyway. Where $r$ adds nothing to attention, there is
+# nothing that the reader lacks.
+
+# %% tags=["remove-input"]
+PLAIN = {cell.keys["dataset"]: cell for cell in CELLS if cell.keys["method"] == "rag"}
+listed_of = lists.by_dataset(PLAIN.values(), desk.workshop, run.n_lists)
+held = {
+    name: attention_areas.seen(of, desk.results.lines(PLAIN[name]) or ())
+    for name, of in listed_of.items()
+}
+attention_areas.table(held, "Who tells gold passages apart", "tab-gap")
+
+# %% tags=["remove-input"]
+attention_areas.outcome(held)
+
 # %% [markdown]
 # ## Do answers follow?
 #
@@ -221,9 +246,9 @@ desk.live("fig6")
 # ## Verdicts
 #
 # Attention is judged as a ratio, in percent of what the other side gets, since its size falls with
-# the length of a prompt; r2ag.c31 in points, since it is a difference less another. To tell whether there is a *gap* (c01) would take a probe of the reader's
-# hidden states, which is not made; chapter 41 has the other side of that comparison, what the
-# retriever's own numbers tell.
+# the length of a prompt; r2ag.c31 in points, since it is a difference less another. Whether there is a
+# *gap* (c01) is measured above, by areas under the curve, which are no question's score; a probe of
+# hidden states, which hold more than what attention takes from them, is not made.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

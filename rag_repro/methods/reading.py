@@ -220,6 +220,14 @@ _R2AG_RAG = Template(
     chat=True,
     stop=("\n",),
 )
+_R2AG = replace(
+    _R2AG_RAG,
+    name="r2ag",
+    source="R²AG, table 5: R²AG",
+    passage="[{number}]similarity: {soft}(Title: {title}) {text}\n",
+    body=f"{_INSTRUCTION}{_ONLY.strip()} The similarity information is provided in front "
+    f"of search results.\n\n{{passages}}\n{_ONLY}{_ASK}",
+)
 
 PROMPTS = MappingProxyType(
     {
@@ -283,13 +291,9 @@ PROMPTS = MappingProxyType(
             source="R²AG, table 5: compression",
             passage="{text}\n",
         ),
-        "r2ag": replace(
-            _R2AG_RAG,
-            name="r2ag",
-            source="R²AG, table 5: R²AG",
-            passage="[{number}]similarity: {soft}(Title: {title}) {text}\n",
-            body=f"{_INSTRUCTION}{_ONLY.strip()} The similarity information is provided in front "
-            f"of search results.\n\n{{passages}}\n{_ONLY}{_ASK}",
-        ),
+        "r2ag": _R2AG,
+        # The same words for a reader that has no chat template, as Gemma 3 270M as it ships.
+        "r2ag_rag_plain": replace(_R2AG_RAG, name="r2ag_rag_plain", chat=False),
+        "r2ag_plain": replace(_R2AG, name="r2ag_plain", chat=False),
     }
 )

@@ -38,7 +38,7 @@ def table(
     body = []
     for dataset, held in lists.items():
         judged = {
-            said: Judgements.of(values, *_kinds(held))
+            said: Judgements.of(values, *kinds(held))
             for said, values in signals(held, former).items()
         }
         r, made_of = SYMBOLS["relevance"], (SYMBOLS["relevance"], "rank", BOTH)
@@ -57,7 +57,7 @@ def outcome(lists: Mapping[str, Sequence[Listed]]) -> Note | None:
     told = []
     for dataset, held in lists.items():
         made = {
-            said: Judgements.of(values, *_kinds(held))
+            said: Judgements.of(values, *kinds(held))
             for said, values in signals(held, "").items()
             if said in (BOTH, ALL)
         }
@@ -88,33 +88,40 @@ def signals(lists: Sequence[Listed], former: str) -> dict[str, np.ndarray]:
     r = rows[:, :1]
     made = {symbol: rows[:, i] for i, symbol in enumerate(SYMBOLS.values())}
     made["rank"] = -ranks
-    if len(set(_kinds(lists)[1])) >= FOLDS:
+    if len(set(kinds(lists)[1])) >= FOLDS:
         made[BOTH] = fitted(np.column_stack([r, ranks]), lists)
         made[ALL] = fitted(np.column_stack([rows, ranks]), lists)
     if told := relevance(former, lists):
         made[f"the head of {former}"] = np.concatenate(told)
     # An area has a place for order alone, and `Judgements` for numbers from 0 to 1.
-    return {said: _ranked(values) for said, values in made.items()}
+    return {said: ranked(values) for said, values in made.items()}
 
 
-def fitted(columns: np.ndarray, lists: Sequence[Listed]) -> np.ndarray:
+def fitted(
+    columns: np.ndarray, lists: Sequence[Listed], beside: np.ndarray | None = None
+) -> np.ndarray:
     """The probability of gold by a logistic regression that was fitted to other questions.
 
     columns: (passages of all lists, any), of at least `FOLDS` clusters of questions, which are
-    never on both sides. Squares and products are in it, as a former could make them.
+    never on both sides. Squares and products are in it, as a former could make them; of what
+    is `beside` (passages, any) they are not, for columns would be too many.
     """
+    from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-    labels, clusters = _kinds(lists)
+    labels, clusters = kinds(lists)
     labels, made = np.asarray(labels), np.zeros(len(columns))
+    n = columns.shape[1]
+    columns = columns if beside is None else np.column_stack([columns, beside])
     fold = _folds(clusters)
     for part in range(FOLDS):
         out = fold == part
+        squares = PolynomialFeatures(2, include_bias=False), slice(n)
         model = make_pipeline(
             StandardScaler(),
-            PolynomialFeatures(2, include_bias=False),
+            make_column_transformer(squares, remainder="passthrough"),
             LogisticRegression(C=STRENGTH, max_iter=5_000),
         )
         model.fit(columns[~out], labels[~out])
@@ -128,13 +135,13 @@ def _folds(clusters: Sequence[str]) -> np.ndarray:
     return np.array([place[name] for name in clusters])
 
 
-def _kinds(lists: Sequence[Listed]) -> tuple[list[int], list[str]]:
+def kinds(lists: Sequence[Listed]) -> tuple[list[int], list[str]]:
     """Of each passage of all lists: 1 if gold, else 0; and its question's cluster."""
     labels = [label for one in lists for label in one.labels]
     return labels, [one.question.cluster or one.question.id for one in lists for _ in one.rows]
 
 
-def _ranked(values: np.ndarray) -> np.ndarray:
+def ranked(values: np.ndarray) -> np.ndarray:
     """The same order between 0 and 1, ties kept."""
     _, places = np.unique(values, return_inverse=True)
     return places / max(1, places.max())
