@@ -17,11 +17,12 @@
 # %% [markdown]
 # # Retrievers and metrics
 #
-# Every result in this book stands on a search. This chapter shows what the two
-# {term}`retrievers <retriever>` find, on the {term}`testbed` and on the questions of HotpotQA
+# Every result in this book stands on a search. This chapter shows what the two {term}`retrievers
+# <retriever>` find, on the {term}`testbed` and on the questions of HotpotQA
 # {cite}`yang2018hotpotqa`, 2WikiMultihopQA {cite}`ho2020wikimultihop` and MuSiQue
-# {cite}`trivedi2022musique`, how that is counted, and how far a choice that papers seldom report, *which* BM25, moves the numbers
-# by itself. A published gain that is no larger than that is worth a second look.
+# {cite}`trivedi2022musique`, how that is counted, and how far a choice that papers seldom report,
+# *which* BM25, moves the numbers by itself. A published gain that is no larger than that is worth a
+# second look.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -59,9 +60,9 @@ desk.says
 # %% [markdown]
 # ## Two retrievers
 #
-# **BM25** {cite}`robertson2009bm25` scores a passage by the words that it shares with the query, rare words more, repeated
-# words ever less, long passages less. With $N$ passages, $\mathrm{df}_t$ of them holding the term
-# $t$, and $\mathrm{tf}_t$ its count in a passage of length $\ell$:
+# **BM25** {cite}`robertson2009bm25` scores a passage by the words that it shares with the query,
+# rare words more, repeated words ever less, long passages less. With $N$ passages, $\mathrm{df}_t$
+# of them holding the term $t$, and $\mathrm{tf}_t$ its count in a passage of length $\ell$:
 #
 # $$
 # \mathrm{score}(q, p) = \sum_{t \in q} \log\left(1 + \frac{N - \mathrm{df}_t + 0.5}
@@ -78,9 +79,9 @@ Note(f"```text\n{bm25.__doc__}```")
 # %% [markdown]
 # **Similarity matching** encodes query and passages into vectors of length 1 and takes the nearest
 # by inner product, exactly, with FAISS {cite}`douze2024faiss`. The encoder is MiniLM
-# {cite}`wang2020minilm`, trained as a sentence encoder {cite}`reimers2019sbert`, which ships with the
-# book: 23 million parameters, 256 tokens. Passages of equal score stand in the order of their ids, in both, so that a result does
-# not depend on the order of a file.
+# {cite}`wang2020minilm`, trained as a sentence encoder {cite}`reimers2019sbert`, which ships with
+# the book: 23 million parameters, 256 tokens. Passages of equal score stand in the order of their
+# ids, in both, so that a result does not depend on the order of a file.
 #
 # ## What is counted
 #
@@ -130,10 +131,10 @@ for shown in desk.tiers():
 #
 # ## Which BM25?
 #
-# Each line changes one thing (Anserini's two, $k_1$ and $b$), and is compared with our default on the same questions, at $k = 3$.
-# The interval says whether the choice matters. The last line is another comparison: of the
-# reference implementation, `rank_bm25`, with the fast one under the same (Robertson's) formula,
-# which must find as much.
+# Each line changes one thing (Anserini's two, $k_1$ and $b$), and is compared with our default on
+# the same questions, at $k = 3$. The interval says whether the choice matters. The last line is
+# another comparison: of the reference implementation, `rank_bm25`, with the fast one under the same
+# (Robertson's) formula, which must find as much.
 
 # %% tags=["remove-input"]
 which = desk.rows("bm25", metric="recall")

@@ -21,9 +21,10 @@
 # and asks the {term}`reader` once. Its tables 2 and 3 say that this makes better answers than
 # simpler retrieval, and than methods which call the reader several times. This chapter puts all of
 # them but Self-RAG, which needs a reader of its own, before the *same* reader, over the same corpus
-# and the same questions, which the paper's table 2 does not: the values of its other rows are said to coincide with those of another paper
-# {cite}`jeong2024adaptiverag`, whose reader was FLAN-T5-XL, on 500 questions a data set. That table
-# was not at hand here, and the finding is unverified ({doc}`chapter 90 <90_claims>`).
+# and the same questions, which the paper's table 2 does not: the values of its other rows are said
+# to coincide with those of another paper {cite}`jeong2024adaptiverag`, whose reader was FLAN-T5-XL,
+# on 500 questions a data set. That table was not at hand here, and the finding is unverified
+# ({doc}`chapter 90 <90_claims>`).
 #
 # The readers here are small: a language model of 135 million parameters {cite}`allal2025smollm2` as
 # it is shipped, and two adapters over it that were trained for this book, one to read invented

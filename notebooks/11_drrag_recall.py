@@ -152,10 +152,10 @@ Table(
 # | $d^*_{stat}$, $d^*_{dyn}$ | `Gold.role` | needed passages, named in the question or not |
 # | $C$ | `settings.classifier` | whether two passages are needed together (next chapter) |
 #
-# **Recall** is the mean share of a question's {term}`gold passages <gold passage>` among the $k$ handed on. The paper does
-# not say whether it counts passages or questions, but its own table settles it: a quarter of the
-# questions of 2WikiMultihopQA need four passages, so counting only questions with *all* of them
-# could not give the printed 87.81 at $k = 3$.
+# **Recall** is the mean share of a question's {term}`gold passages <gold passage>` among the $k$
+# handed on. The paper does not say whether it counts passages or questions, but its own table
+# settles it: a quarter of the questions of 2WikiMultihopQA need four passages, so counting only
+# questions with *all* of them could not give the printed 87.81 at $k = 3$.
 
 # %% [markdown] tags=["equation"]
 # ## Query-document concatenation
@@ -479,11 +479,12 @@ desk.live("table5")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# {numref}`tab-verdicts-11` gives them. A claim about public data is *reproduced* where the whole interval is above zero and reaches the
-# smallest effect of interest, half of what the paper prints; on the testbed a mechanism *holds* or
-# *fails*. A claim that a gain is there on *each* data set at *each* k needs every cell to be clear,
-# while the effect beside it is the mean over the cells: a mean that is clearly above zero may stand
-# beside a verdict of *inconclusive*, since a single cell has too few questions to tell.
+# {numref}`tab-verdicts-11` gives them. A claim about public data is *reproduced* where the whole
+# interval is above zero and reaches the smallest effect of interest, half of what the paper prints;
+# on the testbed a mechanism *holds* or *fails*. A claim that a gain is there on *each* data set at
+# *each* k needs every cell to be clear, while the effect beside it is the mean over the cells: a
+# mean that is clearly above zero may stand beside a verdict of *inconclusive*, since a single cell
+# has too few questions to tell.
 #
 # The claims c05, c06 and s08 are judged on the kinds of question that the paper's data sets have, since
 # these hold no single-hop questions; on the testbed that matters, as {numref}`tab-kinds-11` shows. That the

@@ -211,8 +211,8 @@ for shown in desk.tiers():
 # %% [markdown]
 # ### Within a question
 #
-# A selection compares passages for *one* question. So the AUC of {numref}`tab-within-13` compares only pairs of the same
-# question, a mean over questions; verdicts are given on it.
+# A selection compares passages for *one* question. So the AUC of {numref}`tab-within-13` compares
+# only pairs of the same question, a mean over questions; verdicts are given on it.
 
 # %% tags=["remove-input"]
 desk.table("classifier", desk.rows("classifier", own_candidates=False), name="tab-within")

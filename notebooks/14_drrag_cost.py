@@ -24,8 +24,9 @@
 #
 # Nothing in these columns can be checked from the page alone. The rows of the other methods are
 # said to coincide with a table of another paper, made with another language model (unverified here:
-# that table was not at hand); the times of DR-RAG are its own. A ratio of the two compares machines and models as well as methods. So all
-# methods are timed here on one machine, with one reader, on the same questions, side by side.
+# that table was not at hand); the times of DR-RAG are its own. A ratio of the two compares machines
+# and models as well as methods. So all methods are timed here on one machine, with one reader, on
+# the same questions, side by side.
 
 # %% tags=["parameters"]
 tier = "all"  # whose times to show: "testbed", "public" or "all"
@@ -102,9 +103,9 @@ desk.statements(CLAIMS)
 # $$ (eq-time)
 #
 # so that DR-RAG gains on the methods in steps wherever a reading costs more than some searches and
-# some pairs. That depends on the reader: beside a large one, or one behind a network, all that stands before $r$ is
-# small; beside one of 135 million parameters on two cores it need not be. Equation {eq}`eq-time` is
-# ours.
+# some pairs. That depends on the reader: beside a large one, or one behind a network, all that
+# stands before $r$ is small; beside one of 135 million parameters on two cores it need not be.
+# Equation {eq}`eq-time` is ours.
 #
 # Methods never see a clock. Each service is wrapped in one that notes how long its calls take, and the
 # methods take turns at each question, in an order drawn for that question:
@@ -203,8 +204,8 @@ for name, of_tier in rows.items():
     display(times.part_table(of_tier, name=f"tab-parts-{name}"))
 
 # %% [markdown]
-# The first search of DR-RAG is that of single-step, for fewer passages. What comes on top is $k_1$ more searches, whose
-# queries are longer by a passage and must be encoded, and the classifier.
+# The first search of DR-RAG is that of single-step, for fewer passages. What comes on top is $k_1$
+# more searches, whose queries are longer by a passage and must be encoded, and the classifier.
 #
 # ## How both grow with the corpus
 #
@@ -232,9 +233,10 @@ desk.table("scale", [row for row in growing if row.metric in ("recall", "ms")], 
 # %% [markdown]
 # ### By length and by subject
 #
-# Does it matter how long the needed passages are, or what they are about? The records of table 5 can
-# tell, since the testbed knows both of every question. First by the mean length of a question's needed passages, in
-# thirds of the questions; passages of the testbed have three to six sentences, so the range is narrow.
+# Does it matter how long the needed passages are, or what they are about? The records of table 5
+# can tell, since the testbed knows both of every question. First by the mean length of a question's
+# needed passages, in thirds of the questions; passages of the testbed have three to six sentences,
+# so the range is narrow.
 
 # %% tags=["remove-input"]
 WORLDS = ("world-B", "world-C", "world-D")
@@ -335,7 +337,8 @@ desk.asides(CLAIMS)
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself
 #
-# Nothing else should be at work on the machine while it is timed; the load stands in the manifest beside each record.
+# Nothing else should be at work on the machine while it is timed; the load stands in the manifest
+# beside each record.
 #
 # ```bash
 # rag-repro time drrag.fig3 --tier testbed             # the times, or go on where they stopped

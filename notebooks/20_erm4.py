@@ -131,12 +131,12 @@ Listing(knowledge_filter.filtered)
 # %% [markdown] tags=["worked"]
 # ## One question, as in figure 4
 #
-# The paper's case is a comparison of two films, one of which the single query misses. Here is one of
-# the {term}`testbed`, asked just now: the first comparison of which R-R-R finds fewer gold passages than
-# another row, and which the whole pipeline answers and R-R-R does not, by the records; where none is
-# both, the first of which R-R-R finds fewer. This reader is too weak on such questions: look at the
-# queries and passages, not at its answer. It is chosen for what it shows, and proves nothing. Frozen:
-# the reader. Trained: rewriter and filter, on another world.
+# The paper's case is a comparison of two films, one of which the single query misses. Here is one
+# of the {term}`testbed`, asked just now: the first comparison of which R-R-R finds fewer gold
+# passages than another row, and which the whole pipeline answers and R-R-R does not, by the
+# records; where none is both, the first of which R-R-R finds fewer. This reader is too weak on such
+# questions: look at the queries and passages, not at its answer. It is chosen for what it shows,
+# and proves nothing. Frozen: the reader. Trained: rewriter and filter, on another world.
 
 # %% tags=["remove-input"]
 ROWS = {"Rewriter": "rrr", "Rewriter+": "plus", "Rewriter+ and filter": "full"}
@@ -192,21 +192,20 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # that name two things, or can mean two: {doc}`chapter 21 <21_erm4_premises>` measures how much room
 # several queries have there, and on questions of other kinds. One adapter rewrites for all rows but
 # those that say *prompted*. On the testbed it has learned from world A, whose words and intents are
-# others; on public questions it is transfer, and so is the filter on PopQA and AmbigNQ, for these name
-# no gold passages to learn from.
+# others; on public questions it is transfer, and so is the filter on PopQA and AmbigNQ, for these
+# name no gold passages to learn from.
 #
 # R+ shows the reader the rewritten question, R-R-R the original one; *several queries, original
-# question* has R+'s passages with the original. What R+ loses against that row is lost by the wording
-# alone. On PopQA that is nearly all: a rewriter that was taught the testbed's relations asks for another
-# relation where it meets one that it does not know (asked for a man's occupation, it asks by whom he was
-# born). *Not reproduced* there is a verdict on rewriting across such a distance, and says nothing of a
-# rewriter that was taught on real questions.
+# question* has R+'s passages with the original. What R+ loses against that row is lost by the
+# wording alone. On PopQA that is nearly all: a rewriter that was taught the testbed's relations
+# asks for another relation where it meets one that it does not know (asked for a man's occupation,
+# it asks by whom he was born). *Not reproduced* there is a verdict on rewriting across such a
+# distance, and says nothing of a rewriter that was taught on real questions.
 #
 # On questions about two things this reader is too weak (it guesses comparisons): read their recall,
-# not their answers. Where answers count is in the table of the readers; rows that are not run say so. An
-# ambiguous question asks
-# for one fact, and R+ mostly writes one query for it: so it tests the rewritten question, not several
-# queries.
+# not their answers. Where answers count is in the table of the readers; rows that are not run say
+# so. An ambiguous question asks for one fact, and R+ mostly writes one query for it: so it tests
+# the rewritten question, not several queries.
 
 # %% tags=["remove-input"]
 main = desk.rows("table1", metric=["hit", "acc_words", "f1", "length"])
@@ -253,11 +252,13 @@ split.whole(desk, "kinds", kinds, "tab-kinds")
 # What the whole pipeline has over asking directly, in points of hits (erm4.c21), printed:
 
 # %% tags=["remove-input"]
-HITS = arithmetic.pick(desk.paper.printed("table1"), metric="hit")
+HITS = {"paper": desk.paper, "key": "table1", "metric": "hit"}
 arithmetic.listed(
     {
-        "the whole pipeline less Direct": arithmetic.gains(HITS, "full", "direct"),
-        "less R-R-R": arithmetic.gains(HITS, "full", "rrr"),
+        "the whole pipeline less Direct": arithmetic.gains(
+            **HITS, method="full", baseline="direct"
+        ),
+        "less R-R-R": arithmetic.gains(**HITS, method="full", baseline="rrr"),
     },
     "Printed differences in points of hits",
     "tab-printed",

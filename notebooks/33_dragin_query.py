@@ -209,8 +209,8 @@ desk.table(
 # %% [markdown]
 # ## Table 6
 #
-# Whole answers. *Gain* is against QFS. *Recall a query* is the share of gold passages that one search finds; *gold
-# found* is what all searches of an answer find together.
+# Whole answers. *Gain* is against QFS. *Recall a query* is the share of gold passages that one
+# search finds; *gold found* is what all searches of an answer find together.
 
 # %% tags=["remove-input"]
 desk.table(

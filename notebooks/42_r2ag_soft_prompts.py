@@ -115,7 +115,8 @@ Listing(method.inputs)
 # ## One question
 #
 # The first that R²AG answers and the learnable tokens do not, with more than one answer of two to
-# guess, and how often this and the reverse happen. Frozen: the reader. Trained: both embeddings, on questions of another world and of NQ.
+# guess, and how often this and the reverse happen. Frozen: the reader. Trained: both embeddings, on
+# questions of another world and of NQ.
 
 # %% tags=["remove-input"]
 OURS, FREE = {"method": "r2ag", "seed": 0}, {"method": "free", "seed": 0}
@@ -137,8 +138,9 @@ cases.counts(CONTROLS, desk.results, FREE, OURS, RIGHT)
 #
 # *Head's AUC* says whether a former heeds its features: with features of other passages only the
 # places of a list are left to learn from, so that what it has above that one is what it took from
-# features; it is measured on few lists, and {doc}`chapter 41 <41_r2ag_ablation>` has an interval. And all have as many steps, at the paper's rate, 2e-4: where one's loss still falls at the
-# last step, and another's does not, the controls say what each has learned in these steps.
+# features; it is measured on few lists, and {doc}`chapter 41 <41_r2ag_ablation>` has an interval.
+# And all have as many steps, at the paper's rate, 2e-4: where one's loss still falls at the last
+# step, and another's does not, the controls say what each has learned in these steps.
 
 # %% tags=["remove-input"]
 CELLS = [cell for cell in CONTROLS.cells() if cell.tier in desk.tiers()]

@@ -17,13 +17,14 @@
 # %% [markdown]
 # # Head to head
 #
-# Each of the four papers compares itself with baselines of its own choice, on readers, corpora, prompts and
-# budgets of its own; no two of them share a table. Here DR-RAG {cite}`hei2024drrag`, ERM4
-# {cite}`shi2024erm4`, DRAGIN {cite}`su2024dragin` and R²AG {cite}`ye2024r2ag` are asked the same questions,
-# of which each has answered as many as its *n* says: one {term}`reader`, one {term}`retriever`, one prompt
-# (R²AG's has places for embeddings, IRCoT's chain one of its own), one extraction, and at most four {term}`passages <passage>` before the reader at the last. What they
-# may differ in is what they are about, and that costs: calls of the reader, tokens, searches, time. So a
-# method is judged by what it reaches *for what it spends*.
+# Each of the four papers compares itself with baselines of its own choice, on readers, corpora,
+# prompts and budgets of its own; no two of them share a table. Here DR-RAG {cite}`hei2024drrag`,
+# ERM4 {cite}`shi2024erm4`, DRAGIN {cite}`su2024dragin` and R²AG {cite}`ye2024r2ag` are asked the
+# same questions, of which each has answered as many as its *n* says: one {term}`reader`, one
+# {term}`retriever`, one prompt (R²AG's has places for embeddings, IRCoT's chain one of its own),
+# one extraction, and at most four {term}`passages <passage>` before the reader at the last. What
+# they may differ in is what they are about, and that costs: calls of the reader, tokens, searches,
+# time. So a method is judged by what it reaches *for what it spends*.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -60,21 +61,23 @@ desk.says
 # ## The ground
 #
 # The {term}`testbed`'s second world and HotpotQA; at most four passages before the reader, found by
-# MiniLM (IRCoT takes two a search, ERM4 ten for each of its queries before its filter, DR-RAG looks ten
-# deep in its second searches); the prompt of DR-RAG's table 9, which every reader here was taught; each
-# method with the settings that its own chapter chose on training questions. DR-RAG judges pairs at the
-# threshold of the best F1. On the testbed few passages of the second search pass it, so that mostly the
-# first two of one search are handed on and nothing else, as *passages* in {numref}`tab-costs-50`
-# tells: its row says little of its second search. DRAGIN's and FLARE's thresholds are this ground's own
-# on the testbed (`rag-repro tune together.tuning --dataset world-A`, 20 training questions); on HotpotQA they are those of
-# chapter 30, chosen under another prompt and retriever. The testbed's choices lie at or
-# beside the lower ends of what was tried. ERM4's filter takes its strong hypothesis for questions of one
-# step and its weak one for others, and on the testbed it is told which a question is: no other row knows
-# that. A reader that gives no final answer is not asked for it once more. The testbed's reader was told
-# facts behind the first hundred questions of world B, and nothing of those behind them: rows with more
-# answers have asked more of what it was not told, so what is said in words and drawn below is on the
-# questions that all have answered. R²AG's former stands before the very reader that all the others have, and *learnable tokens* are
-# its control, where they are run: as many trained vectors that know nothing of the retriever.
+# MiniLM (IRCoT takes two a search, ERM4 ten for each of its queries before its filter, DR-RAG looks
+# ten deep in its second searches); the prompt of DR-RAG's table 9, which every reader here was
+# taught; each method with the settings that its own chapter chose on training questions. DR-RAG
+# judges pairs at the threshold of the best F1. On the testbed few passages of the second search
+# pass it, so that mostly the first two of one search are handed on and nothing else, as *passages*
+# in {numref}`tab-costs-50` tells: its row says little of its second search. DRAGIN's and FLARE's
+# thresholds are this ground's own on the testbed (`rag-repro tune together.tuning --dataset
+# world-A`, 20 training questions); on HotpotQA they are those of chapter 30, chosen under another
+# prompt and retriever. The testbed's choices lie at or beside the lower ends of what was tried.
+# ERM4's filter takes its strong hypothesis for questions of one step and its weak one for others,
+# and on the testbed it is told which a question is: no other row knows that. A reader that gives no
+# final answer is not asked for it once more. The testbed's reader was told facts behind the first
+# hundred questions of world B, and nothing of those behind them: rows with more answers have asked
+# more of what it was not told, so what is said in words and drawn below is on the questions that
+# all have answered. R²AG's former stands before the very reader that all the others have, and
+# *learnable tokens* are its control, where they are run: as many trained vectors that know nothing
+# of the retriever.
 #
 # Self-RAG has a reader of its own and is not on this ground; chapter 10 has it.
 #
@@ -103,9 +106,10 @@ for shown in desk.tiers():
 # %% [markdown]
 # ## What it costs
 #
-# Counted, not timed: searches, calls in which the reader writes, all passes of readers (ERM4's filter
-# judges each passage in one), items that a classifier scores (DR-RAG's pairs, Adaptive-RAG's question), tokens written, tokens of the prompts (a beginning that
-# the reader keeps counts each time), and passages before the reader at the last.
+# Counted, not timed: searches, calls in which the reader writes, all passes of readers (ERM4's
+# filter judges each passage in one), items that a classifier scores (DR-RAG's pairs, Adaptive-RAG's
+# question), tokens written, tokens of the prompts (a beginning that the reader keeps counts each
+# time), and passages before the reader at the last.
 
 # %% tags=["remove-input"]
 COSTS = ["retrievals", "reader_calls", "passes", "pairs", "new_tokens", "prompt_tokens", "passages"]

@@ -98,9 +98,10 @@ desk.table("composition", desk.rows("composition", metric=COSTS), name="tab-comp
 # ## What each does, and two of them together
 #
 # An effect is the mean with it on, less the mean with it off, on the questions that all eight have
-# answered; of searches it is a number. That of two is, as is usual for such designs, half of what the one
-# adds where the other is on less what it adds where that is off: half of what both bring beyond their sum. Seven intervals of 95 % stand here for each measure: of ten such
-# sets of seven, about three would show a difference where there is none.
+# answered; of searches it is a number. That of two is, as is usual for such designs, half of what
+# the one adds where the other is on less what it adds where that is off: half of what both bring
+# beyond their sum. Seven intervals of 95 % stand here for each measure: of ten such sets of seven,
+# about three would show a difference where there is none.
 
 # %% tags=["remove-input"]
 NAMES = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}

@@ -180,7 +180,8 @@ def ask_twice(question, settings):
 # records are named by a hash of this source as well, so an edited method never meets the answers of
 # its earlier self; when something that it *calls* changes, raise `@method("ask_twice", version=2)`.
 #
-# One question, step by step. It is the first of the folder's questions that needs two passages, if there is one.
+# One question, step by step. It is the first of the folder's questions that needs two passages, if
+# there is one.
 
 # %%
 two = [q for q in texts.questions if len(q.gold) > 1]

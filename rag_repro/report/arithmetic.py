@@ -9,6 +9,7 @@ from statistics import mean
 
 from ..evaluation import metrics
 from ..study.papers import Paper
+from ..study.printed import Compared, Place
 from .tables import Table, word
 
 Entry = Mapping[str, str]
@@ -27,14 +28,11 @@ def pick(entries: Iterable[Entry], **wanted: str | Sequence[str]) -> list[Entry]
     ]
 
 
-def gains(entries: Iterable[Entry], method: str, baseline: str) -> dict[tuple, float]:
+def gains(
+    paper: Paper, key: str, method: str, baseline: str, **where: str | Sequence[str]
+) -> dict[Place, Decimal]:
     """Every difference between two methods' printed values, by all their other keys."""
-    entries = list(entries)
-    ours, theirs = (
-        {_place(e): float(e["value"]) for e in pick(entries, method=name)}
-        for name in (method, baseline)
-    )
-    return {place: ours[place] - theirs[place] for place in ours if place in theirs}
+    return Compared(key, {"method": method}, {"method": baseline}, where).values(paper)
 
 
 def _place(entry: Entry) -> tuple:
@@ -52,10 +50,9 @@ def mean_gains(
     name: str = "",
 ) -> Table:
     """Mean printed gains over the baseline, one line a method and value of `by`, and for all."""
-    entries = pick(paper.printed(key), metric=ANSWERS)
     body = []
     for method in methods:
-        found = gains(entries, method, baseline)
+        found = gains(paper, key, method, baseline, metric=ANSWERS)
         values = list(dict.fromkeys(dict(place)[by] for place in found))
         for value in [*values, "all"]:
             cells = []
@@ -160,7 +157,9 @@ def independent(
     return Table(head, body, "How many data sets each exhibit is about", name)
 
 
-def listed(found: Mapping[str, Mapping[tuple, float]], caption: str = "", name: str = "") -> Table:
+def listed(
+    found: Mapping[str, Mapping[Place, Decimal]], caption: str = "", name: str = ""
+) -> Table:
     """One line a data set, and for all: each of these differences, as `gains` makes them."""
     by = {
         said: {dict(place)["dataset"]: gain for place, gain in held.items()}

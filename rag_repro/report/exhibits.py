@@ -15,6 +15,7 @@ from ..evaluation.statistics import Interval
 from ..evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
 from ..study import gate
 from ..study.papers import Cell, Exhibit, Paper
+from ..study.printed import Compared
 from ..study.scores import Results, everything, paired, resampled
 from .picture import csv_text
 from .values import number
@@ -198,16 +199,10 @@ def printed_gain(
 
     wanted: other keys that pick them, as reader="llama3-8b".
     """
-    value = {
-        (entry["method"], entry["dataset"], entry["k"]): float(entry["value"])
-        for entry in paper.printed(key)
-        if entry["metric"] == metric and all(entry[k] == v for k, v in wanted.items())
-    }
-    return {
-        (dataset, k): number - value[baseline, dataset, k]
-        for (name, dataset, k), number in value.items()
-        if name == method
-    }
+    sides = {"method": method}, {"method": baseline}
+    found = Compared(key, *sides, {"metric": metric, **wanted}).values(paper)
+    told = ((dict(place), float(gain)) for place, gain in found.items())
+    return {(at["dataset"], at["k"]): gain for at, gain in told}
 
 
 # ------------------------------------------------------------------ text forms

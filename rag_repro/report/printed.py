@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from ..study.papers import Paper, StudyError
-from .arithmetic import pick
+from .arithmetic import gains, pick
 
 
 def values(paper: Paper, key: str, **wanted: Any) -> dict[tuple[str, ...], float]:
@@ -35,8 +35,8 @@ def mean(paper: Paper, key: str, **wanted: Any) -> float:
 
 
 def gain(paper: Paper, key: str, more: str, less: str, **wanted: Any) -> float:
-    """The mean of one method's numbers less the mean of another's, over the same cells."""
-    return mean(paper, key, method=more, **wanted) - mean(paper, key, method=less, **wanted)
+    """The mean of what one method's numbers are above another's, in the cells that have both."""
+    return float(fmean(gains(paper, key, more, less, **wanted).values()))
 
 
 def useless(paper: Paper, key: str, gold: Mapping[str, float]) -> dict[tuple[str, str, str], float]:

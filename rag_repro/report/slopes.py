@@ -66,10 +66,8 @@ def trade(paper: Paper, method: str, baseline: str, name: str = "") -> Table:
 
     Recall is of table 5, answers are of table 3, each reader apart.
     """
-    recall = arithmetic.gains(
-        arithmetic.pick(paper.printed("table5"), metric="recall"), method, baseline
-    )
-    answers = arithmetic.gains(paper.printed("table3"), method, baseline)
+    recall = arithmetic.gains(paper, "table5", method, baseline, metric="recall")
+    answers = arithmetic.gains(paper, "table3", method, baseline)
     readers = list(dict.fromkeys(e["reader"] for e in paper.printed("table3") if e["reader"]))
     body = []
     for place, change in sorted(recall.items(), key=lambda item: item[1]):

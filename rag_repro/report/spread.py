@@ -79,9 +79,8 @@ def against_chance(held: Sequence[Resampled]) -> tuple[float, float, float]:
 def _printed(paper: Paper, key: str, metric: str, more: str, less: str) -> dict[str, list[float]]:
     """Data set -> the paper's own gains, in the order of its readers."""
     found: dict[str, list[float]] = {}
-    entries = arithmetic.pick(paper.printed(key), metric=metric)
-    for place, gain in arithmetic.gains(entries, more, less).items():
-        found.setdefault(dict(place)["dataset"], []).append(gain)
+    for place, gain in arithmetic.gains(paper, key, more, less, metric=metric).items():
+        found.setdefault(dict(place)["dataset"], []).append(float(gain))
     return found
 
 

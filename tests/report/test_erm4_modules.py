@@ -206,8 +206,7 @@ def test_letters_are_counted_as_the_released_score_does():
 
 
 def test_printed_differences_and_sources():
-    printed = arithmetic.pick(papers.load("erm4").printed("table1"), metric="hit")
-    gains = arithmetic.gains(printed, "full", "direct")
+    gains = arithmetic.gains(papers.load("erm4"), "table1", "full", "direct", metric="hit")
     table = arithmetic.listed({"all": gains}, "x")
     assert table.body[0] == ["CAmbigNQ", "+8.66"]
     assert table.body[-1] == ["mean", "+8.61"]
