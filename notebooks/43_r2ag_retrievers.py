@@ -177,9 +177,11 @@ places.gains(
 # %% [markdown]
 # ## Figure 5: readers
 #
-# The paper has a former before LLaMA2-13B; the larger reader here is Gemma 3 270M, as it ships. F1
-# falls there, the paper says, since larger readers answer at greater length. So F1 stands against
-# length below. Rows without a former have readers as they ship.
+# The paper has a former before LLaMA2-13B; the larger reader here is Gemma 3 270M, as it ships: a base
+# model, which was not tuned to follow a chat and has no template for one, so that it is asked in the
+# words of table 5 alone. What it does otherwise than SmolLM2 may be that, and not its size. F1 falls
+# there, the paper says, since larger readers answer at greater length. So F1 stands against length
+# below. Rows without a former have readers as they ship.
 
 # %% tags=["remove-input"]
 fig5 = desk.rows("fig5")
@@ -265,7 +267,7 @@ desk.asides(CLAIMS)
 # | their quality | not told | MAP | |
 # | data set | NQ-10 | testbed; NQ-10 with MiniLM-L6 and BM25 | two cores |
 # | formers | one a retriever | one a retriever, one training each | |
-# | larger reader | LLaMA2-13B, of the same family | Gemma 3 270M, of another; dequantised from a file of four bits | what ships |
+# | larger reader | LLaMA2-13B, of the same family, tuned to chat as the smaller is | Gemma 3 270M, of another; a base model, asked without a chat's turns; dequantised from a file of four bits | what ships |
 # | length | tokens of one set's answers | tokens of each reader's own, and words | readers count differently |
 
 # %% [markdown] tags=["rerun"]

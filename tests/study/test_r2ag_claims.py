@@ -249,7 +249,8 @@ def test_r2ag_rows_have_a_trained_reader_and_plain_ones_have_none():
     formers = {cell.condition.hash for cell, _ in trained_cells()}
     for exhibit in paper().exhibits.values():
         for cell in exhibit.cells():
-            informed = cell.condition.settings.get("prompt") in ("r2ag", None) and (
+            prompt = cell.condition.settings.get("prompt")
+            informed = prompt in ("r2ag", "r2ag_plain", None) and (
                 cell.condition.method in ("r2ag", "attention_check")
             )
             assert informed == (cell.condition.hash in formers), (exhibit.name, cell.keys)
