@@ -206,11 +206,11 @@ split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
 #
 # The paper's premise (r2ag.c01): a reader cannot recover from the text what the retriever knows. So
 # both are asked which passages are gold, by the area under the curve ({term}`AUC`): the retriever by
-# $r$, the reader by where it looks under plain RAG, told nothing, by {eq}`eq-attention`, over all layers.
+# its features $r$, $γ$ and $ζ$, the reader by where it looks under plain RAG, told nothing, by {eq}`eq-attention`, over all layers.
 # Each is *fitted*, as in chapter 41: a logistic regression on questions that it is not asked about.
 # The rank and the length of a passage stand on both sides, for attention goes by these in any case,
-# and the reader sees the retriever's order anyway. Where $r$ adds nothing to attention, there is
-# nothing that the reader lacks.
+# and the reader sees the retriever's order anyway. Where features add nothing to attention, there
+# is nothing in them that the reader lacks.
 
 # %% tags=["remove-input"]
 PLAIN = {cell.keys["dataset"]: cell for cell in CELLS if cell.keys["method"] == "rag"}

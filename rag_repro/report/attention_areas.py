@@ -1,11 +1,11 @@
-"""Does the reader's own attention tell gold passages apart, and does r know more? (r2ag.c01)
+"""Does the reader's own attention tell gold passages apart, and do features know more? (r2ag.c01)
 
 The paper's premise is a gap: a reader cannot recover from the passages' text what the retriever
-knows. So both are asked for the same passages: r and the rank on one side, on the other where the
-prompt's last token looks under plain RAG, layer by layer. Each side is fitted to other questions
-(`feature_areas.fitted`); what one adds to the other is what the other lacks. Both know a passage's
-place and length, for attention goes by these whatever a passage says, and of some data sets the
-gold passages are longer.
+knows. So both are asked for the same passages: the features r, γ and ζ on one side, on the other
+where the prompt's last token looks under plain RAG, layer by layer. Each side is fitted to other
+questions (`feature_areas.fitted`); what one adds to the other is what the other lacks. Both know a
+passage's place and length, for attention goes by these whatever a passage says, and of some data
+sets the gold passages are longer.
 
 Attention is what reaches the answer's first word, and not all that hidden states may hold: a gap
 that shows here is one in what is used.
@@ -30,9 +30,9 @@ Line = Mapping[str, Any]
 Seen = Sequence[tuple[Listed, Line]]
 
 BARE = "rank and length, fitted"
-RETRIEVER = "r, rank and length, fitted"
+RETRIEVER = "r, γ, ζ, rank and length, fitted"
 READER = "attention, rank and length, fitted"
-BOTH = "r, attention, rank and length, fitted"
+BOTH = "r, γ, ζ, attention, rank and length, fitted"
 
 
 def seen(lists: Sequence[Listed], lines: Sequence[Line]) -> list[tuple[Listed, Line]]:
@@ -63,14 +63,14 @@ def looks(line: Line) -> np.ndarray:
 def signals(held: Seen) -> dict[str, np.ndarray]:
     """Signal -> a value for each passage of all lists, in their order; higher: rather gold."""
     lists = [one for one, _ in held]
-    r = np.concatenate([one.rows[:, :1] for one in lists])
+    rows = np.concatenate([one.rows for one in lists])
     ranks = np.concatenate([np.arange(len(one.rows)) for one in lists])[:, None]
     # Of the words alone: marks are as long before every passage.
     lengths = np.log([[words] for _, line in held for _, words in line["attention"]["tokens"]])
     attention = np.concatenate([looks(line) for _, line in held])
-    bare, told = np.hstack([ranks, lengths]), np.hstack([r, ranks, lengths])
+    bare, told = np.hstack([ranks, lengths]), np.hstack([rows, ranks, lengths])
     made = {
-        "r": r[:, 0],
+        "r": rows[:, 0],
         "rank": -ranks[:, 0],
         BARE: fitted(bare, lists),
         RETRIEVER: fitted(told, lists),
@@ -96,15 +96,16 @@ def table(held: Mapping[str, Seen], caption: str = "", name: str = "") -> Table 
 
 
 def outcome(held: Mapping[str, Seen]) -> Note | None:
-    """In a sentence a data set: what r adds to the reader's attention, and attention to r."""
+    """In a sentence a data set: what features add to the reader's attention, and it to them."""
     told = []
     for dataset, one in _enough(held).items():
         judged = _judged(one)
-        r = _gain(judged[BOTH], judged[READER])
+        features = _gain(judged[BOTH], judged[READER])
         attention = _gain(judged[BOTH], judged[RETRIEVER])
         told.append(
-            f"{word(dataset)}: r adds {points(r, '+')} points to attention, {_says(r)}; "
-            f"attention adds {points(attention, '+')} to r, {_says(attention)}"
+            f"{word(dataset)}: the features add {points(features, '+')} points to attention, "
+            f"{_says(features)}; "
+            f"attention adds {points(attention, '+')} to the features, {_says(attention)}"
         )
     return Note("\n".join(f"- {line}." for line in told)) if told else None
 
