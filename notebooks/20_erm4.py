@@ -193,14 +193,16 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # several queries have there, and on questions of other kinds. One adapter rewrites for all rows but
 # those that say *prompted*. On the testbed it has learned from world A, whose words and intents are
 # others; on public questions it is transfer, and so is the filter on PopQA and AmbigNQ, for these
-# name no gold passages to learn from.
+# have no training questions here.
 #
 # R+ shows the reader the rewritten question, R-R-R the original one; *several queries, original
 # question* has R+'s passages with the original. What R+ loses against that row is lost by the
 # wording alone. On PopQA that is nearly all: a rewriter that was taught the testbed's relations
 # asks for another relation where it meets one that it does not know (asked for a man's occupation,
 # it asks by whom he was born). *Not reproduced* there is a verdict on rewriting across such a
-# distance, and says nothing of a rewriter that was taught on real questions.
+# distance, and says nothing of a rewriter that was taught on real questions. On HotpotQA, the other set
+# that counts, the wording costs little; there the queries lose, which name one thing where the question
+# names two.
 #
 # On questions about two things this reader is too weak (it guesses comparisons): read their recall,
 # not their answers. Where answers count is in the table of the readers; rows that are not run say
@@ -329,6 +331,10 @@ desk.asides(CLAIMS)
 # | what is filtered | all that is found, up to 30 | the first five after mixing | a filter then only takes away |
 # | reader's prompt | instruction, examples, format; in the code a list of up to five answers | DR-RAG's prompt, one answer | one prompt for all chapters |
 # | single-query rewriter | an LLM, prompted | the adapter that R+ has; prompted as rows beside | else tuned against prompted is measured as well |
+# | prompts of rewriter and filter | templates in sections 3.1 and 3.2 | words of our own, with the same parts | a base of this size is tuned to its form, whatever it says |
+# | R-R-R's query | of a prompted LLM, from the question | taught to ask what is meant, as R+ is | else R+ would know intents that its rival does not |
+# | output out of form | not said | the question itself is the query; counted (*unfollowed*) | |
+# | what the filter sees | the passage | its title as well; without it as a row of chapter 22 | passages of the testbed name their subject there |
 # | question that the filter judges for | the rewritten one; the original in the code | the one that the reader answers | the paper |
 # | filter's label | written after an explanation | the most probable of three; explanations in chapter 22 | one pass instead of sixty tokens a passage |
 # | several rewritten questions | joined with blanks, in the code | one | the paper |

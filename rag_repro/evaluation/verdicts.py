@@ -202,6 +202,23 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     return Verdict(words.pop(), f"{all_m} hold" if len(parts) > 1 else f"{all_m} holds")
 
 
+def of_some(parts: Mapping[str, Verdict]) -> Verdict:
+    """Verdict on "sometimes": holds when one part holds, fails when all of them fail.
+
+    Parts are looked at side by side, so that the more there are, the sooner one holds by chance.
+    """
+    whole = of_parts(parts)
+    for word in (REPRODUCED, HOLDS, DIRECTION_ONLY):
+        if held := [name for name, v in parts.items() if v.word == word]:
+            small = all(parts[name].small for name in held)
+            return Verdict(word, f"holds: {', '.join(held)} (of {len(parts)})", small=small)
+    failed = [name for name, v in parts.items() if v.fails]
+    if whole.fails and len(failed) < len(parts):
+        rest = ", ".join(name for name in parts if name not in failed)
+        return Verdict(INCONCLUSIVE, f"no part holds, but open: {rest} (of {len(parts)})")
+    return whole
+
+
 def not_run(reason: str) -> Verdict:
     """No records, and why."""
     return Verdict(NOT_RUN, reason)

@@ -15,6 +15,8 @@ from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
 from .scores import Results, Scores, paired, ratio
 
+FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
+
 
 @dataclass(frozen=True)
 class Part:
@@ -102,7 +104,7 @@ def _draw(
                 continue
             how = f": rag-repro time {exhibit.name}" if lacking.timed else ""
             missing = f"no records of {_name(lacking.keys)}{how}"
-            if contrast.rule != "each":
+            if contrast.rule == "mean":
                 return missing
             weak[_name(more.keys)] = verdicts.not_run(missing)  # another part may fail
             continue
@@ -132,10 +134,21 @@ def _draw(
         return verdicts.of_parts(weak) if len(weak) > 1 else next(iter(weak.values()))
     if not by_dataset:
         return f"no question is {among.words(contrast)}"
+    if contrast.among:
+        by_dataset = _large(by_dataset)
     means = [_drawn_of(sides, contrast) for sides in by_dataset.values()]
     if None in means:
         return "its cells share no question"
     return _Drawn(statistics.combine(means), each, weak)
+
+
+def _large(held: Mapping[str, list[tuple[Scores, ...]]]) -> Mapping[str, list[tuple[Scores, ...]]]:
+    """The data sets with `FEWEST` questions or more of those that are asked for; if none, all.
+
+    All data sets have one weight, and of a handful of questions no mean is known.
+    """
+    large = {name: sides for name, sides in held.items() if min(map(len, sides[0])) >= FEWEST}
+    return large or held
 
 
 def _subtracted(
@@ -159,6 +172,8 @@ def _held_back(
     Where readers are compared it is the first side's, since that the other is weak is the
     claim; with `both_read` either's.
     """
+    if not contrast.gated:
+        return None
     names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
     cells = [more, less] if contrast.both_read else [more]
     told = (gate.of_answers(paper, names, cell, results) for cell in cells)
@@ -253,9 +268,14 @@ def _judge_contrast(
     if isinstance(outcome, Verdict):
         return outcome
     mean = _one(contrast, widened[key], tier)
-    if contrast.rule == "each":
+    if contrast.rule != "mean":
         level = widened[key].level  # of a secondary contrast Holm's, as the mean's
         parts = {name: _one(contrast, d.interval(level), tier) for name, d in outcome.each.items()}
+        if contrast.rule == "some":
+            whole = verdicts.of_some({**parts, **outcome.weak})
+            # The numbers are of a part that made the verdict: of the mean they would belie it.
+            shown = next((v for v in parts.values() if v.word == whole.word), mean)
+            return replace(shown, word=whole.word, reason=whole.reason, small=whole.small)
         whole = verdicts.of_parts({**parts, **outcome.weak})
         if not whole.fails and (unrun := _unrun(outcome.weak)):
             return unrun

@@ -19,6 +19,7 @@ from .printed import Compared
 from .strict import StudyError
 
 CHANGES = ("higher", "lower", "same", "found")
+RULES = ("mean", "each", "some")
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Contrast:
     these kinds. among: only questions where other metrics of `more`, as they
     stand to those of `less`, are "higher", "lower" or the "same" (by metric), or where
     both sides "found" something, that is, where neither's is zero.
-    rule: "mean" over the paired cells or "each" of them. delta:
+    rule: "mean" over the paired cells, "each" of them, or "some" of them. delta:
     smallest effect of interest, in the metric's unit. margin: instead of delta,
     for a claim of no difference, or of the value `target` give or take it (with
     a delta: of a value that much below the target, or `above` it); with `no_loss` only a
@@ -40,8 +41,9 @@ class Contrast:
     of the mean of `more` in percent of the mean of `less`, as one time of another.
     minus: two further sides, {more, less}, whose difference is subtracted: an interaction.
     both_read: `less` has a reader of its own, which must be able to read as well (`study.gate`);
-    without it that the other side's reader is weak may be the claim. premise: what has to be so
-    for the others to test the claim at all; where it fails the claim is not judged.
+    without it that the other side's reader is weak may be the claim. gated: no, where it is
+    whether passages help that the claim is about, which is what the gate asks. premise: what has
+    to be so for the others to test the claim at all; where it fails the claim is not judged.
     """
 
     metric: str
@@ -56,6 +58,7 @@ class Contrast:
     ratio: bool = False
     minus: Mapping[str, Any] | None = None
     both_read: bool = False
+    gated: bool = True
     premise: bool = False
     where: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
@@ -90,9 +93,8 @@ class Contrast:
             if change not in CHANGES:
                 hint = nearest(change, CHANGES)
                 raise StudyError(f"among: {metric} is {change!r}{hint}; one of {CHANGES}")
-        if self.rule not in ("mean", "each"):
-            hint = nearest(self.rule, ("mean", "each"))
-            raise StudyError(f"rule {self.rule!r}{hint}: it is 'mean' or 'each'")
+        if self.rule not in RULES:
+            raise StudyError(f"rule {self.rule!r}{nearest(self.rule, RULES)}: one of {RULES}")
         if self.role not in ROLES:
             raise StudyError(f"role {self.role!r}{nearest(self.role, ROLES)}")
 

@@ -139,6 +139,25 @@ def test_everywhere(parts, word):
     assert vd.of_parts(made(*parts)).word == word
 
 
+@pytest.mark.parametrize(
+    ("parts", "word"),
+    [
+        ((vd.REPRODUCED, vd.NOT_REPRODUCED), vd.REPRODUCED),
+        ((vd.REPRODUCED, vd.INCONCLUSIVE, vd.NOT_RUN), vd.REPRODUCED),
+        ((vd.NOT_REPRODUCED, vd.DIRECTION_ONLY), vd.DIRECTION_ONLY),
+        ((vd.NOT_REPRODUCED, vd.NOT_REPRODUCED), vd.NOT_REPRODUCED),
+        ((vd.NOT_REPRODUCED, vd.INCONCLUSIVE), vd.INCONCLUSIVE),
+        ((vd.NOT_REPRODUCED, vd.READER_TOO_WEAK), vd.INCONCLUSIVE),
+        ((vd.NOT_RUN, vd.NOT_JUDGED), vd.NOT_RUN),
+        ((vd.FAILS, vd.HOLDS), vd.HOLDS),
+    ],
+)
+def test_sometimes(parts, word):
+    told = vd.of_some(made(*parts))
+    assert told.word == word
+    assert told.reason
+
+
 def test_a_small_part_is_named_where_no_word_tells_it():
     small = vd.of_difference(Interval(0.1, 0.05, 0.2, 100), 0.35, tier="testbed")
     large = vd.of_difference(Interval(0.5, 0.4, 0.6, 100), 0.35, tier="testbed")

@@ -146,6 +146,30 @@ def test_only_questions_where_both_sides_found_something(tmp_path):
     assert claim.headline.interval.n == 2 * 49
 
 
+def test_a_data_set_with_a_handful_of_such_questions_has_no_say(tmp_path):
+    higher = GAIN.replace("delta: 2.0", "delta: 2.0, among: {passages: higher}")
+    paper = mini.paper(tmp_path, higher)
+
+    def judged(numbers):
+        """numbers: data set -> how many of its first questions have more passages by QDC."""
+        records = tmp_path / f"records-{numbers}"
+        mini.fill(records, paper, shares(0.5, 0.7))
+        for cell in paper.exhibits["table1"].cells("public"):
+            more = numbers[cell.keys["dataset"]] if cell.keys["method"] == "qdc" else 0
+
+            def change(line, more=more):
+                passages = float(int(line["id"][1:]) < more)
+                line["scores"] = line["scores"] | {"passages": passages}
+                return line
+
+            rewrite(records, cell.condition, change)
+        return judge(paper, "public", Results(records))[0].headline.interval.n
+
+    assert judged({"hotpotqa": 60, "musique": 10}) == 70
+    assert judged({"hotpotqa": 60, "musique": 9}) == 60
+    assert judged({"hotpotqa": 8, "musique": 9}) == 17  # else nothing is left
+
+
 SECOND = """  table2:
     title: Recall again
     place: table 2

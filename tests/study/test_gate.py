@@ -140,6 +140,11 @@ def test_of_a_claim_about_each_cell_the_weak_one_stays_open(tmp_path):
     assert "open: musique" in found.reason
 
 
+def test_where_it_is_whether_passages_help_that_is_asked_the_gate_is_not(tmp_path):
+    asked = GAIN.replace("delta", "gated: false, delta")
+    assert verdict(tmp_path, {"hotpotqa": UNABLE, "musique": UNABLE}, asked).word == "reproduced"
+
+
 def test_a_reader_that_was_not_tried_gets_none_with_the_command(tmp_path):
     found = verdict(tmp_path, {})
     assert found.word == "not run"

@@ -126,6 +126,23 @@ def test_each_fails_where_one_cell_fails(tmp_path):
     assert verdict(tmp_path, GAIN, recall).verdict.word == "reproduced"  # the mean hides it
 
 
+def test_some_holds_where_one_cell_does_and_shows_its_numbers(tmp_path):
+    some = GAIN.replace("delta: 2.0", "delta: 2.0, rule: some")
+
+    def recall(good):
+        def made(method, dataset, k, rng):
+            share = {"sm": 0.5, "qdc": 0.8 if (dataset, k) in good else 0.3}[method]
+            return coin(share, 100, rng)
+
+        return made
+
+    judged = verdict(tmp_path, some, recall({("musique", 4)}))
+    assert judged.verdict.word == "reproduced"
+    assert judged.verdict.reason == "holds: musique, method qdc, k 4 (of 4)"
+    assert judged.headline.interval.estimate == pytest.approx(30)  # the mean is below nought
+    assert verdict(tmp_path, some, recall(set())).verdict.word == "not reproduced"
+
+
 def test_each_fails_where_one_cell_fails_though_others_lack_records(tmp_path):
     """Everywhere is refuted by one data set; it holds when all have been run."""
     each = GAIN.replace("delta: 2.0", "delta: 2.0, rule: each")
