@@ -57,8 +57,8 @@ verdict_figure.figure([of_judged(e.paper, judged) for e in entries for judged in
 # the paper claims, or a level or ratio, or how far one lies from what would refute the claim; δ is
 # the smallest effect of interest or the margin of a claim of no difference, and *detectable* the
 # smallest effect that as many questions could have shown. A claim of several parts holds where each
-# part holds; its effect is that of the first part with the verdict of the whole, the mean where
-# that has several cells. In the second column a word says whether the paper's printed numbers bear
+# part holds, and one that says *sometimes* where it does on some data set; its effect is that of the
+# first part with the verdict of the whole, the mean where that has several cells. In the second column a word says whether the paper's printed numbers bear
 # the claim out: yes, partly, no, or none where it prints none; below it stands the working, where
 # the audit has one.
 #

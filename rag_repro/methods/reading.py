@@ -45,6 +45,12 @@ class Template:
         """Whether each passage has a place for an embedding."""
         return SOFT in self.passage
 
+    def told(self, answer: str) -> str:
+        """An answer as a lesson has it behind the prompt: it opens a turn of a chat, and
+        elsewhere follows "Answer:".
+        """
+        return answer if self.chat else f" {answer}"
+
     def fill(self, question: Question, hits: Sequence[Hit], soft: Sequence[Soft] = ()) -> Prompt:
         """The prompt for one question; the hits stand in their given order.
 

@@ -67,7 +67,7 @@ def statements_of(
             turn += 1
             text = said[(turn + seed) % len(said)]
             about = Question(title, title, ())
-            yield Example(form.fill(about, ()), text if form.chat else f" {text}", source)
+            yield Example(form.fill(about, ()), form.told(text), source)
 
 
 def taught_facts(world: World, questions: Sequence[Question]) -> tuple[Fact, ...]:
@@ -175,9 +175,7 @@ def lesson(
     reasoned = (
         f"{said} {form.marker} {question.answers[0]}." if form.marker else question.answers[0]
     )
-    # In a chat the answer opens a turn; elsewhere it follows "Answer:".
-    target = reasoned if form.chat else f" {reasoned}"
-    return Example(form.fill(question, hits), target, source, question.id)
+    return Example(form.fill(question, hits), form.told(reasoned), source, question.id)
 
 
 def self_rag(

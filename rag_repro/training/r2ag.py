@@ -177,7 +177,7 @@ def target(
     """
     answer = random.choice(question.answers)
     if form.marker is None:
-        return answer
+        return form.told(answer)
     if found := re.match(r"world-([A-Z])\b", dataset):
         said = thoughts(world(found[1]), question, random)
     else:
@@ -188,8 +188,7 @@ def target(
             f"{dataset}: question {question.id}: nothing that came with it leads to its answer, "
             f"which the prompt {form.name!r} asks for; take a prompt without reasons"
         )
-    reasoned = f"{said} {form.marker} {question.answers[0]}."
-    return reasoned if form.chat else f" {reasoned}"
+    return form.told(f"{said} {form.marker} {question.answers[0]}.")
 
 
 def train(

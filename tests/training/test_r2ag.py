@@ -273,6 +273,10 @@ def test_reasons_of_a_world_s_question_are_its_facts_in_order():
     spoken = r2ag.target(question, (), PROMPTS["cot"], "world-A-10", Random(0))
     assert spoken.startswith(" ")
     assert spoken.endswith(f"So the answer is {question.answers[0]}.")
+    # So do answers alone.
+    for name, before in (("r2ag", ""), ("r2ag_plain", " ")):
+        said = r2ag.target(question, (), PROMPTS[name], "world-A-10", Random(0))
+        assert said.removeprefix(before) in question.answers
 
 
 def test_a_question_without_known_reasons_is_named(recipe):
@@ -668,7 +672,7 @@ def test_shipped_controls_share_lists_steps_and_base():
     assert head.lora is None
     # Every place that a test fills is one that a training list fills.
     assert {max(lesson["lengths"]) for lesson in head.lessons} == {head.former.places}
-    apart = (*OTHERS, "loud", "gemma3", "reasoning", "reasoning-free", *LLAMA)
+    apart = (*OTHERS, "loud", "long", "gemma3", "reasoning", "reasoning-free", *LLAMA)
     mine = [r for n, r in known.items() if r.task == "r2ag" and not n.endswith(apart)]
     assert len(mine) == 13
     for one in mine:
@@ -750,8 +754,20 @@ def test_a_larger_reader_differs_in_nothing_else():
     known = recipes.recipes()
     head, one = known["r2ag-mixed"], known["r2ag-mixed-gemma3"]
     kept = {"name": one.name, "about": one.about, "base": one.base, "seeds": (0,), "local": True}
-    assert one == replace(head, **kept)
+    # It has no chat template: the same words without a chat's turns.
+    plain = replace(head.former, prompt="r2ag_plain")
+    assert one == replace(head, former=plain, **kept)
     assert one.base == "gemma3-270m"
+
+
+def test_longer_trainings_share_lists_and_steps():
+    known = recipes.recipes()
+    head, one, free = (known[f"r2ag-mixed{end}"] for end in ("", "-long", "-free-long"))
+    assert one.former == head.former
+    assert free.former == known["r2ag-mixed-free"].former
+    assert (one.lessons, one.optimiser) == (free.lessons, free.optimiser)
+    assert one.optimiser == replace(head.optimiser, epochs=2)
+    assert sum(lesson["questions"] for lesson in one.lessons) == 600
 
 
 def test_before_the_reader_that_reasons_only_the_features_are_the_control_s():
