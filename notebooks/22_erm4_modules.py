@@ -206,7 +206,6 @@ for page in split.by_dataset(desk, "table3", desk.rows("table3", metric=METRICS)
 # %% tags=["remove-input"]
 CELLS = [cell for cell in TABLE.cells() if cell.tier in desk.tiers()]
 interactions.table(
-    TABLE,
     CELLS,
     desk.results,
     ("acc_words", "f1"),

@@ -220,7 +220,6 @@ memory.saved(
 
 # %% tags=["remove-input"]
 memory.by_tau(
-    TABLE2,
     cells("table2", "memory"),
     desk.results,
     PRINTED,

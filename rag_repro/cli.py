@@ -19,6 +19,7 @@ from .study.conditions import ROLES, TIERS
 from .study.files import trouble
 
 FORMATS = ("csv", "md", "json")
+_DTYPES = "float32, bfloat16 or float16; nf4 with the extra gpu (float32)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,7 +107,7 @@ def parser() -> argparse.ArgumentParser:
         "--repeats", type=_positive, default=1, help="how often each question is asked (1)"
     )
     time.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
-    time.add_argument("--dtype", default="float32", help="float32, bfloat16 or float16 (float32)")
+    time.add_argument("--dtype", default="float32", help=_DTYPES)
     _folders(time)
 
     exhibit = _command(commands, "exhibit", do.exhibit, "print an exhibit, the paper's beside ours")
@@ -302,9 +303,7 @@ def _computing(command: argparse.ArgumentParser) -> None:
         help="requests at once at each server of a reader api:MODEL@URL,URL (4)",
     )
     command.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
-    command.add_argument(
-        "--dtype", default="float32", help="float32, bfloat16 or float16 (float32)"
-    )
+    command.add_argument("--dtype", default="float32", help=_DTYPES)
 
 
 def _folders(command: argparse.ArgumentParser) -> None:

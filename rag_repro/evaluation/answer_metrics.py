@@ -67,7 +67,7 @@ def accuracy(
 ) -> float:
     """1 where a normalised answer is contained in the normalised prediction.
 
-    Adaptive-RAG's `calculate_acc`, which DR-RAG follows ("Acc", section 3),
+    Adaptive-RAG's `calculate_acc`, which DR-RAG follows ("Acc", appendix A.1),
     over the *extracted* prediction; with `first_line` R²AG's Acc
     (`best_subspan_em`). Characters are compared, not words: the answer "no" is
     contained in "know"; `whole_words` tells how much that matters.
@@ -112,7 +112,7 @@ def answer_set_recall(prediction: str | None, readings: Sequence[Sequence[str]])
     """Mean share of a question's readings whose answer the prediction holds.
 
     readings: for each way to understand the question its accepted answers
-    (ERM4, section 2.2: recall over all labelled answers of CAmbigNQ). With one
+    (ERM4, section 2: recall over all labelled answers of CAmbigNQ). With one
     reading it is `accuracy` in whole words.
     """
     if not readings:
@@ -212,7 +212,7 @@ def rouge_l(prediction: str | None, answers: Sequence[str]) -> float:
 def answer_length(prediction: str) -> float:
     """Words (Chinese: characters), nothing normalised away.
 
-    Tokens are the reader's business (`Cost.new_tokens`): R²AG, figure 5.
+    Tokens are the reader's business (`Cost.new_tokens`): R²AG, section 4.5.
     """
     if normalise.is_chinese(prediction):
         return float(len(normalise.units(prediction)))

@@ -24,7 +24,7 @@ GOLD = ("static", "dynamic", "gold")
 
 
 def answer_recall_at(n: int, line: Line) -> float | None:
-    """Share of the answer items that stand in the first n passages (ERM4, section 2.2)."""
+    """Share of the answer items that stand in the first n passages (ERM4, section 2)."""
     held = line.get("held")
     return None if held is None else sum(any(r <= n for r in ranks) for ranks in held) / len(held)
 

@@ -182,7 +182,7 @@ _OF_SCORED = (
         "prediction",
         None,
         lambda s: float(distinct(s.prediction)),
-        "different answers in the output (ERM4, section 2.2)",
+        "different answers in the output (ERM4, section 2)",
     ),
     percent(
         "intent_hit",
@@ -262,7 +262,7 @@ _OF_SCORED = (
         "MAP",
         "hits",
         _with_gold(ret.average_precision),
-        "average precision of the ranking (R²AG, table 5)",
+        "average precision of the ranking (R²AG, table 4)",
     ),
     Metric(
         "passages",

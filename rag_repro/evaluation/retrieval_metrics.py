@@ -56,7 +56,7 @@ def average_precision(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
     """Mean over the gold passages of the precision at each one's rank.
 
     A gold passage that is not among the hits adds 0. Its mean over questions
-    is R²AG's MAP (table 5), where the hits are *all* candidates in order.
+    is R²AG's MAP (table 4), where the hits are *all* candidates in order.
     """
     gold, found, total = _gold(gold_ids), 0, 0.0
     for rank, passage_id in enumerate(_distinct(hit_ids), start=1):
@@ -81,7 +81,7 @@ def tells_answer(question: Question, passage: Passage) -> bool:
 
 
 def answer_recall(passages: Sequence[Passage], readings: Sequence[Sequence[str]]) -> float:
-    """Share of the answer items that occur in the passages (ERM4, section 2.2).
+    """Share of the answer items that occur in the passages (ERM4, section 2).
 
     An item is one reading of the question with its aliases, so that an
     unambiguous question scores 0 or 1: the answer occurs, or not.
@@ -93,7 +93,7 @@ def answer_recall(passages: Sequence[Passage], readings: Sequence[Sequence[str]]
 
 
 def snippet_precision(passages: Sequence[Passage], answers: Sequence[str]) -> float:
-    """Share of the passages in which any answer occurs (ERM4, section 2.2)."""
+    """Share of the passages in which any answer occurs (ERM4, section 2)."""
     if not passages:
         raise ValueError("no passages: a share of them has no value")
     return sum(has_answer(p, answers) for p in passages) / len(passages)

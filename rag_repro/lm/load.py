@@ -69,14 +69,16 @@ def device_of(device: str) -> str:
             f"there are: auto, {', '.join(DEVICES)}, and cuda:1 and so on for further ones"
         )
     if kind == "cuda" and not torch.cuda.is_available():
-        raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no CUDA device")
+        raise ReaderError(
+            f"device {device!r} wanted, but this PyTorch sees no CUDA device; take cpu or auto"
+        )
     if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
         raise ReaderError(
             f"device {device!r} wanted, but the last of the {torch.cuda.device_count()} CUDA "
             f"devices here is cuda:{torch.cuda.device_count() - 1}"
         )
     if kind == "mps" and not torch.backends.mps.is_available():
-        raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no Apple GPU")
+        raise ReaderError(f"device {device!r} wanted, but this PyTorch sees no Apple GPU; take cpu")
     return device
 
 
@@ -136,7 +138,7 @@ def _adapted(weights: Weights, device: str, dtype: str) -> Loaded:
     if dtype == "nf4":
         raise ReaderError(
             f"{weights.name}: an adapter cannot be added into four-bit weights; "
-            "load the base as nf4 and call reader.add_adapter"
+            "take --dtype bfloat16, or train it over four bits (a recipe's dtype: nf4)"
         )
     base = load(weights.base, device, dtype)
     with quiet():

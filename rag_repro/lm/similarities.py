@@ -23,7 +23,6 @@ from rag_repro.digest import sha256
 from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.hub import ADAPTER, Weights
 
-NAMES = ("q·a", "q·b", "a·b", "qa·b", "qa·a")
 PARTS = {"mean": (5,), "scale": (5,), "weights": (20,), "bias": (1,)}
 """What the file of weights holds, with shapes."""
 

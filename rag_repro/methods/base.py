@@ -113,7 +113,7 @@ def one_of(setting: str, given: object, known: Iterable[str]) -> None:
         )
 
 
-# name -> where the module is that defines a MethodSpec called SPEC
+# name -> where the module is that defines its MethodSpec, and what that is called there
 METHODS = {
     "no_retrieval": "baselines.single_step:NO_RETRIEVAL",
     "single_step": "baselines.single_step:SINGLE_STEP",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..evaluation import metrics
-from ..study.papers import Cell, Exhibit, Paper
+from ..study.papers import Cell, Paper
 from ..study.scores import Results, Scores, paired
 from . import missing
 from .picture import Note
@@ -26,7 +26,6 @@ SQUARES = {
 
 
 def table(
-    exhibit: Exhibit,
     cells: Sequence[Cell],
     results: Results,
     measured: Sequence[str],

@@ -143,6 +143,7 @@ class Ledger:
         return (
             f"<b>{as_html(claim.id)}</b> {as_html(claim.claim)}"
             f"<small>{as_html(claim.place)}{'; ' if where else ''}{where}</small>"
+            f"<small>Test: {as_html(claim.test)}</small>"
         )
 
     def _verdict(self, judged: Judged, tier: str) -> str:

@@ -93,7 +93,6 @@ def saved(
 
 
 def by_tau(
-    exhibit: Exhibit,
     cells: Sequence[Cell],
     results: Results,
     printed: Mapping[tuple[str, ...], float],

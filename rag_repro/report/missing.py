@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..evaluation.verdicts import NOT_RUN
-from ..lm import hub
-from ..study.names import READERS, SCORERS, scorer_name, train_command
+from ..study import names
+from ..study.names import train_command
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from .escape import as_code, as_html, as_myst
@@ -112,12 +112,5 @@ def _command(cell: Cell) -> str:
 
 def untrained(cell: Cell) -> list[str]:
     """What trains the cell's readers and classifiers, of those that are not there."""
-    condition, trained = cell.condition, hub.artifacts()
-    needs = [(condition.reader, READERS)] if condition.reader else []
-    for name, kind in condition.configured.needs.items():
-        if kind == "scorer":
-            needs.append((scorer_name(name)[0], SCORERS))
-        elif kind == "reader":
-            needs.append((name, READERS))
-    lacking = ((name, tasks) for name, tasks in needs if name not in trained)
-    return [command for one in lacking for command in of_trained([one[0]], one[1]).commands]
+    condition = cell.condition
+    return list(names.untrained(condition.reader, condition.configured.needs).values())

@@ -60,7 +60,7 @@ def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
         for i, contrast in enumerate(claim.contrasts)
     }
     widened = _holm(paper, drawn)
-    return [_judge_claim(paper, claim, tier, drawn, widened) for claim in paper.claims]
+    return [_judge_claim(claim, tier, drawn, widened) for claim in paper.claims]
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
     return intervals
 
 
-def _judge_claim(paper: Paper, claim: Claim, tier: str, drawn, widened) -> Judged:
+def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
     parts = tuple(
         Part(contrast, _judge_contrast(contrast, tier, drawn[claim.id, i], widened, (claim.id, i)))
         for i, contrast in enumerate(claim.contrasts)

@@ -1,4 +1,4 @@
-"""What a record keeps of an adaptive method's trace: its decision, and its view of each passage."""
+"""What a record keeps of a method's trace: decisions, judged passages, moments of search."""
 
 from __future__ import annotations
 

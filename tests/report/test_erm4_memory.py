@@ -59,7 +59,7 @@ def test_searches_saved_are_told_against_the_row_without_memory(results):
 def test_items_along_tau_stand_beside_the_papers(results):
     asked = erm4.cells("table2", "memory", **WHERE)
     erm4.fill(results, asked, 8, counted)
-    shown = memory.by_tau(erm4.exhibit("table2"), asked, results, table2())
+    shown = memory.by_tau(asked, results, table2())
     assert isinstance(shown, Picture)
     assert "external: 5.0 at 0.2, 5.0 at 0.4, 5.0 at 0.6, 10.0 at 0.8, 10.0 at 1" in shown.alt
     assert "answers: 75.0 at 0.2" in shown.alt
@@ -69,7 +69,7 @@ def test_what_nobody_has_run_says_how_to(results):
     exhibit, asked = erm4.exhibit("table2"), erm4.cells("table2")
     for shown in (
         memory.saved(exhibit, asked, results, "acc_words", "x"),
-        memory.by_tau(exhibit, asked, results, table2()),
+        memory.by_tau(asked, results, table2()),
         memory.grid(exhibit, erm4.cells("trigger", "memory"), results, "recall"),
         memory.areas(erm4.cells("trigger", "memory"), erm4.cells("trigger", "everything"), results),
     ):

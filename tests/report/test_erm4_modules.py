@@ -55,7 +55,7 @@ def filled(results):
 
 def test_synergy_is_what_both_gain_beyond_the_sum_of_each(results):
     asked = filled(results)
-    table = interactions.table(erm4.exhibit("table3"), asked, results, ["acc_words"], "x")
+    table = interactions.table(asked, results, ["acc_words"], "x")
     rows = {row[2]: row for row in table.body}
     # Over all knowledge: 20 and 10 alone, 60 together; over none: 0 and 20, 70.
     assert [number(cell) for cell in rows["all knowledge"][3:]] == [20, 10, 60, 30]
@@ -65,10 +65,8 @@ def test_synergy_is_what_both_gain_beyond_the_sum_of_each(results):
 
 def test_synergy_needs_all_four_rows(results):
     asked = [c for c in erm4.cells("table3", dataset="popqa") if c.keys["method"] != "full"]
-    assert isinstance(interactions.table(erm4.exhibit("table3"), asked, results, ["f1"]), Note)
-    nobody = interactions.table(
-        erm4.exhibit("table3"), erm4.cells("table3"), results, ["f1"], "Synergy"
-    )
+    assert isinstance(interactions.table(asked, results, ["f1"]), Note)
+    nobody = interactions.table(erm4.cells("table3"), results, ["f1"], "Synergy")
     assert "rag-repro run erm4.table3" in repr(nobody)
     assert "rag-repro train erm4-rewriter-testbed" in repr(nobody)
 

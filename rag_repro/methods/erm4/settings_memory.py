@@ -37,7 +37,8 @@ class Remembering:
         pairs have a cosine of at least `tau` with it (of the same title one pair is kept, unless
         `same` is "passage"); "exact" (control): where the very same query was
         asked before, and then it brings what it found then.
-    tau, theta: 0.6 and 3 (table 2's best, and its 3). tau 1.0 is met by an equal text alone.
+    tau, theta: 0.6 (the fastest of table 2) and 3 (section 6). tau 1.0 is met by an
+        equal text alone.
     encoder: whose vectors are compared ("minilm"; the paper does not say, its code has
         all-mpnet-base-v2 commented out).
     recalled: most pairs that a query brings from memory (10), the most similar first; the
