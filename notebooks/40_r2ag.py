@@ -450,8 +450,8 @@ split.whole(desk, "tuning", tuning, "tab-tuning")
 # where the gain is 1.2 points of F1 on 40 questions) to 167,000 questions, without a curve over their
 # number. Here is the same recipe with fewer questions, each read once, and so in fewer steps: what is
 # lost may be steps. And with more: 600 questions, each read twice, more than three times the steps of
-# table 1's, for R²AG and for the learnable tokens alike. What table 1 leaves open because a former is
-# not done learning would show there. One training each, the reader frozen.
+# table 1's, for R²AG and for the learnable tokens alike. A former may not be done learning in table 1, so
+# that r2ag.c04 and r2ag.c23 are decided here. One training each, the reader frozen.
 
 # %% tags=["remove-input"]
 sizes = desk.rows("sizes", metric=["acc_line", "f1_line"])
