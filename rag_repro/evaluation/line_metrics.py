@@ -19,6 +19,11 @@ def useless(line: Line) -> float | None:
     return 1 - len(_gold_hits(line)) / len(hits)
 
 
+def log_likelihood(line: Line) -> float | None:
+    """log p of the likeliest accepted answer, where answers were put behind the prompt."""
+    return max(line["likelihood"]) if "likelihood" in line else None
+
+
 def pairs(line: Line) -> float | None:
     """How many items a classifier was asked about."""
     return float(line["cost"].get("scored", 0)) if "cost" in line else None
@@ -104,6 +109,15 @@ TABLE = (
         None,
         lambda line: line.get("entropy"),
         "highest entropy of a token of the answer, where the method had its reader traced",
+    ),
+    Metric(
+        "log_likelihood",
+        "log p",
+        "nats",
+        "line",
+        True,
+        log_likelihood,
+        "how likely the reader holds the likeliest accepted answer behind its prompt",
     ),
     percent(
         "useless",

@@ -137,6 +137,7 @@ METHODS = {
     "long_llmlingua": "baselines.long_llmlingua:LONG_LLMLINGUA",
     "r2ag": "r2ag.method:R2AG",
     "attention_check": "r2ag.attention_check:ATTENTION_CHECK",
+    "likelihood_check": "r2ag.likelihood_check:LIKELIHOOD_CHECK",
     "erm4": "erm4.method:ERM4",
     "dynamic": "dragin.loop:DYNAMIC",
     "dragin_released": "dragin.loop:DRAGIN_RELEASED",

@@ -32,7 +32,7 @@ _KNOWN = {
     **{"text": str, "prediction": str | None, "remembered": list, "error": str},
     **{"judged": list, "entropy": float | int, "turns": list},
     **{"decided": list, "critique": list, "timing": list, "dynamic": dict, "variants": list},
-    **{"queries": list, "influence": list},
+    **{"queries": list, "influence": list, "likelihood": list},
     **{"compressed": dict, "attention": dict},
     **{"counts": dict, "filter": list, "trigger": list, "held": list},
 }

@@ -23,6 +23,7 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
     answer is wrong, then its signals, as `methods.dragin.timing_check.SIGNALS` has them].
     influence: of each pair of words that was masked [a_max of the one with more, of the other, how
     far what stands behind moved without each, 1 where the one with more stands first].
+    likelihood: log p of each accepted answer that was put behind the prompt, in nats.
     variants: of each of `methods.dragin.replay.VARIANTS` [1 where it triggered, tokens that
     stay, the first letters of its query's hash, "" without one], to be compared.
     """
@@ -48,6 +49,8 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
                 told.setdefault("influence", []).append(
                     [*event["a_max"], *event["moved"], int(event["first"])]
                 )
+            case "likelihood":
+                told["likelihood"] = [round(nats, 4) for nats in event["nats"]]
             case "variant":
                 query = hashlib.sha256(event["query"].encode()).hexdigest()[:8]
                 told.setdefault("variants", []).append(
@@ -70,6 +73,9 @@ def fault(line: dict[str, Any]) -> str:
     for entry in line.get("influence", ()):
         if not _is_influence(entry):
             return f"a pair's influence is {shortened(repr(entry), 60)}"
+    likelihood = line.get("likelihood", [0.0])
+    if not (likelihood and all(_is_number(x) and x <= 0 for x in likelihood)):
+        return f"the answers' likelihood is {shortened(repr(likelihood), 60)}"
     variants = line.get("variants")
     if variants is not None and not (
         len(variants) == len(VARIANTS) and all(map(_is_variant, variants))

@@ -187,6 +187,10 @@ MORE = {
         {"k": 3, "layers": 1, "inputs": "free", "exchange": True},
         {"k": 2, "layers": 2, "prompt": "r2ag_rag"},
     ),
+    "likelihood_check": (
+        {"k": 3, "inputs": "gold", "answers": 1},
+        {"k": 2, "prompt": "r2ag_rag"},
+    ),
     "erm4": (
         {"rewrite": "query", "filter": "nli", "hypothesis": "weak", "prompt": "short"},
         {"rewrite": "apart", "queries": 2, "order": "sequential", "per_query": 2},

@@ -762,10 +762,12 @@ def test_a_larger_reader_differs_in_nothing_else():
 
 def test_longer_trainings_share_lists_and_steps():
     known = recipes.recipes()
-    head, one, free = (known[f"r2ag-mixed{end}"] for end in ("", "-long", "-free-long"))
+    head, one = known["r2ag-mixed"], known["r2ag-mixed-long"]
     assert one.former == head.former
-    assert free.former == known["r2ag-mixed-free"].former
-    assert (one.lessons, one.optimiser) == (free.lessons, free.optimiser)
+    for control in ("free", "shuffled"):
+        long = known[f"r2ag-mixed-{control}-long"]
+        assert long.former == known[f"r2ag-mixed-{control}"].former
+        assert (one.lessons, one.optimiser) == (long.lessons, long.optimiser)
     assert one.optimiser == replace(head.optimiser, epochs=2)
     assert sum(lesson["questions"] for lesson in one.lessons) == 600
 

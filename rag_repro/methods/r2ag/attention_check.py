@@ -31,38 +31,21 @@ import numpy as np
 
 from ...engine import Flow
 from ...schema import Answer, Hit, Question, Read, Trace
-from ..base import MethodSpec, Settings
+from ..base import MethodSpec
 from ..reading import PROMPTS, Template
-from ..stages import retrieve
-from .method import R2AGSettings, informed
-
-_NOT_TOLD = ("inputs", "encoder", "columns", "similarity", "exchange")
+from .unanswered import UnansweredSettings, prompted
 
 
 @dataclass(frozen=True)
-class AttentionCheckSettings(R2AGSettings):
-    """As R²AG's, but that a prompt may have no place for embeddings: nothing is told then.
-
-    layers: how many, counted from the last; SmolLM2-135M has 30.
-    """
+class AttentionCheckSettings(UnansweredSettings):
+    """layers: how many, counted from the last; SmolLM2-135M has 30."""
 
     layers: int = 30
 
     def __post_init__(self):
         if self.layers < 1:
             raise ValueError(f"layers is {self.layers}; it must be at least 1")
-        if self.prompt in PROMPTS and not PROMPTS[self.prompt].informed:
-            # What is not told must not make another condition; "free" is told nothing either.
-            for name in _NOT_TOLD:
-                value = getattr(R2AGSettings, name)
-                object.__setattr__(self, name, "free" if name == "inputs" else value)
-        # Nothing is written.
-        object.__setattr__(self, "max_new_tokens", Settings.max_new_tokens)
         super().__post_init__()
-
-    def _check_prompt(self) -> None:
-        if self.prompt is None:
-            raise ValueError("attention is that of a prompt's last token: name a prompt")
 
 
 def attention_check(question: Question, settings: AttentionCheckSettings) -> Flow:
@@ -70,14 +53,11 @@ def attention_check(question: Question, settings: AttentionCheckSettings) -> Flo
 
     ValueError: the reader does not show the passages as they were put before it.
     """
-    hits = yield from retrieve(question, settings)
-    template = PROMPTS[settings.prompt]
-    soft, trace = (), []
-    if template.informed:
-        soft, trace = yield from informed(question, hits, settings)
+    hits, prompt, trace = yield from prompted(question, settings)
     layers = tuple(range(-settings.layers, 0))
-    out = yield Read(template.fill(question, hits, soft), "", layers=layers)
-    return Answer(hits=tuple(hits), trace=(*trace, _looked(out.trace, template, hits, layers)))
+    out = yield Read(prompt, "", layers=layers)
+    looked = _looked(out.trace, PROMPTS[settings.prompt], hits, layers)
+    return Answer(hits=tuple(hits), trace=(*trace, looked))
 
 
 def _looked(
