@@ -210,7 +210,7 @@ split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
 # Each is *fitted*, as in chapter 41: a logistic regression on questions that it is not asked about.
 # The rank and the length of a passage stand on both sides, for attention goes by these in any case,
 # and the reader sees the retriever's order anyway. Where features add nothing to attention, there
-# is nothing in them that the reader lacks.
+# is nothing in them that the reader lacks, as far as so many lists can tell.
 
 # %% tags=["remove-input"]
 PLAIN = {cell.keys["dataset"]: cell for cell in CELLS if cell.keys["method"] == "rag"}
@@ -219,10 +219,11 @@ held = {
     name: attention_areas.seen(of, desk.results.lines(PLAIN[name]) or ())
     for name, of in listed_of.items()
 }
-attention_areas.table(held, "Who tells gold passages apart", "tab-gap")
+fits = attention_areas.fits(held)
+attention_areas.table(fits, "Who tells gold passages apart", "tab-gap")
 
 # %% tags=["remove-input"]
-attention_areas.outcome(held)
+attention_areas.outcome(fits)
 
 # %% [markdown]
 # ## Do answers follow?

@@ -19,6 +19,11 @@ DRAWS = 20_000
 CHUNK = 4_000_000  # numbers in memory at once
 
 
+def fresh() -> np.random.Generator:
+    """What draws for a page: begun anew each time, the same scores give the same interval."""
+    return np.random.default_rng(20240607)
+
+
 def values_of(values, name: str = "values") -> np.ndarray:
     array = np.asarray(values, dtype=float)
     if array.ndim not in (1, 2):

@@ -14,14 +14,16 @@ that shows here is one in what is used.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval
-from .feature_areas import FOLDS, SEED, fitted, kinds, points, ranked
+from .feature_areas import FOLDS, fitted, kinds, points, ranked
 from .lists import Listed
 from .picture import Note
 from .tables import Table, word
@@ -80,28 +82,47 @@ def signals(held: Seen) -> dict[str, np.ndarray]:
     return {said: ranked(values) for said, values in made.items()}
 
 
-def table(held: Mapping[str, Seen], caption: str = "", name: str = "") -> Table | Note:
+@dataclass(frozen=True)
+class Fit:
+    """What each signal says of one data set's passages, and over how many lists."""
+
+    judged: Mapping[str, Judgements]
+    n: int
+
+    def gain(self, ours: str, theirs: str) -> Interval:
+        """What one signal's area has over another's, paired by lists."""
+        return calibration.auc_gain(self.judged[ours], self.judged[theirs], fresh())
+
+
+def fits(held: Mapping[str, Seen]) -> dict[str, Fit]:
+    """Of each data set with as many clusters of questions as there are folds."""
+    made = {}
+    for dataset, one in held.items():
+        lists = [listed for listed, _ in one]
+        if len(set(kinds(lists)[1])) >= FOLDS:
+            judged = {said: Judgements.of(v, *kinds(lists)) for said, v in signals(one).items()}
+            made[dataset] = Fit(judged, len(lists))
+    return made
+
+
+def table(fits: Mapping[str, Fit], caption: str = "", name: str = "") -> Table | Note:
     """One line a data set and signal: its area, and what it has over that of rank and length."""
     body = []
-    for dataset, one in _enough(held).items():
-        judged = _judged(one)
-        for said, of in judged.items():
-            area = calibration.auc(of, np.random.default_rng(SEED))
-            more = "" if said == BARE else points(_gain(of, judged[BARE]), "+")
-            body.append([word(dataset), said, points(area), more, len(one)])
+    for dataset, one in fits.items():
+        for said, of in one.judged.items():
+            more = "" if said == BARE else points(one.gain(said, BARE), "+")
+            body.append([word(dataset), said, points(calibration.auc(of, fresh())), more, one.n])
     if not body:
         return Note(f"{caption}: not shown, since its records or its data are not here.")
     head = ["data set", "signal", "AUC, % [95 %]", "more than rank and length, points", "lists"]
     return Table(head, body, caption, name)
 
 
-def outcome(held: Mapping[str, Seen]) -> Note | None:
+def outcome(fits: Mapping[str, Fit]) -> Note | None:
     """In a sentence a data set: what features add to the reader's attention, and it to them."""
     told = []
-    for dataset, one in _enough(held).items():
-        judged = _judged(one)
-        features = _gain(judged[BOTH], judged[READER])
-        attention = _gain(judged[BOTH], judged[RETRIEVER])
+    for dataset, one in fits.items():
+        features, attention = one.gain(BOTH, READER), one.gain(BOTH, RETRIEVER)
         told.append(
             f"{word(dataset)}: the features add {points(features, '+')} points to attention, "
             f"{_says(features)}; "
@@ -114,21 +135,3 @@ def _says(gain: Interval) -> str:
     if gain.lo > 0:
         return "which shows"
     return "which is a loss" if gain.hi < 0 else "in which nothing shows"
-
-
-def _enough(held: Mapping[str, Seen]) -> dict[str, Seen]:
-    """The data sets with as many clusters of questions as there are folds."""
-    return {
-        dataset: one
-        for dataset, one in held.items()
-        if len(set(kinds([listed for listed, _ in one])[1])) >= FOLDS
-    }
-
-
-def _judged(held: Seen) -> dict[str, Judgements]:
-    lists = [one for one, _ in held]
-    return {said: Judgements.of(v, *kinds(lists)) for said, v in signals(held).items()}
-
-
-def _gain(ours: Judgements, theirs: Judgements) -> Interval:
-    return calibration.auc_gain(ours, theirs, np.random.default_rng(SEED))

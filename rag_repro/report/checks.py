@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation import calibration
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, Scores, paired, resampled
@@ -59,7 +60,7 @@ def separations(cells: Iterable[Cell], results: Results) -> list[Separation]:
                 judgements = calibration.Judgements.of(
                     [p for p, *_ in kept], kinds, [cluster for *_, cluster in kept]
                 )
-                area = calibration.auc(judgements, np.random.default_rng(20240607))
+                area = calibration.auc(judgements, fresh())
             made.append(Separation(cell.keys, role, sum(kinds), len(kinds) - sum(kinds), area))
     return made
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval
 from .lists import SYMBOLS, Listed, relevance
 from .picture import Note
@@ -21,7 +22,6 @@ from .values import within
 
 FOLDS = 5
 STRENGTH = 1.0  # scikit-learn's C
-SEED = 20240607
 BOTH, ALL = "r and rank, fitted", "r, γ, ζ and rank, fitted"
 
 
@@ -43,7 +43,7 @@ def table(
         }
         r, made_of = SYMBOLS["relevance"], (SYMBOLS["relevance"], "rank", BOTH)
         for said, one in judged.items():
-            area = calibration.auc(one, np.random.default_rng(SEED))
+            area = calibration.auc(one, fresh())
             told = [points(area), "" if said == r else _more(one, judged[r])]
             told.append("" if BOTH not in judged or said in made_of else _more(one, judged[BOTH]))
             body.append([word(dataset), said, *told, len(held)])
@@ -62,7 +62,7 @@ def outcome(lists: Mapping[str, Sequence[Listed]]) -> Note | None:
             if said in (BOTH, ALL)
         }
         if made:
-            more = calibration.auc_gain(made[ALL], made[BOTH], np.random.default_rng(SEED))
+            more = calibration.auc_gain(made[ALL], made[BOTH], fresh())
             words = (
                 "add" if more.lo > 0 else "take away" if more.hi < 0 else "add nothing that shows:"
             )
@@ -75,7 +75,7 @@ def outcome(lists: Mapping[str, Sequence[Listed]]) -> Note | None:
 
 def _more(one: Judgements, base: Judgements) -> str:
     """The area above another signal's, paired."""
-    return points(calibration.auc_gain(one, base, np.random.default_rng(SEED)), "+")
+    return points(calibration.auc_gain(one, base, fresh()), "+")
 
 
 def signals(lists: Sequence[Listed], former: str) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation import statistics
+from ..evaluation.resampling import fresh
 from ..methods.dragin.timing_check import SIGNALS
 from ..study.papers import Cell
 from ..study.scores import Results
@@ -22,7 +23,6 @@ from .tables import Table
 from .timing_auc import EVERY, THRESHOLDS, alarms_of, rule_named
 from .values import number, within
 
-SEED = 20240607
 PLACES = ("at it", "before it", "behind it", "none")
 WRONG = 0  # place in a hop's entry; the signals follow
 Line = Mapping[str, Any]
@@ -94,7 +94,7 @@ def _share(held: Sequence[bool], lines: Sequence[Line]) -> str:
         return ""
     interval = statistics.percent_interval(
         held,
-        rng=np.random.default_rng(SEED),
+        rng=fresh(),
         clusters=[line["cluster"] for line in lines],
     )
     return within(interval, 1)

@@ -21,13 +21,14 @@ from ..data import is_made_here
 from ..evaluation import calibration
 from ..evaluation.knowledge_metrics import ENTAILED, GOLD
 from ..evaluation.ratios import resample_ratio
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval, StatisticsError
 from ..methods.erm4.judging import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from ..study.services import Workshop
 from . import missing
-from .pairs import SEED, said
+from .pairs import said
 from .picture import Download, Note
 from .tables import Table, word
 from .values import number, within
@@ -193,7 +194,7 @@ def _share(part: np.ndarray, whole: np.ndarray, units: Sequence[str]) -> Interva
     """None where there is nothing to take a share of."""
     if not whole.any():
         return None
-    rng = np.random.default_rng(SEED)
+    rng = fresh()
     part, whole = part.astype(float), whole.astype(float)
     return resample_ratio(part, whole, rng=rng, clusters=units, draws=calibration.DRAWS).interval()
 
@@ -212,4 +213,4 @@ def _auc(held: Verdicts) -> str:
         judged = calibration.Judgements.of(held.probability[known], held.should[known], units)
     except StatisticsError:
         return ""
-    return said(calibration.auc(judged, np.random.default_rng(SEED)), 100)
+    return said(calibration.auc(judged, fresh()), 100)

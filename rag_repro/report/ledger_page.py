@@ -143,7 +143,8 @@ class Ledger:
         return (
             f"<b>{as_html(claim.id)}</b> {as_html(claim.claim)}"
             f"<small>{as_html(claim.place)}{'; ' if where else ''}{where}</small>"
-            f"<small>Test: {as_html(claim.test)}</small>"
+            f"<details><summary><small>how it is tested</small></summary>"
+            f"<small>{as_html(claim.test)}</small></details>"
         )
 
     def _verdict(self, judged: Judged, tier: str) -> str:

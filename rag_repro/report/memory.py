@@ -13,13 +13,14 @@ import numpy as np
 
 from ..data.dataset import Corpus
 from ..evaluation import calibration, metrics
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import StatisticsError
 from ..retrieval.reservoir import SAME
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, paired, ratio, resampled
 from . import missing
 from .figures import MARKERS, WIDTH, bars, plots
-from .pairs import SEED, said
+from .pairs import said
 from .picture import Download, Note, Picture
 from .tables import Table, word
 from .values import number, within
@@ -266,7 +267,7 @@ def areas(
             except StatisticsError:
                 area = "all alike"
             else:
-                area = said(calibration.auc(judged, np.random.default_rng(SEED)), 100)
+                area = said(calibration.auc(judged, fresh()), 100)
             body.append([word(dataset), said_, area, share, len(ids)])
     if not body:
         return missing.note([*cells, *everything], results, caption)

@@ -17,8 +17,9 @@ import numpy as np
 
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
+from ..evaluation.resampling import fresh
 from ..methods.r2ag.method import text_of_hit
-from .feature_areas import SEED, points
+from .feature_areas import points
 from .lists import Listed
 from .tables import Table
 
@@ -104,7 +105,7 @@ def table(lists: Sequence[Listed], encoder: Any, caption: str = "", name: str = 
     }
     body = []
     for said, one in judged.items():
-        area = calibration.auc(one, np.random.default_rng(SEED))
-        more = calibration.auc_gain(one, judged["frozen"], np.random.default_rng(SEED))
+        area = calibration.auc(one, fresh())
+        more = calibration.auc_gain(one, judged["frozen"], fresh())
         body.append([said, points(area), "" if said == "frozen" else points(more, "+"), len(lists)])
     return Table(["r by MiniLM", "AUC, % [95 %]", "more than frozen", "lists"], body, caption, name)

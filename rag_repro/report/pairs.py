@@ -14,6 +14,7 @@ from ..data import is_made_here
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.pair_metrics import BOTH, HARD, RANDOM
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval
 from ..lm import hub
 from ..lm.plain import Plain
@@ -27,8 +28,6 @@ from .picture import Download, Note, Picture
 from .tables import Table, word
 from .traces import short
 from .values import within
-
-SEED = 20240607
 
 
 def judgements(lines: Sequence[Mapping[str, Any]], against: Sequence[int] = BOTH):
@@ -64,7 +63,7 @@ def summary(cells: Sequence[Cell], results: Results, caption: str = "", name: st
         of_each = [(calibration.auc, judged[kinds], 100) for kinds in judged]
         of_each += [(calibration.accuracy, whole, 100), (calibration.brier, whole, 1)]
         of_each += [(calibration.ece, whole, 1)]
-        values = [said(f(j, np.random.default_rng(SEED)), scale) for f, j, scale in of_each]
+        values = [said(f(j, fresh()), scale) for f, j, scale in of_each]
         asked = sum("judged" in line for line in lines)
         body.append([*first, asked, len(whole.p), *values])
     return Table(head, body, caption, name, Download.of(name, head, body))

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..evaluation import statistics
+from ..evaluation.resampling import fresh
 from ..methods.dragin.replay import DIFFERENCES, EQUATIONS, RELEASED, VARIANTS
 from ..study.papers import Cell
 from ..study.scores import Results
@@ -20,7 +19,6 @@ from .picture import Download, Note
 from .tables import Table, word
 from .values import within
 
-SEED = 20240607
 WORDS = {
     RELEASED: "the released code",
     "D1": "D1: raw attention, not by the sentence's mean",
@@ -109,7 +107,7 @@ def _share(pairs: Sequence[tuple[Any, Mapping[str, Any]]]) -> str:
         return "none"
     interval = statistics.percent_interval(
         [bool(value) for value, _ in pairs],
-        rng=np.random.default_rng(SEED),
+        rng=fresh(),
         clusters=[line["cluster"] for _, line in pairs],
     )
     return within(interval, 1)

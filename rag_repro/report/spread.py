@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled
 from ..study.judge import pair_cells
 from ..study.paper import Contrast, Paper
@@ -16,7 +17,6 @@ from .tables import Table, word
 from .values import number, p_value, within
 
 FEWEST = 30  # questions of a data set that has a say in the spread
-SEED = 20240607
 
 
 def of_gains(
@@ -70,7 +70,7 @@ def against_chance(held: Sequence[Resampled]) -> tuple[float, float, float]:
     estimates = [drawn.estimate for drawn in held]
     observed = max(estimates) - min(estimates)
     # Each record's draws come from the same seed: shuffled, data sets do not move together.
-    rng = np.random.default_rng(SEED)
+    rng = fresh()
     centred = np.stack([rng.permutation(drawn.draws) - drawn.estimate for drawn in held])
     ranges = centred.max(0) - centred.min(0)
     return observed, float(np.quantile(ranges, 0.95)), float((ranges >= observed).mean())

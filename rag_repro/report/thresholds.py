@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..evaluation import metrics
+from ..evaluation.resampling import fresh
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results
 from . import arithmetic, missing
@@ -19,7 +20,6 @@ from .values import number
 CHOSEN = ("threshold", "window", "doubt")
 """Settings that are chosen by the score, as cells vary them."""
 SPLITS = 1000
-SEED = 20240607
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Halves:
 
 def halved(swept: Swept, splits: int = SPLITS) -> Halves | None:
     """The value chosen on one half of the units, scored on both halves; None: one unit alone."""
-    rng = np.random.default_rng(SEED)
+    rng = fresh()
     names, unit = np.unique(swept.units, return_inverse=True)
     if len(names) < 2:
         return None

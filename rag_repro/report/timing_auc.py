@@ -23,6 +23,7 @@ from ..data.synthworld.reasoning import facts_of
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.ratios import resample_ratio
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval, StatisticsError
 from ..methods.dragin.settings import DynamicSettings
 from ..methods.dragin.timing_check import SIGNALS
@@ -31,7 +32,7 @@ from ..study.scores import Results
 from . import missing
 from .closed_book import lessons_of
 from .figures import MARKERS, STYLES, WIDTH, plots
-from .pairs import SEED, said
+from .pairs import said
 from .picture import Download, Note, Picture
 from .tables import Table
 from .values import number, within
@@ -146,7 +147,7 @@ def recall(alarm: np.ndarray, needs: np.ndarray, units: Sequence[str]) -> Interv
 def _share(part: np.ndarray, whole: np.ndarray, units: Sequence[str]) -> Interval | None:
     if not whole.any():
         return None
-    rng = np.random.default_rng(SEED)
+    rng = fresh()
     return resample_ratio(part, whole, rng=rng, clusters=units, draws=calibration.DRAWS).interval()
 
 
@@ -174,10 +175,10 @@ def areas(
             continue
         for signal, shown in SIGNALS.items():
             judged = held.judged(signal, label)
-            area = calibration.auc(judged, np.random.default_rng(SEED))
+            area = calibration.auc(judged, fresh())
             gain = None
             if signal != "score":
-                gain = calibration.auc_gain(judged, rind, np.random.default_rng(SEED))
+                gain = calibration.auc_gain(judged, rind, fresh())
             alarm = at_rate(held.signals[signal], needs.mean())
             right = precision(alarm, needs, held.units)
             body.append(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..evaluation import metrics, statistics
+from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled
 from . import records
 from .papers import Cell
@@ -134,7 +135,7 @@ def ratio(pairs: Sequence[tuple[Scores, Scores]]) -> Resampled | None:
     more, less = (mean_of(sides) for sides in zip(*pairs, strict=True))
     if not less.any():
         return None
-    rng = np.random.default_rng(20240607)  # as `_drawn`
+    rng = fresh()  # as `_drawn`
     clusters = [cluster[name] for name in ids]
     return statistics.resample_ratio(100 * more, less, rng=rng, clusters=clusters)
 
@@ -154,5 +155,5 @@ def _drawn(
 ) -> Resampled:
     """Draws of a mean, kept: the tables, figures and verdicts of a page share many."""
     # A fixed seed: the same records give the same interval, wherever they are read.
-    rng = np.random.default_rng(20240607)
+    rng = fresh()
     return statistics.resample(values, rng=rng, clusters=clusters, span=span, signed=signed)

@@ -200,6 +200,8 @@ def test_sentences_by_hand():
     assert pieces(" \n ", 4) == []
     with pytest.raises(ValueError, match="size of 1 or more"):
         pieces("a", 0)
+    with pytest.raises(ValueError, match="size of 1 or more"):
+        pieces("a", 0)
 
 
 def test_a_text_without_blanks_is_warned_of(folder):

@@ -30,9 +30,10 @@ def made(number, rng, r_knows=0.0, layer_knows=0.0, length_knows=0):
 def pages(n=80, **knows):
     rng = np.random.default_rng(0)
     held = [made(i, rng, **knows) for i in range(n)]
-    table = attention_areas.table({"nq10": held})
+    fits = attention_areas.fits({"nq10": held})
+    table = attention_areas.table(fits)
     areas = {row[1]: float(row[2].split()[0]) for row in table.body}
-    return areas, attention_areas.outcome({"nq10": held}).text
+    return areas, attention_areas.outcome(fits).text
 
 
 def test_what_the_reader_alone_knows_is_seen():
@@ -80,5 +81,6 @@ def test_a_record_of_other_passages_is_refused():
 
 def test_of_few_lists_nothing_is_said():
     held = [made(i, np.random.default_rng(0)) for i in range(3)]
-    assert attention_areas.outcome({"nq10": held}) is None
-    assert repr(attention_areas.table({"nq10": held}, "Areas")).startswith("Areas: not shown")
+    fits = attention_areas.fits({"nq10": held})
+    assert attention_areas.outcome(fits) is None
+    assert repr(attention_areas.table(fits, "Areas")).startswith("Areas: not shown")
