@@ -60,6 +60,10 @@ class Interval:
     def shifted(self, by: float) -> Interval:
         return replace(self, estimate=self.estimate + by, lo=self.lo + by, hi=self.hi + by)
 
+    def scaled(self, by: float) -> Interval:
+        """In another unit; by: more than 0."""
+        return replace(self, estimate=self.estimate * by, lo=self.lo * by, hi=self.hi * by)
+
     def cut(self, low: float, high: float) -> Interval:
         """Without what the quantity cannot be."""
         lo, hi = max(self.lo, low), min(self.hi, high)

@@ -23,10 +23,11 @@ from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval
-from .feature_areas import FOLDS, fitted, kinds, points, ranked
+from .feature_areas import FOLDS, fitted, kinds, ranked
 from .lists import Listed
 from .picture import Note
 from .tables import Table, word
+from .values import in_points
 
 Line = Mapping[str, Any]
 Seen = Sequence[tuple[Listed, Line]]
@@ -110,8 +111,8 @@ def table(fits: Mapping[str, Fit], caption: str = "", name: str = "") -> Table |
     body = []
     for dataset, one in fits.items():
         for said, of in one.judged.items():
-            more = "" if said == BARE else points(one.gain(said, BARE), "+")
-            body.append([word(dataset), said, points(calibration.auc(of, fresh())), more, one.n])
+            more = "" if said == BARE else in_points(one.gain(said, BARE), "+")
+            body.append([word(dataset), said, in_points(calibration.auc(of, fresh())), more, one.n])
     if not body:
         return Note(f"{caption}: not shown, since its records or its data are not here.")
     head = ["data set", "signal", "AUC, % [95 %]", "more than rank and length, points", "lists"]
@@ -124,9 +125,9 @@ def outcome(fits: Mapping[str, Fit]) -> Note | None:
     for dataset, one in fits.items():
         features, attention = one.gain(BOTH, READER), one.gain(BOTH, RETRIEVER)
         told.append(
-            f"{word(dataset)}: the features add {points(features, '+')} points to attention, "
+            f"{word(dataset)}: the features add {in_points(features, '+')} points to attention, "
             f"{_says(features)}; "
-            f"attention adds {points(attention, '+')} to the features, {_says(attention)}"
+            f"attention adds {in_points(attention, '+')} to the features, {_says(attention)}"
         )
     return Note("\n".join(f"- {line}." for line in told)) if told else None
 

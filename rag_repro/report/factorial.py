@@ -73,7 +73,7 @@ def effect_of(design: Design, effect: Effect, scores: Mapping[str, Scores], metr
     ids = tuple(first.ids[i] for i in kept)
     values = np.zeros(len(ids))
     for sign, side in zip(design.signs(effect), sides, strict=True):
-        value = dict(zip(side.ids, side.values, strict=True))
+        value = side.by_id()
         values += sign * np.array([value[name] for name in ids]) * 2 / len(sides)
     return _resampled(Scores(ids, tuple(first.clusters[i] for i in kept), values), metric)
 

@@ -7,18 +7,16 @@ one threshold would have to serve them all; intervals draw questions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.resampling import fresh
-from ..evaluation.statistics import Interval
 from .lists import SYMBOLS, Listed, relevance
 from .picture import Note
 from .tables import Table, word
-from .values import within
+from .values import in_points
 
 FOLDS = 5
 STRENGTH = 1.0  # scikit-learn's C
@@ -44,7 +42,7 @@ def table(
         r, made_of = SYMBOLS["relevance"], (SYMBOLS["relevance"], "rank", BOTH)
         for said, one in judged.items():
             area = calibration.auc(one, fresh())
-            told = [points(area), "" if said == r else _more(one, judged[r])]
+            told = [in_points(area), "" if said == r else _more(one, judged[r])]
             told.append("" if BOTH not in judged or said in made_of else _more(one, judged[BOTH]))
             body.append([word(dataset), said, *told, len(held)])
     head = ["data set", "signal", "AUC, % [95 %]", "more than r, points"]
@@ -66,7 +64,7 @@ def outcome(lists: Mapping[str, Sequence[Listed]]) -> Note | None:
             words = (
                 "add" if more.lo > 0 else "take away" if more.hi < 0 else "add nothing that shows:"
             )
-            told.append(f"on {word(dataset)} γ and ζ {words} {points(more, '+')} points")
+            told.append(f"on {word(dataset)} γ and ζ {words} {in_points(more, '+')} points")
     if not told:
         return None
     said = "; ".join(told)
@@ -75,7 +73,7 @@ def outcome(lists: Mapping[str, Sequence[Listed]]) -> Note | None:
 
 def _more(one: Judgements, base: Judgements) -> str:
     """The area above another signal's, paired."""
-    return points(calibration.auc_gain(one, base, fresh()), "+")
+    return in_points(calibration.auc_gain(one, base, fresh()), "+")
 
 
 def signals(lists: Sequence[Listed], former: str) -> dict[str, np.ndarray]:
@@ -145,9 +143,3 @@ def ranked(values: np.ndarray) -> np.ndarray:
     """The same order between 0 and 1, ties kept."""
     _, places = np.unique(values, return_inverse=True)
     return places / max(1, places.max())
-
-
-def points(share: Interval, sign: str = "") -> str:
-    """An interval of shares, in points."""
-    ends = {end: 100 * getattr(share, end) for end in ("estimate", "lo", "hi")}
-    return within(replace(share, **ends), 1, sign)

@@ -9,7 +9,7 @@ beyond the memory of a machine nothing goes on as before.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log10, sqrt
 
 import numpy as np
@@ -275,16 +275,11 @@ def bill(
         lines = [(fit(growth, quantity), price) for quantity, price in asked.values()]
         if not all(line for line, _ in lines):
             continue
-        costs = [extrapolated(_times(line.at(passages), price)) for line, price in lines]
+        costs = [extrapolated(line.at(passages).scaled(price)) for line, price in lines]
         body.append([(labels or {}).get(growth.retriever, growth.retriever), *costs])
     if not body:
         return Note("No cost can be told: three sizes of a retriever are needed.")
     return Table(["retriever", *asked], body, caption, name)
-
-
-def _times(interval: Interval, price: float) -> Interval:
-    estimate, lo, hi = (price * x for x in (interval.estimate, interval.lo, interval.hi))
-    return replace(interval, estimate=estimate, lo=lo, hi=hi)
 
 
 def again(grown: Sequence[Growth], retriever: str, size: Size) -> Table | Note:

@@ -31,7 +31,7 @@ from . import missing
 from .pairs import said
 from .picture import Download, Note
 from .tables import Table, word
-from .values import number, within
+from .values import in_points, number
 
 Line = Mapping[str, Any]
 WITH, STEP = "gold, an answer stands in it", "gold, a step on the way"
@@ -172,7 +172,7 @@ def quality(
                 said(shares[0], 100),
                 number(100 * should.mean(), 1),
                 number(100 - 100 * should.mean(), 1),
-                _points(shares[1]),
+                in_points(shares[1], "+"),
                 *("none" if s is None else said(s, 100) for s in shares[2:]),
                 _auc(held),
             ]
@@ -197,12 +197,6 @@ def _share(part: np.ndarray, whole: np.ndarray, units: Sequence[str]) -> Interva
     rng = fresh()
     part, whole = part.astype(float), whole.astype(float)
     return resample_ratio(part, whole, rng=rng, clusters=units, draws=calibration.DRAWS).interval()
-
-
-def _points(share: Interval | None) -> str:
-    if share is None:
-        return ""
-    return within(Interval(100 * share.estimate, 100 * share.lo, 100 * share.hi, share.n), 1, "+")
 
 
 def _auc(held: Verdicts) -> str:

@@ -19,9 +19,9 @@ from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.resampling import fresh
 from ..methods.r2ag.method import text_of_hit
-from .feature_areas import points
 from .lists import Listed
 from .tables import Table
+from .values import in_points
 
 STEPS, RATE, TEMPERATURE = 100, 1e-3, 0.05
 
@@ -107,5 +107,7 @@ def table(lists: Sequence[Listed], encoder: Any, caption: str = "", name: str = 
     for said, one in judged.items():
         area = calibration.auc(one, fresh())
         more = calibration.auc_gain(one, judged["frozen"], fresh())
-        body.append([said, points(area), "" if said == "frozen" else points(more, "+"), len(lists)])
+        body.append(
+            [said, in_points(area), "" if said == "frozen" else in_points(more, "+"), len(lists)]
+        )
     return Table(["r by MiniLM", "AUC, % [95 %]", "more than frozen", "lists"], body, caption, name)

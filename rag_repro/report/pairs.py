@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,9 +70,7 @@ def summary(cells: Sequence[Cell], results: Results, caption: str = "", name: st
 
 def said(interval: Interval, scale: float) -> str:
     """As 91.2 [90.1, 92.3], or in three digits where it is no percentage."""
-    ends = {"lo": max(0, interval.lo), "hi": min(1, interval.hi), "estimate": interval.estimate}
-    scaled = replace(interval, **{end: scale * value for end, value in ends.items()})
-    return within(scaled, 1 if scale == 100 else 3)
+    return within(interval.cut(0, 1).scaled(scale), 1 if scale == 100 else 3)
 
 
 def reliability(

@@ -70,12 +70,11 @@ def _missed(results: Results, before: Cell, others: Sequence[Cell]) -> list[str]
     """Questions of which one of the others found more gold passages."""
     most: dict[str, float] = {}
     for scores in filter(None, (results.scores(cell, "recall") for cell in others)):
-        for name, value in zip(scores.ids, scores.values, strict=True):
+        for name, value in scores.by_id().items():
             most[name] = max(value, most.get(name, 0.0))
     if (held := results.scores(before, "recall")) is None:
         return []
-    pairs = zip(held.ids, held.values, strict=True)
-    return [name for name, value in pairs if most.get(name, 0.0) > value]
+    return [name for name, value in held.by_id().items() if most.get(name, 0.0) > value]
 
 
 def _chosen(

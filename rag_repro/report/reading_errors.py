@@ -38,7 +38,7 @@ def by_length(
             continue
         wrong = replace(right, values=100 - right.values)
         hops = {line["id"]: line.get("hops") for line in results.lines(cell)}
-        place = thirds(dict(zip(words.ids, words.values, strict=True)), hops)
+        place = thirds(words.by_id(), hops)
         parts = [_of(wrong, place, third) for third in range(3)]
         drawn = [None if part is None else resampled(part, "acc") for part in parts]
         more = combine([drawn[2], drawn[0]], [1, -1]) if all(drawn) else None

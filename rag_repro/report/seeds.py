@@ -75,7 +75,7 @@ class Means(Results):
         each = [scores for scores in found if scores]
         if len(each) < 2:
             return each[0] if each else None
-        first, *others = (dict(zip(s.ids, s.values, strict=True)) for s in each)
+        first, *others = (s.by_id() for s in each)
         kept = [i for i, name in enumerate(each[0].ids) if all(name in o for o in others)]
         if not kept:
             return None

@@ -140,7 +140,7 @@ def _told(
     score, spent = (results.scores(cell, name) for name in (metric, cost))
     if score is None or spent is None:
         return {}
-    costs = dict(zip(spent.ids, spent.values, strict=True))
+    costs = spent.by_id()
     rows = zip(score.ids, score.values, score.clusters, strict=True)
     return {name: (value, costs[name], unit) for name, value, unit in rows if name in costs}
 

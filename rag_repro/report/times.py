@@ -83,7 +83,7 @@ def _timed(exhibit: Exhibit, cell: Cell, cells: Sequence[Cell], results: Results
     return replace(
         row,
         seconds=resampled(seconds, "seconds").interval(),
-        times=of_base and _from_percent(of_base.interval()),
+        times=of_base and of_base.interval().scaled(0.01),
         means={name: float(held.values.mean()) for name, held in scores.items() if held},
         f1=own and resampled(own, "f1").interval(),
     )
@@ -93,10 +93,6 @@ def _is_one(one: Cell, cell: Cell) -> bool:
     """Whether `one` is single-step in the cell's place; its reader may be another."""
     keys = {k: v for k, v in cell.keys.items() if k not in ("method", "reader")}
     return one.matches({**keys, "method": ONE})
-
-
-def _from_percent(i: Interval) -> Interval:
-    return replace(i, estimate=i.estimate / 100, lo=i.lo / 100, hi=i.hi / 100)
 
 
 # -------------------------------------------------------------------------- tables

@@ -35,7 +35,7 @@ from .figures import MARKERS, STYLES, WIDTH, plots
 from .pairs import said
 from .picture import Download, Note, Picture
 from .tables import Table
-from .values import number, within
+from .values import in_points, number
 
 LABELS = {
     "untaught": "the reader was not taught the fact",
@@ -182,7 +182,7 @@ def areas(
             alarm = at_rate(held.signals[signal], needs.mean())
             right = precision(alarm, needs, held.units)
             body.append(
-                [words, shown, said(area, 100), _points(gain), said(right, 100), len(needs)]
+                [words, shown, said(area, 100), in_points(gain, "+"), said(right, 100), len(needs)]
             )
     head = ["a search is needed where", "signal", "AUC, %", "against RIND, points"]
     head += ["precision at equal rate, %", "hops"]
@@ -221,13 +221,6 @@ def rule_named(signal: str, threshold: float) -> str:
     """A rule in words: what it goes by, and from where on."""
     least = f"p up to {1 - threshold:g}" if signal == "surprise" else f"above {threshold:g}"
     return f"{SIGNALS[signal]}, {least}"
-
-
-def _points(gain: Interval | None) -> str:
-    if gain is None:
-        return ""
-    ends = (100 * gain.estimate, 100 * gain.lo, 100 * gain.hi)
-    return within(Interval(*ends, gain.n), 1, "+")
 
 
 # ------------------------------------------------------------------------- figure

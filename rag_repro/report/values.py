@@ -29,3 +29,8 @@ def within(interval: Interval | None, digits: int = 2, sign: str = "", n: bool =
     values = (interval.estimate, interval.lo, interval.hi)
     middle, lo, hi = (f"{value:{sign}.{digits}f}" for value in values)
     return f"{middle} [{lo}, {hi}]" + (f", n {interval.n}" if n else "")
+
+
+def in_points(share: Interval | None, sign: str = "") -> str:
+    """An interval of shares, in percentage points, as 12.3 [11.0, 13.7]."""
+    return within(share and share.scaled(100), 1, sign)

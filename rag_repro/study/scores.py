@@ -33,6 +33,9 @@ class Scores:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def by_id(self) -> dict[str, float]:
+        return dict(zip(self.ids, self.values, strict=True))
+
 
 def everything(line: Mapping[str, Any]) -> bool:
     return True
@@ -102,7 +105,7 @@ def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None
     cluster = dict(zip(pairs[0][0].ids, pairs[0][0].clusters, strict=True))
 
     def column(side: Scores) -> np.ndarray:
-        value = dict(zip(side.ids, side.values, strict=True))
+        value = side.by_id()
         return np.array([value[name] for name in ids])
 
     differences = np.mean(
@@ -129,7 +132,7 @@ def ratio(pairs: Sequence[tuple[Scores, Scores]]) -> Resampled | None:
     cluster = dict(zip(pairs[0][0].ids, pairs[0][0].clusters, strict=True))
 
     def mean_of(sides: Sequence[Scores]) -> np.ndarray:
-        values = [dict(zip(side.ids, side.values, strict=True)) for side in sides]
+        values = [side.by_id() for side in sides]
         return np.mean([[held[name] for name in ids] for held in values], axis=0)
 
     more, less = (mean_of(sides) for sides in zip(*pairs, strict=True))

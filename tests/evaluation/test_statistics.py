@@ -174,6 +174,7 @@ def test_interval_must_hold_its_estimate():
     iv = st.Interval(0.5, 0.4, 0.7, 10)
     assert iv.flipped() == st.Interval(-0.5, -0.7, -0.4, 10)
     assert iv.shifted(0.1).lo == pytest.approx(0.5)
+    assert iv.scaled(100) == st.Interval(50, 40, 70, 10)
 
 
 # ------------------------------------------------------------------- combinations
