@@ -68,6 +68,13 @@ def entailed(line: Line, *kinds: str) -> float | None:
     return _mean([label in ENTAILED for label, kind in _judged(line) if kind in kinds])
 
 
+def hypothesis_of(setting: str | None, hops: int | None) -> str | None:
+    """ "strong" or "weak": by a question's number of hops, where the setting leaves it to that."""
+    if setting != "by_hops":
+        return setting
+    return "strong" if hops in (None, 1) else "weak"
+
+
 def right(line: Line, hypothesis: str) -> float | None:
     """Share of the judged passages of which this hypothesis is true and entailed, or neither.
 
@@ -97,8 +104,7 @@ def balanced(line: Line, hypothesis: str) -> float | None:
 
 def _true(line: Line, hypothesis: str) -> list[tuple[str, bool]]:
     """(label, whether the hypothesis is true) of each judged passage, where gold is named."""
-    if hypothesis == "by_hops":
-        hypothesis = "strong" if line.get("hops") in (None, 1) else "weak"
+    hypothesis = hypothesis_of(hypothesis, line.get("hops"))
     return [
         (entry[1], entry[3] in GOLD and (hypothesis == "weak" or bool(entry[4])))
         for entry in line.get("filter", ())

@@ -38,10 +38,14 @@ class Key:
     def check(self) -> None:
         """ReaderError: there is no key, or it cannot be one."""
         if self.name and not _value(self.name):
-            raise ReaderError(f"the environment variable {self.name} holds no key")
+            raise ReaderError(
+                f"the environment variable {self.name} holds no key; set it to the server's"
+            )
         if self.name and not re.fullmatch(r"[\x21-\x7e]+", _value(self.name)):
             # http.client would print the key in its complaint.
-            raise ReaderError(f"the key in {self.name} holds white space or odd characters")
+            raise ReaderError(
+                f"the key in {self.name} holds white space or odd characters; set it anew"
+            )
 
     def hidden(self, text: str) -> str:
         """The text with "[key]" in place of the key, should a server echo it.

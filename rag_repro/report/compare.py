@@ -30,7 +30,9 @@ def rows(a: Path, b: Path) -> list[dict[str, Any]]:
 
 def _files(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
-        raise RecordError(f"there is no folder {folder}")
+        raise RecordError(
+            f"there is no folder {folder}; name two folders of records, as results/records"
+        )
     found = [(p, ending) for ending in (PLAIN, PACKED) for p in sorted(folder.rglob(f"*{ending}"))]
     return {str(p.relative_to(folder)).removesuffix(ending): p for p, ending in found}
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..data import is_made_here
 from ..evaluation import calibration
-from ..evaluation.knowledge_metrics import ENTAILED, GOLD
+from ..evaluation.knowledge_metrics import ENTAILED, GOLD, hypothesis_of
 from ..evaluation.ratios import resample_ratio
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval, StatisticsError
@@ -79,8 +79,7 @@ def _rows(
     lines: Sequence[Line], hypothesis: str | None, named: Callable[[str, str], bool]
 ) -> Iterator[tuple[str, str, float | None, bool, str]]:
     for line in lines:
-        one_step = line.get("hops") in (None, 1)
-        strong = hypothesis == "strong" or (hypothesis == "by_hops" and one_step)
+        strong = hypothesis_of(hypothesis, line.get("hops")) == "strong"
         for passage, label, probability, kind, holds in line.get("filter", ()):
             if kind is None:
                 continue

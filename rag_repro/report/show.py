@@ -35,7 +35,10 @@ def question(
         if line["id"] == question_id
     ]
     if not held:
-        raise StudyError(f"no record of {exhibit_name} holds the question {question_id!r}")
+        raise StudyError(
+            f"no record of {exhibit_name} holds the question {question_id!r}; "
+            f"`rag-repro exhibit {exhibit_name} --format csv` says which data sets it has"
+        )
     workshop = Workshop(data_dir=data_dir)
     dataset_name = held[0][0].condition.dataset
     dataset = workshop.dataset(dataset_name, None)

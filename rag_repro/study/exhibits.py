@@ -58,9 +58,11 @@ class Grid:
 
     def __post_init__(self):
         if self.trained and self.reader is None:
-            raise StudyError("`trained` needs the `reader` that the training began with")
+            raise StudyError("`trained` needs the `reader` that the training began with; name it")
         if self.seeds and not self.trained:
-            raise StudyError("`seeds` are those of `trained` readers, and there is none")
+            raise StudyError(
+                "`seeds` are those of `trained` readers, and there is none; leave them out"
+            )
         for name in self.settings:
             if name in self.fixed:
                 raise StudyError(f"setting {name!r} is both varied and fixed; leave one of them")

@@ -18,6 +18,7 @@ from random import Random
 
 from .. import data
 from ..data import candidates
+from ..evaluation.knowledge_metrics import hypothesis_of
 from ..evaluation.retrieval_metrics import tells_answer
 from ..methods.erm4.judging import (
     CONTRADICTION,
@@ -95,10 +96,8 @@ def judged(
             return CONTRADICTION, f"The passage is about {title}, which only bears the same name."
         return NEUTRAL, f"The passage is about {title} and tells nothing of what is asked."
     said = " ".join(supporting(question, [passage]))
-    strong = settings.hypothesis == "strong" or (
-        settings.hypothesis == "by_hops" and question.hops in (None, 1)
-    )
-    if not strong or tells_answer(question, passage):
+    hypothesis = hypothesis_of(settings.hypothesis, question.hops)
+    if hypothesis == "weak" or tells_answer(question, passage):
         return ENTAILMENT, said and f"The passage says: {said}"
     return NEUTRAL, said and f"The passage says: {said} But the answer is not there."
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ...evaluation.knowledge_metrics import hypothesis_of
 from ...schema import Generation, Hit, Prompt, Question
 from ..reading import Template
 from .rewriter import SEPARATOR
@@ -129,9 +130,7 @@ def written(label: str, explanation: str | None = None) -> str:
 
 def judging_prompt(question: Question, hit: Hit, settings: ERM4Settings) -> Prompt:
     """What the judge is asked of a passage, and, without exemplars, was taught on."""
-    hypothesis = settings.hypothesis
-    if hypothesis == "by_hops":
-        hypothesis = "strong" if question.hops in (None, 1) else "weak"
+    hypothesis = hypothesis_of(settings.hypothesis, question.hops)
     made = _template(
         settings.filter, hypothesis, settings.explain, settings.titled, settings.judge_shots
     )
