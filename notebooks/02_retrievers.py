@@ -148,7 +148,10 @@ for shown in dict.fromkeys(row.keys["dataset"] for row in which):
 
 # %% tags=["remove-input"]
 formulas = [row for row in which if row.keys["method"] not in ("text_only", "title_twice")]
-tables.spread(formulas, "recall", "The choices of BM25 that find least and most", "tab-spread")
+LABELS = {name: row.label for name, row in desk.paper.exhibit("bm25").methods.items()}
+tables.spread(
+    formulas, "recall", LABELS, "The choices of BM25 that find least and most", "tab-spread"
+)
 
 # %% [markdown]
 # ## Asked again, just now

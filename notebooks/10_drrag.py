@@ -411,7 +411,8 @@ Listing(adaptive_retrieval.adaptive_retrieval, adaptive_rag.adaptive_rag, self_r
 # *Does it decide?* A method that always searches is plain retrieval by another name, and one that
 # never does is the reader alone. Popularity is tried at its median here, so that both happen. Table
 # 2 has that row beside the one at the best threshold of the tune questions;
-# {numref}`tab-searches-10` tells how often either searches.
+# {numref}`tab-searches-10` tells how often either searches. A row that always does is plain retrieval,
+# and what DR-RAG has over it (drrag.c26) is what it has over plain retrieval.
 
 # %% tags=["remove-input"]
 CHECKS = desk.paper.exhibit("baseline_checks"), desk.results, desk.tiers()
@@ -577,7 +578,7 @@ desk.asides(CLAIMS)
 # | chat form | not stated | the reader's own template | |
 # | titles | passages are shown without | the same | table 9's examples |
 # | Adaptive Retrieval | popularity not stated | views of the least popular entity that is named; on the testbed alone | real questions have none |
-# | Self-RAG | another paper's numbers | a reader of ours that was taught its judgements as words; testbed | released weights do not fit |
+# | Self-RAG | said to be another paper's numbers (not checked here) | a reader of ours that was taught its judgements as words; testbed | released weights do not fit |
 # | Adaptive-RAG | another paper's numbers | a classifier of ours, labelled from outcomes and hops; testbed. A first one, trained too briefly, said C to every question; it was trained anew after that was seen, and its answers and times were withdrawn | the same |
 # | multi-step | another paper's numbers, 15 passages | at most $k$ passages and 4 sentences, with the same reader | equal $k$, and time |
 # | answers off the form | not stated | counted (*unparsed*), scored as wrong | |

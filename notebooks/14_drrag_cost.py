@@ -160,13 +160,14 @@ for name, of_tier in rows.items():
 # paper's own, from its table 2 (the values of its figure 3 are not in its text).
 
 # %% tags=["remove-input"]
+PAPER = {"testbed": "", "public": "; hollow: the paper's"}
 for name, of_tier in rows.items():
     display(
         time_figures.quality_against_time(
             figure_3,
             of_tier,
             printed if name == "public" else {},
-            caption=f"F1 against time, {name}; filled: ours, with 95 % intervals; hollow: the paper's",
+            caption=f"F1 against time, {name}; filled: ours, with 95 % intervals{PAPER[name]}",
             name=f"fig-time-{name}",
         )
     )
@@ -231,7 +232,7 @@ time_figures.against_size(
 desk.table("scale", [row for row in growing if row.metric in ("recall", "ms")], name="tab-scale")
 
 # %% [markdown]
-# ### By length and by subject
+# ## By length and by subject
 #
 # Does it matter how long the needed passages are, or what they are about? The records of table 5
 # can tell, since the testbed knows both of every question. First by the mean length of a question's
@@ -327,7 +328,7 @@ desk.asides(CLAIMS)
 # | machine | not stated | two cores; processor, versions and threads in the record's header | |
 # | time | one number a data set, no n, no spread | up to 30 questions a data set (n stands in each cell), one answer each, side by side; interval by question | |
 # | batches | not stated | one question at a time; the second-stage queries of *one* question are searched together | as DR-RAG would be served |
-# | rows of other methods | from another paper | run here, with the same reader, passages and questions | |
+# | rows of other methods | said to be from another paper (not checked here) | run here, with the same reader, passages and questions | |
 # | Adaptive Retrieval | not stated what popularity is | testbed: page views of what the question names; public data: half of the questions by lot, as the printed 0.50 | these sets tell no page views |
 # | Self-RAG, Adaptive-RAG | released models | on the testbed alone, with a reader and a classifier taught on another world | no public labels here to teach them on |
 # | multi-step | up to 15 passages, 10 sentences | the k of all rows; two passages a search, four sentences | the same k for all, which two searches may fill: further rounds then add time and no passages, so the multi-step approach looks slower than need be |

@@ -178,7 +178,8 @@ Listing(answer_metrics.erm4_scores, answer_metrics.hit)
 # ## A reader that can read
 #
 # Where {term}`gold passages <gold passage>` do not help a reader by 15 points, its answers decide
-# nothing. AmbigNQ names no gold passages; what a search finds stands in for them.
+# nothing; but claims on how much passages help (erm4.c14, c16, c17, c21, c22's first step) are judged
+# wherever it answers 15 % with them, since what passages add is what these claim. AmbigNQ names no gold passages; what a search finds stands in for them.
 
 # %% tags=["remove-input"]
 readers.gate(desk.paper, desk.results, desk.tiers())

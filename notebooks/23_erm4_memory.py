@@ -185,9 +185,9 @@ for page in memory.nearest(
 # passages of a whole corpus each rule would keep; where it keeps them all, neither rule nor order
 # matters, but for what leaves a full memory.
 #
-# A world's titles are all different, so this rule could not be tried there. Hence the halves: of
-# sixty of the seventy things a question about either half was asked before, and the half that is
-# needed later came last in every other case.
+# A world's titles are all different, so this rule could not be tried there. Hence the halves: a
+# thing's passage is cut in two under one title. Of sixty of the seventy things one question about each half
+# was asked before; in one case of two the half that is needed later was the last to be remembered.
 
 # %% tags=["remove-input"]
 CORPORA = {

@@ -248,7 +248,7 @@ lists.prompt(listed, "r2ag_compressed")
 # ### Repaired, and broken
 #
 # The first question on which R²AG is right and plain RAG is not, and the first of the reverse,
-# where there is more than one answer of two to guess. Both are chosen for what they show and prove
+# where the question does not name two things of which one is the answer. Both are chosen for what they show and prove
 # nothing; the last line of each counts. Frozen: the reader. Trained: the former, on questions of
 # another world and of NQ.
 
@@ -449,8 +449,7 @@ split.whole(desk, "tuning", tuning, "tab-tuning")
 # The paper calls its method fit for "low-resource" settings (r2ag.c36), and trains on 160 (DuReader,
 # where the gain is 1.2 points of F1 on 40 questions) to 167,000 questions, without a curve over their
 # number. Here is the same recipe with fewer questions, each read once, and so in fewer steps: what is
-# lost may be steps. And with more: 600 questions, each read twice, more than three times the steps of
-# table 1's, for R²AG and for the learnable tokens alike. A former may not be done learning in table 1, so
+# lost may be steps. And with more: 600 questions, each read twice, for R²AG and for the learnable tokens alike. A former may not be done learning in table 1, so
 # that r2ag.c04 and r2ag.c23 are decided here. One training each, the reader frozen.
 
 # %% tags=["remove-input"]

@@ -114,8 +114,8 @@ Listing(method.inputs)
 # %% [markdown] tags=["worked"]
 # ## One question
 #
-# The first that R²AG answers and the learnable tokens do not, with more than one answer of two to
-# guess, and how often this and the reverse happen. Frozen: the reader. Trained: both embeddings, on
+# The first that R²AG answers and the learnable tokens do not, and that does not name two things of which
+# one is the answer; and how often this and the reverse happen. Frozen: the reader. Trained: both embeddings, on
 # questions of another world and of NQ.
 
 # %% tags=["remove-input"]
@@ -134,7 +134,7 @@ cases.counts(CONTROLS, desk.results, FREE, OURS, RIGHT)
 #
 # Frozen: MiniLM, and SmolLM2-135M as it ships. Trained: what the second column names, on lists of
 # training questions of world A and of NQ. Learnable tokens have fewer numbers than a former, and
-# learn at its rate; what a former has beside them, constant features have as well.
+# learn at its rate; the former with constant features has all the numbers of a full one.
 #
 # *Head's AUC* says whether a former heeds its features: with features of other passages only the
 # places of a list are left to learn from, so that what it has above that one is what it took from
@@ -300,7 +300,7 @@ desk.asides(CLAIMS)
 # | start of positions | not said | drawn with a spread of 0.02; with 1 as a recipe (`r2ag-mixed-loud`), not trained yet | cosines that differ by a tenth are little beside positions drawn with 1 |
 # | the former | | a first one, with positions drawn with 1, told gold on held-out lists no better than one of other passages' features (its card is in the repository's history, commit ebba48a); its answers were recorded, and withdrawn with it; the spread was then chosen by the matching of tuning lists | what heeds no features is no test of them |
 # | steps | not said; two passes over NQ's 2,124 questions, four a step, are some 1,060 (the code) | 180 for all, at the paper's rate, which rises over 3 % of them and then falls along a cosine; 600 for R²AG and tokens as rows of chapter 40 | two cores; a former may need more than tokens do |
-# | lengths of lists | each data set has its own, and its own training | one training for lists of 3, 5 and 10 | a place that no training list reaches learns nothing; gold passages alone are often one, a length that no list had, where both list features are 1: the former's point there is beside its training, the tokens' is not |
+# | lengths of lists | each data set has its own, and its own training | one training for lists of 3, 5 and 10 | a place that no training list reaches learns nothing; gold passages alone are often one, a length that no list had, where both list features are 1: there the former meets features that it was not trained on; the tokens do not |
 # | reader | LLaMA2-7B | SmolLM2-135M, frozen | two cores |
 
 # %% [markdown] tags=["rerun"]

@@ -65,6 +65,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--estimate", action="store_true", help="print what it would cost, run nothing"
     )
+    run.add_argument(
+        "--failed", action="store_true", help="ask the questions that failed again, too"
+    )
     run.add_argument("--join", action="store_true", help="join finished shards, ask nothing")
     _computing(run)
     _folders(run)

@@ -40,6 +40,10 @@ Method = Callable[[Question, Any], Flow]
 READER_CALLS = (Generate, Read)
 
 
+MAX_CALLS = 2000
+"""Several times what any method of this book asks of one question."""
+
+
 class MethodError(ValueError):
     """A method asked for something that cannot be: the question has failed."""
 
@@ -62,7 +66,7 @@ def run(
     services: Mapping[str, Any],
     *,
     batch_size: int = 16,
-    max_calls: int = 200,
+    max_calls: int = MAX_CALLS,
 ) -> Iterator[tuple[Task, Answer]]:
     """Answer tasks, yielding each with its answer as soon as it is finished.
 

@@ -18,6 +18,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
         raise ValueError("--join joins what shards left; leave --shard and --estimate out")
+    if arguments.failed and (arguments.join or arguments.estimate or arguments.shard != (1, 1)):
+        raise ValueError("--failed asks again; leave --shard, --join and --estimate out")
     if not arguments.exhibits and not arguments.condition:
         raise ValueError(
             "name an exhibit, as drrag.table5, or a --condition; all there are would take days: "
@@ -33,7 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
         for line in campaign.estimate(cells, workshop, results, **asked, batch_size=size):
             print(line, flush=True)
     else:
-        campaign.run(cells, workshop, results, **asked, batch_size=arguments.batch_size)
+        asked |= {"batch_size": arguments.batch_size, "failed": arguments.failed}
+        campaign.run(cells, workshop, results, **asked)
     return 0
 
 

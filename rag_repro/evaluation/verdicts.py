@@ -175,7 +175,7 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
         raise VerdictError("an everywhere-claim needs at least one part")
 
     def named(*words: str) -> str:
-        return ", ".join(name for name, v in parts.items() if v.word in words)
+        return "; ".join(name for name, v in parts.items() if v.word in words)
 
     words = {v.word for v in parts.values()}
     if words & {HOLDS, FAILS} and words & {REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED}:
@@ -196,7 +196,7 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     if DIRECTION_ONLY in words:
         reason = f"each holds, below delta: {named(DIRECTION_ONLY)} {of_m}"
         return Verdict(DIRECTION_ONLY, reason, small=True)
-    if small := ", ".join(name for name, v in parts.items() if v.small):
+    if small := "; ".join(name for name, v in parts.items() if v.small):
         reason = f"{all_m} hold, but the effect is {SMALL}: {small}"
         return Verdict(words.pop(), reason, small=True)
     return Verdict(words.pop(), f"{all_m} hold" if len(parts) > 1 else f"{all_m} holds")
@@ -211,10 +211,10 @@ def of_some(parts: Mapping[str, Verdict]) -> Verdict:
     for word in (REPRODUCED, HOLDS, DIRECTION_ONLY):
         if held := [name for name, v in parts.items() if v.word == word]:
             small = all(parts[name].small for name in held)
-            return Verdict(word, f"holds: {', '.join(held)} (of {len(parts)})", small=small)
+            return Verdict(word, f"holds: {'; '.join(held)} (of {len(parts)})", small=small)
     failed = [name for name, v in parts.items() if v.fails]
     if whole.fails and len(failed) < len(parts):
-        rest = ", ".join(name for name in parts if name not in failed)
+        rest = "; ".join(name for name in parts if name not in failed)
         return Verdict(INCONCLUSIVE, f"no part holds, but open: {rest} (of {len(parts)})")
     return whole
 
@@ -233,14 +233,25 @@ def reader_gate(gain: Interval, needed: float = READER_GAIN) -> Verdict | None:
     """`reader too weak`, or None where the reader may judge answers.
 
     gain: accuracy with gold passages minus accuracy without, same questions, in
-    points. The estimate decides (the design's rule); its interval is shown.
+    points. The estimate decides (the design's rule); its interval is told with it, and is
+    none of the claim's.
     """
     if gain.estimate >= needed:
         return None
     return Verdict(
         READER_TOO_WEAK,
-        f"gold passages add {gain.estimate:.1f} points of accuracy, {needed:g} are needed",
-        gain,
-        needed,
-        mde_of(gain),
+        f"gold passages add {gain.estimate:.1f} [{gain.lo:.1f}, {gain.hi:.1f}] points of "
+        f"accuracy, {needed:g} are needed",
     )
+
+
+def reader_floor(accuracy: float, needed: float = READER_GAIN) -> Verdict | None:
+    """`reader too weak`, or None where a claim about what passages add may be judged.
+
+    accuracy: in percent, with the gold passages. What these add is the claim's own matter and must
+    not decide; but a reader that answers next to nothing even with them gains nothing by any.
+    """
+    if accuracy >= needed:
+        return None
+    told = f"{accuracy:.1f} % of answers are right with the gold passages, {needed:g} are needed"
+    return Verdict(READER_TOO_WEAK, told)

@@ -180,7 +180,9 @@ def case(
         why = f"none of the {found.of} recorded questions is one; of {len(found.lost)} the reverse"
         return [Note(f"No case is shown: {why} is true.")]
     shown = next((pair for pair in found.gained if fine is None or fine(*pair)), None)
-    said = [] if shown else [Note("No question has all of it; here is the first case.")]
+    said = (
+        [] if shown else [Note("No such question meets every condition; here is the first case.")]
+    )
     dataset = workshop.dataset(found.after.condition.dataset, found.after.condition.split)
     pages = _pages(shown or found.gained[0], dataset, found, names)
     return [*said, *pages, _count_table(found, counted, tested=worse is None)]

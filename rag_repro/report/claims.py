@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ..study import judge
 from ..study.papers import Paper
+from . import ledger
 from .tables import Table
 from .values import within
 from .worked import working
@@ -20,7 +21,10 @@ def statements(paper: Paper, ids: Sequence[str]) -> Table:
         support = f"{claim.support}: {working(paper, claim)}".rstrip(": ")
         said = f"{claim.id} ({claim.place}): {claim.claim}"
         body.append([said, claim.paper_numbers, support])
-    return Table(head, body, f"Claims of {paper.short}, and its own numbers", "tab-claims")
+    caption = f"Claims of {paper.short}, and its own numbers"
+    if paper.legend:
+        caption += f" ({paper.legend})"
+    return Table(head, body, caption, "tab-claims")
 
 
 def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
@@ -37,7 +41,7 @@ def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
 def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
     """One line a claim and tier."""
     head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]
-    caption = f"Verdicts on claims of {paper.short}; effects in points, as claimed"
+    caption = f"Verdicts on claims of {paper.short}; effects in the direction that is claimed"
     return Table(head, [_verdict_line(judged) for judged in judgements], caption, "tab-verdicts")
 
 
@@ -57,9 +61,11 @@ def contrasts(
 
 def _verdict_line(judged: judge.Judged) -> list[str]:
     part = judged.headline
-    interval, verdict = (part.interval, part.verdict) if part else (None, judged.verdict)
-    effect = within(interval, sign="+", n=True)
-    small = "" if verdict.delta is None else f"{verdict.delta:g}"
+    verdict = part.verdict if part else judged.verdict
+    effect = _counted(part) if part else ""
+    small = (
+        "" if verdict.delta is None else f"{ledger.form(part.contrast)} {verdict.delta:g}".strip()
+    )
     if judged.verdict.word == "inconclusive" and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason
@@ -67,5 +73,15 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
 
 
 def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:
-    effect = within(part.interval, sign="+", n=True)
-    return [judged.claim.id, judged.tier, part.contrast.label, part.verdict.word, effect]
+    label, word = part.contrast.label, part.verdict.word
+    return [judged.claim.id, judged.tier, label, word, _counted(part)]
+
+
+def _counted(part: judge.Part) -> str:
+    """Its effect with what that is counted in; empty without one."""
+    if part.interval is None:
+        return ""
+    # A level has no sign.
+    sign = "" if part.contrast.less is None else "+"
+    told = f"{within(part.interval, sign=sign)} {ledger.unit(part.contrast)}"
+    return f"{told}, n {part.interval.n}"

@@ -52,8 +52,10 @@ def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
     theirs = _order(row.get("method", "") for row in printed)
     ours = _order(c.keys["method"] for c in cells)
     labels = {name: row.label for name, row in exhibit.methods.items()}
-    without = [m for m in theirs if m not in ours]
-    added = [m for m in ours if m not in theirs]
+    # A row of ours may stand beside a printed one of another name.
+    pairs = [(b["ours"].get("method"), b["printed"].get("method")) for b in exhibit.beside]
+    without = [m for m in theirs if m not in ours and m not in {p for o, p in pairs if o in ours}]
+    added = [m for m in ours if m not in theirs and m not in {o for o, p in pairs if p in theirs}]
     reasons = _order(row.waits for row in exhibit.methods.values() if row.waits)
     if without:
         why = f"not run: {'; '.join(reasons)}" if reasons else "not run"
@@ -98,4 +100,5 @@ def _order(names) -> list[str]:
 
 
 def _said(names: Sequence[str], labels: Mapping[str, str]) -> str:
-    return ", ".join(labels.get(name, name) for name in names)
+    # A label may hold commas.
+    return "; ".join(labels.get(name, name) for name in names)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..evaluation import metrics
-from ..evaluation.statistics import Interval
+from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
 from ..study import gate
 from ..study.papers import Cell, Exhibit, Paper
@@ -30,7 +30,8 @@ class Row:
 
     keys: dataset, method and the settings that the exhibit varies. paper: as
     printed, None where the paper has no such cell. ours: with its interval and
-    n. diff: ours minus the method's baseline on the same questions.
+    n. diff: ours minus the method's baseline on the same questions; drawn: of which that is the
+    interval, for those who compare several.
     """
 
     exhibit: str
@@ -43,6 +44,7 @@ class Row:
     baseline: str | None = None
     diff: Interval | None = None
     note: str = ""
+    drawn: Resampled | None = field(default=None, compare=False, repr=False)
 
     def flat(self) -> dict[str, str]:
         """The row as text, for CSV and tables; numbers as the papers print them."""
@@ -113,7 +115,7 @@ def _row(
     base = beside(exhibit, cell, {"method": method.baseline}) if method.baseline else None
     theirs = results.scores(base, metric, keep) if base else None
     if theirs is not None and (drawn := paired([(scores, theirs)], metric)) is not None:
-        row = _with(row, baseline=method.baseline, diff=drawn.interval())
+        row = _with(row, baseline=method.baseline, diff=drawn.interval(), drawn=drawn)
     return row
 
 

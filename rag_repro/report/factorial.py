@@ -16,6 +16,8 @@ from math import prod
 
 import numpy as np
 
+from ..evaluation import metrics
+from ..evaluation.power import mde_of
 from ..evaluation.statistics import Interval, Resampled
 from ..study.papers import Exhibit
 from ..study.scores import Results, Scores, resampled
@@ -90,14 +92,19 @@ def table(
     results: Results,
     design: Design,
     names: Mapping[str, str],
-    metrics: Sequence[str] = ("em",),
+    measured: Sequence[str] = ("em",),
     caption: str = "",
     name: str = "",
 ) -> Table | Note:
     """One line a data set, metric and group of effects. names: a factor in words."""
     body = [
-        [word(dataset), metric, _all_said(group, design, names), within(found, 1, "+", n=True)]
-        for dataset, metric, group, found in _found(exhibit, results, design, metrics)
+        [
+            word(dataset),
+            metrics.get(metric).symbol,
+            _all_said(group, design, names),
+            within(found, 1, "+", n=True),
+        ]
+        for dataset, metric, group, found in _found(exhibit, results, design, measured)
     ]
     if not body:
         return missing.note(exhibit.cells(), results, caption)
@@ -118,31 +125,32 @@ def answer(
         of_it = [(group, held) for name, _, group, held in found if name == dataset and held]
         alone, pairs = ([one for one in of_it if len(one[0][0]) == size] for size in (1, 2))
         told.append(
-            f"{word(dataset)}, {metric.upper()}: of each alone, {_moved(alone, design, names)}; of "
-            f"two together, {_moved(pairs, design, names)}."
+            f"{word(dataset)}, {metrics.get(metric).symbol}: of each alone, "
+            f"{_moved(alone, design, names)}; of two together, {_moved(pairs, design, names)}."
         )
     return Note(" ".join(told)) if told else missing.note(exhibit.cells(), results)
 
 
 def _moved(held: Sequence[tuple[Group, Interval]], design: Design, names: Mapping) -> str:
-    clear = [
-        f"{_all_said(group, design, names)} {within(one, 1, '+')}"
-        for group, one in held
-        if one.lo > 0 or one.hi < 0
-    ]
-    if not clear:
-        return f"none of the {len(held)} intervals excludes zero"
-    verb = "excludes" if len(clear) == 1 else "exclude"
-    return f"{len(clear)} of the {len(held)} intervals {verb} zero: {', '.join(clear)}"
+    """Whose interval excludes zero, and what the others could have shown."""
+    sides = {True: [], False: []}
+    for group, one in held:
+        sides[one.lo > 0 or one.hi < 0].append((_all_said(group, design, names), one))
+    clear = ", ".join(f"{said} {within(one, 1, '+')}" for said, one in sides[True])
+    still = ", ".join(f"{said} (detectable {mde_of(one):.1f})" for said, one in sides[False])
+    verb = "exclude" if len(sides[True]) > 1 else "excludes"
+    told = f"{len(sides[True]) or 'none'} of the {len(held)} intervals {verb} zero"
+    told += f": {clear}" if clear else ""
+    return f"{told}; open: {still}" if still else told
 
 
 def _found(
-    exhibit: Exhibit, results: Results, design: Design, metrics: Sequence[str]
+    exhibit: Exhibit, results: Results, design: Design, measured: Sequence[str]
 ) -> Iterator[tuple[str, str, Group, Interval | None]]:
     """Data set, metric, effects that cannot be told apart, and their interval."""
     for dataset in dict.fromkeys(c.keys["dataset"] for c in exhibit.cells()):
         by = {c.keys["method"]: c for c in exhibit.cells() if c.keys["dataset"] == dataset}
-        for metric in metrics:
+        for metric in measured:
             scores = {row: results.scores(by[row], metric) for row in design.runs}
             if None in scores.values():
                 continue

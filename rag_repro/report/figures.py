@@ -147,6 +147,9 @@ def against_k(
     rows = [row for row in asked if row.ours]
     if not rows:
         return note_of_rows(asked)
+    if len({row.keys[along] for row in rows}) == 1:
+        told = f"{caption}: not drawn, since the records have one {along} alone"
+        return Note(f"{told}, {rows[0].keys[along]}.")
     plt, colours = plots()
     datasets = list(dict.fromkeys(row.keys["dataset"] for row in rows))
     figure, axes = plt.subplots(

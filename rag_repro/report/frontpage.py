@@ -152,9 +152,15 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
         "" if any(row["tier"] == "paper" for row in judged)
         else " With the papers' own models none is judged yet: the readers here are small ones."
     )  # fmt: skip
+    others = len({r["id"] for r in claims if verdict_lists.of_summary(r)})
+    beside = (
+        f" ({others} of them from a summary of a paper that came with this project, "
+        "numbered with an s)" if others else ""
+    )  # fmt: skip
     return (
-        f"**Found so far.** Of {count(sum(sizes.values()), 'claim')}, by what the records here "
-        f"decide: {'; '.join(parts)}.{small} {{numref}}`tab-counts` has papers and tiers apart."
+        f"**Found so far.** Of {count(sum(sizes.values()), 'claim')}{beside}, by what the records "
+        f"here decide: {'; '.join(parts)}.{small} {{numref}}`tab-counts` has papers and "
+        "tiers apart."
     )
 
 

@@ -5,45 +5,58 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..evaluation import metrics
+from ..evaluation.power import mde_of
+from ..evaluation.statistics import Interval, holm_intervals
 from ..study.papers import Exhibit
 from .exhibits import Row
 from .picture import Note
 from .tables import word
-from .values import within
+from .values import number, within
+
+Told = list[tuple[Row, Interval]]
 
 
 def told(exhibit: Exhibit, rows: Sequence[Row], metric: str) -> Note:
     """A sentence a data set and baseline: whose paired intervals lie above zero, below, on it.
 
-    Several rows are compared and intervals are not widened for that, as in the table itself.
+    Rows beside one baseline are corrected together for their number (Holm), so that their intervals
+    are wider here than in the table, where each stands alone.
     """
     beside: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        if row.metric == metric and row.diff is not None:
+        if row.metric == metric and row.drawn is not None:
             beside.setdefault((row.keys["dataset"], row.baseline), []).append(row)
-    said = [_sentence(exhibit, group, metric) for group in beside.values()]
+    said = [_sentence(exhibit, _widened(group), metric) for group in beside.values()]
     return Note(" ".join(said) or "No row with a baseline has been run yet.")
 
 
-def _sentence(exhibit: Exhibit, rows: Sequence[Row], metric: str) -> str:
-    label = exhibit.methods[rows[0].baseline].label
+def _widened(rows: Sequence[Row]) -> Told:
+    intervals = holm_intervals({str(i): row.drawn for i, row in enumerate(rows)})
+    return list(zip(rows, intervals.values(), strict=True))
+
+
+def _sentence(exhibit: Exhibit, rows: Told, metric: str) -> str:
+    first, _ = rows[0]
     sides = {
-        "higher with": [row for row in rows if row.diff.lo > 0],
-        "lower with": [row for row in rows if row.diff.hi < 0],
+        "higher with": [pair for pair in rows if pair[1].lo > 0],
+        "lower with": [pair for pair in rows if pair[1].hi < 0],
     }
-    clear = [f"{side} {_listed(exhibit, group)}" for side, group in sides.items() if group]
-    open_ones = len(rows) - sum(map(len, sides.values()))
-    parts = clear or ["neither clearly higher nor lower with any method"]
-    if clear and open_ones:
-        parts.append(f"open for the other {open_ones}" if open_ones > 1 else "open for one more")
+    parts = [f"{side} {_listed(exhibit, group)}" for side, group in sides.items() if group]
+    clear = [pair for group in sides.values() for pair in group]
+    if still := [pair for pair in rows if pair not in clear]:
+        # What so many questions would have shown, four times in five.
+        parts.append(f"open with {_listed(exhibit, still, detectable=True)}")
     return (
-        f"{word(rows[0].keys['dataset'])}, {metrics.get(metric).symbol} beside {label}: "
-        f"{'; '.join(parts)}."
+        f"{word(first.keys['dataset'])}, {metrics.get(metric).symbol} beside "
+        f"{exhibit.methods[first.baseline].label}: {'; '.join(parts)}."
     )
 
 
-def _listed(exhibit: Exhibit, rows: Sequence[Row]) -> str:
-    return ", ".join(
-        f"{exhibit.methods[row.keys['method']].label} ({within(row.diff, 1, '+', n=True)})"
-        for row in rows
-    )
+def _listed(exhibit: Exhibit, rows: Told, detectable: bool = False) -> str:
+    named = []
+    for row, interval in rows:
+        told = within(interval, 1, "+", n=True)
+        if detectable:
+            told += f", detectable {number(mde_of(interval), 1)}"
+        named.append(f"{exhibit.methods[row.keys['method']].label} ({told})")
+    return ", ".join(named)

@@ -61,7 +61,7 @@ def rows(
 
 
 def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) -> dict[str, Any]:
-    """The row of one claim at one tier; "small", in no table: it holds below delta."""
+    """The row of one claim at one tier. In no table: "small", it holds below delta; "form"."""
     claim, verdict, headline = judged.claim, judged.verdict, judged.headline
     interval = headline.interval if headline else None
     return {
@@ -85,7 +85,15 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "changed": claim.changed or "",
         "unit": unit(headline.contrast) if interval else "",
         "small": verdict.small,
+        "form": form(headline.contrast) if headline else "",
     }
+
+
+def form(contrast: Contrast) -> str:
+    """What its smallest effect of interest is: "" for a delta, else "margin" or "no loss"."""
+    if contrast.margin is None:
+        return ""
+    return "no loss" if contrast.no_loss else "margin"
 
 
 def unit(contrast: Contrast) -> str:

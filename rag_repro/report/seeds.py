@@ -31,7 +31,7 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
     counts = {_place(cell.tier, cell.keys): means.count(cell) for cell in whole.cells()}
     for i, row in enumerate(made):
         keys = {k: v for k, v in row.keys.items() if k != exhibit.by}
-        if row.ours and (count := counts.get(_place(row.tier, keys))):
+        if count := counts.get(_place(row.tier, keys)):
             made[i] = replace(row, keys={**row.keys, "trainings": count})
     return made
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from . import missing
 from .desk import Desk
-from .exhibits import Row
+from .exhibits import Row, lines_of
 from .picture import Note
 from .tables import Table
 
@@ -27,6 +27,15 @@ def by_dataset(desk: Desk, key: str, rows: Sequence[Row], name: str) -> list[Tab
     if rest or not pages:
         pages.append(missing.note_of_rows(rest))
     return pages
+
+
+def held(desk: Desk, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:
+    """A table of the lines that have a number, and one note on how to run the others."""
+    lines = lines_of(list(rows)).values()
+    told = [row for line in lines if any(map(has_number, line)) for row in line]
+    rest = [row for line in lines if not any(map(has_number, line)) for row in line]
+    pages: list[Table | Note] = [desk.table(key, told, name)] if told else []
+    return [*pages, missing.note_of_rows(rest)] if rest or not told else pages
 
 
 def whole(desk: Desk, key: str, rows: Sequence[Row], name: str) -> Table | Note:

@@ -56,8 +56,10 @@ def of_gains(
         if len(held) > 1:
             observed, usual, share = against_chance(held)
             body.append([tier, "highest minus lowest", number(observed, 1), _range(printed)])
-            body.append([tier, "of one gain, in 95 % of samples up to", number(usual, 1), ""])
-            body.append([tier, "of one gain, as much by chance: p", p_value(share), ""])
+            body.append(
+                [tier, "were all gains equal: at most, in 95 % of samples", number(usual, 1), ""]
+            )
+            body.append([tier, "were all gains equal: so much by chance, p", p_value(share), ""])
     if not body:
         return missing.note(cells, results, caption)
     labels = [exhibit.methods[side].label for side in (more, less)]

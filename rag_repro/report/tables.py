@@ -32,6 +32,9 @@ DATASETS = {
     "ambignq": "AmbigNQ",
     "ambignq_nq": "AmbigNQ over NQ",
     "cambignq": "CAmbigNQ",
+    "ambignq_again": "AmbigNQ, asked again",
+    "nq30": "NQ-30",
+    "dureader": "DuReader",
 }
 PROSE = 26  # characters from which a cell is text that wraps
 NAMES = {"dataset": "data set", "own_candidates": "own candidates"}
@@ -72,8 +75,7 @@ def grid(
     head = [*(NAMES.get(name, name) for name in shown), "method"]
     for name in names:
         symbol = metrics.get(name).symbol if name in metrics.METRICS else name
-        of = f"{symbol}: " if len(names) > 1 else ""
-        head += [f"{of}gain over baseline", f"{of}ours [95 %], n", f"{of}paper"]
+        head += [f"{symbol}: {of}" for of in ("gain over baseline", "ours [95 %], n", "paper")]
     body = []
     for line in exhibits.lines_of(rows).values():
         by = {row.metric: row for row in line}
@@ -116,12 +118,17 @@ def gain(row: Row) -> str:
     Both sides are means of the questions that both answered: their number where it is another.
     """
     fewer = bool(row.diff and row.ours and row.diff.n != row.ours.n)
-    return within(row.diff, sign="+", n=fewer)
+    return within(row.diff, _digits(row), sign="+", n=fewer)
 
 
 def ours(row: Row) -> str:
     """Our value with interval and n, or why there is none."""
-    return row.note if row.ours is None else within(row.ours, n=True)
+    return row.note if row.ours is None else within(row.ours, _digits(row), n=True)
+
+
+def _digits(row: Row) -> int:
+    """Decimals: another one where two show nothing, as of a share of a layer's attention."""
+    return 3 if row.ours and 0 < abs(row.ours.estimate) < 0.1 else 2
 
 
 class Table:
@@ -191,8 +198,11 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
     head, body = grid(rows, {name: row.label for name, row in exhibit.methods.items()})
     kept = [i for i in range(len(head)) if any(cells[i] for cells in body)] if body else []
     head, body = [head[i] for i in kept], [[cells[i] for i in kept] for cells in body]
-    caption = "; ".join([f"{exhibit.title} ({exhibit.place})", *shared(rows)])
-    return Table(head, body, caption, name, data_of(rows))
+    parts = [f"{exhibit.title} ({exhibit.place})", *shared(rows)]
+    if bases := dict.fromkeys(row.baseline for row in rows if row.diff):
+        several = "their baselines: " if len(bases) > 1 else ""
+        parts.append(f"gains over {several}{', '.join(exhibit.methods[b].label for b in bases)}")
+    return Table(head, body, "; ".join(parts), name, data_of(rows))
 
 
 def shared(rows: Sequence[Row]) -> list[str]:
@@ -220,14 +230,20 @@ def data_of(rows: Sequence[Row]) -> Download | None:
     return Download("-".join([*names, *place]) + ".csv", exhibits.to_csv(rows))
 
 
-def spread(rows: Sequence[Row], metric: str, caption: str = "", name: str = "") -> Table:
-    """Lowest and highest value over the methods, one line a data set."""
+def spread(
+    rows: Sequence[Row],
+    metric: str,
+    labels: Mapping[str, str],
+    caption: str = "",
+    name: str = "",
+) -> Table:
+    """Lowest and highest value over the methods, whose labels stand beside; one line a data set."""
     body = []
     for dataset in dict.fromkeys(row.keys["dataset"] for row in rows):
         held = [r for r in rows if r.keys["dataset"] == dataset and r.metric == metric and r.ours]
         if held:
             low, high = (pick(held, key=lambda r: r.ours.estimate) for pick in (min, max))
             gap = high.ours.estimate - low.ours.estimate
-            cells = [f"{r.ours.estimate:.2f} ({r.keys['method']})" for r in (low, high)]
+            cells = [f"{r.ours.estimate:.2f} ({labels[r.keys['method']]})" for r in (low, high)]
             body.append([word(dataset), *cells, f"{gap:.2f}"])
     return Table(["data set", "lowest", "highest", "apart"], body, caption, name)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evaluation.verdicts import INCONCLUSIVE, UNSAID
+from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN, UNSAID
 from .caveats import count, table
 from .verdict_figure import GROUPS, group
 
@@ -21,7 +21,7 @@ TITLES = {
     HELD: ("What held", "{n} held wherever records decide."),
     DIRECTION: (
         "What held only in direction",
-        "{n} went the way that is claimed, by less than half of what the paper reports.",
+        "{n} went the way that is claimed, by less than the smallest effect of interest.",
     ),
     FAILED: (
         "What did not hold",
@@ -88,7 +88,7 @@ def unborne(claims: Sequence[Mapping[str, Any]]) -> str:
 
     What only a summary of the paper says is not the paper's.
     """
-    said = (r for r in claims if r["support"] == "no" and not r["place"].startswith("summary"))
+    said = (r for r in claims if r["support"] == "no" and not of_summary(r))
     held = list({row["id"]: [row] for row in said}.values())
     if not held:
         return ""
@@ -100,13 +100,19 @@ def unborne(claims: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def of_summary(row: Mapping[str, Any]) -> bool:
+    """Whether it is a summary's claim, which the paper itself does not make."""
+    return row["place"].startswith("summary")
+
+
 NOTE = """\
 An effect in points is a difference of two percentages, in the direction that the paper claims.
 Where a level or a ratio is judged, it is that itself, or how far it lies from what would refute
-the claim. δ is the smallest effect of interest, or the margin of a claim of no difference.
-*Below δ* stands where a mechanism holds and all that the interval allows is smaller than that.
-A claim of several parts holds where each part holds and fails where one fails; its effect is
-that of the first part with the verdict of the whole, the mean where that has several cells."""
+the claim. δ is the smallest effect of interest; *margin* stands for a claim of no difference, *no
+loss* for one that a difference in the other direction alone refutes. *Below δ* stands where a
+mechanism holds and all that the interval allows is smaller than that. A claim of several parts, as
+one of every data set, holds where each part holds and fails where one fails; the effect is that of
+the first part whose verdict is that of the whole."""
 
 
 def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -133,7 +139,9 @@ def _reasons(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
 
 
 def _reason(rows: Sequence[Mapping[str, Any]]) -> str:
-    """That of the public tier, which a reader can most often do something about."""
+    """Why nothing is recorded, with the tier; else that of the public tier."""
+    if unrun := next((row for row in rows if row["verdict"] == NOT_RUN), None):
+        return f"{unrun['tier']}: {unrun['reason']}"
     return next((row["reason"] for row in rows if row["tier"] == "public"), rows[0]["reason"])
 
 
@@ -159,4 +167,5 @@ def _effect(row: Mapping[str, Any]) -> str:
 
 def _delta(row: Mapping[str, Any]) -> str:
     seen = row["verdict"] == INCONCLUSIVE and row["mde"] and not _parts(row)
-    return f"{row['delta']} (detectable: {row['mde']})" if seen else row["delta"]
+    delta = f"{row['form']} {row['delta']}".strip() if row["delta"] else ""
+    return f"{delta} (detectable: {row['mde']})" if seen else delta

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..words import nearest
-from . import papers, parts, runner
+from . import papers, parts, records, runner
 from .names import Untrained
 from .papers import Cell, Exhibit, StudyError
 from .services import Workshop
@@ -106,8 +106,11 @@ def run(
     n: int | None = None,
     shard: tuple[int, int] = (1, 1),
     batch_size: int = 16,
+    failed: bool = False,
 ) -> int:
     """Run what is missing of each cell, with a progress bar -> questions asked now.
+
+    failed: questions that failed are asked again, too.
 
     A cell that needs something untrained is passed over, and one that an error stops holds up
     none behind it, unless the disk is what failed; StudyError names them at the end.
@@ -124,6 +127,8 @@ def run(
                 bar.update(progress.done - bar.n)
 
             try:
+                if failed:
+                    records.forget_failed(results, cell.condition)
                 new = runner.run(
                     cell.condition,
                     workshop,

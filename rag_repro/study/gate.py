@@ -17,11 +17,19 @@ from .paper import Gate, Paper, Proof
 from .scores import Results, Scores, paired
 
 
-def of_answers(paper: Paper, names: Iterable[str], cell: Cell, results: Results) -> Verdict | None:
-    """What the paper's gate and proofs say, where one of these metrics tells of answers."""
+def of_answers(
+    paper: Paper, names: Iterable[str], cell: Cell, results: Results, gated: bool = True
+) -> Verdict | None:
+    """What the paper's gate and proofs say, where one of these metrics tells of answers.
+
+    gated: no, where what passages add is the claim's own matter: the reader must be able to
+    answer something, and nothing more is asked.
+    """
     if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
         return None
-    weak = tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results)
+    weak = tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results, gated)
+    if not gated:
+        return weak
     unproven = (
         proven(proof, paper.exhibits[proof.exhibit], cell, results) for proof in paper.proofs
     )
@@ -59,11 +67,13 @@ def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verd
     return None
 
 
-def tried(gate: Gate, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:
+def tried(
+    gate: Gate, exhibit: Exhibit, cell: Cell, results: Results, gated: bool = True
+) -> Verdict | None:
     """What keeps the cell's answers from counting: `reader too weak`, `not run`, or nothing.
 
     exhibit: the gate's. A cell without a reader is not held back; one whose reader was
-    trained over another and is not tried itself goes by that other.
+    trained over another and is not tried itself goes by that other. gated: as `of_answers`.
     """
     reader, dataset = cell.condition.reader, cell.keys["dataset"]
     if reader is None:
@@ -78,8 +88,11 @@ def tried(gate: Gate, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict
     gain = paired([tuple(sides)], gate.metric)
     if gain is None:
         return verdicts.not_run(f"{exhibit.name}: {reader}, {dataset}: no question in common")
-    weak = verdicts.reader_gate(gain.interval())
-    return weak and Verdict(weak.word, f"{reader}: {weak.reason}", weak.interval, weak.delta)
+    if gated:
+        weak = verdicts.reader_gate(gain.interval())
+    else:
+        weak = verdicts.reader_floor(float(sides[0].values.mean()))
+    return weak and Verdict(weak.word, f"{reader}: {weak.reason}")
 
 
 def _sides(

@@ -172,11 +172,9 @@ def _held_back(
     Where readers are compared it is the first side's, since that the other is weak is the
     claim; with `both_read` either's.
     """
-    if not contrast.gated:
-        return None
     names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
     cells = [more, less] if contrast.both_read else [more]
-    told = (gate.of_answers(paper, names, cell, results) for cell in cells)
+    told = (gate.of_answers(paper, names, cell, results, contrast.gated) for cell in cells)
     return next((verdict for verdict in told if verdict is not None), None)
 
 
@@ -251,7 +249,9 @@ def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
         waiting = "no contrast is defined yet: its chapter is not written"
         verdict = verdicts.not_judged(claim.no_contrast or waiting)
     elif unmet:
-        verdict = verdicts.not_judged(f"its test needs what is not so here: {unmet.contrast.label}")
+        verdict = verdicts.not_judged(
+            f"its test presumes what is not so here: {unmet.contrast.label}"
+        )
     elif len(deciding) == 1:
         verdict = deciding[0].verdict
     else:
@@ -271,15 +271,13 @@ def _judge_contrast(
     if contrast.rule != "mean":
         level = widened[key].level  # of a secondary contrast Holm's, as the mean's
         parts = {name: _one(contrast, d.interval(level), tier) for name, d in outcome.each.items()}
-        if contrast.rule == "some":
-            whole = verdicts.of_some({**parts, **outcome.weak})
-            # The numbers are of a part that made the verdict: of the mean they would belie it.
-            shown = next((v for v in parts.values() if v.word == whole.word), mean)
-            return replace(shown, word=whole.word, reason=whole.reason, small=whole.small)
-        whole = verdicts.of_parts({**parts, **outcome.weak})
-        if not whole.fails and (unrun := _unrun(outcome.weak)):
+        of_rule = verdicts.of_some if contrast.rule == "some" else verdicts.of_parts
+        whole = of_rule({**parts, **outcome.weak})
+        if contrast.rule == "each" and not whole.fails and (unrun := _unrun(outcome.weak)):
             return unrun
-        return replace(mean, word=whole.word, reason=whole.reason, small=whole.small)
+        # The numbers are of a cell that made the verdict: of the mean they would belie it.
+        shown = next((v for v in parts.values() if v.word == whole.word), mean)
+        return replace(shown, word=whole.word, reason=whole.reason, small=whole.small)
     if outcome.weak:
         return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
     return mean

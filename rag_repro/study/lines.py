@@ -50,6 +50,14 @@ class Parsed:
     lines: list[dict[str, Any]]
     content: bytes
 
+    def without_failed(self) -> Parsed:
+        """The lines of questions that did not fail."""
+        head, *rows = self.content.splitlines(keepends=True)
+        pairs = zip(self.lines, rows, strict=True)
+        kept = [(line, row) for line, row in pairs if "error" not in line]
+        content = b"".join([head, *(row for _, row in kept)])
+        return Parsed(self.header, [line for line, _ in kept], content)
+
     def in_order(self, order: Sequence[str]) -> Parsed:
         """The lines in this order of ids; those that it does not name go last."""
         place = {name: i for i, name in enumerate(order)}

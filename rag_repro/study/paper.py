@@ -42,7 +42,8 @@ class Contrast:
     minus: two further sides, {more, less}, whose difference is subtracted: an interaction.
     both_read: `less` has a reader of its own, which must be able to read as well (`study.gate`);
     without it that the other side's reader is weak may be the claim. gated: no, where it is
-    whether passages help that the claim is about, which is what the gate asks. premise: what has
+    whether passages help that the claim is about, which is what the gate asks: there a reader has
+    to answer something with the gold passages, and no more. premise: what has
     to be so for the others to test the claim at all; where it fails the claim is not judged.
     """
 
@@ -173,7 +174,7 @@ class Paper:
     """A paper with its exhibits and claims.
 
     gate: where its readers are tried; needed by claims about answers. proofs: of what else
-    is trained.
+    is trained. legend: what short forms in its claims' numbers stand for.
     """
 
     name: str
@@ -185,6 +186,7 @@ class Paper:
     claims: tuple[Claim, ...]
     gate: Gate | None = None
     proofs: tuple[Proof, ...] = ()
+    legend: str = ""
 
     def exhibit(self, key: str) -> Exhibit:
         """The exhibit by its key. Raises StudyError with the nearest one."""

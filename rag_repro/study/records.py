@@ -218,6 +218,26 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
     return files.set_aside(record.path)
 
 
+def forget_failed(root: Path, condition: Condition) -> int:
+    """Take questions that failed out of the record, so that a run asks them again -> how many.
+
+    For where the cause is mended: a run by itself never asks one again, since a method that fails
+    is wrong.
+    """
+    base = root / condition.path
+    if find(root, condition) is None:
+        return 0
+    with alone(base.with_name(base.name + ".lock")):
+        path = find(root, condition)
+        held = path and _parsed(path)
+        kept = held and held.without_failed()
+        if not held or len(kept.lines) == len(held.lines):
+            return 0
+        packed = path.name.endswith(form.PACKED)
+        files.write_whole(path, form.packed_bytes(kept.content) if packed else kept.content)
+        return len(held.lines) - len(kept.lines)
+
+
 def absorb(root: Path, condition: Condition) -> int:
     """Join the condition's finished shards into its record, and remove them -> lines added.
 

@@ -100,4 +100,5 @@ def test_what_came_out_is_said_in_words(monkeypatch):
     exhibit = papers.load("together").exhibit("composition")
     told = str(factorial.answer(exhibit, Recorded(), Design.of(HALF, FACTORS), names))
     assert "EM: of each alone, 1 of the 4 intervals excludes zero: ERM4 +" in told
-    assert told.endswith("of two together, none of the 3 intervals excludes zero.")
+    assert "of two together, none of the 3 intervals excludes zero; open: ERM4 with DR-RAG" in told
+    assert told.count("detectable") == 3 + 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from dataclasses import replace
 
 import pytest
@@ -201,6 +202,23 @@ def test_a_last_failure_behind_answers_of_an_earlier_run_is_recorded(tmp_path):
     run(condition("stumble"), Shop(), tmp_path, n=2)
     run(condition("stumble"), Shop(), tmp_path, n=3)
     assert ids(tmp_path, "stumble") == ["q0", "q1", "q2"]
+
+
+@pytest.mark.parametrize("open_", [False, True])
+def test_failed_questions_can_be_asked_again(tmp_path, open_):
+    of = condition("stumble")
+    assert records.forget_failed(tmp_path, of) == 0
+    run(of, Shop(), tmp_path)
+    path = records.find(tmp_path, of)
+    before = content(tmp_path, "stumble")
+    if open_:  # as a killed run leaves it
+        path.with_name(path.name.removesuffix(".xz")).write_bytes(lzma.decompress(before))
+        path.unlink()
+    assert records.forget_failed(tmp_path, of) == 1
+    assert ids(tmp_path, "stumble") == ["q0", "q1", "q3", "q4", "q5"]
+    assert records.forget_failed(tmp_path, of) == 0
+    assert run(of, Shop(), tmp_path) == 1
+    assert content(tmp_path, "stumble") == before
 
 
 # ------------------------------------------------------------- state from question to question
