@@ -172,7 +172,7 @@ def test_a_small_part_is_named_where_no_word_tells_it():
 
 def test_everywhere_names_what_decides():
     assert "part1" in vd.of_parts(made(vd.REPRODUCED, vd.NOT_REPRODUCED)).reason
-    assert "open: part0, part2" in (
+    assert "open: part0; part2" in (
         vd.of_parts(made(vd.NOT_RUN, vd.REPRODUCED, vd.INCONCLUSIVE)).reason
     )
     assert "because" in vd.of_parts(made(vd.NOT_RUN)).reason
@@ -189,9 +189,18 @@ def test_reader_gate():
     assert vd.reader_gate(iv(10, 20)) is None  # 15 points, exactly enough
     got = vd.reader_gate(iv(5, 20, estimate=14.9))
     assert got.word == vd.READER_TOO_WEAK
-    assert "14.9 points" in got.reason
+    assert "14.9 [5.0, 20.0] points" in got.reason
+    # What passages add is no effect of the claim.
+    assert (got.interval, got.delta) == (None, None)
     assert not got.holds
     assert not got.fails
+
+
+def test_reader_floor():
+    assert vd.reader_floor(15) is None
+    got = vd.reader_floor(3.33)
+    assert (got.word, got.interval) == (vd.READER_TOO_WEAK, None)
+    assert "3.3 % of answers are right with the gold passages" in got.reason
 
 
 def test_not_run():

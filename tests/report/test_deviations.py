@@ -29,7 +29,7 @@ def test_rows_that_only_we_have_are_told(book, monkeypatch):
     mini.paper(book.root, "", mini.TABLE)
     papers.load.cache_clear()
     told = rows(deviations.text({}, {}))
-    assert "| mini.table1 | rows | old, Forward selection | not run\\: needs a classifier |" in told
+    assert "| mini.table1 | rows | old; Forward selection | not run\\: needs a classifier |" in told
     assert "| mini.table1 | rows |  | Similarity |" in told
 
 

@@ -99,7 +99,7 @@ def test_a_data_set_on_which_it_cannot_leaves_the_pool_and_that_is_said(tmp_path
     assert "left out: musique, method qdc, k 4, reader smollm2-135m (reader too weak: " in (
         found.reason
     )
-    assert "gold passages add 10.0 points" in found.reason
+    assert "gold passages add 10.0 [" in found.reason
 
 
 @pytest.mark.parametrize(("rule", "word"), [("", "reproduced"), ("rule: each, ", "inconclusive")])
@@ -130,7 +130,10 @@ def test_what_is_not_run_where_it_would_count_is_said(tmp_path):
 def test_where_it_cannot_read_anywhere_there_is_no_verdict(tmp_path):
     found = verdict(tmp_path, {"hotpotqa": UNABLE, "musique": UNABLE})
     assert found.word == "reader too weak"
-    assert "smollm2-135m: gold passages add 10.0 points of accuracy, 15 are needed" in found.reason
+    assert (
+        "smollm2-135m: gold passages add 10.0 [4.9, 16.1] points of accuracy, 15 are needed"
+        in found.reason
+    )
 
 
 def test_of_a_claim_about_each_cell_the_weak_one_stays_open(tmp_path):
@@ -143,6 +146,14 @@ def test_of_a_claim_about_each_cell_the_weak_one_stays_open(tmp_path):
 def test_where_it_is_whether_passages_help_that_is_asked_the_gate_is_not(tmp_path):
     asked = GAIN.replace("delta", "gated: false, delta")
     assert verdict(tmp_path, {"hotpotqa": UNABLE, "musique": UNABLE}, asked).word == "reproduced"
+
+
+def test_but_a_reader_that_answers_nothing_with_gold_passages_says_nothing_of_passages(tmp_path):
+    asked = GAIN.replace("delta", "gated: false, delta")
+    floor = {"gold": 14, "closed": 14}
+    found = verdict(tmp_path, {"hotpotqa": ABLE, "musique": floor}, asked)
+    assert (found.word, found.interval.n) == ("reproduced", 100)
+    assert "14.0 % of answers are right with the gold passages, 15 are needed" in found.reason
 
 
 def test_a_reader_that_was_not_tried_gets_none_with_the_command(tmp_path):
@@ -207,7 +218,7 @@ def test_the_gate_counts_only_questions_that_both_sides_have(tmp_path):
                 record.append({**line, "scores": {"acc": float(i < 20)}})
     [judged] = judge(paper, "public", Results(root))
     assert judged.verdict.word == "reader too weak"
-    assert "add 0.0 points" in judged.verdict.reason
+    assert "add 0.0 [" in judged.verdict.reason
 
 
 def test_only_questions_where_another_metric_moved(tmp_path):

@@ -93,7 +93,7 @@ def test_where_a_premise_fails_the_claim_is_not_judged(tmp_path, heeded, helps, 
     judged = verdict(tmp_path, PREMISE, recall)
     assert judged.verdict.word == word
     if word == "not judged":
-        assert judged.verdict.reason == "its test needs what is not so here: it is heeded"
+        assert judged.verdict.reason == "its test presumes what is not so here: it is heeded"
 
 
 def test_without_records_nothing_is_said(tmp_path):
