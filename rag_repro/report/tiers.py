@@ -146,7 +146,7 @@ def _times(ground: parts.Ground, cells: Sequence[Cell], name: str) -> str:
                 [paper.short, kind, *parts.counts(one), _each_said(one.each), f"{left:.1f}"]
             )
     body.append(["all", "", *parts.counts(total), "", f"{all_left:.1f}"])
-    head = ["paper", "its conditions", "conditions", "with records", "answers asked"]
+    head = ["paper", "kind", "conditions", "with records", "answers asked"]
     head += ["recorded", "hours measured", "seconds an answer", "hours left"]
     return table(head, body, "Answers, and the time of the records' machine", name)
 
