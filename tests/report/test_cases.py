@@ -186,7 +186,7 @@ def test_a_finer_wish_chooses_what_is_shown_and_not_what_is_counted(exhibit, res
     assert not both(line, line)
     assert not both(line | {"kind": "other"}, line | {"scores": {"recall": 0.5}})
     never = cases.case(exhibit, results, Workshop(), SM, QDC, fine=cases.of_kind("no such kind"))
-    assert "No question has all of it" in repr(never[0])
+    assert "No such question meets every condition" in repr(never[0])
     assert never[1].body[0] == ["question", gained[0].text]
 
 

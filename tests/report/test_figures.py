@@ -94,14 +94,20 @@ def test_against_k_says_every_value_that_it_draws():
 
 def test_against_k_leaves_out_what_is_not_asked_for_or_not_run():
     rows = [row(ours=60), row("cis", ours=1), row(metric="em", ours=2), row(dataset="hotpotqa")]
-    picture = against_k(rows)
-    assert picture.alt == "Line chart. MuSiQue, two searches, k 3: recall 60."
+    picture = against_k([*rows, row(k=4, ours=70)])
+    assert picture.alt == (
+        "Line chart. MuSiQue, two searches, k 3: recall 60; MuSiQue, two searches, k 4: recall 70."
+    )
     assert "HotpotQA" not in words_in(picture)  # no empty panel
 
 
 def test_a_printed_row_that_has_no_such_setting_does_not_stop_the_figure():
     waiting = Row("mini.t", "public", "primary", {"dataset": "nq", "method": "qdc"}, "recall", "9")
-    assert against_k([waiting, row(ours=60)]).alt.count("recall") == 1
+    assert against_k([waiting, row(ours=60), row(k=4, ours=60)]).alt.count("recall") == 2
+
+
+def test_of_one_number_of_passages_no_line_is_drawn():
+    assert "the records have one k alone, 3" in repr(against_k([row(ours=60), row("sm", ours=1)]))
 
 
 @pytest.mark.parametrize("rows", [[], [row()], [row("cis", ours=60)]])
@@ -204,7 +210,7 @@ def test_lines_differ_by_more_than_their_colour(monkeypatch):
         figures, "Picture", lambda figure, *rest: drawn.append(figure) or Picture(figure, "x")
     )
     methods = {name: name for name in ("sm", "qdc", "bm25", "cis")}
-    rows = [row(m, ours=50, metric=t) for m in methods for t in METRICS]
+    rows = [row(m, k, ours=50, metric=t) for m in methods for t in METRICS for k in (3, 4)]
     figures.against_k(rows, metrics=METRICS, methods=methods, ylabel="%")
     looks = [
         (bars.lines[0].get_marker(), bars.lines[0].get_linestyle())
@@ -245,9 +251,9 @@ def test_labels_of_an_axis_do_not_touch():
 
 
 def test_a_figure_hands_out_the_rows_that_it_draws():
-    picture = against_k([row(ours=60), row("cis", ours=1)])
+    picture = against_k([row(ours=60), row(k=4, ours=60), row("cis", ours=1)])
     head, *rows = picture.data.text.splitlines()
     assert head.startswith("exhibit,tier,dataset,method")
-    assert [line.split(",")[3] for line in rows] == ["qdc"]
+    assert [line.split(",")[3] for line in rows] == ["qdc", "qdc"]
     assert picture.data.name == "mini.t-musique.csv"
     assert 'download="mini.t-musique.csv"' in picture._repr_html_()

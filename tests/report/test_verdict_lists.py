@@ -22,7 +22,7 @@ def row(claim, tier, verdict, paper="Mini"):
         "mde": "2.50",
         "unit": "points",
     }
-    return made | {"reason": f"why {verdict}", "small": False}
+    return made | {"reason": f"why {verdict}", "small": False, "form": ""}
 
 
 def two(testbed, public):

@@ -107,6 +107,8 @@ def line(number, kind, values):
                 made["gold"] = [["static", 1, 1], ["dynamic", 2, 2]]
                 pairs = made.setdefault("compressed", {"gold": [None, None]})["gold"]
                 pairs[0 if first else 1] = [100, 100 * value]
+            case "log_likelihood":
+                made["likelihood"] = [value - 50]
             case "length":
                 made["scores"][metric] = value
             case str() if metric.startswith("attention_"):
@@ -251,7 +253,7 @@ def test_r2ag_rows_have_a_trained_reader_and_plain_ones_have_none():
         for cell in exhibit.cells():
             prompt = cell.condition.settings.get("prompt")
             informed = prompt in ("r2ag", "r2ag_plain", None) and (
-                cell.condition.method in ("r2ag", "attention_check")
+                cell.condition.method in ("r2ag", "attention_check", "likelihood_check")
             )
             assert informed == (cell.condition.hash in formers), (exhibit.name, cell.keys)
             if cell.keys["method"] == "raft":
