@@ -174,7 +174,7 @@ def test_a_verdict_is_of_the_mean_over_the_seeds(tmp_path):
 def test_a_trained_reader_goes_by_what_it_was_trained_over(tmp_path):
     found = verdict(tmp_path, {"gold": 20, "closed": 10})
     assert found.word == "reader too weak"
-    assert "smollm2-135m: gold passages add 10.0 points" in found.reason
+    assert "smollm2-135m: gold passages add 10.0 [" in found.reason
 
 
 def test_unless_it_is_tried_itself(tmp_path):
