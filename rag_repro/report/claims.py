@@ -8,7 +8,6 @@ from ..study import judge
 from ..study.papers import Paper
 from . import ledger
 from .tables import Table
-from .values import within
 from .worked import working
 
 
@@ -62,7 +61,7 @@ def contrasts(
 def _verdict_line(judged: judge.Judged) -> list[str]:
     part = judged.headline
     verdict = part.verdict if part else judged.verdict
-    effect = _counted(part) if part else ""
+    effect = ledger.counted(part) if part else ""
     small = (
         "" if verdict.delta is None else f"{ledger.form(part.contrast)} {verdict.delta:g}".strip()
     )
@@ -74,14 +73,4 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
 
 def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:
     label, word = part.contrast.label, part.verdict.word
-    return [judged.claim.id, judged.tier, label, word, _counted(part)]
-
-
-def _counted(part: judge.Part) -> str:
-    """Its effect with what that is counted in; empty without one."""
-    if part.interval is None:
-        return ""
-    # A level has no sign.
-    sign = "" if part.contrast.less is None else "+"
-    told = f"{within(part.interval, sign=sign)} {ledger.unit(part.contrast)}"
-    return f"{told}, n {part.interval.n}"
+    return [judged.claim.id, judged.tier, label, word, ledger.counted(part)]

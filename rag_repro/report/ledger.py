@@ -9,14 +9,14 @@ from typing import Any
 from ..evaluation import metrics
 from ..study import papers
 from ..study.conditions import TIERS
-from ..study.judge import Judged, judge
+from ..study.judge import Judged, Part, judge
 from ..study.papers import Contrast, Paper
 from ..study.scores import Results
 from . import audit, worked
 from .audit import Finding
 from .picture import csv_text
 from .tables import github
-from .values import number
+from .values import number, within
 
 COLUMNS = (
     "id",
@@ -117,6 +117,16 @@ def unit(contrast: Contrast) -> str:
         if percent
         else f"{counted} {where} {contrast.target:g}"
     )
+
+
+def counted(part: Part) -> str:
+    """The effect of a contrast with its interval, unit and n; empty where it has no interval."""
+    if part.interval is None:
+        return ""
+    told = unit(part.contrast)
+    # A level has no sign; how far from a target, or more than another, has.
+    level = part.contrast.less is None or told in {"%", "% of the other"}
+    return f"{within(part.interval, sign='' if level else '+')} {told}, n {part.interval.n}"
 
 
 def text(made: Sequence[dict[str, Any]], form: str) -> str:

@@ -17,8 +17,7 @@ from ..study.scores import Results
 from . import audit
 from .audit import Finding
 from .escape import NO_FORMULAS, as_html
-from .ledger import unit
-from .values import within
+from .ledger import counted
 from .worked import workings
 
 ALL = "all"
@@ -156,11 +155,7 @@ def _told(judged: Judged) -> str:
     verdict, part = judged.verdict, judged.headline
     said = [f"<b>{as_html(verdict.word)}</b>"]
     if part is not None and part.interval is not None:
-        counted = unit(part.contrast)
-        # A level has no sign.
-        sign = "" if counted.startswith("%") or part.contrast.less is None else "+"
-        told = f"{within(part.interval, sign=sign)} {counted}, n {part.interval.n}"
-        said.append(f"<span>{as_html(told)}</span>")
+        said.append(f"<span>{as_html(counted(part))}</span>")
         if part.verdict.delta is not None:
             small = f"δ {part.verdict.delta:g}"
             if part.verdict.mde is not None:

@@ -139,10 +139,11 @@ def _reasons(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
 
 
 def _reason(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Why nothing is recorded, with the tier; else that of the public tier."""
-    if unrun := next((row for row in rows if row["verdict"] == NOT_RUN), None):
+    """Why nothing is recorded, with the tier, the public one before others; else its reason."""
+    by_tier = sorted(rows, key=lambda row: row["tier"] != "public")
+    if unrun := next((row for row in by_tier if row["verdict"] == NOT_RUN), None):
         return f"{unrun['tier']}: {unrun['reason']}"
-    return next((row["reason"] for row in rows if row["tier"] == "public"), rows[0]["reason"])
+    return by_tier[0]["reason"]
 
 
 def _said(row: Mapping[str, Any]) -> str:

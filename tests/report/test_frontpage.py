@@ -34,7 +34,7 @@ def test_without_records_the_page_is_whole(book):
     assert "There is no verdict to be sure of." in section(text, "How sure are we")
     never = section(text, "Verdicts so far")
     assert "### What has not been run\n\n1 claim has no record" in never
-    assert "| mini.c01\\: Concatenation finds more. | testbed\\: no records of world-B" in never
+    assert "| mini.c01\\: Concatenation finds more. | public\\: no records of" in never
     assert "{figure}" not in text
     next_ = section(text, "What comes next")
     assert "{dropdown} Mini: 12 conditions to be run\n- Not run: " in next_
