@@ -190,7 +190,12 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
         word = next(w for w in (NOT_RUN, READER_TOO_WEAK, NOT_JUDGED) if w in words)
         reason = next(v.reason for v in parts.values() if v.word == word)
         return Verdict(word, f"{all_m}: {reason}" if words == {word} else reason)
-    still_open = named(INCONCLUSIVE, READER_TOO_WEAK, *UNSAID)
+    # A part that no record decides says why; of the others the interval does.
+    still_open = "; ".join(
+        name if v.word == INCONCLUSIVE else f"{name} ({v.word})"
+        for name, v in parts.items()
+        if v.word in {INCONCLUSIVE, READER_TOO_WEAK, *UNSAID}
+    )
     if still_open:
         return Verdict(INCONCLUSIVE, f"no part fails, but open: {still_open} {of_m}")
     if DIRECTION_ONLY in words:

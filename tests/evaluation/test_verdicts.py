@@ -172,7 +172,7 @@ def test_a_small_part_is_named_where_no_word_tells_it():
 
 def test_everywhere_names_what_decides():
     assert "part1" in vd.of_parts(made(vd.REPRODUCED, vd.NOT_REPRODUCED)).reason
-    assert "open: part0; part2" in (
+    assert "open: part0 (not run); part2 (" in (
         vd.of_parts(made(vd.NOT_RUN, vd.REPRODUCED, vd.INCONCLUSIVE)).reason
     )
     assert "because" in vd.of_parts(made(vd.NOT_RUN)).reason
