@@ -308,7 +308,7 @@ figures.gains(
 # %% [markdown]
 # ### With other numbers of passages
 #
-# Where 3 and 6 passages have been asked about, it was with fewer questions.
+# Points, and only where that many passages have been asked about; the paper has 3, 4 and 6.
 
 # %% tags=["remove-input"]
 for shown in desk.tiers():

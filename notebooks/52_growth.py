@@ -24,8 +24,8 @@
 # the disk and in memory, the time to build it, and the time of one search. What was not measured is
 # a straight line carried on, and is marked as such.
 #
-# The passages that it grows by are the testbed's, some three hundred letters each, which is about half of
-# a hundred words. Everything that BM25 needs grows with the text, and so do an encoder's hours: these are
+# The passages that it grows by are the testbed's, some three hundred letters each, which is about
+# fifty words. Everything that BM25 needs grows with the text, and so do an encoder's hours: these are
 # carried on to a Wikipedia of such short passages, and the real one needs about twice as much.
 
 # %% tags=["parameters"]

@@ -146,7 +146,7 @@ TABLE = (
     ),
     percent(
         "asked_again",
-        "Asked again",
+        "Asked once more",
         "line",
         asked_again,
         "no answer was said, and the reader was asked once more (DRAGIN, appendix B)",

@@ -113,13 +113,13 @@ def of_difference(
     """
     _check(delta, "delta", tier)
     if interval.lo > 0 and interval.hi >= delta:
-        word, reason = REPRODUCED, "lo > 0 and hi >= delta"
+        word, reason = REPRODUCED, "above nothing, and δ is possible"
     elif interval.lo > 0:
-        word, reason = DIRECTION_ONLY, f"lo > 0, but hi < delta: {SMALL}"
+        word, reason = DIRECTION_ONLY, f"above nothing, but below δ: {SMALL}"
     elif interval.hi < delta:
-        word, reason = NOT_REPRODUCED, "lo <= 0 and hi < delta"
+        word, reason = NOT_REPRODUCED, "nothing is possible, and δ is ruled out"
     else:
-        word, reason = INCONCLUSIVE, "lo <= 0 and hi >= delta: both zero and delta are possible"
+        word, reason = INCONCLUSIVE, "both nothing and δ are possible"
     return _verdict(word, reason, interval, delta, tier, mde)
 
 
@@ -143,11 +143,11 @@ def of_no_loss(
     """Verdict on "without loss": the difference is above -margin (any gain is fine)."""
     _check(margin, "margin", tier)
     if interval.lo > -margin:
-        word, reason = REPRODUCED, "lo > -margin"
+        word, reason = REPRODUCED, "a loss of the margin is ruled out"
     elif interval.hi < -margin:
-        word, reason = NOT_REPRODUCED, "hi < -margin"
+        word, reason = NOT_REPRODUCED, "a loss beyond the margin"
     else:
-        word, reason = INCONCLUSIVE, "the interval crosses -margin"
+        word, reason = INCONCLUSIVE, "both no loss and one beyond the margin are possible"
     return _verdict(word, reason, interval, margin, tier, mde)
 
 
@@ -199,7 +199,7 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     if still_open:
         return Verdict(INCONCLUSIVE, f"no part fails, but open: {still_open} {of_m}")
     if DIRECTION_ONLY in words:
-        reason = f"each holds, below delta: {named(DIRECTION_ONLY)} {of_m}"
+        reason = f"each holds, below δ: {named(DIRECTION_ONLY)} {of_m}"
         return Verdict(DIRECTION_ONLY, reason, small=True)
     if small := "; ".join(name for name, v in parts.items() if v.small):
         reason = f"{all_m} hold, but the effect is {SMALL}: {small}"
@@ -222,6 +222,29 @@ def of_some(parts: Mapping[str, Verdict]) -> Verdict:
         rest = "; ".join(name for name in parts if name not in failed)
         return Verdict(INCONCLUSIVE, f"no part holds, but open: {rest} (of {len(parts)})")
     return whole
+
+
+def of_most(parts: Mapping[str, Verdict]) -> Verdict:
+    """Verdict on "mostly": holds when more than half of the parts do, fails when half fail.
+
+    A part that is open, not run or not judged counts for neither.
+    """
+    most = len(parts) // 2 + 1
+    failed = [name for name, v in parts.items() if v.fails]
+    for words in ({REPRODUCED, HOLDS}, {REPRODUCED, HOLDS, DIRECTION_ONLY}):
+        held = {name: v for name, v in parts.items() if v.word in words}
+        if len(held) >= most:
+            word = DIRECTION_ONLY if DIRECTION_ONLY in words else next(iter(held.values())).word
+            small = sum(not v.small for v in held.values()) < most
+            return Verdict(word, f"{len(held)} of {len(parts)} parts hold", small=small)
+    if len(failed) > len(parts) - most:
+        word = next(v.word for v in parts.values() if v.fails)
+        return Verdict(word, f"fails: {'; '.join(failed)} (of {len(parts)} parts)")
+    if not held and not failed:
+        return of_parts(parts)
+    rest = "; ".join(name for name in parts if name not in held and name not in failed)
+    counts = f"{len(held)} of {len(parts)} parts hold, {len(failed)} fail"
+    return Verdict(INCONCLUSIVE, f"{counts}, open: {rest}")
 
 
 def not_run(reason: str) -> Verdict:

@@ -177,11 +177,12 @@ def case(
     names = names or [exhibit.methods[c.keys["method"]].label for c in (found.before, found.after)]
     counted = counted or [f"{names[1]} alone", f"{names[0]} alone"]
     if not found.gained:
-        why = f"none of the {found.of} recorded questions is one; of {len(found.lost)} the reverse"
-        return [Note(f"No case is shown: {why} is true.")]
+        reverse = f"the reverse is true of {len(found.lost) or 'none'}"
+        why = f"none of the {found.of} recorded questions is one; {reverse}"
+        return [Note(f"No case is shown: {why}.")]
     shown = next((pair for pair in found.gained if fine is None or fine(*pair)), None)
     said = (
-        [] if shown else [Note("No such question meets every condition; here is the first case.")]
+        [] if shown else [Note("No such question is of the kind looked for; here is the first case.")]
     )
     dataset = workshop.dataset(found.after.condition.dataset, found.after.condition.split)
     pages = _pages(shown or found.gained[0], dataset, found, names)

@@ -44,7 +44,7 @@ def _of_sizes(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
         yield (
             f"{count(len(sizes), 'verdict')} with an interval, each from {sizes[0]:,} to "
             f"{sizes[-1]:,} answered questions. Of so many 95 % intervals about "
-            f"{len(sizes) / 20:.1f} miss the truth by chance alone."
+            f"{len(sizes) / 20:.0f} miss the truth by chance alone."
         )
     unclear = [row for row in judged if row["verdict"] == INCONCLUSIVE]
     if unclear:
@@ -64,7 +64,7 @@ def _of_subsets(sizes: Mapping[tuple[str, str], int]) -> Iterable[str]:
     ]
     if parts:
         yield (
-            f"Asked on parts of the whole sets ({', '.join(map(as_myst, parts))}), over smaller "
+            f"Asked on parts of the whole sets ({'; '.join(map(as_myst, parts))}), over smaller "
             "corpora: our values are not comparable with published ones."
         )
 
@@ -130,7 +130,7 @@ def _whole(dataset: str) -> str:
     source = SOURCES.get(dataset)
     if source is None or source.full_size is None:
         return "not known"
-    return f"{source.full_size:,} ({source.split})"
+    return f"{source.full_size:,} ({source.split.strip("()")})"
 
 
 # ------------------------------------------------------------------------- forms

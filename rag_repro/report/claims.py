@@ -33,7 +33,7 @@ def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
         if claim.changed:
             told.setdefault(claim.changed, []).append(claim.id)
     body = [[", ".join(claims), reason] for reason, claims in told.items()]
-    caption = "Tests that were changed after records had been seen"
+    caption = "Tests that were changed after records had been seen, and so are weaker"
     return Table(["claim", "what was changed, and why"], body, caption, name) if body else None
 
 
@@ -62,9 +62,7 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
     part = judged.headline
     verdict = part.verdict if part else judged.verdict
     effect = ledger.counted(part) if part else ""
-    small = (
-        "" if verdict.delta is None else f"{ledger.form(part.contrast)} {verdict.delta:g}".strip()
-    )
+    small = ledger.smallest(part) if part else ""
     if judged.verdict.word == "inconclusive" and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason

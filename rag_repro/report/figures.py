@@ -60,7 +60,10 @@ def legend(
         Line2D([], [], color="0.3", ls=style, label=said)
         for style, said in zip(STYLES, styles, strict=False)
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)))
+    # As many columns as fit the figure's width: a wider legend would shrink all else.
+    fitting = max(1, 88 // (max(len(h.get_label()) for h in handles) + 6))
+    columns = min(4, len(handles), fitting)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,11 @@ def point_panels(
         axis.set_title(word(dataset))
         axis.set_xlabel(xlabel)
     axes[0].set_ylabel(ylabel)
+    points = list(points)
+    for dataset, axis in made.axes.items():
+        at = {point.x.estimate for point in points if point.dataset == dataset}
+        if len(at) == 1 and min(at) > 0:  # no spread for the axis to show: it begins at nothing
+            axis.set_xlim(0, 2 * min(at))
     for point in points:
         colour, marker = looks[point.method]
         x, y = point.x.estimate, point.y.estimate

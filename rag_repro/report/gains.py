@@ -38,14 +38,14 @@ def _widened(rows: Sequence[Row]) -> Told:
 def _sentence(exhibit: Exhibit, rows: Told, metric: str) -> str:
     first, _ = rows[0]
     sides = {
-        "higher with": [pair for pair in rows if pair[1].lo > 0],
-        "lower with": [pair for pair in rows if pair[1].hi < 0],
+        "higher": [pair for pair in rows if pair[1].lo > 0],
+        "lower": [pair for pair in rows if pair[1].hi < 0],
     }
-    parts = [f"{side} {_listed(exhibit, group)}" for side, group in sides.items() if group]
+    parts = [f"{side}: {_listed(exhibit, group)}" for side, group in sides.items() if group]
     clear = [pair for group in sides.values() for pair in group]
     if still := [pair for pair in rows if pair not in clear]:
         # What so many questions would have shown, four times in five.
-        parts.append(f"open with {_listed(exhibit, still, detectable=True)}")
+        parts.append(f"open: {_listed(exhibit, still, detectable=True)}")
     return (
         f"{word(first.keys['dataset'])}, {metrics.get(metric).symbol} beside "
         f"{exhibit.methods[first.baseline].label}: {'; '.join(parts)}."

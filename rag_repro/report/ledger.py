@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..evaluation import metrics
@@ -61,7 +62,10 @@ def rows(
 
 
 def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) -> dict[str, Any]:
-    """The row of one claim at one tier. In no table: "small", it holds below delta; "form"."""
+    """The row of one claim at one tier.
+
+    In no table: "small", it holds below delta; "told" and "smallest", effect and delta in words.
+    """
     claim, verdict, headline = judged.claim, judged.verdict, judged.headline
     interval = headline.interval if headline else None
     return {
@@ -85,15 +89,20 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "changed": claim.changed or "",
         "unit": unit(headline.contrast) if interval else "",
         "small": verdict.small,
-        "form": form(headline.contrast) if headline else "",
+        "told": told(headline) if headline else "",
+        "smallest": smallest(headline) if headline else "",
     }
 
 
-def form(contrast: Contrast) -> str:
-    """What its smallest effect of interest is: "" for a delta, else "margin" or "no loss"."""
-    if contrast.margin is None:
-        return ""
-    return "no loss" if contrast.no_loss else "margin"
+def smallest(part: Part) -> str:
+    """Its smallest effect of interest, as "5", "no loss 5" or "margin 10 around 25.8"."""
+    contrast, delta = part.contrast, part.verdict.delta
+    if delta is None or contrast.margin is None:
+        return "" if delta is None else f"{delta:g}"
+    if contrast.no_loss:
+        return f"no loss {delta:g}"
+    around = "" if contrast.target is None else f" around {contrast.target:g}"
+    return f"margin {delta:g}{around}"
 
 
 def unit(contrast: Contrast) -> str:
@@ -119,14 +128,23 @@ def unit(contrast: Contrast) -> str:
     )
 
 
-def counted(part: Part) -> str:
-    """The effect of a contrast with its interval, unit and n; empty where it has no interval."""
+def told(part: Part) -> str:
+    """The effect of a contrast with its interval and unit; empty where it has no interval."""
     if part.interval is None:
         return ""
-    told = unit(part.contrast)
+    contrast, interval = part.contrast, part.interval
+    if contrast.target is not None and contrast.delta is not None and interval.hi < 0:
+        # Wholly on the other side of what is claimed: said so, and not by a sign.
+        contrast, interval = replace(contrast, above=not contrast.above), interval.reversed()
     # A level has no sign; how far from a target, or more than another, has.
-    level = part.contrast.less is None or told in {"%", "% of the other"}
-    return f"{within(part.interval, sign='' if level else '+')} {told}, n {part.interval.n}"
+    counted_in = unit(contrast)
+    level = contrast.less is None or counted_in in {"%", "% of the other"}
+    return f"{within(interval, sign='' if level else '+')} {counted_in}"
+
+
+def counted(part: Part) -> str:
+    """The same with n."""
+    return f"{told(part)}, n {part.interval.n}" if part.interval else ""
 
 
 def text(made: Sequence[dict[str, Any]], form: str) -> str:

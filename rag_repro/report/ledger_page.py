@@ -17,7 +17,7 @@ from ..study.scores import Results
 from . import audit
 from .audit import Finding
 from .escape import NO_FORMULAS, as_html
-from .ledger import counted
+from .ledger import counted, smallest
 from .worked import workings
 
 ALL = "all"
@@ -157,7 +157,7 @@ def _told(judged: Judged) -> str:
     if part is not None and part.interval is not None:
         said.append(f"<span>{as_html(counted(part))}</span>")
         if part.verdict.delta is not None:
-            small = f"δ {part.verdict.delta:g}"
+            small = f"{'δ ' if part.contrast.margin is None else ''}{smallest(part)}"
             if part.verdict.mde is not None:
                 small += f", detectable {part.verdict.mde:.2f}"
             said.append(f"<span>{as_html(small)}</span>")

@@ -48,7 +48,7 @@ def waits(exhibit: Exhibit) -> Note:
         if row.waits:
             why.setdefault(row.waits, []).append(row.label)
     told = "; ".join(f"{', '.join(labels)} ({reason})" for reason, labels in why.items())
-    return _sentence(f"{NOT_RUN}: {as_myst(told)}" if told else "every row can be run")
+    return _sentence(f"{NOT_RUN}: {as_myst(told)}") if told else Note("")
 
 
 def _upper(text: str) -> str:

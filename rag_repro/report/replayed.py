@@ -33,7 +33,7 @@ WORDS = {
     "D10": "D10: the token's own row",
     "D11": "D11: all tokens, not content words",
     "D12": "D12: the context as the reader had it",
-    EQUATIONS: "the equations, with their own threshold",
+    EQUATIONS: "the equations, at a threshold of their own",
 }
 
 

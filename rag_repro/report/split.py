@@ -35,14 +35,18 @@ def held(desk: Desk, key: str, rows: Sequence[Row], name: str) -> list[Table | N
     told = [row for line in lines if any(map(has_number, line)) for row in line]
     rest = [row for line in lines if not any(map(has_number, line)) for row in line]
     pages: list[Table | Note] = [desk.table(key, told, name)] if told else []
-    return [*pages, missing.note_of_rows(rest)] if rest or not told else pages
+    return [*pages, _how(desk, key, rest)] if rest or not told else pages
 
 
 def whole(desk: Desk, key: str, rows: Sequence[Row], name: str) -> Table | Note:
     """One table of all, what is not run among them; without any number how to run it."""
     if any(map(has_number, rows)):
         return desk.table(key, rows, name)
-    return missing.note_of_rows(rows)
+    return _how(desk, key, rows)
+
+
+def _how(desk: Desk, key: str, rows: Sequence[Row]) -> Note:
+    return missing.note_of_rows(rows, "time" if desk.paper.exhibit(key).timed else "run")
 
 
 def has_number(row: Row) -> bool:

@@ -36,6 +36,7 @@ DATASETS = {
     "nq30": "NQ-30",
     "dureader": "DuReader",
 }
+MANY = 4  # metrics that a caption does not list
 PROSE = 26  # characters from which a cell is text that wraps
 NAMES = {"dataset": "data set", "own_candidates": "own candidates"}
 
@@ -109,7 +110,12 @@ def common(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def word(value: str) -> str:
-    return DATASETS.get(value, value)
+    """A data set's title, a reader's name without its hub and commit, else the value itself."""
+    return DATASETS.get(value) or bare(value)
+
+
+def bare(name: str) -> str:
+    return name.removeprefix("hub:").partition("@")[0] if name.startswith("hub:") else name
 
 
 def gain(row: Row) -> str:
@@ -198,11 +204,26 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
     head, body = grid(rows, {name: row.label for name, row in exhibit.methods.items()})
     kept = [i for i in range(len(head)) if any(cells[i] for cells in body)] if body else []
     head, body = [head[i] for i in kept], [[cells[i] for i in kept] for cells in body]
-    parts = [f"{exhibit.title} ({exhibit.place})", *shared(rows)]
-    if bases := dict.fromkeys(row.baseline for row in rows if row.diff):
-        several = "their baselines: " if len(bases) > 1 else ""
-        parts.append(f"gains over {several}{', '.join(exhibit.methods[b].label for b in bases)}")
+    parts = [_title(exhibit, rows), *shared(rows)]
+    bases = dict.fromkeys(row.baseline for row in rows if row.diff)
+    if len(bases) > 1:
+        place = head.index("method") + 1
+        head.insert(place, "baseline")
+        for cells, line in zip(body, exhibits.lines_of(rows).values(), strict=True):
+            base = next((row.baseline for row in line if row.diff), None)
+            cells.insert(place, exhibit.methods[base].label if base else "")
+    elif bases:
+        parts.append(f"gains over {exhibit.methods[next(iter(bases))].label}")
     return Table(head, body, "; ".join(parts), name, data_of(rows))
+
+
+def _title(exhibit: Exhibit, rows: Sequence[Row]) -> str:
+    """With the metrics, where it is a part of them: an exhibit may have several tables."""
+    held = list(dict.fromkeys(row.metric for row in rows))
+    told = f"{exhibit.title} ({exhibit.place})"
+    if len(held) >= min(len(exhibit.metrics), MANY):
+        return told
+    return f"{told}: {', '.join(metrics.get(name).symbol for name in held)}"
 
 
 def shared(rows: Sequence[Row]) -> list[str]:

@@ -20,6 +20,7 @@ from ..study.retarget import retarget
 from . import tiers_parts as parts
 from .caveats import count, table
 from .escape import as_code, listing
+from .tables import bare
 
 VECTOR = 384 * 4  # bytes of a passage's vector under MiniLM, in float32
 
@@ -262,7 +263,7 @@ def _paper(ground: parts.Ground) -> str:
                 body.append([paper.short, "none", *parts.counts(one)[:4], ""])
                 continue
             hours = one.left * each * parts.ratio(names.base_of(reader)) / 3600
-            body.append([paper.short, parts.bare(reader), *parts.counts(one)[:4], f"{hours:,.1f}"])
+            body.append([paper.short, bare(reader), *parts.counts(one)[:4], f"{hours:,.1f}"])
     head = ["paper", "reader", "conditions", "with records", "answers asked", "recorded"]
     head += ["hours left"]
     trial = "add `--estimate` to a command below"
@@ -310,4 +311,4 @@ def _index(ground: parts.Ground, made: Mapping[str, str]) -> str:
 def _largest(name: str) -> str:
     made = shape(name)
     most = made.weights("bfloat16") + parts.cache(made, "bfloat16")
-    return f"{parts.bare(name)}, {parts.gb(most)} GB in bfloat16"
+    return f"{bare(name)}, {parts.gb(most)} GB in bfloat16"

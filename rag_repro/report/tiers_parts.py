@@ -15,6 +15,7 @@ from ..study.costs import Sizes, Spent
 from ..study.papers import Cell, Paper
 from .caveats import table
 from .escape import listing
+from .tables import bare
 
 SHIPPED = "smollm2-135m"
 ROWS, TOKENS = 16, 2048
@@ -65,10 +66,10 @@ def page(title: str, *parts: str) -> str:
 
 
 def bases(cells: Iterable[Cell]) -> list[str]:
-    """The weights behind the conditions' readers, smallest first."""
+    """The weights behind the conditions' readers, smallest first; a model once."""
     readers = {cell.condition.reader for cell in cells} - {None}
-    found = {names.base_of(name) for name in readers}
-    return sorted(found, key=lambda name: (shape(name).parameters, name))
+    found = {bare(base): base for base in map(names.base_of, sorted(readers))}
+    return sorted(found.values(), key=lambda name: (shape(name).parameters, name))
 
 
 def memory(weights: Sequence[str], name: str) -> str:
@@ -133,10 +134,6 @@ def wrapped(command: str) -> str:
     """A command over as many lines as it needs."""
     lines = textwrap.wrap(command, 76, break_long_words=False, break_on_hyphens=False)
     return " \\\n  ".join(lines)
-
-
-def bare(name: str) -> str:
-    return name.removeprefix("hub:").partition("@")[0]
 
 
 def gb(number: int) -> str:

@@ -27,7 +27,7 @@ def within(interval: Interval | None, digits: int = 2, sign: str = "", n: bool =
     if interval is None:
         return ""
     values = (interval.estimate, interval.lo, interval.hi)
-    middle, lo, hi = (f"{value:{sign}.{digits}f}" for value in values)
+    middle, lo, hi = (f"{value:{sign}z.{digits}f}" for value in values)
     return f"{middle} [{lo}, {hi}]" + (f", n {interval.n}" if n else "")
 
 

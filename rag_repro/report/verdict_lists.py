@@ -111,8 +111,10 @@ Where a level or a ratio is judged, it is that itself, or how far it lies from w
 the claim. δ is the smallest effect of interest; *margin* stands for a claim of no difference, *no
 loss* for one that a difference in the other direction alone refutes. *Below δ* stands where a
 mechanism holds and all that the interval allows is smaller than that. A claim of several parts, as
-one of every data set, holds where each part holds and fails where one fails; the effect is that of
-the first part whose verdict is that of the whole."""
+one of every data set, holds where each part holds and fails where one fails; one that
+says *sometimes* holds where it does on some data set. The effect is that of the first part whose
+verdict is that of the whole, the mean where that has several cells; where what is open is a part
+that was not run, it is that of a decided one."""
 
 
 def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -163,10 +165,9 @@ def _word(row: Mapping[str, Any]) -> str:
 
 
 def _effect(row: Mapping[str, Any]) -> str:
-    return f"{row['effect']} [{row['lo']}, {row['hi']}] {row['unit']}" if row["effect"] else ""
+    return row["told"]
 
 
 def _delta(row: Mapping[str, Any]) -> str:
     seen = row["verdict"] == INCONCLUSIVE and row["mde"] and not _parts(row)
-    delta = f"{row['form']} {row['delta']}".strip() if row["delta"] else ""
-    return f"{delta} (detectable: {row['mde']})" if seen else delta
+    return f"{row['smallest']} (detectable: {row['mde']})" if seen else row["smallest"]

@@ -15,6 +15,7 @@ from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
 from .scores import Results, Scores, paired, ratio
 
+OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_some}
 FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
 
 
@@ -255,8 +256,10 @@ def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
     elif len(deciding) == 1:
         verdict = deciding[0].verdict
     else:
+        if claim.holds != "all":  # what they presume is none of them
+            deciding = [p for p in deciding if not p.contrast.premise]
         labels = {p.contrast.label or f"part {i}": p for i, p in enumerate(deciding, start=1)}
-        verdict = verdicts.of_parts({name: p.verdict for name, p in labels.items()})
+        verdict = OF[claim.holds]({name: p.verdict for name, p in labels.items()})
     return Judged(claim, tier, verdict, parts)
 
 

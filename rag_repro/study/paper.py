@@ -20,6 +20,7 @@ from .strict import StudyError
 
 CHANGES = ("higher", "lower", "same", "found")
 RULES = ("mean", "each", "some")
+PARTS = ("all", "most", "some")
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ class Contrast:
 class Claim:
     """A statement of a paper, written so that records can refute it.
 
-    support: whether the paper's own numbers bear it out: yes, partly, no, none.
+    support: whether the paper's own numbers bear it out: yes, partly, no, none. holds: of its
+    primary contrasts "all" have to hold, "most" of them, or "some".
     no_contrast: why no record can decide it; only without contrasts. changed: what was
     changed after records were seen, and why; pages say so beside the verdicts. printed: what of
     its support is computed from the paper's own tables.
@@ -121,6 +123,7 @@ class Claim:
     n_needed: str | None
     scale: str
     contrasts: tuple[Contrast, ...] = ()
+    holds: str = "all"
     no_contrast: str | None = None
     changed: str | None = None
     printed: tuple[Compared, ...] = ()
@@ -128,6 +131,9 @@ class Claim:
     def __post_init__(self):
         if self.changed is not None and not self.changed.strip():
             raise StudyError("`changed` says nothing; say what was changed and why, or leave it")
+        if self.holds not in PARTS:
+            hint = nearest(self.holds, PARTS)
+            raise StudyError(f"holds: {self.holds!r}{hint}; one of {PARTS}")
         primary = [c for c in self.contrasts if c.role == "primary"]
         if primary and all(c.premise for c in primary):
             raise StudyError("premises alone decide nothing; a primary contrast is needed beside")

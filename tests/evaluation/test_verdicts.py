@@ -158,6 +158,27 @@ def test_sometimes(parts, word):
     assert told.reason
 
 
+@pytest.mark.parametrize(
+    ("parts", "word"),
+    [
+        ((vd.REPRODUCED, vd.REPRODUCED, vd.NOT_REPRODUCED), vd.REPRODUCED),
+        ((vd.REPRODUCED, vd.REPRODUCED, vd.NOT_RUN), vd.REPRODUCED),
+        ((vd.REPRODUCED, vd.DIRECTION_ONLY, vd.NOT_REPRODUCED), vd.DIRECTION_ONLY),
+        ((vd.REPRODUCED, vd.NOT_REPRODUCED, vd.NOT_REPRODUCED), vd.NOT_REPRODUCED),
+        ((vd.REPRODUCED, vd.NOT_REPRODUCED), vd.NOT_REPRODUCED),  # one of two is not most
+        ((vd.REPRODUCED, vd.INCONCLUSIVE), vd.INCONCLUSIVE),
+        ((vd.NOT_REPRODUCED, vd.INCONCLUSIVE, vd.NOT_RUN), vd.INCONCLUSIVE),
+        ((vd.HOLDS, vd.FAILS, vd.HOLDS), vd.HOLDS),
+        ((vd.FAILS, vd.FAILS, vd.HOLDS), vd.FAILS),
+        ((vd.NOT_RUN, vd.NOT_JUDGED), vd.NOT_RUN),
+    ],
+)
+def test_mostly(parts, word):
+    told = vd.of_most(made(*parts))
+    assert told.word == word
+    assert told.reason
+
+
 def test_a_small_part_is_named_where_no_word_tells_it():
     small = vd.of_difference(Interval(0.1, 0.05, 0.2, 100), 0.35, tier="testbed")
     large = vd.of_difference(Interval(0.5, 0.4, 0.6, 100), 0.35, tier="testbed")

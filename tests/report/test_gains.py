@@ -36,15 +36,15 @@ def test_each_side_is_named_and_the_others_with_what_would_have_shown():
         *(row("none", DOWN), row("multi", UP), row("drrag", OPEN)),
         *(row("multi", UP, metric="f1"), row("single", None)),
     )
-    assert "beside one search: higher with IRCoT (+50.0 [" in text
-    assert "; lower with no retrieval (-50.0 [" in text
-    assert "; open with DR-RAG (+0.0 [" in text
+    assert "beside one search: higher: IRCoT (+50.0 [" in text
+    assert "; lower: no retrieval (-50.0 [" in text
+    assert "; open: DR-RAG (+0.0 [" in text
     assert text.count("detectable") == 1
     assert text.count("n 80") == 3
 
 
 def test_they_are_corrected_for_their_number():
-    assert "higher with IRCoT" in said(row("multi", NEARLY))
+    assert "higher: IRCoT" in said(row("multi", NEARLY))
     many = said(row("multi", NEARLY), *(row(m, OPEN) for m in ("none", "drrag", "erm4", "dragin")))
     assert "higher" not in many
 
@@ -54,7 +54,7 @@ def test_one_sentence_a_data_set_and_baseline():
         row("multi", OPEN), row("multi", UP, "hotpotqa"), row("single", UP, baseline="none")
     )
     assert text.count("beside one search") == 2
-    assert "beside no retrieval: higher with one search" in text
+    assert "beside no retrieval: higher: one search" in text
     assert "HotpotQA, EM beside one search: higher" in text
 
 

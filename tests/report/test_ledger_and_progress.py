@@ -13,9 +13,12 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data.dataset import Corpus, Dataset
+from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.verdicts import Verdict
 from rag_repro.report import compare, ledger, progress, show
 from rag_repro.schema import Gold, Passage, Question
 from rag_repro.study import papers, records
+from rag_repro.study.judge import Part
 from rag_repro.study.papers import Contrast, StudyError
 from rag_repro.study.records import RecordError, open_record
 from tests.study import mini
@@ -30,7 +33,7 @@ def test_a_claim_has_a_row_a_tier_with_its_first_primary_contrast(book):
     book.fill()
     made = ledger.rows(book.results())
     assert [row["tier"] for row in made] == ["testbed", "public", "paper"]
-    assert {tuple(row) for row in made} == {(*ledger.COLUMNS, "small", "form")}
+    assert {tuple(row) for row in made} == {(*ledger.COLUMNS, "small", "told", "smallest")}
     idle, row, _ = made
     assert (row["id"], row["paper"], row["exhibit"]) == ("mini.c01", "Mini", "mini.table1")
     assert (row["verdict"], row["effect"], row["n"], row["delta"]) == (
@@ -291,3 +294,27 @@ def test_an_effect_is_told_in_what_it_is_counted():
     ratio = {"less": {}, "target": 100.0, "ratio": True, "delta": 5.0}
     assert unit("retrievals", **ratio) == "% below the other"
     assert unit("em", **ratio, above=True) == "% above the other"
+
+
+def test_an_effect_wholly_on_the_other_side_is_told_without_a_double_negative():
+    def told(lo, hi, **given):
+        contrast = Contrast("seconds", more={}, target=100.0, delta=5.0, ratio=True, **given)
+        found = Verdict("inconclusive", "why", Interval((lo + hi) / 2, lo, hi, 30))
+        return ledger.told(Part(contrast, found))
+
+    assert told(10.0, 30.0, less={}) == "+20.00 [+10.00, +30.00] % below the other"
+    assert told(-30.0, -10.0, less={}) == "+20.00 [+10.00, +30.00] % above the other"
+    assert told(-10.0, 30.0, less={}) == "+10.00 [-10.00, +30.00] % below the other"
+    assert told(-30.0, -10.0, less={}, above=True) == "+20.00 [+10.00, +30.00] % below the other"
+
+
+def test_a_smallest_effect_is_told_by_the_form_of_its_claim():
+    def smallest(delta=5.0, **given):
+        contrast = Contrast("em", more={}, less={}, **given)
+        return ledger.smallest(Part(contrast, Verdict("inconclusive", "why", delta=delta)))
+
+    assert smallest(delta=None) == ""
+    assert smallest() == "5"
+    assert smallest(margin=5.0, no_loss=True) == "no loss 5"
+    assert smallest(margin=5.0) == "margin 5"
+    assert smallest(margin=5.0, target=25.8) == "margin 5 around 25.8"

@@ -22,7 +22,7 @@ def row(claim, tier, verdict, paper="Mini"):
         "mde": "2.50",
         "unit": "points",
     }
-    return made | {"reason": f"why {verdict}", "small": False, "form": ""}
+    return made | {"reason": f"why {verdict}", "small": False, "told": "3.00 [1.00, 5.00] points", "smallest": "2"}
 
 
 def two(testbed, public):
