@@ -72,6 +72,12 @@ def finds_next(place: int, line: Line) -> float | None:
     return sum(step[m[SENTENCE]] in m[place] for m in asked) / len(asked)
 
 
+def finds_needed(place: int, line: Line) -> float | None:
+    """As `finds_next` where gold passages have an order at all, else as `found_later`."""
+    ordered = any(hop is not None for _, hop, _ in line.get("gold") or ())
+    return finds_next(place, line) if ordered else found_later(place, line)
+
+
 def share_taken(line: Line) -> float | None:
     """Share of the words that it could take which QFS takes, mean of the moments."""
     moments = line.get("queries")
@@ -112,6 +118,18 @@ TABLE = (
             f"that the sentence in hand needs: {RULES[rule]}",
         )
         for rule in NEXT
+    ),
+    *(
+        percent(
+            f"finds_needed_{rule}",
+            f"Needed by {RULES[rule]}",
+            "line",
+            partial(finds_needed, FIRST_RULE + list(RULES).index(rule)),
+            "at moments behind the first sentence: share at which a search finds the gold passage "
+            "that the sentence in hand needs, where that is known; else share of all gold passages "
+            f"that it finds: {RULES[rule]}",
+        )
+        for rule in LATER
     ),
     percent(
         "words_taken",

@@ -134,7 +134,7 @@ def _draw(
             return unrun.reason
         return verdicts.of_parts(weak) if len(weak) > 1 else next(iter(weak.values()))
     if not by_dataset:
-        return f"no question is {among.words(contrast)}"
+        return verdicts.not_judged(f"no question is {among.words(contrast)}")
     if contrast.among:
         by_dataset = _large(by_dataset)
     means = [_drawn_of(sides, contrast) for sides in by_dataset.values()]

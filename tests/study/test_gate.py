@@ -258,7 +258,7 @@ def test_without_such_questions_it_says_so(tmp_path):
     among = GAIN.replace("delta", "among: {recall: lower}, delta")
     able = {"hotpotqa": ABLE, "musique": ABLE}
     found = verdict(tmp_path, able, among, recall=lambda method, i: 1.0)
-    assert (found.word, found.reason) == ("not run", "no question is with recall lower")
+    assert (found.word, found.reason) == ("not judged", "no question is with recall lower")
 
 
 def test_a_tier_without_a_condition_names_those_that_have_one(tmp_path):

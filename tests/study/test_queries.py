@@ -78,6 +78,17 @@ def test_what_the_sentence_in_hand_needs_is_the_passage_of_its_own_step():
     assert metrics.of_line("finds_next_qfs", line(gold=False)) is None
 
 
+def test_what_is_needed_is_all_gold_where_gold_has_no_order():
+    held = (moment(1, 2, 1, qfs=["p0", "p1"]), moment(1, 2, 2, qfs=["p0"], last_sentence=["p1"]))
+    needed = {n: metrics.of_line(f"finds_needed_{n}", line(held)) for n in ("qfs", "last_sentence")}
+    assert needed == {"qfs": 0.0, "last_sentence": 1.0}  # p1 is the second step's
+    plain = {**line(held), "gold": [["p0", None, None], ["p1", None, None]]}
+    of_all = {n: metrics.of_line(f"finds_needed_{n}", plain) for n in ("qfs", "last_sentence")}
+    assert of_all == {"qfs": 0.5, "last_sentence": 0.5}
+    partly = {**line(held), "gold": [["p0", 1, None], ["p1", 1, None]]}  # two of one step
+    assert metrics.of_line("finds_needed_qfs", partly) is None
+
+
 def test_behind_the_first_sentence_the_last_one_is_no_question():
     got = {name: metrics.of_line(f"finds_later_{name}", line()) for name in LATER}
     assert got == {**dict.fromkeys(LATER, 0.0), "qfs": 0.5}
