@@ -59,6 +59,7 @@ from rag_repro.report import (
     figures,
     groups,
     readers,
+    split,
 )
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.escape import listing
@@ -330,7 +331,7 @@ for shown in desk.tiers():
 
 # %% tags=["remove-input"]
 shipped = desk.rows("table3", reader="smollm2-135m", metric=["acc", "unparsed"])
-desk.table("table3", [row for row in shipped if row.keys.get("reader")], name="tab-shipped")
+split.whole(desk, "table3", [row for row in shipped if row.keys.get("reader")], "tab-shipped")
 
 # %% [markdown]
 # ### What can be guessed

@@ -155,7 +155,7 @@ pairs.worked(desk.cell("classifier", own_candidates=False), desk.results, desk.w
 # is no such file of MuSiQue, so there it is transfer), and one for worlds B to D, from world A,
 # which has other people, works and wordings. Minutes are of a machine that did other work at the
 # same time, and vectors that it kept from before are not encoded again. The loss is in nats; a
-# classifier that always says one half has 0.693, the dashed line. A regression has no curve.
+# classifier that always says one half has 0.693. A regression has no curve.
 
 # %% tags=["remove-input"]
 HEADLINE = ["drrag-classifier", "drrag-classifier-testbed"]

@@ -291,7 +291,7 @@ desk.asides(CLAIMS)
 # | $f_{\to h_2}$ | "linear projection via an MLP" | one linear layer | the code |
 # | equation 8 | sum over passages | mean; the sum as a row | the code |
 # | answers' loss | not said of which tokens | of the answer's alone | |
-# | joint against separate | claimed, not shown | a row: both match the lists first, as often in all; the joint one goes on while it learns answers | |
+# | joint against separate | claimed, not shown | two rows: jointly from the first step, and one after the other; R²AG itself matches the lists first, as often as the latter in all, and goes on while it learns answers | |
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

@@ -182,7 +182,9 @@ def case(
         return [Note(f"No case is shown: {why}.")]
     shown = next((pair for pair in found.gained if fine is None or fine(*pair)), None)
     said = (
-        [] if shown else [Note("No such question is of the kind looked for; here is the first case.")]
+        []
+        if shown
+        else [Note("No such question is of the kind looked for; here is the first case.")]
     )
     dataset = workshop.dataset(found.after.condition.dataset, found.after.condition.split)
     pages = _pages(shown or found.gained[0], dataset, found, names)

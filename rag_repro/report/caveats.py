@@ -130,7 +130,7 @@ def _whole(dataset: str) -> str:
     source = SOURCES.get(dataset)
     if source is None or source.full_size is None:
         return "not known"
-    return f"{source.full_size:,} ({source.split.strip("()")})"
+    return f"{source.full_size:,} ({source.split.strip('()')})"
 
 
 # ------------------------------------------------------------------------- forms

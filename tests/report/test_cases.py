@@ -186,7 +186,7 @@ def test_a_finer_wish_chooses_what_is_shown_and_not_what_is_counted(exhibit, res
     assert not both(line, line)
     assert not both(line | {"kind": "other"}, line | {"scores": {"recall": 0.5}})
     never = cases.case(exhibit, results, Workshop(), SM, QDC, fine=cases.of_kind("no such kind"))
-    assert "No such question meets every condition" in repr(never[0])
+    assert "No such question is of the kind looked for" in repr(never[0])
     assert never[1].body[0] == ["question", gained[0].text]
 
 
@@ -225,7 +225,7 @@ def test_without_a_case_there_is_a_note_with_the_reason(exhibit, world, tmp_path
     results = fill(root, exhibit, world.questions[:10], lambda method, i: method == "sm")
     [none] = cases.case(exhibit, results, Workshop(), SM, QDC)
     assert isinstance(none, Note)
-    assert "none of the 10 recorded questions is one; of 10 the reverse" in none.text
+    assert "none of the 10 recorded questions is one; the reverse is true of 10" in none.text
     [empty] = cases.case(exhibit, Results(tmp_path / "no"), Workshop(), SM, QDC)
     assert empty.text == (
         "Not run: `rag-repro train testbed-reader`, then "

@@ -310,7 +310,8 @@ def test_an_effect_wholly_on_the_other_side_is_told_without_a_double_negative():
 
 def test_a_smallest_effect_is_told_by_the_form_of_its_claim():
     def smallest(delta=5.0, **given):
-        contrast = Contrast("em", more={}, less={}, **given)
+        form = given or {"delta": 5.0}
+        contrast = Contrast("em", more={}, less={}, **form)
         return ledger.smallest(Part(contrast, Verdict("inconclusive", "why", delta=delta)))
 
     assert smallest(delta=None) == ""

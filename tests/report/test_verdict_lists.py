@@ -22,7 +22,12 @@ def row(claim, tier, verdict, paper="Mini"):
         "mde": "2.50",
         "unit": "points",
     }
-    return made | {"reason": f"why {verdict}", "small": False, "told": "3.00 [1.00, 5.00] points", "smallest": "2"}
+    return made | {
+        "reason": f"why {verdict}",
+        "small": False,
+        "told": "3.00 [1.00, 5.00] points",
+        "smallest": "2",
+    }
 
 
 def two(testbed, public):
@@ -72,7 +77,7 @@ def test_each_group_has_a_section_with_its_number_and_its_table():
     assert held.startswith("What held\n\n1 claim held")
     assert "{dropdown} Mini 1" in held
     assert held.count("| x.c01\\: It helps. |") == 2
-    assert "3.00 \\[1.00, 5.00\\] points | 2.00 | 50 |" in held
+    assert "3.00 \\[1.00, 5.00\\] points | 2 | 50 |" in held
     assert failed.startswith("What did not hold")
     assert "| x.c02\\: It helps. | public | not reproduced |" in failed
     assert "| testbed | not run" not in failed

@@ -91,7 +91,7 @@ def test_what_is_missing_is_named_whichever_side_it_is(tmp_path):
 def test_kinds_that_no_question_has_are_told_from_a_missing_record(tmp_path):
     only = GAIN.replace("delta: 2.0", "delta: 2.0, kinds: [inference]")
     [claim] = judged(tmp_path, only, shares(0.5, 0.7))
-    assert claim.verdict.word == "not run"
+    assert claim.verdict.word == "not judged"
     assert claim.verdict.reason == "no question is of the kinds inference"
 
 

@@ -172,7 +172,7 @@ def verdict(claim, number, tier, which):
             )  # fmt: skip
             values = table.setdefault((cell.exhibit, cell.condition.hash), {})
             values[side.get("metric", contrast.metric)] = 0.5
-    alone = replace(claim, contrasts=(contrast,))
+    alone = replace(claim, contrasts=(replace(contrast, premise=False),))
     one = replace(paper(), claims=(alone,))
     [judged] = judge(one, tier, Made(table, next(iter(contrast.kinds), None)))
     return judged.verdict
