@@ -83,6 +83,16 @@ def _of_models(cells: Sequence[Cell]) -> Iterable[str]:
             "No language model has answered yet: what is recorded is about retrieval, nothing "
             "about answers."
         )
+    seeds: dict[str, set[str]] = {}
+    for cell in cells:
+        if "seed" in cell.keys:
+            seeds.setdefault(cell.keys["method"], set()).add(cell.keys["seed"])
+    if single := sum(len(held) == 1 for held in seeds.values()):
+        yield (
+            f"Of {count(len(seeds), 'trained row')} {single} "
+            f"{'rests' if single == 1 else 'rest'} on one training. Intervals are "
+            "over questions; that another training would answer otherwise is in none of them."
+        )
 
 
 def _of_tiers(judged: set[str]) -> Iterable[str]:

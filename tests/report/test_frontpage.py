@@ -143,7 +143,7 @@ def test_one_interval_in_twenty_is_expected_to_miss():
     row = {"n": 50, "verdict": "reproduced", "reason": ""}
     [told] = caveats._of_sizes([row] * 30)
     assert "30 verdicts with an interval, each from 50 to 50" in told
-    assert "about 1.5 miss the truth by chance" in told
+    assert "about 2 miss the truth by chance" in told
 
 
 def test_the_testbed_failures_and_readers_change_what_is_said(book, monkeypatch):
@@ -165,6 +165,17 @@ def test_the_testbed_failures_and_readers_change_what_is_said(book, monkeypatch)
     told = " ".join(caveats._of_models([cell, read]))
     assert "Read by `smollm2-135m`: open models" in told
     assert "No language model" not in told
+    assert "trained row" not in told
+
+
+def test_rows_of_one_training_are_counted(book):
+    [cell, *_] = book.exhibit.cells("testbed")
+
+    def trained(method, seed):
+        return dataclasses.replace(cell, keys={**cell.keys, "method": method, "seed": seed})
+
+    cells = [trained("a", 0), trained("b", 0), trained("b", 1)]
+    assert "Of 2 trained rows 1 rests on one training." in " ".join(caveats._of_models(cells))
 
 
 def test_an_inconclusive_verdict_says_what_could_have_been_seen(book):
@@ -172,7 +183,7 @@ def test_an_inconclusive_verdict_says_what_could_have_been_seen(book):
     [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
     assert row["verdict"] == "inconclusive"
     text = page(book)
-    assert f"2.00 \\(detectable\\: {row['mde']}\\)" in text
+    assert f"2 \\(detectable\\: {row['mde']}\\)" in text
     assert "1 of 1 verdict is inconclusive" in section(text, "How sure are we")
 
 

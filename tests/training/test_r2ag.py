@@ -672,7 +672,17 @@ def test_shipped_controls_share_lists_steps_and_base():
     assert head.lora is None
     # Every place that a test fills is one that a training list fills.
     assert {max(lesson["lengths"]) for lesson in head.lessons} == {head.former.places}
-    apart = (*OTHERS, "loud", "joint", "again", "long", "gemma3", "reasoning", "reasoning-free", *LLAMA)
+    apart = (
+        *OTHERS,
+        "loud",
+        "joint",
+        "again",
+        "long",
+        "gemma3",
+        "reasoning",
+        "reasoning-free",
+        *LLAMA,
+    )
     mine = [r for n, r in known.items() if r.task == "r2ag" and not n.endswith(apart)]
     assert len(mine) == 13
     for one in mine:
