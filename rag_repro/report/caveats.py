@@ -41,10 +41,11 @@ def how_sure(claims: Sequence[Mapping[str, Any]], recorded: Sequence[Recorded]) 
 def _of_sizes(judged: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     sizes = sorted(row["n"] for row in judged if row["n"] != "")
     if sizes:
+        missing = f"{len(sizes) / 20:.{0 if len(sizes) > 100 else 1}f}"
         yield (
             f"{count(len(sizes), 'verdict')} with an interval, each from {sizes[0]:,} to "
             f"{sizes[-1]:,} answered questions. Of so many 95 % intervals about "
-            f"{len(sizes) / 20:.0f} miss the truth by chance alone."
+            f"{missing} miss the truth by chance alone."
         )
     unclear = [row for row in judged if row["verdict"] == INCONCLUSIVE]
     if unclear:
