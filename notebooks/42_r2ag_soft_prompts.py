@@ -216,12 +216,14 @@ seeds.table(
 #
 # The first point of each line is the gold passages alone, at their mean number; then the best 5 and
 # 10 of twenty, and for plain RAG all of them. The same questions throughout, one training each, the
-# reader frozen.
+# reader frozen. Below, lists of ten that hold the gold passages, as those of twenty do, stand beside them: the
+# paper's step from NQ-10 to NQ-20 (r2ag.c02).
 
 # %% tags=["remove-input"]
 FIG3 = desk.paper.exhibit("fig3")
 ALONE = {"world-B-gold": "world-B-20", "nq": "nq20"}
-along = soft_prompts.by_passages(FIG3, desk.results, desk.rows("fig3"), ALONE)
+nested = desk.rows("fig3", dataset=[*ALONE, *ALONE.values()])
+along = soft_prompts.by_passages(FIG3, desk.results, nested, ALONE)
 figures.against_k(
     along,
     metrics={"acc_line": "accuracy"},
