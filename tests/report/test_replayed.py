@@ -46,7 +46,7 @@ def test_each_variant_is_compared_with_the_released_code(tmp_path):
     assert shares["D1"] == ["50.0", "50.0", "100.0", "100.0"]
     assert shares["D8"] == ["50.0", "100.0", "0.0", "100.0"]
     assert shares["D10"] == ["50.0", "100.0", "100.0", "50.0"]
-    assert shares["the equations, with their own threshold"][:2] == ["75.0", "75.0"]
+    assert shares["the equations, at a threshold of their own"][:2] == ["75.0", "75.0"]
     assert {row[-1] for row in table.body} == {4}
 
 
