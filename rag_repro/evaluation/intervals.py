@@ -64,10 +64,6 @@ class Interval:
         """In another unit; by: more than 0."""
         return replace(self, estimate=self.estimate * by, lo=self.lo * by, hi=self.hi * by)
 
-    def reversed(self) -> Interval:
-        """Of the same difference, taken the other way round."""
-        return replace(self, estimate=-self.estimate, lo=-self.hi, hi=-self.lo)
-
     def cut(self, low: float, high: float) -> Interval:
         """Without what the quantity cannot be."""
         lo, hi = max(self.lo, low), min(self.hi, high)

@@ -84,10 +84,10 @@ def _of_models(cells: Sequence[Cell]) -> Iterable[str]:
             "No language model has answered yet: what is recorded is about retrieval, nothing "
             "about answers."
         )
-    seeds: dict[str, set[str]] = {}
+    seeds: dict[tuple[str, str], set[int]] = {}
     for cell in cells:
-        if "seed" in cell.keys:
-            seeds.setdefault(cell.keys["method"], set()).add(cell.keys["seed"])
+        if "seed" in cell.keys:  # a row of its exhibit, since another may train it otherwise
+            seeds.setdefault((cell.exhibit, cell.keys["method"]), set()).add(cell.keys["seed"])
     if single := sum(len(held) == 1 for held in seeds.values()):
         yield (
             f"Of {count(len(seeds), 'trained row')} {single} "

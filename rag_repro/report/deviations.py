@@ -29,7 +29,7 @@ def text(chapters: Mapping[str, str], titles: Mapping[str, str]) -> str:
     if chapters:
         parts.append("## From the chapters")
     for name, below in chapters.items():
-        parts += [f"### {titles[name]}", f"Of {{doc}}`the chapter <chapters/{name}>`.", below]
+        parts += [f"### {titles[name]}", f"{{doc}}`To the chapter <chapters/{name}>`", below]
     return "\n\n".join(part.strip() for part in parts if part) + "\n"
 
 

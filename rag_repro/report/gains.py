@@ -48,7 +48,7 @@ def _sentence(exhibit: Exhibit, rows: Told, metric: str) -> str:
         parts.append(f"open: {_listed(exhibit, still, detectable=True)}")
     return (
         f"{word(first.keys['dataset'])}, {metrics.get(metric).symbol} beside "
-        f"{exhibit.methods[first.baseline].label}: {'; '.join(parts)}."
+        f"{exhibit.methods[first.baseline].label}, {'; '.join(parts)}."
     )
 
 

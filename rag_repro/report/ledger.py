@@ -135,7 +135,7 @@ def told(part: Part) -> str:
     contrast, interval = part.contrast, part.interval
     if contrast.target is not None and contrast.delta is not None and interval.hi < 0:
         # Wholly on the other side of what is claimed: said so, and not by a sign.
-        contrast, interval = replace(contrast, above=not contrast.above), interval.reversed()
+        contrast, interval = replace(contrast, above=not contrast.above), interval.flipped()
     # A level has no sign; how far from a target, or more than another, has.
     counted_in = unit(contrast)
     level = contrast.less is None or counted_in in {"%", "% of the other"}

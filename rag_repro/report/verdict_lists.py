@@ -126,7 +126,7 @@ def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
 def _table(name: str, held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     head = ["claim", "tier", "verdict", "effect [95 %]", "δ", "n"]
     body = [
-        [_said(row), row["tier"], _word(row), _effect(row), _delta(row), row["n"]]
+        [_said(row), row["tier"], _word(row), row["told"], _delta(row), row["n"]]
         for rows in held
         for row in rows
         if row["verdict"] not in UNSAID
@@ -162,10 +162,6 @@ def _word(row: Mapping[str, Any]) -> str:
     beside = [_parts(row), "below δ" if row["small"] and group(row["verdict"]) == HELD else ""]
     told = ", ".join(filter(None, beside))
     return f"{row['verdict']} ({told})" if told else row["verdict"]
-
-
-def _effect(row: Mapping[str, Any]) -> str:
-    return row["told"]
 
 
 def _delta(row: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ def test_sizes_are_told_by_tier(book, monkeypatch):
 
 def test_what_a_chapter_tells_is_repeated_under_its_title(book):
     text = deviations.text({"11_x": "| a |\n| - |\n| b |"}, {"11_x": "Recall"})
-    assert "### Recall\n\nOf {doc}`the chapter <chapters/11_x>`.\n\n| a |\n| - |\n| b |\n" in text
+    assert "### Recall\n\n{doc}`To the chapter <chapters/11_x>`\n\n| a |\n| - |\n| b |\n" in text
 
 
 def test_every_paper_of_the_book_has_its_table():

@@ -36,7 +36,7 @@ def test_each_side_is_named_and_the_others_with_what_would_have_shown():
         *(row("none", DOWN), row("multi", UP), row("drrag", OPEN)),
         *(row("multi", UP, metric="f1"), row("single", None)),
     )
-    assert "beside one search: higher: IRCoT (+50.0 [" in text
+    assert "beside one search, higher: IRCoT (+50.0 [" in text
     assert "; lower: no retrieval (-50.0 [" in text
     assert "; open: DR-RAG (+0.0 [" in text
     assert text.count("detectable") == 1
@@ -54,7 +54,7 @@ def test_one_sentence_a_data_set_and_baseline():
         row("multi", OPEN), row("multi", UP, "hotpotqa"), row("single", UP, baseline="none")
     )
     assert text.count("beside one search") == 2
-    assert "beside no retrieval: higher: one search" in text
+    assert "beside no retrieval, higher: one search" in text
     assert "HotpotQA, EM beside one search: higher" in text
 
 
