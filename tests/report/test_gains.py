@@ -55,7 +55,7 @@ def test_one_sentence_a_data_set_and_baseline():
     )
     assert text.count("beside one search") == 2
     assert "beside no retrieval, higher: one search" in text
-    assert "HotpotQA, EM beside one search: higher" in text
+    assert "HotpotQA, EM beside one search, higher" in text
 
 
 def test_without_a_difference_it_says_so():
