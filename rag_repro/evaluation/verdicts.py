@@ -116,6 +116,8 @@ def of_difference(
         word, reason = REPRODUCED, "above nothing, and δ is possible"
     elif interval.lo > 0:
         word, reason = DIRECTION_ONLY, f"above nothing, but below δ: {SMALL}"
+    elif interval.hi < 0:
+        word, reason = NOT_REPRODUCED, "wholly on the other side"
     elif interval.hi < delta:
         word, reason = NOT_REPRODUCED, "nothing is possible, and δ is ruled out"
     else:
@@ -147,7 +149,7 @@ def of_no_loss(
     elif interval.hi < -margin:
         word, reason = NOT_REPRODUCED, "a loss beyond the margin"
     else:
-        word, reason = INCONCLUSIVE, "both no loss and one beyond the margin are possible"
+        word, reason = INCONCLUSIVE, "losses within and beyond the margin are possible"
     return _verdict(word, reason, interval, margin, tier, mde)
 
 

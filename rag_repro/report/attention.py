@@ -7,7 +7,6 @@ from itertools import cycle
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import LogFormatter
 
 from ..evaluation.attention_metrics import UNIT
 from ..study.papers import Cell, Exhibit
@@ -75,8 +74,8 @@ def by_layer(
         axis.set_title(word(dataset))
         axis.set_xlabel("layer")
         axis.set_yscale("log")
-        for shown in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
-            shown(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
+        axis.yaxis.set_major_formatter("{x:g}")
+        axis.yaxis.set_minor_formatter("")
     axes[0].set_ylabel("attention on one, %")
     handles = {h.get_label(): h for axis in axes for h in axis.get_legend_handles_labels()[0]}
     figure.legend(handles=handles.values(), loc="outside lower center", ncols=2)

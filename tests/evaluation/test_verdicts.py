@@ -37,6 +37,18 @@ def test_difference(lo, hi, word, on_testbed):
     assert vd.of_difference(interval, 0.05, tier="testbed").word == on_testbed
 
 
+@pytest.mark.parametrize(
+    ("lo", "hi", "reason"),
+    [
+        (-9.0, -1.0, "wholly on the other side"),
+        (-9.0, 0.0, "nothing is possible, and δ is ruled out"),
+        (-9.0, 9.0, "both nothing and δ are possible"),
+    ],
+)
+def test_a_reason_is_true_of_its_interval(lo, hi, reason):
+    assert vd.of_difference(iv(lo, hi), 5.0).reason == reason
+
+
 def test_testbed_never_says_reproduced():
     grid = np.linspace(-0.2, 0.2, 9)
     for lo in grid:
