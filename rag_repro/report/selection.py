@@ -8,20 +8,87 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
 from ..data.dataset import Dataset
 from ..evaluation.line_metrics import gold_of_judged, removed
-from ..study.papers import Cell
+from ..study.papers import Cell, Paper
 from ..study.scores import Results
 from . import missing
+from .picture import Note
 from .tables import Table, word
-from .values import points
+from .values import number, points
 
 Line = Mapping[str, Any]
 
 
 # ------------------------------------------------------------- pairs and thresholds
+
+
+@dataclass(frozen=True)
+class Fed:
+    """Passages that CIS and CFS hand on at one threshold, mean over the data sets.
+
+    by: of either selection. off: how far they lie from the printed means, summed.
+    """
+
+    threshold: float
+    by: Mapping[str, float]
+    off: float
+
+
+def fed(cells: Sequence[Cell], results: Results, printed: Mapping[str, float]) -> list[Fed]:
+    """At each threshold that all data sets have records of, in order.
+
+    printed: the mean number of each selection that is to be met.
+    """
+    held: dict[float, dict[str, list[Cell]]] = {}
+    for cell in cells:
+        by = held.setdefault(cell.condition.configured.threshold, {})
+        by.setdefault(cell.keys["method"], []).append(cell)
+    made = []
+    for threshold, by in sorted(held.items()):
+        scores = {m: [results.scores(c, "passages") for c in by.get(m, ())] for m in printed}
+        if not all(of and None not in of for of in scores.values()):
+            continue
+        means = {m: mean(float(one.values.mean()) for one in of) for m, of in scores.items()}
+        made.append(Fed(threshold, means, sum(abs(means[m] - printed[m]) for m in printed)))
+    return made
+
+
+def tune_sweep(paper: Paper, tier: str) -> list[Cell]:
+    """The cells in which both selections ran over questions to tune on, at each threshold."""
+    wanted = {"method": ["cis", "cfs"], "split": "tune"}
+    return [c for c in paper.exhibit("threshold").cells(tier) if c.matches(wanted)]
+
+
+def printed_fed(paper: Paper, k: int = 4) -> dict[str, float]:
+    """Table 5's number of passages that CIS and CFS hand on at k, mean over its data sets."""
+    rows = [r for r in paper.printed("table5") if r["metric"] == "passages" and r["k"] == str(k)]
+    return {
+        method: mean(float(r["value"]) for r in rows if r["method"] == method)
+        for method in ("cis", "cfs")
+    }
+
+
+def fed_table(
+    paper: Paper, cells: Mapping[str, Sequence[Cell]], results: Results, name: str = ""
+) -> Table | Note:
+    """One line a tier and threshold, and which comes nearest to the paper's table 5."""
+    printed, body = printed_fed(paper), []
+    for tier, of_tier in cells.items():
+        tried = fed(of_tier, results, printed)
+        nearest = min(tried, key=lambda f: f.off, default=None)
+        for one in tried:
+            told = [number(one.by[m]) for m in printed]
+            mark = "nearest" if one is nearest else ""
+            body.append([tier, f"{one.threshold:.2f}", *told, number(one.off), mark])
+    caption = "Passages handed on at k = 4 of questions to tune on, by threshold"
+    if not body:
+        return missing.note([c for of_tier in cells.values() for c in of_tier], results, caption)
+    told = {m: f"{m.upper()} (printed: {number(value)})" for m, value in printed.items()}
+    return Table(["tier", "threshold", *told.values(), "apart", ""], body, caption, name)
 
 
 @dataclass(frozen=True)

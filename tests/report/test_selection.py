@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from rag_repro.publish.places import here
 from rag_repro.report import selection
 from rag_repro.study import papers
 from rag_repro.study.records import open_record
@@ -128,3 +129,28 @@ def test_the_table_of_thresholds_has_the_chosen_one_beside_a_half(recorded):
     ]
     assert str(table.body[1][2]).startswith("not run: `rag-repro ")
     assert len(table.body[1]) == len(table.head)
+
+
+def test_the_threshold_by_number_fed_is_the_one_nearest_to_the_paper():
+    """On the records that the rows were chosen by: what paper.yaml has is what they choose."""
+    paper = papers.load("drrag")
+    printed = selection.printed_fed(paper)
+    # By hand from table 5, k = 4: (3.61 + 3.43 + 3.03) / 3 and (3.82 + 3.75 + 3.41) / 3.
+    assert printed == {"cis": pytest.approx(3.3567, abs=1e-4), "cfs": pytest.approx(3.66)}
+    results = Results(here().records)
+    for tier in ("public", "testbed"):
+        cells = selection.tune_sweep(paper, tier)
+        best = min(selection.fed(cells, results, printed), key=lambda one: one.off)
+        rows = [c for c in paper.exhibit("table5").cells(tier) if c.keys["method"] == "cfs_fed"]
+        assert {c.condition.configured.threshold for c in rows} == {best.threshold}
+
+
+def test_what_is_fed_by_hand(tmp_path):
+    paper = papers.load("drrag")
+    cells = selection.tune_sweep(paper, "testbed")
+    low, high = ([c for c in cells if c.condition.configured.threshold == at] for at in (0.6, 0.65))
+    for cell, number in zip((*low, *high), (1, 2, 1, 1), strict=True):
+        write(tmp_path, cell, [{"id": "q0", "hits": [], "scores": {"passages": number}}])
+    told = selection.fed(cells, Results(tmp_path), {"cis": 1.0, "cfs": 2.5})
+    # CIS hands on one at both; CFS two, half a passage short, then one, which is 1.5 short.
+    assert [(f.threshold, f.off) for f in told] == [(0.6, 0.5), (0.65, 1.5)]

@@ -340,9 +340,9 @@ def test_retarget_to_real_data_is_public_and_keeps_the_roles():
     assert {c.tier for c in cells} == {"public"}
     assert [len(moved.exhibits["table5"].cells(role=r)) for r in ("primary", "secondary")] == [
         6 * 3,
-        # Two tuned selections and two controls at three k, seven controls and CFS over BM25 at
+        # Four tuned selections and two controls at three k, eight controls and CFS over BM25 at
         # one, and own candidates.
-        4 * 3 + 7 + 1 + 6 * 3,
+        6 * 3 + 8 + 1 + 6 * 3,
     ]
 
 
@@ -350,7 +350,7 @@ def test_on_a_world_no_question_has_own_candidates():
     moved = retarget(papers.load("drrag"), datasets=["world-C"])
     cells = moved.exhibits["table5"].cells()
     assert {c.keys["own_candidates"] for c in cells} == {False}
-    assert len(cells) == len({(c.keys["method"], c.keys["k"]) for c in cells}) == 10 * 3 + 7 + 1
+    assert len(cells) == len({(c.keys["method"], c.keys["k"]) for c in cells}) == 12 * 3 + 8 + 1
 
 
 def test_on_a_world_the_classifier_is_the_testbeds():
