@@ -26,7 +26,7 @@ from ..lm import hub
 from ..lm.adapters import CARD, card_of
 from ..schema import Question
 from ..study.papers import Cell, Paper
-from ..study.scores import Results, Scores, paired, resampled
+from ..study.scores import Results, paired, resampled
 from . import missing
 from .picture import Note
 from .tables import Table
@@ -120,7 +120,7 @@ def of_cell(cell: Cell, results: Results, reader: str) -> Iterator[Known]:
     for group, ids in groups.items():
         if not ids:
             continue
-        of_reader = _these(read, ids)
+        of_reader = read.at(ids)
         said = [(common.get(about[q].relation), asked[q].answers) for q in ids]
         right = 100 * np.array([answer_metrics.accuracy(*one) for one in said])
         always = replace(of_reader, values=right)
@@ -131,12 +131,6 @@ def of_cell(cell: Cell, results: Results, reader: str) -> Iterator[Known]:
             *(resampled(side, METRIC).interval() for side in (of_reader, always)),
             paired([(of_reader, always)], METRIC).interval(),
         )
-
-
-def _these(scores: Scores, ids: Sequence[str]) -> Scores:
-    """The scores of these questions, in their order."""
-    at = [scores.ids.index(name) for name in ids]
-    return Scores(tuple(ids), tuple(scores.clusters[i] for i in at), scores.values[at])
 
 
 def asked_fact(world: World, question: Question) -> Fact | None:

@@ -66,12 +66,7 @@ def sums(
 
 
 def _only(scores: Scores, ids: Collection[str]) -> Scores:
-    kept = [i for i, one in enumerate(scores.ids) if one in ids]
-    return Scores(
-        tuple(scores.ids[i] for i in kept),
-        tuple(scores.clusters[i] for i in kept),
-        np.asarray(scores.values)[kept],
-    )
+    return scores.at([one for one in scores.ids if one in ids])
 
 
 def sides(exhibit: Exhibit, method: str, base: str) -> tuple[Cell, Cell]:

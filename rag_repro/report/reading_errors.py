@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ..evaluation.statistics import combine
 from ..study.exhibits import Cell, Exhibit
 from ..study.scores import Results, Scores, resampled
@@ -74,8 +72,5 @@ def thirds(words: Mapping[str, float], alike: Mapping[str, object]) -> dict[str,
 
 def _of(scores: Scores, place: Mapping[str, int], third: int) -> Scores | None:
     """The scores of one third's questions; None where there is none."""
-    mine = [i for i, question in enumerate(scores.ids) if place[question] == third]
-    if not mine:
-        return None
-    ids, clusters = (tuple(of[i] for i in mine) for of in (scores.ids, scores.clusters))
-    return Scores(ids, clusters, scores.values[np.array(mine)])
+    mine = [question for question in scores.ids if place[question] == third]
+    return scores.at(mine) if mine else None

@@ -10,7 +10,7 @@ from typing import Any
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
-from . import among, gate
+from . import among, gate, trainings
 from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
 from .scores import Results, Scores, paired, ratio
@@ -82,6 +82,7 @@ def _draw(
 ) -> _Drawn | Verdict | str:
     """The contrast's draws, or why there are none."""
     exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
+    _, means = trainings.merged(exhibit, results)
     pairs = list(pair_cells(exhibit, contrast, tier))
     if not pairs:
         where = [t for t in TIERS if any(True for _ in pair_cells(exhibit, contrast, t))]
@@ -99,7 +100,7 @@ def _draw(
             return f"no condition beside {_name(more.keys)} for what is subtracted"
         held_back = _held_back(paper, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
-        if lacking := next((cell for cell, _ in compared if results.lines(cell) is None), None):
+        if lacking := next((cell for cell, _ in compared if means.lines(cell) is None), None):
             if weak_here:  # what would not count need not be run
                 weak[_name(more.keys)] = held_back
                 continue
@@ -109,9 +110,9 @@ def _draw(
                 return missing
             weak[_name(more.keys)] = verdicts.not_run(missing)  # another part may fail
             continue
-        keep = among.keep(contrast, more, less, results)
+        keep = among.keep(contrast, more, less, means)
         sides = tuple(
-            results.scores(cell, wanted.get("metric", contrast.metric), keep)
+            means.scores(cell, wanted.get("metric", contrast.metric), keep)
             for cell, wanted in compared
         )
         if None in sides:
@@ -137,10 +138,10 @@ def _draw(
         return verdicts.not_judged(f"no question is {among.words(contrast)}")
     if contrast.among:
         by_dataset = _large(by_dataset)
-    means = [_drawn_of(sides, contrast) for sides in by_dataset.values()]
-    if None in means:
+    drawn = [_drawn_of(sides, contrast) for sides in by_dataset.values()]
+    if None in drawn:
         return "its cells share no question"
-    return _Drawn(statistics.combine(means), each, weak)
+    return _Drawn(statistics.combine(drawn), each, weak)
 
 
 def _large(held: Mapping[str, list[tuple[Scores, ...]]]) -> Mapping[str, list[tuple[Scores, ...]]]:
@@ -157,7 +158,7 @@ def _subtracted(
 ) -> list[tuple[Cell | None, Mapping[str, Any]]]:
     """The two sides of `minus` beside this cell, [] without; None for one that is not there."""
     sides = [contrast.minus["more"], contrast.minus["less"]] if contrast.minus else []
-    cells = exhibit.cells(cell.tier)
+    cells = trainings.whole(exhibit).cells(cell.tier)
     wanted = [{**cell.keys, **side} for side in sides]
     for keys in wanted:
         keys.pop("metric", None)  # what is read of the cell, and none of its keys
@@ -188,8 +189,10 @@ def pair_cells(
 ) -> Iterable[tuple[Cell, Cell | None]]:
     """The cells that a contrast compares: alike in every key that it does not name.
 
-    (cell, None) where the contrast is about a level.
+    (cell, None) where the contrast is about a level. A claim is about what a recipe makes: all
+    trainings of a row are one cell.
     """
+    exhibit = trainings.whole(exhibit)
     more_keys, less_keys = (
         {k: v for k, v in (side or {}).items() if k != "metric"}
         for side in (contrast.more, contrast.less)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,17 +24,39 @@ Keep = Callable[[Mapping[str, Any]], bool]
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """One metric of one cell: question ids, their clusters, values in the metric's unit."""
+    """One metric of one cell: question ids, their clusters, values in the metric's unit.
+
+    values: (questions,). Where several trainings made them (`trainings`), each question's mean
+    over them, and by_training: (trainings, questions), in the order of their seeds.
+    """
 
     ids: tuple[str, ...]
     clusters: tuple[str, ...]
     values: np.ndarray
+    by_training: Mapping[int, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def by_id(self) -> dict[str, float]:
         return dict(zip(self.ids, self.values, strict=True))
+
+    def at(self, ids: Sequence[str]) -> Scores:
+        """The scores of these questions, in this order."""
+        place = {name: i for i, name in enumerate(self.ids)}
+        rows = [place[name] for name in ids]
+        each = {seed: values[rows] for seed, values in self.by_training.items()}
+        clusters = tuple(self.clusters[i] for i in rows)
+        return Scores(tuple(ids), clusters, self.values[rows], each)
+
+    def of(self, seeds: Sequence[int]) -> np.ndarray:
+        """(seeds, questions); what was not trained several times is the same in each.
+
+        Without seeds (1, questions), the means.
+        """
+        if seeds and self.by_training:
+            return np.stack([self.by_training[seed] for seed in seeds])
+        return np.broadcast_to(self.values, (len(seeds) or 1, len(self.ids)))
 
 
 def everything(line: Mapping[str, Any]) -> bool:
@@ -77,9 +99,20 @@ class Results:
 
 
 def resampled(scores: Scores, metric: str) -> Resampled:
-    """Bootstrap of the mean, by cluster; the same draws for the same record."""
-    drawn = _drawn(tuple(scores.values.tolist()), scores.clusters, span(metric))
-    return _limited(drawn, metric, 1)
+    """Bootstrap of the mean, by cluster and by training; the same draws for the same record."""
+    values = scores.of([*scores.by_training]) if scores.by_training else scores.values
+    return _limited(_drawn(_hashable(values), scores.clusters, span(metric)), metric, 1)
+
+
+def _hashable(values: np.ndarray) -> tuple:
+    """(questions,), or (trainings, questions), as what a cache can look up."""
+    return tuple(values.tolist() if values.ndim == 1 else map(tuple, values.tolist()))
+
+
+def _seeds_of(sides: Sequence[Scores]) -> list[int]:
+    """The trainings that all sides have which were trained several times; [] of none."""
+    several = [set(side.by_training) for side in sides if side.by_training]
+    return sorted(set.intersection(*several)) if several else []
 
 
 def _limited(drawn: Resampled, metric: str, sides: int) -> Resampled:
@@ -96,50 +129,48 @@ def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None
     pairs: (more, less), or (level,) alone, or (more, less, more, less) with the second
     difference subtracted from the first, of settings that share their questions (k = 3, 4, 6):
     they are averaged a question first. Only questions that every side has count; None where
-    there is none.
+    there is none. Where a side was trained several times, trainings are drawn, too.
     """
     common = set.intersection(*(set(side.ids) for pair in pairs for side in pair))
     if not common:
         return None
     ids = [name for name in pairs[0][0].ids if name in common]
-    cluster = dict(zip(pairs[0][0].ids, pairs[0][0].clusters, strict=True))
-
-    def column(side: Scores) -> np.ndarray:
-        value = side.by_id()
-        return np.array([value[name] for name in ids])
-
+    pairs = [tuple(side.at(ids) for side in sides) for sides in pairs]
+    seeds = _seeds_of([side for sides in pairs for side in sides])
+    # (trainings, questions): two trained sides differ training by training, of one data order.
+    # One training says nothing of others: then it is questions alone that are drawn.
     differences = np.mean(
-        [sum(sign * column(s) for sign, s in zip(_SIGNS, sides, strict=False)) for sides in pairs],
+        [
+            sum(sign * s.of(seeds) for sign, s in zip(_SIGNS, sides, strict=False))
+            for sides in pairs
+        ],
         axis=0,
     )
-    clusters = tuple(cluster[name] for name in ids)
+    values = differences if len(seeds) > 1 else differences[0]
+    clusters = pairs[0][0].clusters
     widest = span(metric)
     if widest is not None and len(pairs[0]) == len(_SIGNS):
         widest *= 2
-    drawn = _drawn(tuple(differences.tolist()), clusters, widest, signed=len(pairs[0]) > 1)
+    drawn = _drawn(_hashable(values), clusters, widest, signed=len(pairs[0]) > 1)
     return _limited(drawn, metric, len(pairs[0]))
 
 
 def ratio(pairs: Sequence[tuple[Scores, Scores]]) -> Resampled | None:
     """Bootstrap of mean(more) in percent of mean(less) over one data set; pairs as in `paired`.
 
-    None also where `less` is zero throughout.
+    None also where `less` is zero throughout. Draws questions, and no trainings.
     """
     common = set.intersection(*(set(side.ids) for pair in pairs for side in pair))
     if not common:
         return None
     ids = [name for name in pairs[0][0].ids if name in common]
-    cluster = dict(zip(pairs[0][0].ids, pairs[0][0].clusters, strict=True))
-
-    def mean_of(sides: Sequence[Scores]) -> np.ndarray:
-        values = [side.by_id() for side in sides]
-        return np.mean([[held[name] for name in ids] for held in values], axis=0)
-
-    more, less = (mean_of(sides) for sides in zip(*pairs, strict=True))
+    more, less = (
+        np.mean([side.at(ids).values for side in sides], axis=0)
+        for sides in zip(*pairs, strict=True)
+    )
     if not less.any():
         return None
-    rng = fresh()  # as `_drawn`
-    clusters = [cluster[name] for name in ids]
+    rng, clusters = fresh(), pairs[0][0].at(ids).clusters  # as `_drawn`
     return statistics.resample_ratio(100 * more, less, rng=rng, clusters=clusters)
 
 
@@ -151,7 +182,7 @@ def span(metric: str) -> float | None:
 
 @lru_cache(maxsize=512)  # of 160 kB each
 def _drawn(
-    values: tuple[float, ...],
+    values: tuple,
     clusters: tuple[str, ...],
     span: float | None,
     signed: bool = False,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rag_repro.lm import hub
 from rag_repro.report import cases, exhibits, missing, seeds
-from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid, Paper
+from rag_repro.study import trainings
+from rag_repro.study.judge import pair_cells
+from rag_repro.study.papers import Contrast, Exhibit, ExhibitMethod, Grid, Paper
 from rag_repro.study.records import open_record
-from rag_repro.study.scores import Results
+from rag_repro.study.scores import Results, Scores, paired, resampled
 
 METHODS = {
     "rag": ExhibitMethod("RAG", "single_step", "bm25"),
@@ -112,7 +115,7 @@ def test_one_training_is_not_told_to_lie_nothing_apart(tmp_path):
 
 def test_without_trainings_nothing_changes(results, tmp_path):
     bare = Exhibit("mini.table1", "Answers", "", ("acc_line",), METHODS, (PLAIN,))
-    assert seeds.merged(bare, results) == (bare, results)
+    assert trainings.merged(bare, results) == (bare, results)
     made = exhibits.rows(paper(tmp_path), bare, results)
     assert seeds.rows(paper(tmp_path), bare, results) == made
 
@@ -144,3 +147,59 @@ def test_what_trains_a_cell_is_told_until_it_is_there(tmp_path):
     made.mkdir(parents=True)
     (made / hub.FORMER).touch()
     assert missing.untrained(first) == []
+
+
+# ------------------------------------------------------- trainings in an interval
+
+
+def scores(values, by_training=None):
+    ids = tuple(f"q{i}" for i in range(len(values)))
+    each = {seed: np.array(one, float) for seed, one in (by_training or {}).items()}
+    return Scores(ids, ids, np.array(values, float), each)
+
+
+def test_trainings_that_differ_widen_the_interval_and_equal_ones_do_not():
+    """100 questions, half of them right on average; each training alike, or far apart."""
+    half = [100.0, 0.0] * 50
+    alike = scores(half, {0: half, 1: half, 2: half})
+    spread = {0: [0.0] * 100, 1: half, 2: [100.0] * 100}
+    apart = scores(np.mean([*spread.values()], axis=0), spread)
+    plain, same, wide = (
+        resampled(one, "acc_line").interval() for one in (scores(half), alike, apart)
+    )
+    assert plain.estimate == same.estimate == wide.estimate == 50
+    assert same.hi - same.lo == pytest.approx(plain.hi - plain.lo, rel=0.1)
+    assert wide.hi - wide.lo > 3 * (plain.hi - plain.lo)
+
+
+def test_two_trained_sides_differ_training_by_training():
+    """What both share in a training is in no difference: here the training's own luck."""
+    luck = {0: 10.0, 1: 50.0, 2: 90.0}
+    wobble = np.tile([0.0, 2.0], 50)
+    more = {seed: value + 4 + wobble for seed, value in luck.items()}
+    less = {seed: np.full(100, value) for seed, value in luck.items()}
+    means = [np.mean([*side.values()], axis=0) for side in (more, less)]
+    told = paired([(scores(means[0], more), scores(means[1], less))], "acc_line").interval()
+    assert told.estimate == pytest.approx(5)
+    assert told.hi - told.lo < 1
+    # Against what was never trained the luck is in it.
+    alone = paired([(scores(means[0], more), scores([50.0] * 100))], "acc_line").interval()
+    assert alone.estimate == pytest.approx(5)
+    assert alone.hi - alone.lo > 50
+    # Trainings that only one of the two has stand aside.
+    fewer = {seed: less[seed] for seed in (0, 1)}
+    same = paired([(scores(means[0], more), scores([30.0] * 100, fewer))], "acc_line").interval()
+    assert same.estimate == pytest.approx(5)
+
+
+def test_a_verdict_is_of_all_trainings(results, tmp_path):
+    """One training of two is right of everything; the recipe is so of three quarters."""
+    contrast = Contrast(
+        metric="acc_line", more={"method": "ours"}, less={"method": "rag"}, delta=1.0
+    )
+    [(ours, rag)] = pair_cells(EXHIBIT, contrast, "public")
+    assert "seed" not in ours.keys
+    _, means = trainings.merged(EXHIBIT, results)
+    assert means.scores(ours, "acc_line").values.mean() == 75
+    assert [*means.scores(ours, "acc_line").by_training] == [0, 1]
+    assert means.scores(rag, "acc_line").by_training == {}
