@@ -387,7 +387,8 @@ split.whole(desk, "table1", behind, "tab-behind")
 # ### One training and the next
 #
 # The paper trains once. Before a difference is read, one must know how far the *same* recipe lies
-# from itself.
+# from itself. A row of several trainings has them in its interval: trainings are drawn as questions
+# are, and two trained rows are subtracted training by training. A row of one training cannot tell.
 
 # %% tags=["remove-input"]
 seeds.table(

@@ -200,6 +200,8 @@ gains.told(desk.paper.exhibit("likelihood"), likely, "log_likelihood")
 
 # %% [markdown]
 # ### One training and the next
+#
+# Trainings are drawn in the intervals as questions are, where there are several.
 
 # %% tags=["remove-input"]
 seeds.table(

@@ -115,7 +115,7 @@ lists.table(listed, "r2ag-mixed", "tab-list")
 # ## What was trained
 #
 # Frozen: every retriever, and SmolLM2-135M as it ships. Trained: the formers and the learnable
-# tokens, one training each.
+# tokens.
 
 # %% tags=["remove-input"]
 CELLS = [c for x in (FIG4, FIG5) for c in x.cells() if c.tier in desk.tiers()]

@@ -137,7 +137,7 @@ cases.counts(CONTROLS, desk.results, MOVED, OWN, RIGHT)
 # ## What was trained
 #
 # Frozen: MiniLM, and SmolLM2-135M as it ships, with its 30 layers of nine heads. Trained: former
-# and tokens, one training each.
+# and tokens.
 
 # %% tags=["remove-input"]
 CELLS = [cell for cell in FIG6.cells() if cell.tier in desk.tiers()]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..data.titles import word
 from ..study.papers import Cell
 from ..study.scores import Results
 from .exhibits import Row
-from .tables import word
 
 
 class Alike(Results):

@@ -7,10 +7,11 @@ from decimal import Decimal
 from math import ceil, floor
 from statistics import mean
 
+from ..data.titles import word
 from ..evaluation import metrics
 from ..study.papers import Paper
 from ..study.printed import Compared, Place
-from .tables import Table, word
+from .tables import Table
 
 Entry = Mapping[str, str]
 ANSWERS = ("em", "f1", "acc")

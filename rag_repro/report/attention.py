@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..data.titles import word
 from ..evaluation.attention_metrics import UNIT
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from . import missing
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
-from .tables import word
 
 Line = Mapping[str, Any]
 KINDS = {"embeddings": "an embedding", "words": "a token of a passage", "marks": "a mark"}

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.titles import word
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.resampling import fresh
@@ -26,7 +27,7 @@ from ..evaluation.statistics import Interval
 from .feature_areas import FOLDS, fitted, kinds, ranked
 from .lists import Listed
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import in_points
 
 Line = Mapping[str, Any]

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from importlib import import_module
 
+from ..data.titles import word
 from ..study import audits
 from ..study.audits import Reading, Sentence
 from ..study.papers import Paper, StudyError
 from .arithmetic import pick
-from .tables import Table, word
+from .tables import Table
 
 AGREES = "agrees"
 IN_PART = "agrees in part"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..data.titles import word
 from .exhibits import Row
 from .figures import WIDTH, bars, plots
 from .missing import note_of_rows
 from .picture import Note, Picture
-from .tables import data_of, word
+from .tables import data_of
 
 HATCHES = ("", "//", "..", "xx", "\\\\", "++")
 """No colour tells anything alone."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.dataset import Dataset
+from ..data.titles import word
 from ..evaluation import metrics
 from ..evaluation.significance import mcnemar
 from ..schema import Answer, Hit
@@ -22,7 +23,7 @@ from . import missing, traces
 from .exhibits import beside
 from .picture import Note
 from .selection import judged_table
-from .tables import Table, word
+from .tables import Table
 from .values import p_value
 
 Line = Mapping[str, Any]

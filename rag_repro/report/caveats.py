@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.public.registry import SOURCES
+from ..data.titles import DATASETS
 from ..evaluation.verdicts import INCONCLUSIVE, UNSAID
 from ..study.conditions import TIERS
 from ..study.papers import Cell
 from .escape import as_code, as_myst
-from .tables import DATASETS, is_numeric
+from .tables import is_numeric
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def _of_models(cells: Sequence[Cell]) -> Iterable[str]:
     if single := sum(len(held) == 1 for held in seeds.values()):
         yield (
             f"Of {count(len(seeds), 'trained row')} {single} "
-            f"{'rests' if single == 1 else 'rest'} on one training. Intervals are "
-            "over questions; that another training would answer otherwise is in none of them."
+            f"{'rests' if single == 1 else 'rest'} on one training: that another would answer "
+            "otherwise is in no interval of theirs."
         )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.titles import word
 from ..evaluation import calibration
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval
@@ -22,7 +23,7 @@ from . import missing
 from .missing import Missing
 from .pairs import said
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import within
 
 Line = Mapping[str, Any]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from ..data.titles import word
 from ..evaluation import metrics
 from ..evaluation.power import mde_of
 from ..evaluation.statistics import Resampled, combine
@@ -13,7 +14,7 @@ from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, Scores, paired
 from . import missing
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import number, within
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import retrieval
 from ..data.dataset import Dataset
+from ..data.titles import word
 from ..evaluation.retrieval_metrics import average_precision
 from ..retrieval import Retriever
 from ..schema import Question
@@ -17,7 +18,7 @@ from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results
 from ..study.services import Workshop
 from .desk import at_hand
-from .tables import Table, word
+from .tables import Table
 from .values import number
 
 Ranked = Mapping[str, Sequence[str]]

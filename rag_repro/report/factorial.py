@@ -16,6 +16,7 @@ from math import prod
 
 import numpy as np
 
+from ..data.titles import word
 from ..evaluation import metrics
 from ..evaluation.power import mde_of
 from ..evaluation.statistics import Interval, Resampled
@@ -23,7 +24,7 @@ from ..study.papers import Exhibit
 from ..study.scores import Results, Scores, resampled
 from . import missing
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import within
 
 Effect = frozenset[str]

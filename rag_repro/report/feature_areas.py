@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..data.titles import word
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.resampling import fresh
 from .lists import SYMBOLS, Listed, relevance
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import in_points
 
 FOLDS = 5

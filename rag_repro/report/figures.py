@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..data.titles import word
 from ..evaluation.statistics import Interval
 from .exhibits import Row
 from .missing import note_of_rows
 from .picture import Note, Picture
-from .tables import data_of, word
+from .tables import data_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..data.titles import word
 from ..evaluation import metrics
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, Scores, paired, resampled
 from . import missing
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import number, within
 
 Held = Mapping[str, Scores]  # metric -> a method's scores

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..data.titles import word
 from ..evaluation import metrics
 from ..evaluation.power import mde_of
 from ..evaluation.statistics import Interval, holm_intervals
 from ..study.papers import Exhibit
 from .exhibits import Row
 from .picture import Note
-from .tables import word
 from .values import number, within
 
 Told = list[tuple[Row, Interval]]

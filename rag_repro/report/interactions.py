@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..data.titles import word
 from ..evaluation import metrics
 from ..study.papers import Cell, Paper
 from ..study.scores import Results, Scores, paired
 from . import missing
 from .picture import Note
 from .printed import values
-from .tables import Table, word
+from .tables import Table
 from .values import within
 
 SQUARES = {

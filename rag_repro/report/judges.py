@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..data import is_made_here
+from ..data.titles import word
 from ..evaluation import calibration
 from ..evaluation.knowledge_metrics import ENTAILED, GOLD, hypothesis_of
 from ..evaluation.ratios import resample_ratio
@@ -30,7 +31,7 @@ from ..study.services import Workshop
 from . import missing
 from .pairs import said
 from .picture import Download, Note
-from .tables import Table, word
+from .tables import Table
 from .values import in_points, number
 
 Line = Mapping[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..data.titles import word
 from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, ratio, resampled
@@ -12,7 +13,7 @@ from . import missing
 from .exhibits import beside
 from .figures import MARKERS, STYLES, WIDTH, bars, plots
 from .picture import Note, Picture
-from .tables import Table, word
+from .tables import Table
 from .values import number, within
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import Corpus
+from ..data.titles import word
 from ..evaluation import calibration, metrics
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import StatisticsError
@@ -22,7 +23,7 @@ from . import missing
 from .figures import MARKERS, WIDTH, bars, plots
 from .pairs import said
 from .picture import Download, Note, Picture
-from .tables import Table, word
+from .tables import Table
 from .values import number, within
 
 OUTSIDE = "outside"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from ..data.titles import word
 from ..evaluation.statistics import Interval
 from ..study.names import known_retrievers
 from ..study.papers import Cell, Exhibit
@@ -13,7 +14,7 @@ from . import missing
 from .figures import MARKERS, STYLES, WIDTH, bars, plots
 from .memory import row_named
 from .picture import Download, Note, Picture
-from .tables import Table, word
+from .tables import Table
 from .values import number, within
 
 PARTS = {

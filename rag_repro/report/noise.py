@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..data.titles import word
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from . import missing
 from .exhibits import with_baselines
 from .picture import Note
 from .places import gain_of
-from .tables import Table, word
+from .tables import Table
 
 Line = Mapping[str, Any]
 GROUPS: Mapping[str, Callable[[int], bool]] = {

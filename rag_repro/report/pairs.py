@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data import ENVIRONMENT as DATA
 from ..data import is_made_here
+from ..data.titles import word
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.pair_metrics import BOTH, HARD, RANDOM
@@ -24,7 +25,7 @@ from . import missing
 from .exhibits import Row
 from .figures import MARKERS, STYLES, WIDTH, bars, plots
 from .picture import Download, Note, Picture
-from .tables import Table, word
+from .tables import Table
 from .traces import short
 from .values import within
 

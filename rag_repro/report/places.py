@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..data.titles import word
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, paired
 from . import missing
 from .exhibits import with_baselines
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import within
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import Dataset
+from ..data.titles import word
 from ..evaluation.knowledge_metrics import answer_recall_at, snippet_precision_at
 from ..methods.drrag.concatenation import take_in_turns
 from ..schema import Question
@@ -17,7 +18,7 @@ from ..study.scores import Results
 from . import missing
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Download, Note, Picture
-from .tables import Table, word
+from .tables import Table
 
 MOST = 30
 QUERY = 10

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.titles import word
 from ..lm.adapters import card_of
 from ..study.gate import tried
 from ..study.papers import Cell, Paper
@@ -15,7 +16,7 @@ from ..study.scores import Results, paired, resampled
 from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
-from .tables import Table, word
+from .tables import Table
 from .values import within
 
 SMOOTHED = 20  # steps that one point of a learning curve is the mean of

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..data.titles import word
 from ..evaluation.statistics import combine
 from ..study.exhibits import Cell, Exhibit
 from ..study.scores import Results, Scores, resampled
 from . import missing
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import number, within
 
 THIRDS = ("shortest third wrong, %", "middle third, %", "longest third, %")

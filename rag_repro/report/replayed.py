@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation import statistics
 from ..evaluation.resampling import fresh
 from ..methods.dragin.replay import DIFFERENCES, EQUATIONS, RELEASED, VARIANTS
@@ -16,7 +17,7 @@ from ..study.papers import Cell
 from ..study.scores import Results
 from . import missing
 from .picture import Download, Note
-from .tables import Table, word
+from .tables import Table
 from .values import within
 
 WORDS = {

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..data.titles import word
 from ..study.papers import Exhibit, Paper
 from ..study.scores import Results, resampled
 from ..study.trainings import merged, place
 from . import exhibits, missing
 from .exhibits import Row
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import number, within
 
 

@@ -12,12 +12,13 @@ from statistics import mean
 from typing import Any
 
 from ..data.dataset import Dataset
+from ..data.titles import word
 from ..evaluation.line_metrics import gold_of_judged, removed
 from ..study.papers import Cell, Paper
 from ..study.scores import Results
 from . import missing
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import number, points
 
 Line = Mapping[str, Any]

@@ -7,6 +7,7 @@ from itertools import cycle
 from statistics import mean
 from typing import Any
 
+from ..data.titles import word
 from ..study import among
 from ..study.judge import pair_cells
 from ..study.papers import Contrast, Exhibit, Paper
@@ -15,7 +16,7 @@ from . import arithmetic, missing
 from .exhibits import Row, whole
 from .figures import MARKERS, WIDTH, plots
 from .picture import Note, Picture
-from .tables import Table, data_of, word
+from .tables import Table, data_of
 from .values import within
 
 CHANGES = {"higher": "more recall", "same": "as much", "lower": "less"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..data.titles import word
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled
 from ..study.judge import pair_cells
@@ -13,7 +14,7 @@ from ..study.paper import Contrast, Paper
 from ..study.scores import Results, paired
 from . import arithmetic, missing
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import number, p_value, within
 
 FEWEST = 30  # questions of a data set that has a say in the spread

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation import metrics
 from ..study.papers import Exhibit
 from . import exhibits
@@ -16,26 +17,6 @@ from .missing import Missing
 from .picture import Download, id_of
 from .values import within
 
-DATASETS = {
-    "musique": "MuSiQue",
-    "hotpotqa": "HotpotQA",
-    "2wikimultihopqa": "2WikiMultihopQA",
-    "2wikimultihopqa_open": "2WikiMultihopQA, larger corpus",
-    "strategyqa": "StrategyQA",
-    "hotpotqa_train": "HotpotQA, training questions",
-    "2wikimultihopqa_train": "2WikiMultihopQA, training questions",
-    "iirc": "IIRC",
-    "nq": "NQ",
-    "nq10": "NQ-10",
-    "nq20": "NQ-20",
-    "popqa": "PopQA",
-    "ambignq": "AmbigNQ",
-    "ambignq_nq": "AmbigNQ over NQ",
-    "cambignq": "CAmbigNQ",
-    "ambignq_again": "AmbigNQ, asked again",
-    "nq30": "NQ-30",
-    "dureader": "DuReader",
-}
 MANY = 4  # metrics that a caption does not list
 PROSE = 26  # characters from which a cell is text that wraps
 NAMES = {"dataset": "data set", "own_candidates": "own candidates"}
@@ -107,15 +88,6 @@ def common(rows: Sequence[Row]) -> dict[str, str]:
         for name in _places(rows)
     }
     return {name: word(*held) for name, held in values.items() if len(held) == 1}
-
-
-def word(value: str) -> str:
-    """A data set's title, a reader's name without its hub and commit, else the value itself."""
-    return DATASETS.get(value) or bare(value)
-
-
-def bare(name: str) -> str:
-    return name.removeprefix("hub:").partition("@")[0] if name.startswith("hub:") else name
 
 
 def gain(row: Row) -> str:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..data.titles import word
 from ..evaluation import metrics
 from ..evaluation.resampling import fresh
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results
 from . import arithmetic, missing
 from .picture import Note
-from .tables import Table, word
+from .tables import Table
 from .values import number
 
 CHOSEN = ("threshold", "window", "doubt")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..data.sources import sources
+from ..data.titles import bare
 from ..lm.hub import PRESETS
 from ..lm.sizes import shape
 from ..study import costs, names, papers
@@ -20,7 +21,6 @@ from ..study.retarget import retarget
 from . import tiers_parts as parts
 from .caveats import count, table
 from .escape import as_code, listing
-from .tables import bare
 
 VECTOR = 384 * 4  # bytes of a passage's vector under MiniLM, in float32
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..data.titles import bare
 from ..lm.hub import PRESETS
 from ..lm.sizes import KEPT, Shape, shape
 from ..study import costs, names
@@ -15,7 +16,6 @@ from ..study.costs import Sizes, Spent
 from ..study.papers import Cell, Paper
 from .caveats import table
 from .escape import listing
-from .tables import bare
 
 SHIPPED = "smollm2-135m"
 ROWS, TOKENS = 16, 2048

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation.cost_metrics import PART
 from ..study.exhibits import Cell, Exhibit
 from . import missing
 from .exhibits import Row, unit
 from .figures import MARKERS, STYLES, WIDTH, Point, bars, legend, plots, point_panels
 from .picture import Note, Picture
-from .tables import data_of, word
+from .tables import data_of
 from .times import PARTS, Timed, no_clock, not_timed
 
 HATCHES = ("", "//", "..", "xx", "--")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation.statistics import Interval
 from ..study import records
 from ..study.exhibits import Cell, Exhibit
@@ -13,7 +14,7 @@ from ..study.paper import Paper
 from ..study.scores import Results, ratio, resampled
 from . import missing
 from .picture import Download, Note
-from .tables import Table, word
+from .tables import Table
 from .values import number, within
 
 ONE = "single_step"  # whose time counts as 1

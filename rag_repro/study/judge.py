@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
@@ -97,18 +98,18 @@ def _draw(
         compared = [(more, contrast.more)] + ([(less, contrast.less)] if less else [])
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
-            return f"no condition beside {_name(more.keys)} for what is subtracted"
+            return f"no condition beside {_name(exhibit, more)} for what is subtracted"
         held_back = _held_back(paper, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
         if lacking := next((cell for cell, _ in compared if means.lines(cell) is None), None):
             if weak_here:  # what would not count need not be run
-                weak[_name(more.keys)] = held_back
+                weak[_name(exhibit, more)] = held_back
                 continue
             how = f": rag-repro time {exhibit.name}" if lacking.timed else ""
-            missing = f"no records of {_name(lacking.keys)}{how}"
+            missing = f"no records of {_name(exhibit, lacking)}{how}"
             if contrast.rule == "mean":
                 return missing
-            weak[_name(more.keys)] = verdicts.not_run(missing)  # another part may fail
+            weak[_name(exhibit, more)] = verdicts.not_run(missing)  # another part may fail
             continue
         keep = among.keep(contrast, more, less, means)
         sides = tuple(
@@ -118,17 +119,17 @@ def _draw(
         if None in sides:
             if among.words(contrast):
                 continue  # a data set without such questions has no say
-            return f"{_name(compared[sides.index(None)][0].keys)}: no question has the metric"
+            return f"{_name(exhibit, compared[sides.index(None)][0])}: no question has the metric"
         if weak_here:
-            weak[_name(more.keys)] = held_back
+            weak[_name(exhibit, more)] = held_back
             continue
         if held_back is not None:
             return held_back.reason
         drawn = _drawn_of([sides], contrast)
         if drawn is None:
             zero = ", or the one below is zero" if contrast.ratio else ""
-            return f"{_name(more.keys)}: the two sides share no question{zero}"
-        each[_name(more.keys)] = drawn
+            return f"{_name(exhibit, more)}: the two sides share no question{zero}"
+        each[_name(exhibit, more)] = drawn
         by_dataset[more.keys["dataset"]].append(sides)
     if weak and not by_dataset:
         if unrun := _unrun(weak):
@@ -220,8 +221,15 @@ def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
     return None
 
 
-def _name(keys: Mapping[str, Any]) -> str:
-    return ", ".join(str(v) if k == "dataset" else f"{k} {v}" for k, v in keys.items())
+def _name(exhibit: Exhibit, cell: Cell) -> str:
+    """As "MuSiQue, QDC, k = 4": its data set, its row and its settings, in a reader's words."""
+    row = exhibit.methods[cell.keys["method"]].label
+    settings = [
+        f"{key.replace('_', ' ')} = {word(str(value))}"
+        for key, value in cell.keys.items()
+        if key not in ("dataset", "method") and value is not False
+    ]
+    return ", ".join([word(cell.keys["dataset"]), row, *settings])
 
 
 def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str]) -> dict:

@@ -175,7 +175,7 @@ def test_rows_of_one_training_are_counted(book):
         return dataclasses.replace(cell, keys={**cell.keys, "method": method, "seed": seed})
 
     cells = [trained("a", 0), trained("b", 0), trained("b", 1)]
-    assert "Of 2 trained rows 1 rests on one training." in " ".join(caveats._of_models(cells))
+    assert "Of 2 trained rows 1 rests on one training: that another would" in " ".join(caveats._of_models(cells))
 
 
 def test_an_inconclusive_verdict_says_what_could_have_been_seen(book):

@@ -42,7 +42,7 @@ def test_a_claim_has_a_row_a_tier_with_its_first_primary_contrast(book):
     assert 0 < float(row["lo"]) < 16 < float(row["hi"])
     assert (row["support"], row["place"]) == ("yes", "abstract")
     assert (idle["verdict"], idle["effect"], idle["n"]) == ("not run", "", "")
-    assert "no records of world-B, method qdc, k 3" in idle["reason"]
+    assert "no records of world-B, Concatenation, k = 3" in idle["reason"]
 
 
 def test_a_claim_of_several_parts_shows_the_numbers_of_the_one_that_decides(book):

@@ -85,7 +85,7 @@ def test_what_is_missing_is_named_whichever_side_it_is(tmp_path):
         if cell.keys["method"] == "sm" and cell.keys["dataset"] == "musique":
             next(tmp_path.glob(f"records/{cell.condition.path}.jsonl.xz")).unlink()
     [claim] = judge(paper, "public", Results(tmp_path / "records"))
-    assert claim.verdict.reason == "no records of musique, method sm, k 3"
+    assert claim.verdict.reason == "no records of MuSiQue, Similarity, k = 3"
 
 
 def test_kinds_that_no_question_has_are_told_from_a_missing_record(tmp_path):
@@ -191,7 +191,7 @@ def test_a_contrast_may_compare_cells_of_another_exhibit(tmp_path, monkeypatch):
     results = Results(tmp_path / "records")
     mini.fill(tmp_path / "records", paper, shares(0.5, 0.7))
     [waits] = judge(paper, "public", results)
-    assert waits.parts[1].verdict.reason == "no records of hotpotqa, method one, k 3"
+    assert waits.parts[1].verdict.reason == "no records of HotpotQA, One, k = 3"
     # Its second row is a condition of the first exhibit; the other is its own.
     [own] = [c for c in paper.exhibits["table2"].cells() if c.keys["method"] == "one"]
     with open_record(tmp_path / "records", own.condition, {}) as record:

@@ -96,7 +96,7 @@ def test_a_reader_that_can_read_gets_a_verdict_on_both_data_sets(tmp_path):
 def test_a_data_set_on_which_it_cannot_leaves_the_pool_and_that_is_said(tmp_path):
     found = verdict(tmp_path, {"hotpotqa": ABLE, "musique": UNABLE})
     assert (found.word, found.interval.n) == ("reproduced", 100)
-    assert "left out: musique, method qdc, k 4, reader smollm2-135m (reader too weak: " in (
+    assert "left out: MuSiQue, QDC, k = 4, reader = smollm2-135m (reader too weak: " in (
         found.reason
     )
     assert "gold passages add 10.0 [" in found.reason
@@ -114,7 +114,7 @@ def test_what_would_not_count_need_not_be_run(tmp_path, rule, word):
             records.find(root, cell.condition).unlink()
     [judged] = judge(paper, "public", Results(root))
     assert (judged.verdict.word, judged.verdict.interval.n) == (word, 100)
-    assert "musique, method qdc, k 4, reader smollm2-135m" in judged.verdict.reason
+    assert "MuSiQue, QDC, k = 4, reader = smollm2-135m" in judged.verdict.reason
 
 
 def test_what_is_not_run_where_it_would_count_is_said(tmp_path):
@@ -123,7 +123,7 @@ def test_what_is_not_run_where_it_would_count_is_said(tmp_path):
     [judged] = judge(paper, "public", Results(root))
     assert (judged.verdict.word, judged.verdict.reason) == (
         "not run",
-        "no records of hotpotqa, method qdc, k 4, reader smollm2-135m",
+        "no records of HotpotQA, QDC, k = 4, reader = smollm2-135m",
     )
 
 
@@ -140,7 +140,7 @@ def test_of_a_claim_about_each_cell_the_weak_one_stays_open(tmp_path):
     each = GAIN.replace("delta", "rule: each, delta")
     found = verdict(tmp_path, {"hotpotqa": ABLE, "musique": UNABLE}, each)
     assert found.word == "inconclusive"
-    assert "open: musique" in found.reason
+    assert "open: MuSiQue" in found.reason
 
 
 def test_where_it_is_whether_passages_help_that_is_asked_the_gate_is_not(tmp_path):

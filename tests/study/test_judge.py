@@ -100,7 +100,7 @@ def test_without_records_nothing_is_said(tmp_path):
     made = paper(tmp_path, GAIN)
     [judged] = judge(made, "public", Results(tmp_path / "records"))
     assert (judged.verdict.word, judged.headline.interval) == ("not run", None)
-    assert "no records of hotpotqa, method qdc, k 3" in judged.verdict.reason
+    assert "no records of HotpotQA, Concatenation, k = 3" in judged.verdict.reason
 
 
 def test_a_row_that_waits_gives_its_reason(tmp_path):
@@ -122,7 +122,7 @@ def test_each_fails_where_one_cell_fails(tmp_path):
 
     judged = verdict(tmp_path, each, recall)
     assert judged.verdict.word == "not reproduced"
-    assert "musique, method qdc, k 4" in judged.verdict.reason
+    assert "MuSiQue, Concatenation, k = 4" in judged.verdict.reason
     assert verdict(tmp_path, GAIN, recall).verdict.word == "reproduced"  # the mean hides it
 
 
@@ -138,7 +138,7 @@ def test_some_holds_where_one_cell_does_and_shows_its_numbers(tmp_path):
 
     judged = verdict(tmp_path, some, recall({("musique", 4)}))
     assert judged.verdict.word == "reproduced"
-    assert judged.verdict.reason == "holds: musique, method qdc, k 4 (of 4)"
+    assert judged.verdict.reason == "holds: MuSiQue, Concatenation, k = 4 (of 4)"
     assert judged.headline.interval.estimate == pytest.approx(30)  # the mean is below nought
     assert verdict(tmp_path, some, recall(set())).verdict.word == "not reproduced"
 
@@ -158,7 +158,7 @@ def test_each_fails_where_one_cell_fails_though_others_lack_records(tmp_path):
 
     assert judged(0.2, "musique").word == "not reproduced"
     assert judged(0.8, "musique").word == "not run"
-    assert "no records of hotpotqa" in judged(0.8, "musique").reason
+    assert "no records of HotpotQA" in judged(0.8, "musique").reason
     assert judged(0.8, "").word == "reproduced"
     # A mean over some of its data sets is another mean.
     mean = paper(Path(tempfile.mkdtemp(dir=tmp_path)), GAIN)
