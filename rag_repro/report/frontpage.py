@@ -170,8 +170,12 @@ def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
         return "No claim has records yet."
     tally = verdict_figure.counts(claims)
     groups = [g for g in verdict_figure.GROUPS if any(of_one[g] for of_one in tally.values())]
-    body = [[*place, *(str(of_one[g] or "") for g in groups)] for place, of_one in tally.items()]
-    return table(["paper", "tier", *groups], body, "Claims by verdict", "tab-counts")
+    # One column for both, as in the figure, so that all of them fit a page's width.
+    body = [
+        [", ".join(place), *(str(of_one[g] or "") for g in groups)]
+        for place, of_one in tally.items()
+    ]
+    return table(["paper, tier", *groups], body, "Claims by verdict", "tab-counts")
 
 
 def _ledger(root: Path) -> str:

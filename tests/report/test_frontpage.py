@@ -55,9 +55,9 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
     book.fill()
     text = page(book)
     verdicts = section(text, "Verdicts so far")
-    assert "| paper | tier | holds | not run |" in verdicts
-    assert "| Mini | public | 1 |  |" in verdicts
-    assert "| Mini | testbed |  | 1 |" in verdicts
+    assert "| paper, tier | holds | not run |" in verdicts
+    assert "| Mini, public | 1 |  |" in verdicts
+    assert "| Mini, testbed |  | 1 |" in verdicts
     [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
     assert (
         f"| mini.c01\\: Concatenation finds more. | public | reproduced | "
@@ -175,7 +175,9 @@ def test_rows_of_one_training_are_counted(book):
         return dataclasses.replace(cell, keys={**cell.keys, "method": method, "seed": seed})
 
     cells = [trained("a", 0), trained("b", 0), trained("b", 1)]
-    assert "Of 2 trained rows 1 rests on one training: that another would" in " ".join(caveats._of_models(cells))
+    assert "Of 2 trained rows 1 rests on one training: that another would" in " ".join(
+        caveats._of_models(cells)
+    )
 
 
 def test_an_inconclusive_verdict_says_what_could_have_been_seen(book):
@@ -284,7 +286,8 @@ def test_flipped_scores_change_every_dependent_number_and_verdict(book):
     assert effect in text
     assert effect not in new_text
     assert new_effect in new_text
-    assert "| paper | tier | inconclusive | not run |" in new_text
+    # Commas went with the brackets of the intervals.
+    assert "| paper tier | inconclusive | not run |" in new_text
     assert "| public | reproduced |" not in new_text
 
 
