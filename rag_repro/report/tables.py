@@ -9,6 +9,7 @@ from typing import Any
 
 from ..data.titles import word
 from ..evaluation import metrics
+from ..evaluation.verdicts import NOT_RUN
 from ..study.papers import Exhibit
 from . import exhibits
 from .escape import NO_FORMULAS, as_cell, as_html
@@ -114,7 +115,7 @@ class Table:
 
     Every cell is escaped: texts of data sets and models stay text. One with a
     caption has a number in the book; name: by which `{numref}` finds it. data:
-    its rows as a file.
+    its rows as a file. On a page, rows of what is not run are named in a line below.
     """
 
     def __init__(
@@ -135,7 +136,8 @@ class Table:
         if not self.body:
             return "<p>No condition of this kind is shown here.</p>"
 
-        numeric = [is_numeric(column) for column in zip(*self.body, strict=True)]
+        told = [cells for cells in self.body if _untold(cells) is None]
+        numeric = [is_numeric(column) for column in zip(*told, strict=True)]
 
         def kind(column: int, text: str) -> str:
             if column < len(numeric) and numeric[column]:
@@ -153,13 +155,42 @@ class Table:
             return f"<tr>{made}</tr>"
 
         head = row('th scope="col"', self.head)
-        body = "".join(row("td", cells) for cells in self.body)
+        body = "".join(row("td", cells) for cells in told)
+        table = (
+            f'<thead class="{NO_FORMULAS}">{head}</thead>'
+            f'<tbody class="{NO_FORMULAS}">{body}</tbody>'
+        )
+        table = table if told else ""
         caption = f"<caption>{as_html(self.caption)}</caption>" if self.caption else ""
         return (
             f'<div class="rr-table"{id_of(self.name)}><table>{caption}'
-            f'<thead class="{NO_FORMULAS}">{head}</thead>'
-            f'<tbody class="{NO_FORMULAS}">{body}</tbody></table></div>'
+            f'{table}</table></div>{self._rest()}'
         ) + (self.data._repr_html_() if self.data else "")
+
+    def _rest(self) -> str:
+        """Rows of what is not run, by the reason: a wall of them would hide the others."""
+        rest: dict[str, list[str]] = {}
+        for cells in self.body:
+            if (place := _untold(cells)) is not None:
+                why = cells[place]
+                told = why.html() if isinstance(why, Missing) else as_html(why)
+                rest.setdefault(told, []).append(", ".join(map(as_html, cells[:place])))
+        lines = (f"{why[:1].upper()}{why[1:]}: {'; '.join(rows)}." for why, rows in rest.items())
+        return "".join(f'<p class="rr-rest {NO_FORMULAS}">{line}</p>' for line in lines)
+
+
+def _untold(cells: Sequence[Any]) -> int | None:
+    """Where a row that has no number says so; None: it tells something.
+
+    Such a row is a label or several, then what is missing, and then nothing else.
+    """
+    for i, cell in enumerate(cells[1:], start=1):
+        rest = cells[i + 1 :]
+        if isinstance(cell, Missing):
+            return i if rest and not any(map(str, rest)) else None
+        if str(cell).startswith(NOT_RUN):
+            return i if all(str(one) in ("", str(cell)) for one in rest) else None
+    return None
 
 
 _NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+( \[.*\])?(, n [\d,]+)?")
