@@ -115,7 +115,8 @@ class Table:
 
     Every cell is escaped: texts of data sets and models stay text. One with a
     caption has a number in the book; name: by which `{numref}` finds it. data:
-    its rows as a file. On a page, rows of what is not run are named in a line below.
+    its rows as a file. meanings: of its columns, a sentence each. On a page, rows of what is
+    not run are named in a line below.
     """
 
     def __init__(
@@ -125,9 +126,10 @@ class Table:
         caption: str = "",
         name: str = "",
         data: Download | None = None,
+        meanings: Mapping[str, str] | None = None,
     ):
         self.head, self.body, self.caption = list(head), [list(r) for r in body], caption
-        self.name, self.data = name, data
+        self.name, self.data, self.meanings = name, data, meanings or {}
 
     def __repr__(self) -> str:
         return github(self.head, self.body)
@@ -164,8 +166,14 @@ class Table:
         caption = f"<caption>{as_html(self.caption)}</caption>" if self.caption else ""
         return (
             f'<div class="rr-table"{id_of(self.name)}><table>{caption}'
-            f'{table}</table></div>{self._rest()}'
-        ) + (self.data._repr_html_() if self.data else "")
+            f"{table}</table></div>{self._rest()}"
+        ) + "".join([self.data._repr_html_() if self.data else "", self._columns()])
+
+    def _columns(self) -> str:
+        """What the columns mean, folded away: most readers ask it once."""
+        told = "; ".join(f"<i>{as_html(k)}</i>: {as_html(v)}" for k, v in self.meanings.items())
+        folded = f'<details class="rr-columns {NO_FORMULAS}"><summary>Columns</summary>'
+        return f"{folded}{told}.</details>" if told else ""
 
     def _rest(self) -> str:
         """Rows of what is not run, by the reason: a wall of them would hide the others."""
@@ -217,7 +225,9 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
             cells.insert(place, exhibit.methods[base].label if base else "")
     elif bases:
         parts.append(f"gains over {exhibit.methods[next(iter(bases))].label}")
-    return Table(head, body, "; ".join(parts), name, data_of(rows))
+    held = (metrics.get(name) for name in dict.fromkeys(row.metric for row in rows))
+    meanings = {one.symbol: one.meaning for one in held}
+    return Table(head, body, "; ".join(parts), name, data_of(rows), meanings)
 
 
 def _title(exhibit: Exhibit, rows: Sequence[Row]) -> str:

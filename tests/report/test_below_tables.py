@@ -1,4 +1,4 @@
-"""A page's tables: rows of what is not run are named below the table, not shown in it."""
+"""What stands below a table of a page: rows of what is not run, and what its columns mean."""
 
 from __future__ import annotations
 
@@ -49,3 +49,9 @@ def test_where_nothing_was_run_no_empty_head_is_shown():
     assert "<th" not in page
     assert "<caption>Recall</caption>" in page
     assert "Not run: SM." in page
+
+
+def test_what_a_column_means_is_folded_away_below():
+    page = Table(["Acc"], [["1.0"]], meanings={"Acc": "an answer & more"})._repr_html_()
+    assert page.endswith("<summary>Columns</summary><i>Acc</i>: an answer &amp; more.</details>")
+    assert "<details" not in Table(["Acc"], [["1.0"]])._repr_html_()
