@@ -127,7 +127,7 @@ class Page(HTMLParser):
 KNOWN = {
     ("div", ("class",)), ("table", ()), ("thead", ("class",)), ("tbody", ("class",)), ("tr", ()),
     ("td", ()), ("td", ("class",)), ("th", ("scope",)), ("th", ("scope", "class")),
-    ("div", ("class", "id")), ("caption", ()),
+    ("div", ("class", "id")), ("caption", ()), ("details", ("class",)), ("summary", ()), ("i", ()),
 }  # fmt: skip
 
 
@@ -135,7 +135,9 @@ def cells_of(table: tables.Table) -> list[str]:
     """The cells of a table as its page has them; nothing but a table is there."""
     page = Page(table._repr_html_())
     assert set(page.elements) <= KNOWN
-    assert "".join(page.other) == escape.seen(table.caption)
+    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in table.meanings.items())
+    below = f"Columns{meanings}." if meanings else ""
+    assert "".join(page.other) == escape.seen(table.caption) + below
     [head] = [i for i, (tag, _) in enumerate(page.elements) if tag == "thead"]
     assert "mathjax_ignore" in table._repr_html_().split("<tbody", 1)[1][:60]
     assert head
