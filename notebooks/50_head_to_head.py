@@ -78,7 +78,8 @@ desk.says
 #
 # At DR-RAG's threshold few passages of the second search pass, so that mostly the first two of one search
 # are handed on and nothing else, as *passages* in {numref}`tab-costs-50` tells. So two rows stand beside
-# it: those two passages alone, without a second stage, and DR-RAG at the middle of the scale.
+# it: those two passages alone, without a second stage, and DR-RAG at the middle of the scale. Between
+# them lies the threshold by number fed (chapter 12), at which claims on selection are decided.
 #
 # Can the readers read at all? Passages must help by 15 points:
 

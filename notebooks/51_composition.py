@@ -212,7 +212,7 @@ desk.live("composition")
 #   effect cannot be interpreted.
 # - **ERM4 and DRAGIN are not quite themselves together.** Where DRAGIN is off, the reader reads the rewritten
 #   question; where it is on, the original one, and not every question is searched at all.
-# - **DR-RAG hardly selects here.** At its threshold two passages stay for most questions (chapter 50), so
+# - **DR-RAG hardly selects here.** At its threshold, by F1, two passages stay for most questions (chapter 50), so
 #   that its effect is mostly that of a shorter list.
 # - **ERM4 leaves few passages,** and DRAGIN fewer; the reader was taught on lists of two and more.
 # - **R²AG's former learned from plain lists.** Behind a selection, a filter or a dynamic reader's queries the

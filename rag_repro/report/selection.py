@@ -31,12 +31,14 @@ Line = Mapping[str, Any]
 class Fed:
     """Passages that CIS and CFS hand on at one threshold, mean over the data sets.
 
-    by: of either selection. off: how far they lie from the printed means, summed.
+    by: of either selection. off: how far they lie from the printed means, summed. questions: of
+    each, over all data sets.
     """
 
     threshold: float
     by: Mapping[str, float]
     off: float
+    questions: int
 
 
 def fed(cells: Sequence[Cell], results: Results, printed: Mapping[str, float]) -> list[Fed]:
@@ -54,7 +56,8 @@ def fed(cells: Sequence[Cell], results: Results, printed: Mapping[str, float]) -
         if not all(of and None not in of for of in scores.values()):
             continue
         means = {m: mean(float(one.values.mean()) for one in of) for m, of in scores.items()}
-        made.append(Fed(threshold, means, sum(abs(means[m] - printed[m]) for m in printed)))
+        off = sum(abs(means[m] - printed[m]) for m in printed)
+        made.append(Fed(threshold, means, off, sum(map(len, next(iter(scores.values()))))))
     return made
 
 
@@ -84,12 +87,14 @@ def fed_table(
         for one in tried:
             told = [number(one.by[m]) for m in printed]
             mark = "nearest" if one is nearest else ""
-            body.append([tier, f"{one.threshold:.2f}", *told, number(one.off), mark])
+            told += [number(one.off), one.questions, mark]
+            body.append([tier, f"{one.threshold:.2f}", *told])
     caption = "Passages handed on at k = 4 of questions to tune on, by threshold"
     if not body:
         return missing.note([c for of_tier in cells.values() for c in of_tier], results, caption)
     told = {m: f"{m.upper()} (printed: {number(value)})" for m, value in printed.items()}
-    return Table(["tier", "threshold", *told.values(), "apart", ""], body, caption, name)
+    head = ["tier", "threshold", *told.values(), "apart", "questions", ""]
+    return Table(head, body, caption, name)
 
 
 @dataclass(frozen=True)

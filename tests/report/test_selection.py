@@ -153,4 +153,4 @@ def test_what_is_fed_by_hand(tmp_path):
         write(tmp_path, cell, [{"id": "q0", "hits": [], "scores": {"passages": number}}])
     told = selection.fed(cells, Results(tmp_path), {"cis": 1.0, "cfs": 2.5})
     # CIS hands on one at both; CFS two, half a passage short, then one, which is 1.5 short.
-    assert [(f.threshold, f.off) for f in told] == [(0.6, 0.5), (0.65, 1.5)]
+    assert [(f.threshold, f.off, f.questions) for f in told] == [(0.6, 0.5, 1), (0.65, 1.5, 1)]
