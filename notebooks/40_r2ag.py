@@ -387,8 +387,10 @@ split.whole(desk, "table1", behind, "tab-behind")
 # ### One training and the next
 #
 # The paper trains once. Before a difference is read, one must know how far the *same* recipe lies
-# from itself. A row of several trainings has them in its interval: trainings are drawn as questions
-# are, and two trained rows are subtracted training by training. A row of one training cannot tell.
+# from itself. A row of several trainings has their spread in its interval, beside that of the
+# questions. Two trained rows are subtracted training by training, of those that both have: against a
+# row of one training, or over data sets of which one has one, it is that one, and what another
+# would have brought is in no interval.
 
 # %% tags=["remove-input"]
 seeds.table(

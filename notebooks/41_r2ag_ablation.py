@@ -236,7 +236,7 @@ gains.told(desk.paper.exhibit("likelihood"), parts, "log_likelihood")
 # ### One training and the next
 #
 # If the last column is as large as what a part is worth above, one training of each would have told
-# nothing.
+# nothing. Rows without a part have one training each, and are compared with that one of R²AG.
 
 # %% tags=["remove-input"]
 seeds.table(

@@ -21,7 +21,8 @@ Errors: StatisticsError.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -82,7 +83,8 @@ class Resampled:
     freedom; 0 where one unit allows no interval. unseen: (span, units) of
     every part whose values are all equal (see `resample`); above, below: of every part of
     differences of which none is above, or none below, zero. limits: what the
-    quantity cannot go beyond (a share: 0 and 1), so that no interval does.
+    quantity cannot go beyond (a share: 0 and 1), so that no interval does. trainings: of several,
+    by seed, how far each one's mean lies from the estimate; `draws` are of questions alone.
     """
 
     estimate: float
@@ -93,6 +95,7 @@ class Resampled:
     above: Unseen = ()
     below: Unseen = ()
     limits: tuple[float, float] = (-math.inf, math.inf)
+    trainings: Mapping[int, float] = field(default_factory=dict)
 
     def within(self, low: float, high: float) -> Resampled:
         """The same with these limits."""
@@ -114,7 +117,10 @@ class Resampled:
                 f"ask for at least {math.ceil(10 / alpha)}"
             )
         low, high = map(float, np.quantile(self.draws, [alpha / 2, 1 - alpha / 2]) - self.estimate)
-        stretch = _student(alpha, self.df) / _normal(alpha)
+        spread, df = self._with_trainings()
+        z = _normal(alpha)
+        low, high = -math.hypot(low, z * spread), math.hypot(high, z * spread)
+        stretch = _student(alpha, df) / z
         slack = _slack(self.unseen, alpha)
         return Interval(
             self.estimate,
@@ -123,6 +129,19 @@ class Resampled:
             self.n,
             level,
         )
+
+    def _with_trainings(self) -> tuple[float, float]:
+        """Standard error of the mean over trainings, and the degrees of freedom of both together
+        (Satterthwaite), so that three trainings cost what three must.
+        """
+        if len(self.trainings) < 2:
+            return 0.0, self.df
+        known = len(self.trainings) - 1
+        of_trainings = float(np.var([*self.trainings.values()], ddof=1)) / len(self.trainings)
+        of_questions = float(np.var(self.draws))
+        below = of_questions**2 / self.df + of_trainings**2 / known
+        df = (of_questions + of_trainings) ** 2 / below if below else math.inf
+        return math.sqrt(of_trainings), df
 
     def p_value(self) -> float:
         """Smallest alpha whose interval excludes zero; never below 10 / draws."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -68,20 +69,6 @@ def _one_level(sums: np.ndarray, sizes: np.ndarray, draws: int, rng) -> np.ndarr
     return means
 
 
-def _two_levels(sums: np.ndarray, sizes: np.ndarray, draws: int, rng) -> np.ndarray:
-    """Seeds and units drawn independently. sums: (seeds, units) -> (draws,)."""
-    seeds, units = sums.shape
-    means = np.empty(draws)
-    step = max(1, CHUNK // units)
-    for start in range(0, draws, step):
-        size = min(step, draws - start)
-        of_seed = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=size) / seeds
-        chosen = rng.integers(0, units, size=(size, units))
-        drawn = np.take_along_axis(of_seed @ sums, chosen, axis=1)
-        means[start : start + size] = drawn.sum(1) / sizes[chosen].sum(1)
-    return means
-
-
 def resample(
     values,
     *,
@@ -93,9 +80,10 @@ def resample(
 ) -> Resampled:
     """Bootstrap of a mean.
 
-    values: (questions,), or (seeds, questions) of something trained, then seeds
-    and questions are both drawn (crossed), and the degrees of freedom are
-    Satterthwaite's, so three seeds cost what three seeds must. clusters: one
+    values: (questions,), or (seeds, questions) of something trained: then the questions' means over
+    the seeds are drawn, and each seed's own mean adds its spread (`Resampled.trainings`, by its
+    place): the seeds are the same whatever the questions, so that over several data sets theirs
+    does not average out. clusters: one
     label a question. span: the largest difference between two values (1 for a
     score in [0, 1]); with it, values that are all equal get the interval of
     what n units may have left unseen, without it one of zero width. signed: the values are
@@ -104,37 +92,29 @@ def resample(
     that was seen.
     One unit: an infinite interval. No unit: an error.
     """
-    array = np.atleast_2d(values_of(values))
-    sums, sizes = unit_sums(array, clusters)
-    seeds, units = sums.shape
-    n = array.shape[1]
-    estimate = float(array.mean())
-    if units == 1 or (seeds == 1 and np.ndim(values) == 2):
-        # One seed says nothing about seeds; give (questions,) to leave them aside.
+    array = values_of(values)
+    if array.ndim == 2:
+        told = {"rng": rng, "clusters": clusters, "draws": draws, "span": span, "signed": signed}
+        drawn = resample(array.mean(0), **told)
+        if (
+            len(array) == 1
+        ):  # one seed says nothing about seeds; give (questions,) to leave them aside
+            return replace(drawn, df=0.0)
+        return replace(drawn, trainings=dict(enumerate(array.mean(1) - array.mean())))
+    [sums], sizes = unit_sums(array[None], clusters)
+    units, n, estimate = len(sums), len(array), float(array.mean())
+    if units == 1:
         return Resampled(estimate, np.full(2, estimate), n, 0.0)
     if np.ptp(array) < 1e-12:
         unseen = () if span is None else ((float(span), units),)
         return Resampled(estimate, np.full(draws, estimate), n, math.inf, unseen)
-    per_unit = sums.mean(0) - estimate * sizes
-    var_units = units / (units - 1) * float((per_unit**2).sum()) / n**2
-    if seeds == 1:
-        means = _one_level(sums[0], sizes, draws, rng)
-        df = units - 1.0
-    else:
-        means = _two_levels(sums, sizes, draws, rng)
-        var_seeds = float(array.mean(1).var(ddof=1)) / seeds
-        df = (var_units + var_seeds) ** 2 / (
-            var_units**2 / (units - 1) + var_seeds**2 / (seeds - 1)
-        )
-        # The seeds' share of the spread is short by (seeds - 1) / seeds.
-        short = (var_units + var_seeds) / (var_units + var_seeds * (seeds - 1) / seeds)
-        means = estimate + (means - estimate) * math.sqrt(short)
+    means = _one_level(sums, sizes, draws, rng)
     means = estimate + (means - estimate) * math.sqrt(units / (units - 1))
     # No larger than what was seen on the other side.
     reach = min(float(np.abs(array).max()), math.inf if span is None else span)
     room = ((reach, units),) if signed and span is not None else ()
     above, below = (room if (side <= 0).all() else () for side in (array, -array))
-    return Resampled(estimate, means, n, df, above=above, below=below)
+    return Resampled(estimate, means, n, units - 1.0, above=above, below=below)
 
 
 def resample_difference(
@@ -202,6 +182,11 @@ def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) 
         above=_scaled((f, above) for f, (above, _) in sides),
         below=_scaled((f, below) for f, (_, below) in sides),
         limits=limits,
+        # A seed is one training in all of the parts.
+        trainings={
+            seed: math.fsum(f * p.trainings.get(seed, 0.0) for f, p in weighted)
+            for seed in sorted({seed for p in parts for seed in p.trainings})
+        },
     )
 
 

@@ -93,7 +93,7 @@ def _of_models(cells: Sequence[Cell]) -> Iterable[str]:
         yield (
             f"Of {count(len(seeds), 'trained row')} {single} "
             f"{'rests' if single == 1 else 'rest'} on one training: that another would answer "
-            "otherwise is in no interval of theirs."
+            "otherwise is in no interval of what is compared with them."
         )
 
 

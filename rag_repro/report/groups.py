@@ -17,7 +17,8 @@ from ..evaluation.statistics import Resampled
 from ..evaluation.verdicts import NOT_RUN
 from ..schema import Question
 from ..study.exhibits import Cell, Exhibit
-from ..study.scores import Results, Scores, paired, resampled
+from ..study.scores import Results, Scores, paired, resampled, shared_seeds
+from ..study.trainings import merged
 from . import missing
 from .picture import Note
 from .tables import Table
@@ -108,6 +109,7 @@ def group_table(
     datasets: by the name that the cells carry. pairs: method -> its baseline. wanted: what
     picks the cells, as k=4. what: names the groups, as "length of the needed passages".
     """
+    exhibit, results = merged(exhibit, results)
     group = grouped(list(datasets.values()))
     cells = [c for c in exhibit.cells() if c.keys["dataset"] in datasets and c.matches(wanted)]
     asked = [c for c in cells if c.keys["method"] in {*pairs, *pairs.values()}]
@@ -168,5 +170,11 @@ def _of(cells: Sequence[Cell], method: str) -> list[Cell]:
 
 
 def _together(parts: Sequence[Scores]) -> Scores:
+    """The data sets' questions as one, of the trainings that all of them have."""
     ids, clusters = ([x for p in parts for x in getattr(p, of)] for of in ("ids", "clusters"))
-    return Scores(tuple(ids), tuple(clusters), np.concatenate([p.values for p in parts]))
+    seeds = shared_seeds(parts) or []
+    each = {seed: np.concatenate([p.by_training[seed] for p in parts]) for seed in seeds}
+    values = (
+        np.mean([*each.values()], axis=0) if each else np.concatenate([p.values for p in parts])
+    )
+    return Scores(tuple(ids), tuple(clusters), values, each)

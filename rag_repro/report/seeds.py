@@ -44,7 +44,7 @@ def table(
 ) -> Table | Note:
     """One line a data set and row with several trainings: their mean, each, and the range.
 
-    The interval draws questions and trainings.
+    The interval has questions and trainings in it.
     """
     whole, means = merged(exhibit, results)
     several = {
@@ -63,11 +63,7 @@ def table(
         scores = means.scores(cell, metric)
         if scores is None:
             continue
-        each = [
-            float(one.values.mean())
-            for training in means.trainings(cell)
-            if (one := results.scores(training, metric))
-        ]
+        each = [float(values.mean()) for values in scores.by_training.values()]
         settings = [
             f"{k} = {v}"
             for k, v in cell.keys.items()

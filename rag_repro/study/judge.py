@@ -14,7 +14,7 @@ from ..evaluation.verdicts import Verdict
 from . import among, gate, trainings
 from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
-from .scores import Results, Scores, paired, ratio
+from .scores import Results, Scores, paired, ratio, shared_seeds
 
 OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_some}
 FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
@@ -128,7 +128,7 @@ def _draw(
         drawn = _drawn_of([sides], contrast)
         if drawn is None:
             zero = ", or the one below is zero" if contrast.ratio else ""
-            return f"{_name(exhibit, more)}: the two sides share no question{zero}"
+            return f"{_name(exhibit, more)}: the two sides share no question or training{zero}"
         each[_name(exhibit, more)] = drawn
         by_dataset[more.keys["dataset"]].append(sides)
     if weak and not by_dataset:
@@ -139,9 +139,11 @@ def _draw(
         return verdicts.not_judged(f"no question is {among.words(contrast)}")
     if contrast.among:
         by_dataset = _large(by_dataset)
-    drawn = [_drawn_of(sides, contrast) for sides in by_dataset.values()]
-    if None in drawn:
-        return "its cells share no question"
+    # The mean is one recipe's: of the trainings that all data sets have.
+    seeds = shared_seeds(side for held in by_dataset.values() for sides in held for side in sides)
+    drawn = [seeds is not None and _drawn_of(s, contrast, seeds) for s in by_dataset.values()]
+    if not all(drawn):
+        return f"its cells share no {'training' if seeds is None else 'question'}"
     return _Drawn(statistics.combine(drawn), each, weak)
 
 
@@ -181,8 +183,10 @@ def _held_back(
     return next((verdict for verdict in told if verdict is not None), None)
 
 
-def _drawn_of(sides: Sequence[tuple[Scores, ...]], contrast: Contrast) -> Resampled | None:
-    return ratio(sides) if contrast.ratio else paired(sides, contrast.metric)
+def _drawn_of(
+    sides: Sequence[tuple[Scores, ...]], contrast: Contrast, seeds: Sequence[int] | None = None
+) -> Resampled | None:
+    return ratio(sides, seeds) if contrast.ratio else paired(sides, contrast.metric, seeds)
 
 
 def pair_cells(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ Keep = Callable[[Mapping[str, Any]], bool]
 class Scores:
     """One metric of one cell: question ids, their clusters, values in the metric's unit.
 
-    values: (questions,). Where several trainings made them (`trainings`), each question's mean
-    over them, and by_training: (trainings, questions), in the order of their seeds.
+    values: (questions,); of what was trained, each question's mean over its trainings.
+    by_training: by seed (questions,) of each; empty where nothing was trained.
     """
 
     ids: tuple[str, ...]
@@ -50,10 +50,7 @@ class Scores:
         return Scores(tuple(ids), clusters, self.values[rows], each)
 
     def of(self, seeds: Sequence[int]) -> np.ndarray:
-        """(seeds, questions); what was not trained several times is the same in each.
-
-        Without seeds (1, questions), the means.
-        """
+        """(seeds, questions), the same in each of what was not trained; without seeds, one row."""
         if seeds and self.by_training:
             return np.stack([self.by_training[seed] for seed in seeds])
         return np.broadcast_to(self.values, (len(seeds) or 1, len(self.ids)))
@@ -99,20 +96,34 @@ class Results:
 
 
 def resampled(scores: Scores, metric: str) -> Resampled:
-    """Bootstrap of the mean, by cluster and by training; the same draws for the same record."""
-    values = scores.of([*scores.by_training]) if scores.by_training else scores.values
-    return _limited(_drawn(_hashable(values), scores.clusters, span(metric)), metric, 1)
+    """Bootstrap of the mean, by cluster, with the spread of its trainings; the same draws for the
+    same record.
+    """
+    seeds = [*scores.by_training]
+    return _limited(_of(scores.of(seeds), seeds, scores.clusters, span(metric)), metric, 1)
 
 
-def _hashable(values: np.ndarray) -> tuple:
-    """(questions,), or (trainings, questions), as what a cache can look up."""
-    return tuple(values.tolist() if values.ndim == 1 else map(tuple, values.tolist()))
+def _of(
+    values: np.ndarray, seeds: Sequence[int], clusters, span: float | None, signed: bool = False
+) -> Resampled:
+    """Draws of the mean of values (seeds or 1, questions).
+
+    One training says nothing of others: then it is questions alone that are drawn.
+    """
+    if len(values) == 1:
+        return _drawn(tuple(values[0].tolist()), clusters, span, signed=signed)
+    drawn = _drawn(tuple(map(tuple, values.tolist())), clusters, span, signed=signed)
+    return replace(drawn, trainings=dict(zip(seeds, drawn.trainings.values(), strict=True)))
 
 
-def _seeds_of(sides: Sequence[Scores]) -> list[int]:
-    """The trainings that all sides have which were trained several times; [] of none."""
-    several = [set(side.by_training) for side in sides if side.by_training]
-    return sorted(set.intersection(*several)) if several else []
+def shared_seeds(sides: Iterable[Scores]) -> list[int] | None:
+    """The trainings that all trained sides have; [] where nothing is trained.
+
+    None: what is trained has no training in common. One of a recipe is compared with the
+    same one of another, with its own weights where only what it is given differs.
+    """
+    trained = [set(side.by_training) for side in sides if side.by_training]
+    return (sorted(set.intersection(*trained)) or None) if trained else []
 
 
 def _limited(drawn: Resampled, metric: str, sides: int) -> Resampled:
@@ -123,22 +134,20 @@ def _limited(drawn: Resampled, metric: str, sides: int) -> Resampled:
     return drawn.within(low * widest, high * widest)
 
 
-def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None:
+def paired(
+    pairs: Sequence[tuple[Scores, ...]], metric: str, seeds: Sequence[int] | None = None
+) -> Resampled | None:
     """Bootstrap of the mean difference over one data set.
 
     pairs: (more, less), or (level,) alone, or (more, less, more, less) with the second
     difference subtracted from the first, of settings that share their questions (k = 3, 4, 6):
     they are averaged a question first. Only questions that every side has count; None where
-    there is none. Where a side was trained several times, trainings are drawn, too.
+    there is none. seeds: the trainings to compare; None: those that all trained sides have
+    (`shared_seeds`), subtracted one by one.
     """
-    common = set.intersection(*(set(side.ids) for pair in pairs for side in pair))
-    if not common:
+    if (aligned := _aligned(pairs, seeds)) is None:
         return None
-    ids = [name for name in pairs[0][0].ids if name in common]
-    pairs = [tuple(side.at(ids) for side in sides) for sides in pairs]
-    seeds = _seeds_of([side for sides in pairs for side in sides])
-    # (trainings, questions): two trained sides differ training by training, of one data order.
-    # One training says nothing of others: then it is questions alone that are drawn.
+    pairs, seeds = aligned
     differences = np.mean(
         [
             sum(sign * s.of(seeds) for sign, s in zip(_SIGNS, sides, strict=False))
@@ -146,32 +155,47 @@ def paired(pairs: Sequence[tuple[Scores, ...]], metric: str) -> Resampled | None
         ],
         axis=0,
     )
-    values = differences if len(seeds) > 1 else differences[0]
-    clusters = pairs[0][0].clusters
     widest = span(metric)
     if widest is not None and len(pairs[0]) == len(_SIGNS):
         widest *= 2
-    drawn = _drawn(_hashable(values), clusters, widest, signed=len(pairs[0]) > 1)
+    drawn = _of(differences, seeds, pairs[0][0].clusters, widest, signed=len(pairs[0]) > 1)
     return _limited(drawn, metric, len(pairs[0]))
 
 
-def ratio(pairs: Sequence[tuple[Scores, Scores]]) -> Resampled | None:
-    """Bootstrap of mean(more) in percent of mean(less) over one data set; pairs as in `paired`.
-
-    None also where `less` is zero throughout. Draws questions, and no trainings.
-    """
-    common = set.intersection(*(set(side.ids) for pair in pairs for side in pair))
-    if not common:
+def _aligned(
+    pairs: Sequence[tuple[Scores, ...]], seeds: Sequence[int] | None
+) -> tuple[list[tuple[Scores, ...]], Sequence[int]] | None:
+    """The sides on the questions that all have, in one order, and the trainings to compare."""
+    sides = [side for pair in pairs for side in pair]
+    common = set.intersection(*(set(side.ids) for side in sides))
+    seeds = shared_seeds(sides) if seeds is None else seeds
+    if not common or seeds is None:
         return None
     ids = [name for name in pairs[0][0].ids if name in common]
+    return [tuple(side.at(ids) for side in pair) for pair in pairs], seeds
+
+
+def ratio(
+    pairs: Sequence[tuple[Scores, Scores]], seeds: Sequence[int] | None = None
+) -> Resampled | None:
+    """Bootstrap of mean(more) in percent of mean(less) over one data set; pairs as in `paired`.
+
+    None also where `less` is zero throughout.
+    """
+    if (aligned := _aligned(pairs, seeds)) is None:
+        return None
+    pairs, seeds = aligned
     more, less = (
-        np.mean([side.at(ids).values for side in sides], axis=0)
-        for sides in zip(*pairs, strict=True)
+        np.mean([side.of(seeds) for side in sides], axis=0) for sides in zip(*pairs, strict=True)
     )
     if not less.any():
         return None
-    rng, clusters = fresh(), pairs[0][0].at(ids).clusters  # as `_drawn`
-    return statistics.resample_ratio(100 * more, less, rng=rng, clusters=clusters)
+    rng, clusters = fresh(), pairs[0][0].clusters  # as `_drawn`
+    drawn = statistics.resample_ratio(100 * more.mean(0), less.mean(0), rng=rng, clusters=clusters)
+    if len(more) == 1 or not less.mean(1).all():
+        return drawn
+    apart = 100 * more.mean(1) / less.mean(1) - drawn.estimate
+    return replace(drawn, trainings=dict(zip(seeds, apart.tolist(), strict=True)))
 
 
 def span(metric: str) -> float | None:

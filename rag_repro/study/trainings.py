@@ -47,9 +47,14 @@ class Means(Results):
         return self._results.folder
 
     def trainings(self, cell: Cell) -> list[Cell]:
-        """The cell's trainings that have records."""
+        """The cell's trainings that have records, as many answers as the one that has most.
+
+        One that was stopped half-way would leave few questions for all.
+        """
         cells = self._trainings.get(place(cell.tier, cell.keys), [cell])
-        return [one for one in cells if self._results.lines(one)]
+        held = {i: len(self._results.lines(one) or ()) for i, one in enumerate(cells)}
+        most = max(held.values())
+        return [cells[i] for i, answers in held.items() if answers == most > 0]
 
     def count(self, cell: Cell) -> int:
         """How many trainings those are; 0 of what is not trained."""
@@ -66,8 +71,8 @@ class Means(Results):
             for one in self.trainings(cell)
             if (scores := self._results.scores(one, metric, keep))
         }
-        if len(found) < 2:
-            return next(iter(found.values()), None)
+        if not found or None in found:  # nothing, or what is not trained
+            return found.get(None)
         first, *others = found.values()
         ids = [name for name in first.ids if all(name in other.ids for other in others)]
         if not ids:

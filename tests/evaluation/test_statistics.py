@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from rag_repro.evaluation import statistics as st
-from rag_repro.evaluation.resampling import CHUNK, _one_level, _two_levels
+from rag_repro.evaluation.resampling import CHUNK, _one_level
 
 
 @pytest.fixture
@@ -59,9 +59,6 @@ def test_chunks_are_all_filled(rng):
     units = 3_000
     draws = CHUNK // units + 7
     assert np.isfinite(_one_level(rng.normal(5, 1, units), np.ones(units), draws, rng)).all()
-    two = _two_levels(rng.normal(5, 1, (2, units)), np.ones(units), draws, rng)
-    assert len(two) == draws
-    assert (abs(two - 5) < 1).all()
 
 
 def test_same_generator_same_interval():
@@ -130,10 +127,23 @@ def test_seeds_add_their_own_spread(rng):
 
 
 def test_seeds_spread_is_unbiased(rng):
-    # The mean of three seeds at -0.5, 0, 0.5 has variance 0.25 / 3; drawing three
-    # of three alone would give two thirds of that.
+    # The mean of three seeds at -0.5, 0, 0.5 has variance 0.25 / 3, on two degrees of freedom.
     values = np.array([-0.5, 0.0, 0.5])[:, None] + rng.normal(0, 1e-6, (1, 50))
-    assert st.resample(values, rng=rng).draws.var() == pytest.approx(0.25 / 3, rel=0.04)
+    drawn = st.resample(values, rng=rng)
+    assert drawn.trainings == pytest.approx({0: -0.5, 1: 0.0, 2: 0.5}, abs=1e-5)
+    assert drawn.interval().hi == pytest.approx(4.3027 * (0.25 / 3) ** 0.5, rel=0.02)
+
+
+def test_the_same_seeds_do_not_average_out_over_data_sets(rng):
+    """Three data sets share three trainings: their spread stays, that of the questions falls."""
+    seeds = np.array([-0.5, 0.0, 0.5])[:, None]
+    parts = [st.resample(seeds + rng.normal(0, 1, (1, 200)), rng=rng) for _ in range(3)]
+    whole = st.combine(parts)
+    assert whole.trainings == pytest.approx({0: -0.5, 1: 0.0, 2: 0.5})
+    assert whole.interval().width == pytest.approx(parts[0].interval().width, rel=0.15)
+    # A data set's own luck with a training does average out.
+    turned = st.combine([parts[0], st.resample(-seeds + rng.normal(0, 1, (1, 200)), rng=rng)])
+    assert turned.trainings == pytest.approx({0: 0.0, 1: 0.0, 2: 0.0}, abs=1e-9)
 
 
 def test_one_seed_or_one_question_allows_no_interval(rng):
