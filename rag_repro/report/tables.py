@@ -225,8 +225,9 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
             cells.insert(place, exhibit.methods[base].label if base else "")
     elif bases:
         parts.append(f"gains over {exhibit.methods[next(iter(bases))].label}")
-    held = (metrics.get(name) for name in dict.fromkeys(row.metric for row in rows))
-    meanings = {one.symbol: one.meaning for one in held}
+    # A paper may print what is no metric of ours.
+    held = (metrics.METRICS.get(name) for name in dict.fromkeys(row.metric for row in rows))
+    meanings = {one.symbol: one.meaning for one in held if one}
     return Table(head, body, "; ".join(parts), name, data_of(rows), meanings)
 
 
