@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from rag_repro.report import exhibits
 from rag_repro.report.missing import Missing
-from rag_repro.report.tables import Table
+from rag_repro.report.tables import Table, exhibit_table
+from rag_repro.study import papers
+from rag_repro.study.scores import Results
 
 TRAIN = Missing(("rag-repro train x",), "not at hand")
 
@@ -55,3 +58,15 @@ def test_what_a_column_means_is_folded_away_below():
     page = Table(["Acc"], [["1.0"]], meanings={"Acc": "an answer & more"})._repr_html_()
     assert page.endswith("<summary>Columns</summary><i>Acc</i>: an answer &amp; more.</details>")
     assert "<details" not in Table(["Acc"], [["1.0"]])._repr_html_()
+
+
+def test_what_is_printed_and_no_metric_of_ours_has_a_column_all_the_same(tmp_path):
+    """R²AG's table 3 prints how far a score drops."""
+    paper = papers.load("r2ag")
+    exhibit = paper.exhibit("table3")
+    rows = [row for row in exhibits.rows(paper, exhibit, Results(tmp_path)) if row.paper]
+    assert "drop" in {row.metric for row in rows}
+    made = exhibit_table(exhibit, rows)
+    assert "drop" in " ".join(made.head).lower()
+    assert "Acc (line)" in made.meanings
+    assert not {"drop", "Drop"} & {*made.meanings}
