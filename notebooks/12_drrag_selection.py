@@ -309,7 +309,7 @@ selection.threshold_table(tune, desk.results, "questions to tune on", name="tab-
 # At that threshold most passages of the second stage are refused; at 0.5 hardly one is, by CIS. The
 # paper prints no threshold, but it does print how many passages CIS and CFS hand on (table 5), and
 # that lies between. So a third way is to take the threshold at which about as many are handed on, of
-# questions to tune on: {numref}`tab-by-number`, in which *apart* sums how far the two selections lie
+# questions to tune on: {numref}`tab-by-number-12`, in which *apart* sums how far the two selections lie
 # from what is printed. No one threshold meets both numbers; the nearest in steps of 0.05 is taken, at
 # $k = 4$, for all $k$. There CFS refuses somewhat more than the paper's on public data, and about half
 # as much on the testbed. The rows *threshold by number fed* have it.
