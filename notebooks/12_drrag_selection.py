@@ -316,7 +316,9 @@ selection.threshold_table(tune, desk.results, "questions to tune on", name="tab-
 
 # %% tags=["remove-input"]
 sweep = {shown: selection.tune_sweep(desk.paper, shown) for shown in desk.tiers()}
-selection.fed_table(desk.paper, sweep, desk.results, name="tab-by-number")
+by_number = selection.fed_table(desk.paper, sweep, desk.results, name="tab-by-number")
+by_number.head[-1] = "choice"
+by_number
 
 # %% [markdown]
 # Claims on what selection does are decided there, since only there does a selection of this
