@@ -261,8 +261,7 @@ desk.live("coverage")
 # the sentences say than a comparison of means, in which few questions change and most do not; but
 # such questions are not drawn by chance, and are fewer than all. For c15, on what fewer passages
 # do, CIS selects at the threshold that tune questions choose by the number of passages fed; for c14,
-# on what lost gold costs, by F1 (chapter 12), since by the number fed CIS loses gold of seven
-# questions; by F1 they are few enough.
+# on what lost gold costs, by F1 (chapter 12), the higher threshold, at which more gold is lost.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

@@ -7,6 +7,7 @@ DATASETS = {
     "hotpotqa": "HotpotQA",
     "2wikimultihopqa": "2WikiMultihopQA",
     "2wikimultihopqa_open": "2WikiMultihopQA, larger corpus",
+    "hotpotqa_fullwiki": "HotpotQA, fullwiki",
     "strategyqa": "StrategyQA",
     "hotpotqa_train": "HotpotQA, training questions",
     "2wikimultihopqa_train": "2WikiMultihopQA, training questions",

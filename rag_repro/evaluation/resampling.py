@@ -83,9 +83,8 @@ def resample(
     values: (questions,), or (seeds, questions) of something trained: then the questions' means over
     the seeds are drawn, and each seed's own mean adds its spread (`Resampled.trainings`, by its
     place): the seeds are the same whatever the questions, so that over several data sets theirs
-    does not average out. clusters: one
-    label a question. span: the largest difference between two values (1 for a
-    score in [0, 1]); with it, values that are all equal get the interval of
+    does not average out. clusters: one label a question. span: the largest difference between two
+    values (1 for a score in [0, 1]); with it, values that are all equal get the interval of
     what n units may have left unseen, without it one of zero width. signed: the values are
     differences, which can lie to either side of zero; where none lies to one side, the interval
     leaves room there, too, for what n units may have left unseen, each as large as the largest
@@ -96,9 +95,8 @@ def resample(
     if array.ndim == 2:
         told = {"rng": rng, "clusters": clusters, "draws": draws, "span": span, "signed": signed}
         drawn = resample(array.mean(0), **told)
-        if (
-            len(array) == 1
-        ):  # one seed says nothing about seeds; give (questions,) to leave them aside
+        if len(array) == 1:
+            # One seed says nothing about seeds; give (questions,) to leave them aside.
             return replace(drawn, df=0.0)
         return replace(drawn, trainings=dict(enumerate(array.mean(1) - array.mean())))
     [sums], sizes = unit_sums(array[None], clusters)

@@ -93,7 +93,7 @@ def fed_table(
     if not body:
         return missing.note([c for of_tier in cells.values() for c in of_tier], results, caption)
     told = {m: f"{m.upper()} (printed: {number(value)})" for m, value in printed.items()}
-    head = ["tier", "threshold", *told.values(), "apart", "questions", ""]
+    head = ["tier", "threshold", *told.values(), "apart", "questions", "choice"]
     return Table(head, body, caption, name)
 
 

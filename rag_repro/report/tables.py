@@ -225,19 +225,23 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
             cells.insert(place, exhibit.methods[base].label if base else "")
     elif bases:
         parts.append(f"gains over {exhibit.methods[next(iter(bases))].label}")
-    # A paper may print what is no metric of ours.
-    held = (metrics.METRICS.get(name) for name in dict.fromkeys(row.metric for row in rows))
-    meanings = {one.symbol: one.meaning for one in held if one}
+    meanings = {one.symbol: one.meaning for one in _metrics(rows)}
     return Table(head, body, "; ".join(parts), name, data_of(rows), meanings)
 
 
 def _title(exhibit: Exhibit, rows: Sequence[Row]) -> str:
     """With the metrics, where it is a part of them: an exhibit may have several tables."""
-    held = list(dict.fromkeys(row.metric for row in rows))
+    held = _metrics(rows)
     told = f"{exhibit.title} ({exhibit.place})"
     if len(held) >= min(len(exhibit.metrics), MANY):
         return told
-    return f"{told}: {', '.join(metrics.get(name).symbol for name in held)}"
+    return f"{told}: {', '.join(one.symbol for one in held)}"
+
+
+def _metrics(rows: Sequence[Row]) -> list[metrics.Metric]:
+    """Those of the rows, in their order; a paper may print what is no metric of ours."""
+    names = dict.fromkeys(row.metric for row in rows)
+    return [metrics.get(name) for name in names if name in metrics.METRICS]
 
 
 def shared(rows: Sequence[Row]) -> list[str]:

@@ -144,11 +144,9 @@ def _of_side(exhibit: Exhibit, wanted: Mapping[str, Any]) -> Iterator[str]:
     if unknown or not exhibit.grids or any(exhibit.methods[name].waits for name in named):
         return
     varied = {"dataset", "method", "reader"}.union(*(grid.settings for grid in exhibit.grids))
-    if any(grid.seeds for grid in exhibit.grids):
-        varied.add("seed")
     unknown = list(_unknown("key", keys, varied))
     yield from unknown
-    if not unknown and not any(cell.matches(keys) for cell in exhibit.cells()):
+    if not unknown and not any(cell.matches(keys) for cell in exhibit.whole.cells()):
         yield f"no condition of {exhibit.name} has " + ", ".join(
             f"{k} {v}" for k, v in keys.items()
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -143,6 +143,13 @@ class Exhibit:
         for pair in self.beside:
             if set(pair) != {"ours", "printed"}:
                 raise StudyError(f"beside needs `ours` and `printed`, not {', '.join(pair)}")
+
+    @cached_property
+    def whole(self) -> Exhibit:
+        """With one cell, the first training's and without a `seed`, for all trainings of a row."""
+        if not any(grid.seeds for grid in self.grids):
+            return self
+        return replace(self, grids=tuple(replace(grid, seeds=()) for grid in self.grids))
 
     def cells(self, tier: str | None = None, role: str | None = None) -> list[Cell]:
         """All cells that can be run, in the order of the file."""

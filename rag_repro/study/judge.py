@@ -161,7 +161,7 @@ def _subtracted(
 ) -> list[tuple[Cell | None, Mapping[str, Any]]]:
     """The two sides of `minus` beside this cell, [] without; None for one that is not there."""
     sides = [contrast.minus["more"], contrast.minus["less"]] if contrast.minus else []
-    cells = trainings.whole(exhibit).cells(cell.tier)
+    cells = exhibit.whole.cells(cell.tier)
     wanted = [{**cell.keys, **side} for side in sides]
     for keys in wanted:
         keys.pop("metric", None)  # what is read of the cell, and none of its keys
@@ -197,7 +197,6 @@ def pair_cells(
     (cell, None) where the contrast is about a level. A claim is about what a recipe makes: all
     trainings of a row are one cell.
     """
-    exhibit = trainings.whole(exhibit)
     more_keys, less_keys = (
         {k: v for k, v in (side or {}).items() if k != "metric"}
         for side in (contrast.more, contrast.less)
@@ -207,7 +206,7 @@ def pair_cells(
     def rest(cell: Cell) -> tuple:
         return tuple(sorted((k, v) for k, v in cell.keys.items() if k not in free))
 
-    cells = [c for c in exhibit.cells(tier) if c.matches(contrast.where)]
+    cells = [c for c in exhibit.whole.cells(tier) if c.matches(contrast.where)]
     if contrast.less is None:
         yield from ((c, None) for c in cells if c.matches(more_keys))
         return

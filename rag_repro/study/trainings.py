@@ -1,7 +1,7 @@
 """Several trainings of one recipe as one cell: each question's mean over them.
 
 A cell of an exhibit is one training (`seed`). A page, and a claim, ask what the recipe does:
-that is the mean over its trainings, and its interval draws trainings as well as questions.
+that is the mean over its trainings, and their spread is in its interval (`scores.resampled`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,8 @@ from .scores import Keep, Results, Scores, everything
 
 def merged(exhibit: Exhibit, results: Results) -> tuple[Exhibit, Results]:
     """The exhibit with one cell for all trainings of a row, and records that score so."""
-    one = whole(exhibit)
-    return one, results if one is exhibit else Means(results, exhibit)
-
-
-def whole(exhibit: Exhibit) -> Exhibit:
-    """The exhibit with one cell, the first training's, for all trainings of a row."""
-    if not any(grid.seeds for grid in exhibit.grids):
-        return exhibit
-    return replace(exhibit, grids=tuple(replace(grid, seeds=()) for grid in exhibit.grids))
+    whole = exhibit.whole
+    return whole, results if whole is exhibit else Means(results, exhibit)
 
 
 class Means(Results):

@@ -70,3 +70,6 @@ def test_what_is_printed_and_no_metric_of_ours_has_a_column_all_the_same(tmp_pat
     assert "drop" in " ".join(made.head).lower()
     assert "Acc (line)" in made.meanings
     assert not {"drop", "Drop"} & {*made.meanings}
+    # And alone with another: its caption names the metrics that are ours.
+    few = [row for row in rows if row.metric in ("acc_line", "drop")]
+    assert exhibit_table(exhibit, few).caption.split(": ")[1].startswith("Acc (line)")

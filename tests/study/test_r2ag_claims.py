@@ -13,7 +13,6 @@ from rag_repro.evaluation import metrics
 from rag_repro.study import names, papers
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.scores import Results
-from rag_repro.study.trainings import whole
 
 from .claims import decided, exhibit_of, sides_of
 
@@ -161,7 +160,7 @@ def verdict(claim, number, tier, which):
         for side in (contrast.minus or {}).values():  # what is subtracted is nothing
             keys = {k: v for k, v in side.items() if k != "metric"}
             [cell] = (
-                c for c in whole(exhibit_of(paper(), claim, contrast)).cells(tier)
+                c for c in exhibit_of(paper(), claim, contrast).whole.cells(tier)
                 if c.matches({**pair[0].keys, **keys})
             )  # fmt: skip
             values = table.setdefault((cell.exhibit, cell.condition.hash), {})
