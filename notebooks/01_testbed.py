@@ -102,7 +102,8 @@ testbed.group_table(asked, 2)
 #
 # A testbed that word matching solves would be worthless. The dials were set so that {term}`BM25`
 # finds, of questions of several steps, between 40 and 65 % of the gold passages among its first three,
-# about as many as on the pooled public corpora (chapter 2, where questions of one step count as well).
+# about as many as on the pooled public corpora ({doc}`chapter 2 <02_retrievers>`, where questions of
+# one step count as well).
 # *Linked* is the share of second-hop passages that question and first passage together find. The dials
 # were set on the tuning part of world A; but the sentence templates were shaped while
 # world B was looked at too, so what the other worlds show is a check, but not a blind one.
@@ -134,9 +135,9 @@ testbed.calibration_figure(rows) if run.calibrate else "Not asked for: calibrate
 #   the point for questions about retrieval, and a limit for questions about knowledge.
 # * Links between passages are as dense as we made them. In a first version hardly a passage could
 #   be reached from the one before it, and no second search could have paid; the dials `hooks` and
-#   `ties` were added for that, and the column *linked* of {numref}`tab-calibration-1` tells what they
-#   do. Findings about two-stage retrieval are therefore run on public data as well, and with these
-#   dials turned.
+#   `ties` were added for that; the column *linked* of {numref}`tab-calibration-1` tells how many can
+#   be reached since. Findings about two-stage retrieval are therefore run on public data as well,
+#   and with these dials turned ({doc}`chapter 11 <11_drrag_recall>`).
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

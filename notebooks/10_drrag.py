@@ -64,7 +64,7 @@ from rag_repro.report import (
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 
 run = chapter(
     "10_drrag",
@@ -242,8 +242,8 @@ for page in cases.case(EXHIBIT3, desk.results, desk.workshop, AT4, CFS, fine=by_
 cases.counts(EXHIBIT3, desk.results, AT4, CFS)
 
 # %% [markdown]
-# The same against Adaptive-RAG (the paper's table 11); answers of its that only missed the form of
-# an answer are no cases, but count:
+# The same against Adaptive-RAG (the paper's table 11). No case is made of an answer of its that only
+# missed the form; the counts have it:
 
 # %% tags=["remove-input"]
 EXHIBIT2 = desk.paper.exhibit("table2")
@@ -327,7 +327,7 @@ for shown in desk.tiers():
 # %% [markdown]
 # ### The reader as it is shipped
 #
-# Without any training of ours, on 50 questions a data set. It is not meant to decide anything.
+# The same without any training of ours. It decides nothing.
 
 # %% tags=["remove-input"]
 shipped = desk.rows("table3", reader="smollm2-135m", metric=["acc", "unparsed"])
@@ -361,9 +361,9 @@ desk.table("worlds", desk.rows("worlds", metric=["acc", "recall"]), name="tab-wo
 # %% [markdown]
 # ## Table 2: against other frameworks
 #
-# The paper's values are not comparable with ours, nor with each other; see {numref}`tab-table3-hotpotqa-10`
-# for DR-RAG's own. *Gain* is against single-step. Self-RAG reads with a reader that was taught its
-# judgements, and Adaptive-RAG needs a classifier of questions; both were made for the testbed alone.
+# The paper's values are not comparable with ours, nor with each other. *Gain* is against single-step.
+# Self-RAG reads with a reader that was taught its judgements, and Adaptive-RAG needs a classifier of
+# questions; both were made for the testbed alone.
 
 # %% tags=["remove-input"]
 frames = desk.rows("table2", metric=["acc", "em", "unparsed"])
@@ -410,9 +410,10 @@ Listing(adaptive_retrieval.adaptive_retrieval, adaptive_rag.adaptive_rag, self_r
 
 # %% [markdown]
 # *Does it decide?* A method that always searches is plain retrieval by another name, and one that
-# never does is the reader alone. Popularity is tried at its median here, so that both happen. Table
-# 2 has that row beside the one at the best threshold of the tune questions;
-# {numref}`tab-searches-10` tells how often either searches. A row that always does is plain retrieval,
+# never does is the reader alone. Popularity is tried at its median, so that both happen: that is
+# *Adaptive Retrieval* in {numref}`tab-searched-10`. Table 2 has it, as *threshold at the median*, beside
+# the one at the best threshold of the tune questions; {numref}`tab-searches-10` tells how often either
+# searches. A row that always does is plain retrieval,
 # and what DR-RAG has over it (drrag.c26) is what it has over plain retrieval.
 
 # %% tags=["remove-input"]

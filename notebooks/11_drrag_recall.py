@@ -55,7 +55,7 @@ from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import cases, corpora, exhibits, figures, printed, selection, traces
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 
 run = chapter(
     "11_drrag_recall",
@@ -289,22 +289,19 @@ figures.gains(
 )
 
 # %% [markdown]
-# CIS and CFS are read here with a *small* classifier: a few coefficients over similarities, learned
+# CIS and CFS are run here with a *small* classifier: a few coefficients over similarities, learned
 # from some hundreds of questions, where the paper fine-tunes BigBird on whole training sets.
 # {doc}`The chapter on it <13_drrag_classifier>` measures how well it tells pairs apart, and the
 # rows *by the labels* of {numref}`tab-controls-11` show what a perfect one would bring. So a
 # verdict that CIS or CFS brings nothing is one about this classifier; with a better one it may
 # turn.
 #
-# It is also one about the threshold, which the paper calls predefined and does not give. The
-# classifier learned from as many positive pairs as negative ones, and in use few pairs are
-# positive, so at 0.5 it may accept most of them; and a selection that hardly refuses anything can
-# hardly differ from QDC. {doc}`Chapter 12 <12_drrag_selection>` counts what it accepts, moves the
-# threshold, and chooses it on tune questions in two ways: by the F1 of pairs, where nearly all of
-# the second stage is refused, and by the number of passages handed on, which the paper does print.
-# Both stand below beside 0.5. Claims on what selection does are decided by the *threshold by number
-# fed*, at which about as much is selected as in the paper, by CIS more nearly than by CFS; all others
-# on this page by 0.5.
+# It is also one about the threshold, which the paper calls predefined and does not give. At 0.5 a
+# classifier that learned from balanced pairs may accept most, and a selection that hardly refuses
+# anything can hardly differ from QDC. So {doc}`chapter 12 <12_drrag_selection>` chooses two more on
+# tune questions, which stand below beside 0.5: *by F1* of pairs, where nearly all of the second stage
+# is refused, and *by number fed*, where about as much is selected as the paper prints, by CIS more
+# nearly than by CFS. The last decides claims on what selection does; 0.5 all others on this page.
 
 # %% [markdown]
 # The whole table. *Paper* is what the paper prints, on the full benchmarks and with an encoder that
@@ -486,9 +483,8 @@ desk.live("table5")
 # {numref}`tab-verdicts-11` gives them. A claim about public data is *reproduced* where the whole
 # interval is above zero and reaches the smallest effect of interest, half of what the paper prints;
 # on the testbed a mechanism *holds* or *fails*. A claim that a gain is there on *each* data set at
-# *each* k needs every cell to be clear, while the effect beside it is the mean over the cells: a
-# mean that is clearly above zero may stand beside a verdict of *inconclusive*, since a single cell
-# has too few questions to tell.
+# *each* k needs every cell to be clear, and a single cell has few questions; the effect beside it is
+# that of the first cell with the verdict of the whole.
 #
 # The claims c05, c06 and s08 are judged on the kinds of question that the paper's data sets have, since
 # these hold no single-hop questions; on the testbed that matters, as {numref}`tab-kinds-11` shows. That the
@@ -509,8 +505,7 @@ desk.live("table5")
 desk.claims(CLAIMS)
 
 # %% [markdown]
-# Tests that were changed after records had been seen, and so are weaker
-# ({doc}`chapter 10 <10_drrag>` says why):
+# Some tests are not what they were at first ({doc}`chapter 10 <10_drrag>` says what that costs):
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)

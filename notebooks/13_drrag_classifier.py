@@ -27,7 +27,7 @@
 # here as well (*joint*), over a small encoder. But the training questions at hand are some hundreds, not
 # thousands, and two cores train slowly. So the selections of the other chapters use a plainer classifier
 # with the same task and the same training pairs: a logistic regression *over similarities* of the
-# texts' vectors. The two are compared below.
+# texts' vectors. The two are compared below, where both have been trained.
 #
 # This chapter measures the classifier without a reader: first by itself, then, in the last two sections,
 # inside the selections. How well does it tell pairs apart that it has never seen? Do its
@@ -55,7 +55,7 @@ from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import classifiers, missing, pairs
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 from rag_repro.training import pairs as lessons
 
 run = chapter(
@@ -226,7 +226,7 @@ desk.table("classifier", desk.rows("classifier", own_candidates=True), name="tab
 # %% [markdown]
 # ### A cross-encoder, and similarities
 #
-# The claim is about a cross-encoder. Both designs on the same pairs:
+# The claim is about a cross-encoder. Both designs on the same pairs, where both have been trained:
 
 # %% tags=["remove-input"]
 pairs.summary(cells("designs"), desk.results, "Two designs of the classifier", "tab-designs")

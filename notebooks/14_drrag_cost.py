@@ -117,7 +117,9 @@ Listing(timing.take_turns, timing.Seat.ask, clock.Clocked)
 # When the clock starts, the weights and the index are warm, and so is whatever one uncounted
 # question before the first has touched. The cache of calls is left out, and before each answer the
 # reader forgets the beginnings of prompts that it kept, so that no method reads for another. Within
-# one answer it keeps them: a method in steps may use what it computed itself.
+# one answer it keeps them: a method in steps may use what it computed itself. One thing was kept that
+# should not have been: the vectors of texts that the classifier had met before. What is shown of it
+# is the least that it takes.
 
 # %% [markdown] tags=["worked"]
 # ## One answer and its clock
@@ -211,9 +213,9 @@ for name, of_tier in rows.items():
 # ## How both grow with the corpus
 #
 # The paper's data sets are small, and so are their corpora here. How recall and time go on from
-# there is a question that the summary leaves open. Here one of the testbed's worlds grows from
-# 1,000 to 100,000 passages, without a reader. Encoding passages takes a while on two cores, so the
-# dense methods end where their vectors can be had in minutes. Each size has questions of its own,
+# there is a question that the summary leaves open. So one of the testbed's worlds can be made to
+# grow, without a reader. Encoding passages takes a while on two cores, so the dense methods end where
+# their vectors can be had in minutes. Each size has questions of its own,
 # drawn in the same way.
 
 # %% tags=["remove-input"]

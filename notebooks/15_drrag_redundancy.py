@@ -208,7 +208,7 @@ slopes.moves(
 # ### When recall rises and answers get worse
 #
 # On 2WikiMultihopQA the paper's CFS recalls more with each further passage, and answers worse at
-# $k = 6$. The same step here:
+# $k = 6$. The same step here, as far as a reader can read that set:
 
 # %% tags=["remove-input"]
 paradox = desk.rows("table3", dataset="2wikimultihopqa", k=[4, 6], reader=TAUGHT)
@@ -267,8 +267,7 @@ desk.live("coverage")
 desk.claims(CLAIMS)
 
 # %% [markdown]
-# Tests that were changed after records had been seen, and so are weaker
-# ({doc}`chapter 10 <10_drrag>` says why):
+# Some tests are not what they were at first ({doc}`chapter 10 <10_drrag>` says what that costs):
 
 # %% tags=["remove-input"]
 desk.changed(CLAIMS)

@@ -132,11 +132,11 @@ Listing(knowledge_filter.filtered)
 # ## One question, as in figure 4
 #
 # The paper's case is a comparison of two films, one of which the single query misses. Here is one
-# of the {term}`testbed`, asked just now: the first comparison of which R-R-R finds fewer gold
-# passages than another row, and which the whole pipeline answers and R-R-R does not, by the
-# records; where none is both, the first of which R-R-R finds fewer. This reader is too weak on such
-# questions: look at the queries and passages, not at its answer. It is chosen for what it shows,
-# and proves nothing. Frozen: the reader. Trained: rewriter and filter, on another world.
+# of the {term}`testbed`, asked just now: by the records R-R-R finds fewer gold passages for it than
+# another row, and, if there is such a question, the whole pipeline answers it and R-R-R does not.
+# This reader is too weak on such questions: look at the queries and passages, not at its answer. It
+# is chosen for what it shows, and proves nothing. Frozen: the reader. Trained: rewriter and filter,
+# on another world.
 
 # %% tags=["remove-input"]
 ROWS = {"Rewriter": "rrr", "Rewriter+": "plus", "Rewriter+ and filter": "full"}
@@ -179,7 +179,8 @@ Listing(answer_metrics.erm4_scores, answer_metrics.hit)
 #
 # Where {term}`gold passages <gold passage>` do not help a reader by 15 points, its answers decide
 # nothing; but claims on how much passages help (erm4.c14, c16, c17, c21, c22's first step) are judged
-# wherever it answers 15 % with them, since what passages add is what these claim. AmbigNQ names no gold passages; what a search finds stands in for them.
+# wherever it answers 15 % with them, since what passages add is what these claim. AmbigNQ names no
+# gold passages; what a search finds stands in for them.
 
 # %% tags=["remove-input"]
 readers.gate(desk.paper, desk.results, desk.tiers())
@@ -198,17 +199,14 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 #
 # R+ shows the reader the rewritten question, R-R-R the original one; *several queries, original
 # question* has R+'s passages with the original. What R+ loses against that row is lost by the
-# wording alone. On PopQA that is nearly all: a rewriter that was taught the testbed's relations
-# asks for another relation where it meets one that it does not know (asked for a man's occupation,
-# it asks by whom he was born). *Not reproduced* there is a verdict on rewriting across such a
-# distance, and says nothing of a rewriter that was taught on real questions. On HotpotQA, the other set
-# that counts, the wording costs little; there the queries lose, which name one thing where the question
-# names two.
+# wording alone: a rewriter that was taught the testbed's relations asks for another relation where
+# it meets one that it does not know (asked for a man's occupation, it asks by whom he was born). So
+# a verdict on public questions is one on rewriting across such a distance, and says nothing of a
+# rewriter that was taught on real questions.
 #
-# On questions about two things this reader is too weak (it guesses comparisons): read their recall,
-# not their answers. Where answers count is in the table of the readers; rows that are not run say
-# so. An ambiguous question asks for one fact, and R+ mostly writes one query for it: so it tests
-# the rewritten question, not several queries.
+# Where answers count is in {numref}`tab-gate-20`. On the testbed's questions about two things they do
+# not (the reader guesses comparisons): read the recall there. An ambiguous question asks for one
+# fact, and R+ mostly writes one query for it: so it tests the rewritten question, not several queries.
 
 # %% tags=["remove-input"]
 main = desk.rows("table1", metric=["hit", "acc_words", "f1", "length"])

@@ -191,9 +191,9 @@ plateaus.readings(VAGUE.questions[0], "tab-readings")
 # ## Figure 2: how much is found, by the number of passages
 #
 # Dotted lines: ten and twenty passages, where the second and the third query begin in sequential
-# order, if there are three. The testbed, then public questions. The first of several queries names one
-# thing of two, so that its ten passages find less than one query's: a rise behind them (erm4.c03) may be
-# no more than catching up, for which both orders at 15 passages stand beside the verdict.
+# order, if there are three; a row stays level where it has no more passages. The first of several
+# queries names one thing of two, so that its ten passages find less than one query's: a rise behind
+# them (erm4.c03) may be no more than catching up. So both orders at 15 passages stand beside the verdict.
 
 # %% tags=["remove-input"]
 LINES = ("sequential", "mixed", "one", "question", "matched")
@@ -236,21 +236,20 @@ split.whole(desk, "fig2", desk.rows("fig2", metric=COUNTS), "tab-queries")
 #
 # "Irrelevant" is a passage in which no answer stands (PS3). On a question of several steps that is
 # too strict: a gold passage that leads to the answer does not hold it. And it is too lax: an answer's
-# words may stand in a passage that is about something else. Chapter 22 has what a filter calls
-# irrelevant, beside which passages are gold. On the testbed a plain question's answer stands in one or
-# two of 4,000 passages, so that precision must be low and fall: there erm4.c06 and erm4.c07 hold
-# whatever searches.
+# words may stand in a passage that is about something else. {doc}`Chapter 22 <22_erm4_modules>` has
+# what a filter calls irrelevant, beside which passages are gold. On the testbed a plain question's
+# answer stands in one or two of 4,000 passages, so that precision must be low and fall: there erm4.c06
+# and erm4.c07 hold whatever searches.
 
 # %% [markdown]
 # ## Figure 3: the question as it is, and rewritten
 #
-# *Gain* of `rewrt` is over `org`, that of `rewrt_rag` over `org_rag`. AmbigNQ's questions have readings,
-# and nobody knows which is meant. On the testbed nothing in the question tells which reading is meant.
-# The lessons add a description, as *the footballer*, which a rewriter that sees no passage can only
-# guess, and a guess may fit neither reading. EM, precision, recall and F1 take the answers of every
-# reading, so that guessing the wrong one of the two costs nothing there; a description that fits none
-# does. So the testbed allows a loss and no gain, and decides none of these claims. Nor does anybody know
-# invented facts: on the testbed the two bars without retrieval compare nothing.
+# *Gain* of `rewrt` is over `org`, that of `rewrt_rag` over `org_rag`. Nobody knows which reading of an
+# AmbigNQ question is meant. On the testbed somebody does, but nothing in the question tells it: the
+# lessons add a description, as *the footballer*, which a rewriter that sees no passage can only guess.
+# The scores take the answers of every reading, so that guessing the other reading costs nothing there,
+# and a description that fits neither does. So the testbed allows a loss and no gain, and decides none
+# of these claims. Nor does anybody know invented facts: its two bars without retrieval compare nothing.
 
 # %% tags=["remove-input"]
 FIRST = ["em", "set_precision", "set_recall_tokens", "set_f1"]
@@ -304,8 +303,7 @@ desk.claims(CLAIMS)
 desk.changed(CLAIMS)
 
 # %% [markdown]
-# Contrasts beside these; what is not run says how to run it, among that the oracle, the same questions in
-# the words of what was meant. They decide no claim, and are corrected for their number:
+# Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
 desk.asides(CLAIMS)
@@ -323,7 +321,7 @@ desk.asides(CLAIMS)
 # | answer items | labelled answers | one of each reading; of a plain question one in all | |
 # | what holds an answer | not said | its words, normalised, in title or text | |
 # | EM, precision, recall, F1 | by the released code letters | tokens, all readings together | letters are shown in chapter 20 |
-# | what rewriting can do at best | not tried | questions in the words of what is meant | known on the testbed |
+# | what rewriting can do at best | not tried | questions in the words of what is meant, where they were run | known on the testbed |
 # | answers in an output | not counted | counted | the reason that PS4 gives |
 
 # %% [markdown] tags=["rerun"]

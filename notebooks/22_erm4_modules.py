@@ -89,7 +89,7 @@ desk.statements(CLAIMS)
 # | $e$ | `explanation` | why, written before the label |
 # | stronger, weaker hypothesis | `hypothesis`: strong, weak | the passage holds the answer; it helps to find it |
 # | back-off | `back_off` | what is read where nothing is entailed |
-# | "\\", All, Filtered | `none`, `all`, `filtered` in a row's name | what the reader is given |
+# | `\`, All, Filtered | `none`, `all`, `filtered` in a row's name | what the reader is given |
 # | (none) | `filter: ask` | the same asked directly, yes or no |
 # | (none) | `filter_all` | how often a filter is right that entails everything |
 
@@ -178,8 +178,8 @@ readers.curves([*REWRITERS, *FILTER_NAMES])
 # %% [markdown]
 # A filter with good losses may yet take every passage, or none; a first one of ours did. Such a filter
 # says nothing of a claim about filters. So one is looked at before anything is answered with it, on
-# tuning questions, on which nothing is tested: where it keeps gold passages not at least 20 points
-# more often than others, no verdict on answers rests on it.
+# tuning questions, on which nothing is tested: unless it keeps gold passages at least 20 points more
+# often than others, no verdict on answers rests on it.
 
 # %% tags=["remove-input"]
 TAKEN = ["entailed_gold", "entailed_other", "backed_off"]
@@ -256,7 +256,8 @@ memory_times.table(
 # Ten passages that BM25 finds for the question, each judged; no reader. All three labels, by what
 # the passage is. A *step* is gold and does not hold the answer: the strong hypothesis should not
 # entail it, the weak one should. A passage that bears a gold passage's name and is about somebody
-# else is a contradiction in the lessons:
+# else is a contradiction in the lessons. Compare the first two lines: a filter that goes by the names
+# in the question keeps a chain's first steps, and drops the passage at its end, which has the answer.
 
 # %% tags=["remove-input"]
 JUDGED = [cell for cell in FILTERS.cells() if cell.tier in desk.tiers()]
@@ -274,10 +275,7 @@ judges.confusion(
 # everything. Where few passages are gold, a filter that drops everything is right more often still;
 # so precision and recall are those of what is kept, and {term}`AUC` asks for no threshold. A filter
 # that gives one label under both hypotheses does not heed them, and is no test of erm4.c23, which then is
-# not judged. Lessons of
-# contradiction are few, so that in effect this one has two labels. And compare the first two lines: a
-# filter that goes by the names in the question keeps a chain's first steps, and drops the passage at
-# its end, which has the answer.
+# not judged. Lessons of contradiction are few, so that in effect this one has two labels.
 
 # %% tags=["remove-input"]
 judges.quality(FILTERS, JUDGED, desk.results, "How well each filter tells", "tab-quality")
@@ -306,8 +304,8 @@ split.whole(desk, "filters", desk.rows("filters", metric=COSTS), "tab-filter-cos
 # ### Where nothing passes
 #
 # The paper then answers without knowledge (erm4.c28). The table has two other ways, with their
-# *gain* over that one on all questions; the verdict is on those where the filter left nothing. How often
-# that is says *backed off* in the table above.
+# *gain* over that one on all questions; the verdict is on those where the filter left nothing, whose
+# share is *backed off*.
 
 # %% tags=["remove-input"]
 split.whole(desk, "back_off", desk.rows("back_off"), "tab-back-off")
@@ -349,10 +347,10 @@ desk.live("table3")
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 #
-# On public questions a rewriter rewrites that was taught on the testbed's relations alone: *not
-# reproduced* (c13, c26) is one on rewriting across that distance, and of PopQA, as {doc}`chapter 20
-# <20_erm4>` says. That passages bring little (c17) needs no reader that gains by them; where it does not
-# gain by any, the claim holds for a reason that the paper does not mean.
+# On public questions a rewriter rewrites that was taught on the testbed's relations alone: what is said
+# of erm4.c13 and c26 is about rewriting across that distance, as in {doc}`chapter 20 <20_erm4>`. That
+# passages bring little (erm4.c17) needs no reader that gains by them; where it does not gain by any, the
+# claim would hold for a reason that the paper does not mean.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

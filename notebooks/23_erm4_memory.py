@@ -99,7 +99,7 @@ desk.statements(CLAIMS)
 # | $S(q_i, \text{title}(k_j))$ | `score` | cosine of a query's and a title's vectors |
 # | $\mathrm{Pop}(q_i)$ | `popularity` | how many pairs have a title that is similar enough |
 # | $\tau$, $\theta$ | `tau`, `theta` | how similar; how many |
-# | $n$ | `per_query` | 5: passages that a search brings |
+# | $n$ | `per_query` | passages that a search brings: 5, and 10 where no reader is asked |
 # | Time Cost | `seconds` | for one answer, one question at a time |
 # | External, Memory, Irrelevant Knowledge | `fetched`, `memory_items`, `irrelevant` | passages from a search; from memory alone; dropped by the filter |
 # | (none) | `outside` | no memory: everything is searched for |
@@ -201,8 +201,8 @@ memory.clashes(CORPORA, "tab-clashes")
 # ## Table 2, as calls saved
 #
 # Searches a question, and how many fewer than without memory, on the same questions. A plain cache of
-# queries stands in the last line of each data set; on questions in other words it can save only where
-# a rewriter writes the same query twice.
+# queries stands beside where it was run; on questions in other words it can save only where a rewriter
+# writes the same query twice.
 
 # %% tags=["remove-input"]
 TABLE2 = desk.paper.exhibit("table2")
@@ -228,9 +228,9 @@ memory.by_tau(
 )
 
 # %% [markdown]
-# What "the newest of each title" costs (`every` keeps all), and what the paper leaves open: memory
-# beside what is searched for, only filtered content kept, a memory
-# that grows as questions come. *Within* is the share of queries that memory answers. And the printed values:
+# What "the newest of each title" costs (`every` keeps all), and what the paper leaves open, where it was
+# run: memory beside what is searched for, only filtered content kept, a memory that grows as questions
+# come. *Within* is the share of queries that memory answers. And the printed values:
 
 # %% tags=["remove-input"]
 OPEN = ["memory", "outside", "exact", "tuned", "every", "beside", "filtered", "online"]

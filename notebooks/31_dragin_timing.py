@@ -134,7 +134,8 @@ HOPS = [
 timing_auc.areas(HOPS, desk.results, "Signals against where a search is needed", "tab-areas")
 
 # %% [markdown]
-# The rules at the thresholds that they have in the tables of answers:
+# The rules at the thresholds that they have in the tables of answers, which are the large open marks of
+# the figure below:
 
 # %% tags=["remove-input"]
 OWN = {

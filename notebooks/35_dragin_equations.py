@@ -47,7 +47,7 @@ from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import heat_case, replayed
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 
 run = chapter(
     "35_dragin_equations",

@@ -20,16 +20,17 @@
 # A {term}`retriever` knows how near each {term}`passage` is to the {term}`question`, and how near
 # the passages are to each other. A {term}`reader` is only shown their text. R²AG {cite}`ye2024r2ag`
 # hands this knowledge on: three numbers for each passage go through a small encoder, the
-# {term}`R²-Former`, which makes one embedding of them, and this stands in the prompt before the
-# passage. The reader can stay as it is. The paper has R²AG above plain RAG with the same frozen
-# reader in all 11 printed cells, and above the other enhancements of a frozen reader in 33 of 34.
+# {term}`R²-Former` (in short *the former*), which makes one embedding of them, and this stands in the
+# prompt before the passage. The reader can stay as it is. The paper has R²AG above plain RAG with the
+# same frozen reader in all 11 printed cells, and above the other enhancements of a frozen reader in 33
+# of 34.
 #
 # One thing has to be kept apart. The former is trained on the *task's own questions with their
 # answers*, through the reader's loss. Plain RAG, chain of thought and the compressors learn no
 # answers. An embedding that is trained in this way can teach a reader what an answer should
 # look like, whatever the retriever said. So a row of *learnable tokens* stands in the main tables: as
-# many trained embeddings, in the same places, learned on the same lists, that are told nothing.
-# Chapter 42 is about these controls.
+# many trained embeddings, in the same places, learned on the same lists of passages, that are told
+# nothing. {doc}`Chapter 42 <42_r2ag_soft_prompts>` is about these controls.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -214,7 +215,8 @@ Listing(method.r2ag, method.informed, method.inputs)
 # \mathcal{L} = \mathcal{L}_{QDM} + \mathcal{L}_{LM}
 # $$ (eq-loss)
 #
-# The sum over passages is a mean in the authors' code, and here; chapter 41 has the sum as a row.
+# The sum over passages is a mean in the authors' code, and here; {doc}`chapter 41 <41_r2ag_ablation>`
+# has the sum as a row.
 # $\mathcal{L}_{LM}$ is taken over the answer's tokens alone; the paper does not say over which.
 
 # %% tags=["remove-input"]
@@ -310,6 +312,8 @@ datasets.table(desk.paper, "table4", GROUND, "tab-table4")
 # for them, so that worlds B to D and the multi-hop sets are *transfer*. The reader reads each list
 # once; before that the former learns from the matching loss alone, without the reader. *Head's AUC*
 # is how often the former's head puts a gold passage above another, on lists that were held out.
+# Weights are committed of the headline trainings; of the others the card is (`results/cards`), and
+# `rag-repro train` makes them anew.
 
 # %% tags=["remove-input"]
 TRAINED = [cell for cell in MAIN.cells() if cell.tier in desk.tiers()]
@@ -326,8 +330,8 @@ formers.curves(
 # ## A reader that can read
 #
 # Where {term}`gold passages <gold passage>` do not help a reader by 15 points of accuracy, its
-# answers decide nothing. The estimate decides, whatever its interval; where it stands at the line, so do
-# the verdicts.
+# answers decide nothing. The estimate decides, whatever its interval: one near 15 could as well have
+# come out on the other side.
 
 # %% tags=["remove-input"]
 readers.gate(desk.paper, desk.results, desk.tiers())
@@ -358,8 +362,7 @@ groups.group_table(
 # %% [markdown] tags=["result"]
 # ## Table 1: answers
 #
-# *Gain* is against plain RAG with the same frozen reader; that of R²AG+RAFT is against RAFT, those
-# of the shuffled and the constant features and of the labels are against learnable tokens.
+# *Gain* is against the row that *baseline* names, or else the caption.
 # *Trainings* says how many trainings a row is the mean of. RAG and CoT learn nothing, and the
 # compressors, RECOMP {cite}`xu2024recomp` and LongLLMLingua {cite}`jiang2024longllmlingua`, and CRAG
 # {cite}`yan2024crag` learn no answers: the compressor that writes, and CRAG's evaluator, are small
@@ -389,8 +392,9 @@ split.whole(desk, "table1", behind, "tab-behind")
 # The paper trains once. Before a difference is read, one must know how far the *same* recipe lies
 # from itself. A row of several trainings has their spread in its interval, beside that of the
 # questions. Two trained rows are subtracted training by training, of those that both have: against a
-# row of one training, or over data sets of which one has one, it is that one, and what another
-# would have brought is in no interval.
+# row of one training, or over data sets of which one has one, it is that one, and its interval is
+# widened by how far the trainings of other rows lie apart beyond what questions make of it, as if
+# all recipes scattered alike.
 
 # %% tags=["remove-input"]
 seeds.table(
@@ -473,8 +477,10 @@ split.whole(desk, "tuning", tuning, "tab-tuning")
 # The paper calls its method fit for "low-resource" settings (r2ag.c36), and trains on 160 (DuReader,
 # where the gain is 1.2 points of F1 on 40 questions) to 167,000 questions, without a curve over their
 # number. Here is the same recipe with fewer questions, each read once, and so in fewer steps: what is
-# lost may be steps. And with more: 600 questions, each read twice, for R²AG and for the learnable tokens alike. A former may not be done learning in table 1, so
-# that r2ag.c04 and r2ag.c23 are decided here. One training each, the reader frozen.
+# lost may be steps. And with more: 600 questions, each read twice, for R²AG and for the learnable tokens
+# alike, one training each, whose held-out losses stand in {numref}`tab-cards-40`. The verdicts rest on
+# the three trainings of 180 steps; contrasts beside them show these. Of NQ-10 sixty more questions were
+# asked of the longer trainings. The reader is frozen.
 
 # %% tags=["remove-input"]
 sizes = desk.rows("sizes", metric=["acc_line", "f1_line"])
@@ -577,7 +583,7 @@ desk.asides(CLAIMS)
 # | RAFT | "RAFT" | low-rank tuning on the same lists with short answers, as the released runner | the original's quotes and dropped gold are not there |
 # | RECOMP | not said which | both; the extractive one is MiniLM as it comes, five sentences; the writing one is taught gold sentences | their checkpoints do not ship |
 # | CRAG in doubt | not said what replaces the web search | the refined strips, then all passages; "incorrect" is read so too | |
-# | CRAG's evaluator | T5-large | a small cross-encoder, trained on gold labels | |
+# | CRAG's evaluator | T5-large | a small cross-encoder, taught all gold passages, those that connect two others among them; it tells few of them from the nearest others, so that CRAG is a weak rival here, and what it drops says little of the claim's cause | two cores; no T5 ships |
 # | what rivals' small models learn from | not said | gold labels of HotpotQA, 2WikiMultihopQA and NQ, training questions: at home on these sets, where R²AG's former comes from world A and NQ alone | few lists in an hour |
 # | LongLLMLingua | LLaMA2-7B behind a package | written anew on our reader | the package downloads at start |
 # | Self-RAG | its 7B model | a small reader of ours, taught its tokens on world A, testbed only; it was also told facts of world B, some of them those of the test questions | so its row stands higher than the method: a bound, and no rival |

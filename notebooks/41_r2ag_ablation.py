@@ -199,9 +199,9 @@ formers.curves(
 # ## Table 3
 #
 # *Gain* is against the whole of R²AG, on the same questions, so a part that helps shows as a minus
-# in the row without it; means over the trainings. The paper's values are of NQ with LLaMA2-7B and
-# LongChat, and stand in rows of their own; a drop there is in percent of the full method's
-# accuracy.
+# in the row without it. R²AG's own row is the mean over its trainings; a row of one training is
+# compared with R²AG's of the same seed. The paper's values are of NQ with LLaMA2-7B and LongChat,
+# and folded below; a drop there is in percent of the full method's accuracy.
 
 # %% tags=["remove-input"]
 METRICS = ("acc_line", "f1_line", "distracted", "drop")
@@ -236,7 +236,8 @@ gains.told(desk.paper.exhibit("likelihood"), parts, "log_likelihood")
 # ### One training and the next
 #
 # If the last column is as large as what a part is worth above, one training of each would have told
-# nothing. Rows without a part have one training each, and are compared with that one of R²AG.
+# nothing. Rows without a part have one training each, and are compared with that one of R²AG, in an
+# interval that borrows the spread of rows with several.
 
 # %% tags=["remove-input"]
 seeds.table(

@@ -124,9 +124,8 @@ formers.cards(formers.names(CELLS, seed=0), "What was trained for figures 4 and 
 # %% [markdown] tags=["result"]
 # ## Figure 4: retrievers
 #
-# *Gain*: of plain RAG over plain RAG with MiniLM-L6, of R²AG and of the learnable tokens over plain
-# RAG by the same retriever. The claim that a stronger retriever helps rests on the column of MAP:
-# it must rank better in the first place.
+# *Gain* is against the row that *baseline* names. The claim that a stronger retriever helps rests on
+# the column of MAP: it must rank better in the first place.
 
 # %% tags=["remove-input"]
 fig4 = desk.rows("fig4")
@@ -262,7 +261,7 @@ desk.asides(CLAIMS)
 # | a cross-encoder | one of the five, although it has no passage vectors | none | how its γ and ζ were made is not said |
 # | sparse retrievers | left for later work | BM25's scores as r alone | |
 # | their quality | not told | MAP | |
-# | data set | NQ-10 | testbed; NQ-10 with MiniLM-L6 and BM25 | two cores |
+# | data set | NQ-10 | testbed; NQ-10 with fewer retrievers | two cores |
 # | formers | one a retriever | one a retriever, one training each | |
 # | larger reader | LLaMA2-13B, of the same family, tuned to chat as the smaller is | Gemma 3 270M, of another; a base model, asked without a chat's turns; dequantised from a file of four bits | what ships |
 # | length | tokens of one set's answers | tokens of each reader's own, and words | readers count differently |

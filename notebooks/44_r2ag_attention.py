@@ -173,8 +173,8 @@ attention.by_layer(
 )
 
 # %% [markdown]
-# In numbers. *Deep*: the deeper half of the layers. *Gold's part*: of what goes to passages.
-# *Gain*: against plain RAG with the same frozen reader; of the exchanged embeddings against R²AG.
+# In numbers, percent of a layer's attention. *Deep*: the deeper half of the layers. *Gold's part*: of
+# what goes to passages.
 
 # %% tags=["remove-input"]
 looks = desk.rows("fig6", metric=["attention_embedding", "attention_word", "attention_mark"])
@@ -207,7 +207,8 @@ split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
 # The paper's premise (r2ag.c01): a reader cannot recover from the text what the retriever knows. So
 # both are asked which passages are gold, by the area under the curve ({term}`AUC`): the retriever by
 # its features $r$, $γ$ and $ζ$, the reader by where it looks under plain RAG, told nothing, by {eq}`eq-attention`, over all layers.
-# Each is *fitted*, as in chapter 41: a logistic regression on questions that it is not asked about.
+# Each is *fitted*, as in {doc}`chapter 41 <41_r2ag_ablation>`: a logistic regression on questions that
+# it is not asked about.
 # The rank and the length of a passage stand on both sides, for attention goes by these in any case,
 # and the reader sees the retriever's order anyway. Where features add nothing to attention, there
 # is nothing in them that the reader lacks, as far as so many lists can tell.

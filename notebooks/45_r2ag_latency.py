@@ -168,9 +168,8 @@ latency.table(TIMES, twenty, desk.results, "Time to the first token, by k", "tab
 # %% [markdown]
 # ## Whole answers, and the rivals
 #
-# Compressors and CRAG work before the reader does, and leave it less to read (r2ag.c38). The
-# compressor that writes, and CRAG's evaluator, are small models of ours; CRAG is timed at its authors'
-# threshold, at which it leaves more to read than chapter 40's does. To the first token:
+# What works before the reader leaves it less to read (r2ag.c38). LongLLMLingua asks the reader itself
+# what to leave out, so that its tokens are of both passes. To the first token:
 
 # %% tags=["remove-input"]
 RIVALS = ("rag_first", "r2ag_first", *AHEAD)
@@ -222,6 +221,7 @@ desk.asides(CLAIMS)
 # | what is counted | not told | first token and whole answer; in the reader, and in all | |
 # | vectors of passages | not told whether an index hands them out | encoded anew for each question, and told apart | an index could hold them |
 # | memory | not told | not measured | numbers to hold are counted |
+# | CRAG | not told | where it is timed, at its authors' threshold, by which it leaves more to read than in chapter 40 | |
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself
@@ -231,7 +231,7 @@ desk.asides(CLAIMS)
 #
 # ```bash
 # rag-repro chapter 45_r2ag_latency                          # this page
-# rag-repro train r2ag-mixed                               # what is timed
+# rag-repro train r2ag-mixed                                 # what is timed
 # rag-repro time r2ag.latency                                # the times, or go on where they stopped
 # rag-repro exhibit r2ag.latency --format csv                # every cell as a line
 # ```

@@ -65,7 +65,7 @@ desk.says
 # ten deep in its second searches); the prompt of DR-RAG's table 9, which every reader here was
 # taught. A reader that gives no final answer is not asked for it once more. The testbed's reader was
 # told facts behind the first hundred questions of world B, and few of those behind the others. Self-RAG
-# has a reader of its own and is not on this ground; chapter 10 has it.
+# has a reader of its own and is not on this ground; {doc}`chapter 10 <10_drrag>` has it.
 #
 # | method | what was chosen or trained for it | on |
 # | --- | --- | --- |
@@ -79,7 +79,8 @@ desk.says
 # At DR-RAG's threshold few passages of the second search pass, so that mostly the first two of one search
 # are handed on and nothing else, as *passages* in {numref}`tab-costs-50` tells. So two rows stand beside
 # it: those two passages alone, without a second stage, and DR-RAG at the middle of the scale. Between
-# them lies the threshold by number fed (chapter 12), at which claims on selection are decided.
+# them lies the threshold by number fed ({doc}`chapter 12 <12_drrag_selection>`), at which claims on
+# selection are decided.
 #
 # Can the readers read at all? Passages must help by 15 points:
 
@@ -131,7 +132,7 @@ for page in split.held(desk, "head", desk.rows("head", metric=COSTS), "tab-costs
 # ## Quality for cost
 #
 # A method to the left and above of another is better by both measures. Points are means, so they are of
-# the questions that all methods shown have answered, fewer than in the tables above.
+# the questions that all methods shown have answered.
 
 # %% tags=["remove-input"]
 COUNTED = {
@@ -235,7 +236,7 @@ desk.live("head")
 # - **The prompts were taught.** The reader's lessons are in the prompt of table 9 and in IRCoT's chain
 #   alike; facts that it was told were said in the chain's form most often.
 # - **Few questions tell methods apart.** On most all are right, or all are wrong; those of the
-#   kind *compositional* ({numref}`tab-kinds-testbed-50`) methods without several searches hardly ever answer.
+#   kind *compositional* ({numref}`tab-kinds-testbed-50`) hardly any method answers.
 # - **Training.** DR-RAG's classifier, ERM4's adapters and R²AG's former have learned from the first
 #   world's labels, Adaptive-RAG's classifier from outcomes there; {term}`IRCoT`, {term}`FLARE` and
 #   DRAGIN have learned nothing. What a method learned is part of it, but it is not free.

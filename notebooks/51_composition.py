@@ -214,7 +214,7 @@ desk.live("composition")
 #   question; where it is on, the original one, and not every question is searched at all.
 # - **DR-RAG hardly selects here.** At its threshold, by F1, two passages stay for most questions (chapter 50), so
 #   that its effect is mostly that of a shorter list.
-# - **ERM4 leaves few passages,** and DRAGIN fewer; the reader was taught on lists of two and more.
+# - **ERM4 leaves few passages,** and with DRAGIN fewer; the reader was taught on lists of two and more.
 # - **R²AG's former learned from plain lists.** Behind a selection, a filter or a dynamic reader's queries the
 #   lists are others than those.
 # - **A dynamic reader asks in its own words.** The rewriter was taught to rewrite questions. DRAGIN's

@@ -20,9 +20,8 @@
 # Every statement of the four papers that this book tests, one row each: what is claimed and where,
 # the numbers that the paper itself prints for it, and what our records say at each
 # {term}`tier <tier>`. The second half holds the papers' printed numbers against their own sentences.
-# All of it is made from the papers' files in the package, from their transcribed tables and from
-# the stored records. Verdicts, the audit's sums and what stands below a claim's numbers about whole
-# tables are computed; the numbers themselves and the quotations are written by hand from the papers.
+# Verdicts are computed from the stored records, sums over the papers' tables from their transcribed
+# values; quotations, and the numbers beside a claim, are written by hand from the papers.
 
 # %% tags=["parameters"]
 paper = "all"  # whose claims to show: a paper's name, as "drrag", or "all"
@@ -52,15 +51,19 @@ verdict_figure.figure([of_judged(e.paper, judged) for e in entries for judged in
 # %% [markdown]
 # ## The ledger
 #
-# Choose a paper, a tier, a verdict; {term}`verdicts <verdict>` are explained in the glossary. An
-# effect stands with what it is counted in and its 95 % interval: a difference in the direction that
-# the paper claims, or a level or ratio, or how far one lies from what would refute the claim; δ is
-# the smallest effect of interest or the margin of a claim of no difference, and *detectable* the
-# smallest effect that as many questions could have shown. A claim of several parts holds where each
-# part holds, and one that says *sometimes* where it does on some data set; its effect is that of the
-# first part with the verdict of the whole, the mean where that has several cells. In the second column a word says whether the paper's printed numbers bear
-# the claim out: yes, partly, no, or none where it prints none; below it stands the working, where
-# the audit has one.
+# Choose a paper, a tier, a verdict; the glossary has {ref}`the rules of all verdicts <verdicts>`. A
+# tier at which no claim has a verdict yet shows when it is chosen.
+# Below a verdict stand
+#
+# - the effect with its unit and 95 % interval: a difference in the direction that the paper claims,
+#   or a level or ratio, or how far one lies from what would refute the claim. Of a claim of several
+#   parts it is that of the first part with the verdict of the whole, the mean of its cells;
+# - δ, the smallest effect of interest, or the margin of a claim of no difference;
+# - *detectable*, the smallest effect that as many questions could have shown.
+#
+# In the second column a word says whether the paper's printed numbers bear the claim out: yes,
+# partly, no, or none where none of them speaks to it. Below it stands the working, where the audit
+# has one.
 #
 # The same rows as a file: `rag-repro claims --format csv`, `json` or `md`.
 
@@ -72,7 +75,7 @@ ledger_page.Ledger(entries, contents.claims())
 #
 # What follows is arithmetic on the values that the papers print, and on nothing else. *Coincides*
 # says that two things are the same where they need not be; it does not say why. Where another
-# paper's table would be needed that is not at hand, this is said, and the point counts as not
+# paper's table would be needed that is not at hand, the row says so, and that part is not
 # verified. Where the paper cannot tell, the last words of a row name what would.
 
 # %% tags=["remove-input"]

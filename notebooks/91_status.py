@@ -17,8 +17,8 @@
 # %% [markdown]
 # # Run status
 #
-# Every page of this book was executed before it was built, and carries a note of what ran, on
-# what and how long. This chapter gathers these notes.
+# Every chapter was executed before the book was built, and carries a note of what ran, on what and
+# how long. This page gathers these notes, all but its own.
 
 # %% tags=["parameters"]
 largest = 5  # how many of the slowest chapters the figure shows
@@ -48,11 +48,11 @@ status.slowest(runs, run.largest)
 # ## Stored records
 #
 # The chapters' tables come from records that were made beforehand by `rag-repro run`: one answer
-# to one question under one condition. *Hours* add up the runs that made
-# them, though two may have shared a machine.
+# to one question under one condition. *Hours* add up the runs that made them, though two may have
+# shared a machine, and some answers were made twice.
 
 # %% tags=["remove-input"]
-status.show(status.recorded(), "Stored records by data set and machine", "tab-recorded")
+status.show(status.recorded(), "Stored records by data set", "tab-recorded")
 
 # %% [markdown]
 # ## Machines of the chapters
@@ -75,7 +75,7 @@ status.show(status.sizes(), "Folders and their sizes", "tab-sizes")
 # %% [markdown] tags=["rerun"]
 # ## Troubleshooting
 #
-# `make` finds no Python 3.11 or newer
+# `… is not Python 3.11.4 or newer`
 # : `make book PYTHON=/path/to/python3.11`.
 #
 # The set-up downloads gigabytes of CUDA packages

@@ -106,7 +106,7 @@ texts = load(mine)
 print(cards.describe(mine))
 
 # %% tags=["hide-input"]
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 
 Table(
     ["passage", "title", "words", "begins"],

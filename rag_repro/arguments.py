@@ -1,4 +1,4 @@
-"""argparse, with the nearest right name for what is misspelt."""
+"""argparse, with the nearest right name for what is misspelt; and what options can be."""
 
 from __future__ import annotations
 
@@ -34,3 +34,28 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action, argparse._SubParsersAction):
                 for command in action.choices.values():
                     yield from command._options()
+
+
+def positive(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    return int(text)
+
+
+def seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number, as 0")
+    return int(text)
+
+
+def port(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
+    return int(text)
+
+
+def shard(text: str) -> tuple[int, int]:
+    i, _, of = text.partition("/")
+    if not (i.isdecimal() and of.isdecimal() and 1 <= int(i) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shard; write I/N, as 2/8")
+    return int(i), int(of)

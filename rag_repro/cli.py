@@ -14,7 +14,7 @@ from pathlib import Path
 
 from . import __version__, logs
 from . import commands as do
-from .arguments import Parser
+from .arguments import Parser, port, positive, seed, shard
 from .study.conditions import ROLES, TIERS
 from .study.files import trouble
 
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
         "--condition", action="append", metavar="HASH", help="only this one (repeatable)"
     )
     run.add_argument(
-        "--shard", type=_shard, default=(1, 1), metavar="I/N", help="only every N-th question"
+        "--shard", type=shard, default=(1, 1), metavar="I/N", help="only every N-th question"
     )
     run.add_argument(
         "--estimate", action="store_true", help="print what it would cost, run nothing"
@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _conditions(grid)
     grid.add_argument(
-        "--shards", type=_positive, default=1, metavar="N", help="jobs for each condition (1)"
+        "--shards", type=positive, default=1, metavar="N", help="jobs for each condition (1)"
     )
     grid.add_argument(
         "--chapter", action="append", default=[], help="execute it behind them (repeatable)"
@@ -94,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     grid.add_argument(
         "--profile", default="machine", help="machine, slurm, kubernetes or a folder (machine)"
     )
-    grid.add_argument("--workers", type=_positive, help="jobs at once (the profile's)")
+    grid.add_argument("--workers", type=positive, help="jobs at once (the profile's)")
     _computing(grid)
     _folders(grid)
 
@@ -103,14 +103,10 @@ def parser() -> argparse.ArgumentParser:
     )
     time.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.fig3")
     _selection(time)
-    time.add_argument("--dataset", action="append", help="only this data set (repeatable)")
-    time.add_argument("--method", action="append", help="only this row (repeatable)")
-    time.add_argument("--n", type=_positive, help="only the first N questions of each")
     time.add_argument(
-        "--repeats", type=_positive, default=1, help="how often each question is asked (1)"
+        "--repeats", type=positive, default=1, help="how often each question is asked (1)"
     )
-    time.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
-    time.add_argument("--dtype", default="float32", help=_DTYPES)
+    _machine(time)
     _folders(time)
 
     exhibit = _command(commands, "exhibit", do.exhibit, "print an exhibit, the paper's beside ours")
@@ -142,7 +138,7 @@ def parser() -> argparse.ArgumentParser:
 
     train = _command(commands, "train", do.train, "train what a recipe names, or go on with it")
     train.add_argument("name", help="as testbed-reader; recipes.yaml has them all")
-    train.add_argument("--seed", type=_seed, help="this seed only (default: the headline one)")
+    train.add_argument("--seed", type=seed, help="this seed only (default: the headline one)")
     train.add_argument("--estimate", action="store_true", help="print the cost, train nothing")
     train.add_argument("--base", help="another base, as hub:OWNER/NAME@COMMIT")
     train.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
@@ -165,11 +161,11 @@ def parser() -> argparse.ArgumentParser:
     serve.add_argument("dataset", help="whose passages are searched, as world-B or hotpotqa")
     serve.add_argument("--retriever", default="bm25", help="what searches them (bm25)")
     serve.add_argument("--host", default="127.0.0.1", help="where to listen (the loopback alone)")
-    serve.add_argument("--port", type=_port, default=8765, help="0 takes any that is free (8765)")
+    serve.add_argument("--port", type=port, default=8765, help="0 takes any that is free (8765)")
     serve.add_argument(
         "--latency", type=float, default=0.0, help="seconds that each answer waits (0)"
     )
-    serve.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+    _data(serve)
 
     corpus = _command(
         commands, "corpus", do.corpus, "load a data set's passages into Milvus, or look at them"
@@ -192,12 +188,12 @@ def parser() -> argparse.ArgumentParser:
         "--anew", action="store_true", help="`build`: drop what is there and load all again"
     )
     corpus.add_argument(
-        "--sample", type=_positive, default=200, help="`check`: passages to read back (200)"
+        "--sample", type=positive, default=200, help="`check`: passages to read back (200)"
     )
     corpus.add_argument(
-        "--queries", type=_positive, default=50, help="`check`: questions to search for (50)"
+        "--queries", type=positive, default=50, help="`check`: questions to search for (50)"
     )
-    corpus.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+    _data(corpus)
 
     growth = _command(
         commands,
@@ -208,18 +204,18 @@ def parser() -> argparse.ArgumentParser:
     growth.add_argument("retriever", help="as bm25, minilm or milvus-bm25")
     growth.add_argument(
         "--sizes",
-        type=_positive,
+        type=positive,
         nargs="+",
         required=True,
         metavar="N",
         help="passages of world B, smallest first",
     )
-    growth.add_argument("--queries", type=_positive, default=100, help="searches to time (100)")
+    growth.add_argument("--queries", type=positive, default=100, help="searches to time (100)")
     growth.add_argument(
-        "--minutes", type=_positive, default=10, help="of processor time at most for a size (10)"
+        "--minutes", type=positive, default=10, help="of processor time at most for a size (10)"
     )
     growth.add_argument(
-        "--memory", type=_positive, default=6, help="gigabytes at most for a size (6)"
+        "--memory", type=positive, default=6, help="gigabytes at most for a size (6)"
     )
     growth.add_argument("--results", type=Path, help="folder of records (default: the checkout's)")
 
@@ -241,7 +237,7 @@ def parser() -> argparse.ArgumentParser:
     book.add_argument("--force", action="store_true", help="execute every chapter anew")
     book.add_argument("--only", action="append", default=[], help="only this chapter (repeatable)")
     book.add_argument(
-        "--jobs", type=_positive, default=1, help="chapters at once, of up to 6 GB each (1)"
+        "--jobs", type=positive, default=1, help="chapters at once, of up to 6 GB each (1)"
     )
 
     data = _command(
@@ -253,7 +249,7 @@ def parser() -> argparse.ArgumentParser:
         help="all names; one set's card; its official release into the folder",
     )
     data.add_argument("name", nargs="?", help="the data set, for `card` and `fetch`")
-    data.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+    _data(data)
     data.add_argument("--json", action="store_true", help="`list` and `card` as JSON")
     data.add_argument(
         "--url", help="`fetch` from this address (of the file; of the folder, if it ends in /)"
@@ -275,6 +271,9 @@ def _command(commands, name: str, run, text: str) -> argparse.ArgumentParser:
 def _selection(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tier", choices=TIERS, help="only this tier")
     command.add_argument("--role", choices=ROLES, help="only primary or only secondary conditions")
+    command.add_argument("--dataset", action="append", help="only this data set (repeatable)")
+    command.add_argument("--method", action="append", help="only this row (repeatable)")
+    command.add_argument("--n", type=positive, help="only the first N questions of each")
 
 
 def _conditions(command: argparse.ArgumentParser) -> None:
@@ -282,61 +281,41 @@ def _conditions(command: argparse.ArgumentParser) -> None:
         "exhibits", nargs="*", metavar="EXHIBIT", help="as drrag.table5; of a grid, none: all"
     )
     _selection(command)
-    command.add_argument("--dataset", action="append", help="only this data set (repeatable)")
-    command.add_argument("--method", action="append", help="only this row (repeatable)")
     command.add_argument(
         "--seeds",
-        type=_seed,
+        type=seed,
         nargs="+",
         default=(),
         metavar="SEED",
         help="of trained rows, for those that the exhibits name",
     )
-    command.add_argument("--n", type=_positive, help="only the first N questions of each")
 
 
 def _computing(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--batch-size", type=_positive, default=16, help="answers written at once (16)"
+        "--batch-size", type=positive, default=16, help="answers written at once (16)"
     )
     command.add_argument(
         "--in-flight",
-        type=_positive,
+        type=positive,
         default=4,
         help="requests at once at each server of a reader api:MODEL@URL,URL (4)",
     )
+    _machine(command)
+
+
+def _machine(command: argparse.ArgumentParser) -> None:
     command.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
     command.add_argument("--dtype", default="float32", help=_DTYPES)
 
 
 def _folders(command: argparse.ArgumentParser) -> None:
     command.add_argument("--results", type=Path, help="folder of records (default: the checkout's)")
+    _data(command)
+
+
+def _data(command: argparse.ArgumentParser) -> None:
     command.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
-
-
-def _positive(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
-    return int(text)
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number, as 0")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not (text.isdecimal() and int(text) < 1 << 16):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
-    return int(text)
-
-
-def _shard(text: str) -> tuple[int, int]:
-    i, _, of = text.partition("/")
-    if not (i.isdecimal() and of.isdecimal() and 1 <= int(i) <= int(of)):
-        raise argparse.ArgumentTypeError(f"{text!r} is no shard; write I/N, as 2/8")
-    return int(i), int(of)
 
 
 if __name__ == "__main__":

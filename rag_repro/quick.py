@@ -19,6 +19,7 @@ from .evaluation.statistics import Interval
 from .methods import base
 from .report import exhibits, steps, tables
 from .report.steps import Step
+from .report.table import Table
 from .schema import Answer, Question
 from .study import campaign, records
 from .study.papers import Cell, Exhibit, ExhibitMethod, Grid, Paper
@@ -142,7 +143,7 @@ class Comparison:
         return next(r.diff for r in self.rows if _at(r, method, metric))
 
     @property
-    def table(self) -> tables.Table:
+    def table(self) -> Table:
         """A line a method: each metric with its interval, and the difference to the first."""
         metrics = list(dict.fromkeys(row.metric for row in self.rows))
         head = ["method"]
@@ -155,16 +156,16 @@ class Comparison:
                 row = next(r for r in self.rows if _at(r, method, metric))
                 cells += [tables.ours(row), tables.gain(row)]
             body.append(cells)
-        return tables.Table(head, body, f"{self.dataset.name}; shares in percent")
+        return Table(head, body, f"{self.dataset.name}; shares in percent")
 
-    def answers(self) -> tables.Table:
+    def answers(self) -> Table:
         """A line a question: its accepted answers, and what each method said."""
         said = {m: {line["id"]: line for line in self.lines(m)} for m in self.cells}
         body = [
             [q.text, " | ".join(q.answers), *(_said(said[m].get(q.id)) for m in self.cells)]
             for q in self.dataset.questions
         ]
-        return tables.Table(["question", "accepted", *self.cells], body)
+        return Table(["question", "accepted", *self.cells], body)
 
     def __repr__(self) -> str:
         return repr(self.table)

@@ -1,8 +1,9 @@
-// Long tables of a page: a click on a head sorts, a field above filters. Without this
-// script the tables are the same, in the order in which they were made.
+// Long tables of a page: a click on a head sorts, a field above filters, and of very long ones
+// the first rows are shown, with a button for the others. Without this script the tables are
+// whole, in the order in which they were made.
 (() => {
   "use strict";
-  const SORTED = 5, FILTERED = 16; // from how many rows a table has which
+  const SORTED = 5, FILTERED = 16, FOLDED = 24; // from how many rows a table has which
 
   // "85.90 [83.74, 88.02]", "1,024" and "+0.5" sort by their first number, all else as text.
   const key = (cell) => {
@@ -61,6 +62,24 @@
     });
   };
 
+  // The first dozen rows (the style sheet's rule of .rr-first); any search, and the button, opens.
+  const foldable = (table, rows) => {
+    const scroller = table.closest(".pst-scrollable-table-container, .rr-table") || table;
+    const all = document.createElement("button");
+    all.type = "button";
+    all.className = "rr-all";
+    all.textContent = `Show all ${rows.length} rows`;
+    const open = () => {
+      table.classList.remove("rr-first");
+      all.remove();
+    };
+    all.addEventListener("click", open);
+    const field = scroller.previousElementSibling;
+    if (field && field.matches(".rr-filter")) field.addEventListener("input", open, { once: true });
+    table.classList.add("rr-first");
+    scroller.after(all);
+  };
+
   document.addEventListener("DOMContentLoaded", () => {
     for (const table of document.querySelectorAll("article table")) {
       if (!table.tHead || table.tHead.rows.length !== 1 || table.tBodies.length !== 1) continue;
@@ -69,6 +88,7 @@
       if (rows.some((row) => !row.cells[0].textContent.trim())) continue;
       if (rows.length >= SORTED) sortable(table, rows);
       if (rows.length >= FILTERED) filterable(table, rows);
+      if (rows.length >= FOLDED && !table.closest(".rr-ledger")) foldable(table, rows);
     }
   });
 })();

@@ -91,8 +91,8 @@ def only_of_world(dataset: Dataset, world: str, split: str) -> Dataset:
         return _kept(dataset, [q.id for q in dataset.questions], split)
     if world != "A" or split == "test":
         raise SplitError(f"world {world} has no {split} questions; train and tune on A, test on B")
-    fifth = {c: lot(c) < 2**256 // 5 for c in {q.cluster or q.id for q in dataset.questions}}
-    wanted = [q.id for q in dataset.questions if fifth[q.cluster or q.id] == (split == "tune")]
+    fifth = {c: lot(c) < 2**256 // 5 for c in {q.unit for q in dataset.questions}}
+    wanted = [q.id for q in dataset.questions if fifth[q.unit] == (split == "tune")]
     return _kept(dataset, wanted, split)
 
 

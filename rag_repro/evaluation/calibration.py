@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .intervals import Interval, Resampled, StatisticsError
+from .ratios import resample_ratio
 
 BINS = 10
 DRAWS = 2000  # of some hundred units each, for five statistics of every condition
@@ -128,6 +129,16 @@ def ece(judged: Judgements, rng: np.random.Generator, draws: int = DRAWS) -> Int
 
     estimate = statistic(np.ones((1, judged.units)))[0]
     return _interval(estimate, statistic, judged, rng, draws)
+
+
+def share(
+    part: np.ndarray, whole: np.ndarray, units: Sequence[str], rng: np.random.Generator
+) -> Interval | None:
+    """How much of `whole` is in `part`, things by things; None where there is nothing."""
+    part, whole = (np.asarray(side, dtype=float) for side in (part, whole))
+    if not whole.any():
+        return None
+    return resample_ratio(part, whole, rng=rng, clusters=units, draws=DRAWS).interval()
 
 
 def bins(judged: Judgements) -> list[Bin]:

@@ -9,11 +9,6 @@ trained on, never on the questions scored.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
-
-from ..schema import Question
-from . import normalise
 
 _AUXILIARY = frozenset(
     re.split(
@@ -74,23 +69,6 @@ def pick_one(text: str, which: int = 0) -> str | None:
     """The first (which = 0) or second candidate that a question offers."""
     pair = options(text)
     return None if pair is None else pair[which]
-
-
-def majority(questions: Sequence[Question]) -> str:
-    """The commonest accepted answer (of equals the first in the alphabet).
-
-    Errors: ValueError where no question is given.
-    """
-    if not questions:
-        raise ValueError("a majority needs questions: give some that may be trained on")
-    counts = Counter(normalise.answer(q.answers[0]) for q in questions if q.answers)
-    return min(counts, key=lambda a: (-counts[a], a))
-
-
-def yes_or_no(questions: Sequence[Question]) -> str:
-    """The commoner of "yes" and "no" among the given questions ("yes" if equal)."""
-    counts = Counter(normalise.answer(a) for q in questions for a in q.answers[:1])
-    return "no" if counts["no"] > counts["yes"] else "yes"
 
 
 def guess(

@@ -85,6 +85,8 @@ class Resampled:
     differences of which none is above, or none below, zero. limits: what the
     quantity cannot go beyond (a share: 0 and 1), so that no interval does. trainings: of several,
     by seed, how far each one's mean lies from the estimate; `draws` are of questions alone.
+    borrowed: of what was trained once, by recipe, the standard error that its training adds, known
+    from others'; with its sign, so that the same weights on both sides of a difference are none.
     """
 
     estimate: float
@@ -96,6 +98,7 @@ class Resampled:
     below: Unseen = ()
     limits: tuple[float, float] = (-math.inf, math.inf)
     trainings: Mapping[int, float] = field(default_factory=dict)
+    borrowed: Mapping[str, float] = field(default_factory=dict)
 
     def within(self, low: float, high: float) -> Resampled:
         """The same with these limits."""
@@ -132,16 +135,18 @@ class Resampled:
 
     def _with_trainings(self) -> tuple[float, float]:
         """Standard error of the mean over trainings, and the degrees of freedom of both together
-        (Satterthwaite), so that three trainings cost what three must.
+        (Satterthwaite), so that three trainings cost what three must; what is borrowed costs none.
         """
-        if len(self.trainings) < 2:
+        count = len(self.trainings)
+        borrowed = math.fsum(error**2 for error in self.borrowed.values())
+        if count < 2 and not borrowed:
             return 0.0, self.df
-        known = len(self.trainings) - 1
-        of_trainings = float(np.var([*self.trainings.values()], ddof=1)) / len(self.trainings)
+        several = np.var([*self.trainings.values()], ddof=1) / count if count > 1 else 0.0
         of_questions = float(np.var(self.draws))
-        below = of_questions**2 / self.df + of_trainings**2 / known
-        df = (of_questions + of_trainings) ** 2 / below if below else math.inf
-        return math.sqrt(of_trainings), df
+        below = of_questions**2 / self.df + float(several) ** 2 / max(count - 1, 1)
+        spread = float(several) + borrowed
+        df = (of_questions + spread) ** 2 / below if below else math.inf
+        return math.sqrt(spread), df
 
     def p_value(self) -> float:
         """Smallest alpha whose interval excludes zero; never below 10 / draws."""

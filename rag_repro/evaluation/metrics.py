@@ -1,10 +1,10 @@
 """Every metric by name, and all of them for one record.
 
-The functions themselves live in `answer_metrics`, `retrieval_metrics` and
-`heuristics` and are re-exported here. A score is a pure function of the
-question, the stored prediction and the stored ids of the hits, so it can be
-computed again from records at any time; some need no more than a record's line,
-and are computed from it whenever it is read (`of_line`).
+The functions themselves live in `answer_metrics`, `retrieval_metrics` and their
+like. A score is a pure function of the question, the stored prediction and the
+stored ids of the hits, so it can be computed again from records at any time;
+some need no more than a record's line, and are computed from it whenever it is
+read (`of_line`).
 """
 
 from __future__ import annotations
@@ -14,57 +14,10 @@ from typing import Any
 
 from ..schema import Passage, Question
 from ..words import nearest
-from .answer_metrics import (
-    accuracy,
-    answer_length,
-    answer_set_recall,
-    distinct,
-    erm4_scores,
-    exact_match,
-    first_line,
-    hit,
-    outputs,
-    overlap,
-    rouge_l,
-    set_scores,
-    token_scores,
-)
-from .heuristics import guess, is_yes_no, majority, options, pick_one, yes_or_no
-from .metric import Metric, Scored, accepted, readings
-from .normalise import answer as normalise_answer
+from .metric import Metric, Scored, accepted
 from .registry import METRICS
 
-__all__ = [
-    "METRICS",
-    "Metric",
-    "Scored",
-    "UnknownMetricError",
-    "accepted",
-    "accuracy",
-    "answer_length",
-    "answer_set_recall",
-    "distinct",
-    "erm4_scores",
-    "exact_match",
-    "first_line",
-    "get",
-    "guess",
-    "hit",
-    "is_yes_no",
-    "majority",
-    "normalise_answer",
-    "of_line",
-    "options",
-    "outputs",
-    "overlap",
-    "pick_one",
-    "readings",
-    "rouge_l",
-    "score",
-    "set_scores",
-    "token_scores",
-    "yes_or_no",
-]
+__all__ = ["METRICS", "Metric", "UnknownMetricError", "get", "of_line", "score"]
 
 
 class UnknownMetricError(ValueError):

@@ -6,9 +6,10 @@ A line's `queries` is what `study.queries` keeps of a check of query rules: of e
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from .metric import Line, percent
+from .metric import Line, Metric, percent
 
 RULES = {
     "qfs": "QFS",
@@ -86,50 +87,48 @@ def share_taken(line: Line) -> float | None:
     return sum(m[TAKEN] / max(1, m[AMONG]) for m in moments) / len(moments)
 
 
+def _by_rule(
+    name: str, said: str, rules: Iterable[str], value: Callable, meaning: str
+) -> Iterator[Metric]:
+    """A metric of each of these rules, whose `value` is by its place in a moment's entry."""
+    places = list(RULES)
+    for rule in rules:
+        of_rule = partial(value, FIRST_RULE + places.index(rule))
+        words = RULES[rule]
+        yield percent(f"{name}_{rule}", f"{said} {words}", "line", of_rule, f"{meaning}: {words}")
+
+
 TABLE = (
-    *(
-        percent(
-            f"finds_{rule}",
-            f"Found by {words}",
-            "line",
-            partial(found_by, place),
-            f"share of the gold passages that a search finds, at the same moments: {words}",
-        )
-        for place, (rule, words) in enumerate(RULES.items(), start=FIRST_RULE)
+    *_by_rule(
+        "finds",
+        "Found by",
+        RULES,
+        found_by,
+        "share of the gold passages that a search finds, at the same moments",
     ),
-    *(
-        percent(
-            f"finds_later_{rule}",
-            f"Found later by {RULES[rule]}",
-            "line",
-            partial(found_later, FIRST_RULE + list(RULES).index(rule)),
-            "share of the gold passages that a search finds, at moments behind the first "
-            f"sentence: {RULES[rule]}",
-        )
-        for rule in LATER
+    *_by_rule(
+        "finds_later",
+        "Found later by",
+        LATER,
+        found_later,
+        "share of the gold passages that a search finds, at moments behind the first sentence",
     ),
-    *(
-        percent(
-            f"finds_next_{rule}",
-            f"Next by {RULES[rule]}",
-            "line",
-            partial(finds_next, FIRST_RULE + list(RULES).index(rule)),
-            "share of moments behind the first sentence at which a search finds the gold passage "
-            f"that the sentence in hand needs: {RULES[rule]}",
-        )
-        for rule in NEXT
+    *_by_rule(
+        "finds_next",
+        "Next by",
+        NEXT,
+        finds_next,
+        "share of moments behind the first sentence at which a search finds the gold passage "
+        "that the sentence in hand needs",
     ),
-    *(
-        percent(
-            f"finds_needed_{rule}",
-            f"Needed by {RULES[rule]}",
-            "line",
-            partial(finds_needed, FIRST_RULE + list(RULES).index(rule)),
-            "at moments behind the first sentence: share at which a search finds the gold passage "
-            "that the sentence in hand needs, where that is known; else share of all gold passages "
-            f"that it finds: {RULES[rule]}",
-        )
-        for rule in LATER
+    *_by_rule(
+        "finds_needed",
+        "Needed by",
+        LATER,
+        finds_needed,
+        "at moments behind the first sentence: share at which a search finds the gold passage "
+        "that the sentence in hand needs, where that is known; else share of all gold passages "
+        "that it finds",
     ),
     percent(
         "words_taken",

@@ -9,13 +9,15 @@ Randomness is a numpy Generator handed in. Errors: StatisticsError.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from .intervals import Interval, Resampled, StatisticsError, Unseen
 
+Key = TypeVar("Key", int, str)
 DRAWS = 20_000
 CHUNK = 4_000_000  # numbers in memory at once
 
@@ -181,11 +183,15 @@ def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) 
         below=_scaled((f, below) for f, (_, below) in sides),
         limits=limits,
         # A seed is one training in all of the parts.
-        trainings={
-            seed: math.fsum(f * p.trainings.get(seed, 0.0) for f, p in weighted)
-            for seed in sorted({seed for p in parts for seed in p.trainings})
-        },
+        trainings=_summed((f, p.trainings) for f, p in weighted),
+        borrowed=_summed((f, p.borrowed) for f, p in weighted),
     )
+
+
+def _summed(held: Iterable[tuple[float, Mapping[Key, float]]]) -> dict[Key, float]:
+    held = list(held)
+    names = sorted({name for _, one in held for name in one})
+    return {name: math.fsum(f * one.get(name, 0.0) for f, one in held) for name in names}
 
 
 def _scaled(held: Iterable[tuple[float, Unseen]]) -> Unseen:
@@ -203,11 +209,3 @@ def paired_interval(
     """`resample_difference(...)`, then its interval."""
     drawn = resample_difference(ours, theirs, rng=rng, clusters=clusters, draws=draws, span=span)
     return drawn.interval(level)
-
-
-def interaction_interval(
-    with_both, with_a, with_b, with_none, *, rng, clusters=None, level=0.95, draws=DRAWS, span=None
-) -> Interval:
-    """Interval of (both - a) - (b - none), all four on the same questions."""
-    gains = np.subtract(with_both, with_a), np.subtract(with_b, with_none)
-    return paired_interval(*gains, rng=rng, clusters=clusters, level=level, draws=draws, span=span)

@@ -95,17 +95,14 @@ def _check(margin: float, name: str, tier: str) -> None:
         raise VerdictError(f"tier {tier!r} is none of testbed, public, paper")
 
 
-def _verdict(word, reason, interval, delta, tier, mde) -> Verdict:
+def _verdict(word, reason, interval, delta, tier) -> Verdict:
     small = word == DIRECTION_ONLY
     if tier == "testbed":
         word = _ON_TESTBED.get(word, word)
-    mde = mde_of(interval) if mde is None else mde
-    return Verdict(word, reason, interval, delta, mde, small)
+    return Verdict(word, reason, interval, delta, mde_of(interval), small)
 
 
-def of_difference(
-    interval: Interval, delta: float, *, tier: Tier = "public", mde: float | None = None
-) -> Verdict:
+def of_difference(interval: Interval, delta: float, *, tier: Tier = "public") -> Verdict:
     """Verdict on a paired difference in the claimed direction.
 
     delta: smallest effect of interest (by default half the paper's effect).
@@ -113,21 +110,19 @@ def of_difference(
     """
     _check(delta, "delta", tier)
     if interval.lo > 0 and interval.hi >= delta:
-        word, reason = REPRODUCED, "above nothing, and δ is possible"
+        word, reason = REPRODUCED, "the interval lies above 0 and reaches δ"
     elif interval.lo > 0:
-        word, reason = DIRECTION_ONLY, f"above nothing, but below δ: {SMALL}"
+        word, reason = DIRECTION_ONLY, f"the interval lies between 0 and δ: {SMALL}"
     elif interval.hi < 0:
-        word, reason = NOT_REPRODUCED, "wholly on the other side"
+        word, reason = NOT_REPRODUCED, "the interval lies below 0"
     elif interval.hi < delta:
-        word, reason = NOT_REPRODUCED, "nothing is possible, and δ is ruled out"
+        word, reason = NOT_REPRODUCED, "the interval holds 0 and ends below δ"
     else:
-        word, reason = INCONCLUSIVE, "both nothing and δ are possible"
-    return _verdict(word, reason, interval, delta, tier, mde)
+        word, reason = INCONCLUSIVE, "the interval holds both 0 and δ"
+    return _verdict(word, reason, interval, delta, tier)
 
 
-def of_equivalence(
-    interval: Interval, margin: float, *, tier: Tier = "public", mde: float | None = None
-) -> Verdict:
+def of_equivalence(interval: Interval, margin: float, *, tier: Tier = "public") -> Verdict:
     """Verdict on "no difference": the difference lies within ± margin."""
     _check(margin, "margin", tier)
     if -margin < interval.lo and interval.hi < margin:
@@ -136,12 +131,10 @@ def of_equivalence(
         word, reason = NOT_REPRODUCED, "the interval lies wholly outside the margin"
     else:
         word, reason = INCONCLUSIVE, "the interval crosses the margin"
-    return _verdict(word, reason, interval, margin, tier, mde)
+    return _verdict(word, reason, interval, margin, tier)
 
 
-def of_no_loss(
-    interval: Interval, margin: float, *, tier: Tier = "public", mde: float | None = None
-) -> Verdict:
+def of_no_loss(interval: Interval, margin: float, *, tier: Tier = "public") -> Verdict:
     """Verdict on "without loss": the difference is above -margin (any gain is fine)."""
     _check(margin, "margin", tier)
     if interval.lo > -margin:
@@ -150,19 +143,12 @@ def of_no_loss(
         word, reason = NOT_REPRODUCED, "a loss beyond the margin"
     else:
         word, reason = INCONCLUSIVE, "losses within and beyond the margin are possible"
-    return _verdict(word, reason, interval, margin, tier, mde)
+    return _verdict(word, reason, interval, margin, tier)
 
 
-def of_level(
-    interval: Interval,
-    target: float,
-    margin: float,
-    *,
-    tier: Tier = "public",
-    mde: float | None = None,
-) -> Verdict:
+def of_level(interval: Interval, target: float, margin: float, *, tier: Tier = "public") -> Verdict:
     """Verdict on "the value is `target`", give or take the margin."""
-    verdict = of_equivalence(interval.shifted(-target), margin, tier=tier, mde=mde)
+    verdict = of_equivalence(interval.shifted(-target), margin, tier=tier)
     reason = f"{verdict.reason} around {target:g}"
     return Verdict(verdict.word, reason, interval, margin, verdict.mde)
 

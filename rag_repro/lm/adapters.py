@@ -21,6 +21,7 @@ from rag_repro.plain import PlainError, fits, from_json, text_of
 from rag_repro.words import nearest
 
 CARD = "card.json"
+CURVE = "curve.jsonl"
 
 
 def write_card(

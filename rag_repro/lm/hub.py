@@ -11,6 +11,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -232,6 +233,11 @@ def local_artifacts_folder() -> Path:
     return artifacts_folder().parent / "results" / "local" / "artifacts"
 
 
+def cards_folder() -> Path:
+    """Where the cards and curves of such stay when their weights do not: they are committed."""
+    return artifacts_folder().parent / "results" / "cards"
+
+
 def artifacts() -> dict[str, Path]:
     """What was trained, by name, local ones too; of equal names the committed one counts."""
     return {
@@ -245,6 +251,17 @@ def artifacts() -> dict[str, Path]:
 def trained_files(folder: Path) -> list[Path]:
     """The weights in an artifact's folder; none: it is no artifact, or not finished."""
     return [folder / name for name in (ADAPTER, FORMER) if (folder / name).is_file()]
+
+
+def numbers_in(folder: Path) -> int:
+    """How many numbers the files of an artifact hold."""
+    from safetensors import safe_open
+
+    shapes = []
+    for file in trained_files(folder):
+        with safe_open(file, "np") as held:
+            shapes += [held.get_slice(key).get_shape() for key in held.keys()]  # noqa: SIM118
+    return sum(map(math.prod, shapes))
 
 
 def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights:

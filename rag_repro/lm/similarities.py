@@ -63,7 +63,7 @@ class SimilarityClassifier:
                 "`rag-repro train drrag-classifier` makes one"
             )
         self.weights, self.name = weights, weights.name
-        self._encoder = encoder
+        self.encoder = encoder
         self._parts = _read(weights)
         facts = f"similarities:{encoder.fingerprint}:{sha256(weights.path / ADAPTER)}"
         self.fingerprint = hashlib.sha256(facts.encode()).hexdigest()
@@ -72,7 +72,7 @@ class SimilarityClassifier:
         """float32 (items,): the probability that both passages are critical to the question."""
         if not items:
             return np.zeros(0, dtype=np.float32)
-        return self.of(similarities(self._encoder, items))
+        return self.of(similarities(self.encoder, items))
 
     def of(self, found: np.ndarray) -> np.ndarray:
         """float32 (items,): the probability, from `similarities` (items, 5)."""

@@ -1,6 +1,6 @@
 """Sphinx extension: what a cell shows becomes a numbered table or figure of the book.
 
-Chapters show tables and figures as HTML (`report.tables.Table`,
+Chapters show tables and figures as HTML (`report.table.Table`,
 `report.picture.Picture`, `report.heat.HeatMap`), which JupyterLab shows as it is. In the
 book each that has a caption becomes a node of its own, so that Sphinx numbers it and lets
 it scroll. Numbers go by chapter, and a chapter's number is that of its file: table
@@ -19,7 +19,8 @@ from sphinx.transforms import SphinxTransform
 
 CHAPTER = re.compile(r"chapters/(\d+)_")
 TABLE = re.compile(
-    r'^<div class="rr-table"(?: id="(?P<id>[^"]+)")?><table><caption>(?P<caption>.*?)</caption>'
+    r'^<div class="rr-table(?P<kinds>[^"]*)"(?: id="(?P<id>[^"]+)")?><table>'
+    r"<caption>(?P<caption>.*?)</caption>"
     r"(?P<inner>.*?)</table></div>(?P<after>.*)$",
     re.S,
 )
@@ -75,7 +76,7 @@ def _made(text: str) -> list[nodes.Element] | None:
         if found:
             caption = html.unescape(found["caption"])
             node = make(caption, found["inner"])
-            node["classes"].append("rr-exhibit")
+            node["classes"] += ["rr-exhibit", *(found.groupdict().get("kinds") or "").split()]
             if found["id"]:
                 node["names"] = [nodes.fully_normalize_name(html.unescape(found["id"]))]
             return [node, *([_raw(found["after"])] if found["after"].strip() else [])]

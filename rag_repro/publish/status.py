@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,13 @@ def executed(places: Places | None = None) -> dict[str, dict[str, Any]]:
 
 
 def show(table: Any, caption: str = "", name: str = "") -> Any:
-    """A pandas table as the book shows tables, fractions with one decimal."""
-    from rag_repro.report.tables import Table
+    """A pandas table as the book shows tables: fractions with one decimal, thousands apart."""
+    from rag_repro.report.table import Table
 
     def text(value: Any) -> str:
-        return f"{value:.1f}" if isinstance(value, float) else str(value)
+        if isinstance(value, float):
+            return f"{value:,.1f}"
+        return f"{value:,}" if isinstance(value, Integral) else str(value)
 
     body = [[text(v) for v in row] for row in table.to_numpy()]
     return Table(list(table.columns), body, caption, name)
@@ -103,23 +105,33 @@ def versions(places: Places | None = None) -> Any:
 
 
 def recorded(places: Places | None = None) -> Any:
-    """A row a data set and machine: conditions, questions and hours recorded (pandas).
+    """A row a data set: conditions with records, their answers and hours (pandas).
 
-    A run that was killed left no end: its questions count, its hours are not known.
+    Counted as the pages of tiers count. The machines are told where there are several.
     """
     import pandas as pd
 
+    from rag_repro.data.titles import word
+    from rag_repro.study import costs, papers
+
     places = places or here()
-    columns = ["data set", "machine", "conditions", "questions", "hours"]
-    rows = []
-    for path in sorted(places.records.rglob("*.manifest.json")):
-        for entry in json.loads(path.read_text(encoding="utf-8")):
-            began, ended = (entry.get(key, entry["start"]) for key in ("start", "end"))
-            took = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
-            hours = took.total_seconds() / 3600
-            rows.append((path.parent.name, entry["machine"], path.name, entry["questions"], hours))
-    table = pd.DataFrame(rows, columns=columns).groupby(columns[:2], as_index=False)
-    return table.agg({"conditions": "nunique", "questions": "sum", "hours": "sum"})
+    cells = costs.cells(map(papers.load, papers.names()))
+    known = costs.sizes(cells, places.records)
+    spent: dict[str, costs.Spent] = {}
+    made_on: dict[str, set[str]] = {}
+    for cell in cells:
+        found = costs.spent(cell, known, places.records)
+        if found.recorded:
+            name = word(cell.condition.label)
+            spent[name] = spent.get(name, costs.Spent()) + found
+            made_on.setdefault(name, set()).update(costs.machines([cell], places.records))
+    rows = [
+        (name, of.recorded, of.answers, of.seconds / 3600, "; ".join(sorted(made_on[name])))
+        for name, of in sorted(spent.items())
+    ]
+    table = pd.DataFrame(rows, columns=["data set", "conditions", "answers", "hours", "machine"])
+    several = len(set().union(*made_on.values())) > 1
+    return table if several else table.drop(columns="machine")
 
 
 def sizes(places: Places | None = None) -> Any:

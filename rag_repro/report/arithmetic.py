@@ -11,7 +11,7 @@ from ..data.titles import word
 from ..evaluation import metrics
 from ..study.papers import Paper
 from ..study.printed import Compared, Place
-from .tables import Table
+from .table import Table
 
 Entry = Mapping[str, str]
 ANSWERS = ("em", "f1", "acc")

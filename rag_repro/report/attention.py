@@ -13,7 +13,7 @@ from ..evaluation.attention_metrics import UNIT
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from . import missing
-from .figures import MARKERS, STYLES, WIDTH, plots
+from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
 from .picture import Note, Picture
 
 Line = Mapping[str, Any]
@@ -77,8 +77,7 @@ def by_layer(
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter("")
     axes[0].set_ylabel("attention on one, %")
-    handles = {h.get_label(): h for axis in axes for h in axis.get_legend_handles_labels()[0]}
-    figure.legend(handles=handles.values(), loc="outside lower center", ncols=2)
+    legend_of_labels(figure, 2)
     alt = "Attention of the last token by layer. " + "; ".join(spoken) + "."
     return Picture(figure, alt, caption, name)
 

@@ -27,7 +27,7 @@ from ..evaluation.statistics import Interval
 from .feature_areas import FOLDS, fitted, kinds, ranked
 from .lists import Listed
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import in_points
 
 Line = Mapping[str, Any]

@@ -17,7 +17,7 @@ from ..study import audits
 from ..study.audits import Reading, Sentence
 from ..study.papers import Paper, StudyError
 from .arithmetic import pick
-from .tables import Table
+from .table import Table
 
 AGREES = "agrees"
 IN_PART = "agrees in part"
@@ -103,6 +103,12 @@ def outcome(held: int, of: int) -> str:
     return AGREES if held == of else DIFFERS if held == 0 else IN_PART
 
 
+def counted(lost: Sequence[str], of: int, what: str) -> Worked:
+    """A sentence over `of` cells, in words, with those of which it is not true."""
+    held = of - len(lost)
+    return f"{held} of {of} {what}. Not: {'; '.join(lost) or 'none'}.", outcome(held, of)
+
+
 def findings(paper: Paper) -> list[Finding]:
     """All of a paper that is audited; none of another."""
     if paper.name not in AUDITED:
@@ -135,14 +141,15 @@ def of_claims(paper: Paper) -> dict[str, list[Finding]]:
 
 def table(paper: Paper) -> Table:
     """One line a finding."""
-    head = ["place", "what the paper says", "from its printed values", "they", "claims"]
+    head = ["place", "what the paper says", "from its printed values", "outcome", "claims"]
     body = []
     for found in findings(paper):
         working = f"{found.working} What would tell: {found.settles}." if found.settles else None
         body.append(
             [found.place, found.said, working or found.working, found.outcome, _ids(found.claims)]
         )
-    return Table(head, body, f"{paper.short}: sentences and printed values", f"tab-{paper.name}")
+    caption = f"{paper.short}: sentences and printed values"
+    return Table(head, body, caption, f"tab-{paper.name}", stacked=True)
 
 
 def reading_table(paper: Paper) -> Table:
@@ -152,7 +159,8 @@ def reading_table(paper: Paper) -> Table:
     ]
     head = ["place", "what it says", "beside", "what that says", "claims"]
     name = f"tab-{paper.name}-places"
-    return Table(head, body, f"{paper.short}: two places that do not go together", name)
+    caption = f"{paper.short}: two places that do not go together"
+    return Table(head, body, caption, name, stacked=True)
 
 
 def tally(papers: Iterable[Paper]) -> Table:

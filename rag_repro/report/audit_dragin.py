@@ -10,11 +10,11 @@ from .audit import (
     AGREES,
     COINCIDES,
     DIFFERS,
-    IN_PART,
     OPEN,
     Printed,
     Worked,
     Working,
+    counted,
     data_set,
     many,
     near,
@@ -145,11 +145,8 @@ def _all_tasks(printed: Printed) -> Worked:
         ours, theirs = _em(printed, "dragin", *pair), _em(printed, best, *pair)
         if ours <= theirs:
             lost.append(f"{_place(pair)} ({NAMES[best]} {say(theirs, 1)}, {say(ours, 1)})")
-    working = (
-        f"By EM best in {len(PAIRS) - len(lost)} of {len(PAIRS)} pairs of reader and data set. "
-        f"Not: {'; '.join(lost) or 'none'}."
-    )
-    return working, outcome(len(PAIRS) - len(lost), len(PAIRS))
+    told, fares = counted(lost, len(PAIRS), "pairs of reader and data set")
+    return f"By EM best in {told}", fares
 
 
 def _single(printed: Printed) -> Worked:
@@ -159,10 +156,8 @@ def _single(printed: Printed) -> Worked:
         for pair in PAIRS
         if _em(printed, "sr", *pair) <= _em(printed, "none", *pair)
     ]
-    working = (
-        f"In {len(PAIRS) - len(lost)} of {len(PAIRS)} pairs. Not: {'; '.join(lost) or 'none'}."
-    )
-    return working, outcome(len(PAIRS) - len(lost), len(PAIRS))
+    told, fares = counted(lost, len(PAIRS), "pairs")
+    return f"In {told}", fares
 
 
 def _searches(printed: Printed, method: str, pair: Sequence[str]) -> Decimal:
@@ -177,10 +172,8 @@ def _fewest(printed: Printed) -> Worked:
         if counts["flare"] > min(counts.values()):
             most = " (the most)" if counts["flare"] == max(counts.values()) else ""
             lost.append(f"{_place(pair)} {counts['flare']}{most}, least {min(counts.values())}")
-    working = (
-        f"In {len(PAIRS) - len(lost)} of {len(PAIRS)} pairs. Not: {'; '.join(lost) or 'none'}."
-    )
-    return working, outcome(len(PAIRS) - len(lost), len(PAIRS))
+    told, fares = counted(lost, len(PAIRS), "pairs")
+    return f"In {told}", fares
 
 
 def _fewer(printed: Printed) -> Worked:
@@ -200,21 +193,17 @@ def _fewer(printed: Printed) -> Worked:
 
 def _second_query(printed: Printed) -> Worked:
     rivals = {"full_context": "full context", "last_sentence": "FS-RAG", "last_tokens": "FL-RAG"}
-    held, lost = 0, []
-    for reader, metric, rival in product((L13, V13), METRICS, rivals):
+    places, lost = list(product((L13, V13), METRICS, rivals)), []
+    for reader, metric, rival in places:
         ours, theirs = (
             printed.one("table6", method=m, reader=reader, metric=metric)
             for m in ("sure_sentence", rival)
         )
-        held += ours > theirs
         if ours <= theirs:
             said = f"{rivals[rival]} {say(theirs)}, FLARE {say(ours)}"
             lost.append(f"{SHORT[reader]} {metric}: {said}")
-    working = (
-        f"Above the others in {held} of {held + len(lost)} comparisons. Not: "
-        f"{'; '.join(lost) or 'none'}."
-    )
-    return working, outcome(held, held + len(lost))
+    told, fares = counted(lost, len(places), "comparisons")
+    return f"Above the others in {told}", fares
 
 
 def _configurations(printed: Printed) -> Worked:
@@ -230,7 +219,7 @@ def _configurations(printed: Printed) -> Worked:
         f"θ is in the released code's first or last state in {len(PAIRS) - len(odd)} of "
         f"{len(PAIRS)} settings. In neither: {'; '.join(odd) or 'none'}."
     )
-    return working, AGREES if not odd else IN_PART if len(odd) < len(PAIRS) else DIFFERS
+    return working, outcome(len(PAIRS) - len(odd), len(PAIRS))
 
 
 WORKINGS: Mapping[str, Working] = {

@@ -60,7 +60,7 @@ def _time(printed: Printed) -> Worked:
         + ", ".join(f"{say(value, 1)} % at τ = {tau}" for tau, value in saved.items())
         + ". The figure rests on one of them."
     )
-    return working, AGREES if len(fits) == len(saved) else IN_PART if fits else DIFFERS
+    return working, outcome(len(fits), len(saved))
 
 
 def _order_of_times(printed: Printed) -> Worked:
@@ -132,7 +132,7 @@ def _each_module(printed: Printed) -> Worked:
     }
     low, seven = max(alone.values()) <= 2, any(6.5 <= b < 7.5 for b in both.values())
     working = "; ".join(f"{name} {say(v, 2, True)}" for name, v in (alone | both).items()) + "."
-    return working, AGREES if low and seven else IN_PART if low or seven else DIFFERS
+    return working, outcome(low + seven, 2)
 
 
 def _ladder(printed: Printed) -> Worked:

@@ -10,11 +10,11 @@ from itertools import product
 from .audit import (
     AGREES,
     DIFFERS,
-    IN_PART,
     OPEN,
     Printed,
     Worked,
     Working,
+    counted,
     data_set,
     many,
     near,
@@ -209,11 +209,8 @@ def _enhancements(printed: Printed) -> Worked:
 def _best(printed: Printed) -> Worked:
     gains = {c: _cell(printed, "r2ag_raft", *c) - _cell(printed, "raft", *c) for c in _cells()}
     lost = [f"{_name(*c)} {say(g, 2, True)}" for c, g in gains.items() if g <= 0]
-    working = (
-        f"Above RAFT in {len(gains) - len(lost)} of {len(gains)} cells of table 1. Not: "
-        f"{'; '.join(lost) or 'none'}."
-    )
-    return working, AGREES if not lost else IN_PART if len(lost) < len(gains) else DIFFERS
+    told, fares = counted(lost, len(gains), "cells of table 1")
+    return f"Above RAFT in {told}", fares
 
 
 WORKINGS: Mapping[str, Working] = {

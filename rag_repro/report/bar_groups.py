@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..data.titles import word
 from .exhibits import Row
-from .figures import WIDTH, bars, plots
+from .figures import WIDTH, bars, legend_of_labels, plots
 from .missing import note_of_rows
 from .picture import Note, Picture
 from .tables import data_of
@@ -63,6 +63,5 @@ def figure(
         axis.set_title(word(dataset))
         axis.set_ylabel("%")
         axis.set_xticks(range(len(metrics)), list(metrics.values()))
-    handles = {h.get_label(): h for axis in axes.flat for h in axis.get_legend_handles_labels()[0]}
-    drawn.legend(handles=handles.values(), loc="outside lower center", ncols=min(4, len(handles)))
+    legend_of_labels(drawn, 4)
     return Picture(drawn, "Bar chart. " + "; ".join(spoken) + ".", caption, name, data_of(held))

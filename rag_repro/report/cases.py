@@ -23,7 +23,7 @@ from . import missing, traces
 from .exhibits import beside
 from .picture import Note
 from .selection import judged_table
-from .tables import Table
+from .table import Table
 from .values import p_value
 
 Line = Mapping[str, Any]
@@ -132,13 +132,15 @@ def counts(
     for pair in sides:
         if found := versus(results, *pair, better):
             gained, lost, rest = _row(found)
-            place = [word(pair[0].keys["dataset"]), pair[0].condition.reader or ""]
+            place = [word(pair[0].keys["dataset"]), word(pair[0].keys.get("reader", ""))]
             body.append([*place, gained, lost, *rest])
     if not body:
         return missing.note([cell for pair in sides for cell in pair], results)
     head = ["data set", "reader", "repaired", "spoilt", "questions", "McNemar's p"]
     names = names or tuple(exhibit.methods[side["method"]].label for side in (before, after))
-    caption = f"Questions wrong by {names[0]} and right by {names[1]} (repaired), and the reverse"
+    caption = (
+        f"Questions wrong by “{names[0]}” and right by “{names[1]}” (repaired), and the reverse"
+    )
     return Table(head, body, caption)
 
 

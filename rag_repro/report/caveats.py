@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.public.registry import SOURCES
-from ..data.titles import DATASETS
+from ..data.titles import DATASETS, word
 from ..evaluation.verdicts import INCONCLUSIVE, UNSAID
 from ..study.conditions import TIERS
 from ..study.papers import Cell
-from .escape import as_code, as_myst
-from .tables import is_numeric
+from .escape import as_html, as_myst
+from .table import is_numeric
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,18 @@ def _of_subsets(sizes: Mapping[tuple[str, str], int]) -> Iterable[str]:
 
 
 def _of_models(cells: Sequence[Cell]) -> Iterable[str]:
-    readers = sorted({c.condition.reader for c in cells if c.condition.reader})
+    readers = sorted({word(c.condition.reader) for c in cells if c.condition.reader})
     retrievers = sorted({c.condition.retriever for c in cells if c.condition.retriever})
     if retrievers:
         yield (
-            f"Searched with {_code(retrievers)}, which need not be what the papers searched with."
+            f"Searched with {count(len(retrievers), 'retriever')}, which need not be what the "
+            f"papers searched with.{_named(retrievers)}"
         )
     if readers:
-        yield f"Read by {_code(readers)}: open models, most of them far smaller than the papers'."
+        yield (
+            f"Read by {count(len(readers), 'reader')}: open models, most of them far smaller than "
+            f"the papers'.{_named(readers)}"
+        )
     elif cells:
         yield (
             "No language model has answered yet: what is recorded is about retrieval, nothing "
@@ -90,10 +94,15 @@ def _of_models(cells: Sequence[Cell]) -> Iterable[str]:
         if "seed" in cell.keys:  # a row of its exhibit, since another may train it otherwise
             seeds.setdefault((cell.exhibit, cell.keys["method"]), set()).add(cell.keys["seed"])
     if single := sum(len(held) == 1 for held in seeds.values()):
+        told = (
+            "is in none of their intervals"
+            if single == len(seeds)
+            else "is in their intervals as far as the others' trainings tell"
+        )
         yield (
             f"Of {count(len(seeds), 'trained row')} {single} "
-            f"{'rests' if single == 1 else 'rest'} on one training: that another would answer "
-            "otherwise is in no interval of what is compared with them."
+            f"{'rests' if single == 1 else 'rest'} on one training: how far another training would "
+            f"differ {told}."
         )
 
 
@@ -157,22 +166,29 @@ def table(
 ) -> str:
     """A MyST table; with a caption it has a number, and `{numref}` finds it by its name.
 
-    form: the class that says how it is laid out, "rr-short" (no cell wraps) or
-    "rr-claims" (the first column holds sentences).
+    A cell that is a tuple holds lines. form: the class that says how it is laid out, "rr-short"
+    (no cell wraps) or "rr-claims" (the first column holds sentences).
     """
     columns = zip(*body, strict=True)
     sides = ["---:" if is_numeric(column) else "---" for column in columns] or ["---"] * len(head)
     lines = [list(map(as_myst, head)), sides]
-    lines += [list(map(as_myst, row)) for row in body]
+    lines += [[_cell(value) for value in row] for row in body]
     made = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
     if not caption:
         return made
     return f"```{{table}} {caption}\n:name: {name}\n:class: {form}\n\n{made}\n```"
 
 
+def _cell(value: Any) -> str:
+    return "<br>".join(map(as_myst, value)) if isinstance(value, tuple) else as_myst(value)
+
+
 def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
-def _code(names: Iterable[str]) -> str:
-    return ", ".join(map(as_code, names))
+def _named(names: Sequence[str]) -> str:
+    """Names below a point of a list, folded away."""
+    told = ", ".join(f"<code>{as_html(name)}</code>" for name in names)
+    summary = "its name" if len(names) == 1 else "their names"
+    return f"\n  <details><summary>{summary}</summary>{told}</details>"

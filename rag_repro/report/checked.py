@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any
 
 from ..lm.adapters import card_of
 from ..lm.scripted import prompt_text
 from ..training.examples import Example
 from . import missing, trained
-from .tables import Table
+from .table import Table
 from .traces import short
 
 TASK = ("reader",)
@@ -52,16 +51,10 @@ def _table(names, head, told, caption, name) -> Table:
         rest = [card["steps"], round(card["seconds"] / 60)]
         for place, (cells, sources) in enumerate(told(card["lessons"])):
             first = place == 0
-            loss = _loss(card, sources)
+            held = {s: loss for s, loss in card["held_out_loss"].items() if s in sources}
+            loss = trained.mean_loss(held, card["lessons"])
             body.append([one if first else "", *cells, *(rest if first else ["", ""]), loss])
     return Table(head, body, caption, name)
-
-
-def _loss(card: Mapping[str, Any], sources: Sequence[str]) -> str:
-    """In nats a token, the mean over these sources by their lessons; empty where none is told."""
-    held = {s: loss for s, loss in card["held_out_loss"].items() if s in sources}
-    weight = sum(card["lessons"][s] for s in held)
-    return f"{sum(card['lessons'][s] * x for s, x in held.items()) / weight:.3f}" if held else ""
 
 
 def _rewrites(lessons):

@@ -18,12 +18,12 @@ from ..evaluation import calibration
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, Scores, paired, resampled
+from ..study.scores import Results, Scores, resampled
 from . import missing
 from .missing import Missing
 from .pairs import said
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import within
 
 Line = Mapping[str, Any]
@@ -106,14 +106,14 @@ def shuffles(exhibit: Exhibit, cells: Sequence[Cell], results: Results) -> list[
         changed = _changed(results.lines(true), results.lines(cell))
         if None in (*rates, changed):
             continue
+        gains = [results.gain(cell, true, metric) for metric in ("retrievals", "em")]
         made.append(
             Shuffled(
                 cell.keys,
                 true.keys["method"],
                 *(resampled(rate, "searched").interval() for rate in rates),
                 resampled(changed, "searched").interval(),
-                _difference(results, cell, true, "retrievals"),
-                _difference(results, cell, true, "em"),
+                *(gain and gain.interval() for gain in gains),
             )
         )
     return made
@@ -150,12 +150,6 @@ def _class(decided: Sequence[Any]) -> Any:
 def _beside(cells: Sequence[Cell], cell: Cell, method: str) -> Cell | None:
     wanted = {**cell.keys, "method": method}
     return next((c for c in cells if c.tier == cell.tier and c.keys == wanted), None)
-
-
-def _difference(results: Results, more: Cell, less: Cell, metric: str) -> Interval | None:
-    sides = tuple(results.scores(cell, metric) for cell in (more, less))
-    drawn = None if None in sides else paired([sides], metric)
-    return drawn and drawn.interval()
 
 
 # ------------------------------------------------------------------------ tables

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..study import judge
 from ..study.papers import Paper
 from . import ledger
-from .tables import Table
+from .table import Table
 from .worked import working
 
 
@@ -23,7 +23,7 @@ def statements(paper: Paper, ids: Sequence[str]) -> Table:
     caption = f"Claims of {paper.short}, and its own numbers"
     if paper.legend:
         caption += f" ({paper.legend})"
-    return Table(head, body, caption, "tab-claims")
+    return Table(head, body, caption, "tab-claims", stacked=True)
 
 
 def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
@@ -34,14 +34,23 @@ def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
             told.setdefault(claim.changed, []).append(claim.id)
     body = [[", ".join(claims), reason] for reason, claims in told.items()]
     caption = "Tests that were changed after records had been seen, and so are weaker"
-    return Table(["claim", "what was changed, and why"], body, caption, name) if body else None
+    head = ["claim", "what was changed, and why"]
+    return Table(head, body, caption, name, stacked=True) if body else None
 
 
 def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
-    """One line a claim and tier."""
+    """One line a claim and tier; of one claim below one another, its words once."""
     head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]
     caption = f"Verdicts on claims of {paper.short}; effects in the direction that is claimed"
-    return Table(head, [_verdict_line(judged) for judged in judgements], caption, "tab-verdicts")
+    by: dict[str, list[judge.Judged]] = {}
+    for judged in judgements:
+        by.setdefault(judged.claim.id, []).append(judged)
+    body = []
+    for held in by.values():
+        claim = held[0].claim
+        said = [f"{claim.id}: {claim.claim}", *[""] * (len(held) - 1)]
+        body += [[words, *_verdict_line(one)] for words, one in zip(said, held, strict=True)]
+    return Table(head, body, caption, "tab-verdicts", stacked=True)
 
 
 def contrasts(
@@ -66,7 +75,7 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
     if judged.verdict.word == "inconclusive" and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason
-    return [judged.claim.id, judged.tier, word, effect, small, reason]
+    return [judged.tier, word, effect, small, reason]
 
 
 def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:

@@ -10,7 +10,7 @@ from ..study.names import SCORERS
 from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
-from .tables import Table
+from .table import Table
 
 STEPS = 40
 """Parts of a run over which the loss of its steps is averaged for a picture."""
@@ -31,7 +31,7 @@ def cards(names: Sequence[str], caption: str = "", name: str = "") -> Table:
         counts = [card["steps"], f"{card['tokens']:,}", round(card["seconds"] / 60)]
         # A pair is a lesson in each of its two orders.
         pairs = [sum(lessons.values()) // 2, positive // 2]
-        body.append([one, *pairs, *counts, _mean(card["held_out_loss"], lessons)])
+        body.append([one, *pairs, *counts, trained.mean_loss(card["held_out_loss"], lessons)])
     return Table(head, body, caption, name)
 
 
@@ -81,7 +81,7 @@ def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture |
             for j in range(0, whole, part)
         ]
         held = [
-            (row["step"] / whole, _mean(row["held_out"], lessons))
+            (row["step"] / whole, trained.mean_loss(row["held_out"], lessons))
             for row in rows
             if row.get("held_out")
         ]
@@ -98,12 +98,3 @@ def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture |
     figure.legend(loc="outside lower center", ncols=2)
     alt = "Learning curves. " + "; ".join(said or learned)
     return Picture(figure, f"{alt}.", caption, name)
-
-
-def _mean(loss: Mapping[str, float], lessons: Mapping[str, int]) -> str:
-    """Over sources, each at the weight of its lessons; empty where nothing was held out."""
-    weights = {source: lessons.get(source, 0) for source in loss}
-    total = sum(weights.values())
-    if not total:
-        return ""
-    return f"{sum(loss[source] * n for source, n in weights.items()) / total:.3f}"

@@ -29,7 +29,7 @@ from ..study.papers import Cell, Paper
 from ..study.scores import Results, paired, resampled
 from . import missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import within
 
 METRIC = "acc"

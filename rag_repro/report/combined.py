@@ -14,7 +14,7 @@ from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, Scores, paired
 from . import missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 

@@ -12,7 +12,7 @@ from statistics import fmean
 from ..study.papers import Paper
 from .exhibits import Row
 from .picture import Note
-from .tables import Table
+from .table import Table
 
 POOLED, OWN = "pooled", "own candidates"
 CORPORA = {POOLED: False, OWN: True}  # by the key `own_candidates` of a row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import fmean
 from typing import Any
@@ -18,7 +18,7 @@ from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results
 from ..study.services import Workshop
 from .desk import at_hand
-from .tables import Table
+from .table import Table
 from .values import number
 
 Ranked = Mapping[str, Sequence[str]]
@@ -31,8 +31,7 @@ class Statistics:
 
     tokens: a question with all its candidates, on average. gold, passages: of a
     question, on average. map: mean average precision in percent over the `ranked`
-    questions that name gold passages; None where none is ranked. train: questions
-    that were learned from, where any were.
+    questions that name gold passages; None where none is ranked.
     """
 
     dataset: str
@@ -42,7 +41,6 @@ class Statistics:
     passages: float
     map: float | None = None
     ranked: int = 0
-    train: int | None = None
 
 
 def statistics(
@@ -50,7 +48,6 @@ def statistics(
     *,
     count_tokens: Callable[[str], int],
     ranked: Ranked | None = None,
-    train: int | None = None,
     name: str | None = None,
 ) -> Statistics:
     """The data set's row. count_tokens: a reader's, of one text. name: else the data set's own.
@@ -70,7 +67,6 @@ def statistics(
         fmean(len(set(q.gold_ids)) for q in asked),
         fmean(len(q.candidates) for q in asked),
         *found,
-        train,
     )
 
 
@@ -115,26 +111,6 @@ def ranked_by(retriever: Retriever, questions: Sequence[Question]) -> dict[str, 
 def ranked_in(lines: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     """The rankings that a record's lines hold, as of plain RAG over all candidates."""
     return {line["id"]: tuple(line["hits"]) for line in lines if "error" not in line}
-
-
-def beside(paper: Paper, key: str, ours: Sequence[Statistics]) -> list[dict[str, Any]]:
-    """One row a data set and figure: what the paper prints, and ours; None where one has none."""
-    printed = {(e["dataset"], e["metric"]): float(e["value"]) for e in paper.printed(key)}
-    told = {row.dataset: row for row in ours}
-    names = dict.fromkeys([*(dataset for dataset, _ in printed), *told])
-    known = [f.name for f in fields(Statistics) if f.name not in ("dataset", "ranked")]
-    figures = dict.fromkeys([*(metric for _, metric in printed), *known])
-    rows = (
-        {
-            "dataset": name,
-            "figure": figure,
-            "printed": printed.get((name, figure)),
-            "ours": getattr(told.get(name), figure, None),
-        }
-        for name in names
-        for figure in figures
-    )
-    return [row for row in rows if (row["printed"], row["ours"]) != (None, None)]
 
 
 def of_cells(

@@ -27,7 +27,7 @@ from .alike import Alike
 from .escape import as_code, listing
 from .exhibits import Row
 from .picture import Note
-from .tables import Table
+from .table import Table
 
 # Parameters that move the conditions themselves; the others say how and what to show.
 # n_questions is not among them: of fewer questions the committed records tell as well.
@@ -131,10 +131,10 @@ class Desk:
         }
 
     @property
-    def apart(self) -> Note:
-        """How to run what is folded away."""
+    def apart(self) -> Note | None:
+        """How to run what is folded away; None: nothing is."""
         cells = [cell for held in self.unrun.values() for cell in held]
-        return missing.note_of_cells(cells) if cells else Note("")
+        return missing.note_of_cells(cells) if cells else None
 
     @property
     def _shown(self) -> list[Cell]:
@@ -211,7 +211,8 @@ class Desk:
         return claims.changed(self.paper, ids, "tab-changed") or Note(none)
 
     def _judgements(self, ids: Sequence[str]) -> list[judge.Judged]:
-        return [judged for tier in self.tiers() for judged in self._verdicts(tier, ids)]
+        by_tier = [self._verdicts(tier, ids) for tier in self.tiers()]
+        return [judged for of_claim in zip(*by_tier, strict=True) for judged in of_claim]
 
     def _verdicts(self, tier: str, ids: Sequence[str]) -> list[judge.Judged]:
         if tier not in self._judged:

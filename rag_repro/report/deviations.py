@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..data.titles import word
 from ..study import papers
 from ..study.conditions import TIERS
 from ..study.papers import Exhibit, Paper
@@ -70,8 +71,8 @@ def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
         ),
         (
             "readers",
-            _order(row.get("reader", "") for row in printed),
-            _order(c.condition.reader for c in cells),
+            _order(word(row.get("reader", "")) for row in printed),
+            _order(word(c.condition.reader or "") for c in cells),
         ),
     ):
         if told != run and (told or run):
@@ -79,7 +80,11 @@ def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
     asked = _asked(exhibit)
     if asked:
         made.append(["questions", "", asked])
-    return [[exhibit.name, *row] for row in made]
+    # Its name stands at the first of its rows.
+    return [
+        ["" if i else exhibit.name, what, told or "–", run]
+        for i, (what, told, run) in enumerate(made)
+    ]
 
 
 def _asked(exhibit: Exhibit) -> str:

@@ -16,12 +16,14 @@ from ..evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
 from ..study import gate
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.printed import Compared
-from ..study.scores import Results, everything, paired, resampled
+from ..study.scores import Results, everything, resampled
 from .picture import csv_text
 from .values import number
 
 HEAD = ("exhibit", "tier", "dataset", "method", "metric", "paper", "ours", "lo", "hi", "n")
 TAIL = ("baseline", "diff", "diff_lo", "diff_hi", "role", "note")
+
+UNMEASURED = "no question has this metric"
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
                 if entry is not None:
                     beside.add(_printed_key(entry))
                     note = _joined(row.note, entry.get("note"))
-                    row = _with(row, paper=entry["value"], note=note)
+                    row = replace(row, paper=entry["value"], note=note)
                 made.append(row)
     if tier in (None, "public"):
         made += [_waiting(exhibit, entry) for k, entry in printed.items() if k not in beside]
@@ -107,15 +109,14 @@ def _row(
     scores = results.scores(cell, metric, keep)
     if scores is None:
         if results.lines(cell) is not None:
-            return _with(row, note="no question has this metric")
+            return replace(row, note=UNMEASURED)
         held_back = gate.of_answers(paper, [metric], cell, results)
         weak = held_back is not None and held_back.word == READER_TOO_WEAK
-        return _with(row, note=f"{NOT_RUN}: {READER_TOO_WEAK}" if weak else NOT_RUN)
-    row = _with(row, ours=resampled(scores, metric).interval())
+        return replace(row, note=f"{NOT_RUN}: {READER_TOO_WEAK}" if weak else NOT_RUN)
+    row = replace(row, ours=resampled(scores, metric).interval())
     base = beside(exhibit, cell, {"method": method.baseline}) if method.baseline else None
-    theirs = results.scores(base, metric, keep) if base else None
-    if theirs is not None and (drawn := paired([(scores, theirs)], metric)) is not None:
-        row = _with(row, baseline=method.baseline, diff=drawn.interval(), drawn=drawn)
+    if drawn := results.gain(cell, base, metric, keep):
+        row = replace(row, baseline=method.baseline, diff=drawn.interval(), drawn=drawn)
     return row
 
 
@@ -154,10 +155,6 @@ def with_baselines(exhibit: Exhibit, cells: Sequence[Cell]) -> Iterator[tuple[Ce
         base = beside(exhibit, cell, {"method": row.baseline}) if row.baseline else None
         if base is not None:
             yield cell, base, f"{row.label} against {exhibit.methods[row.baseline].label}"
-
-
-def _with(row: Row, **changes: Any) -> Row:
-    return replace(row, **changes)
 
 
 # ------------------------------------------------------------- printed values

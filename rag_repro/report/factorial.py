@@ -24,7 +24,7 @@ from ..study.papers import Exhibit
 from ..study.scores import Results, Scores, resampled
 from . import missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import within
 
 Effect = frozenset[str]

@@ -16,7 +16,7 @@ from ..evaluation.calibration import Judgements
 from ..evaluation.resampling import fresh
 from .lists import SYMBOLS, Listed, relevance
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import in_points
 
 FOLDS = 5
@@ -137,7 +137,7 @@ def _folds(clusters: Sequence[str]) -> np.ndarray:
 def kinds(lists: Sequence[Listed]) -> tuple[list[int], list[str]]:
     """Of each passage of all lists: 1 if gold, else 0; and its question's cluster."""
     labels = [label for one in lists for label in one.labels]
-    return labels, [one.question.cluster or one.question.id for one in lists for _ in one.rows]
+    return labels, [one.question.unit for one in lists for _ in one.rows]
 
 
 def ranked(values: np.ndarray) -> np.ndarray:

@@ -67,6 +67,14 @@ def legend(
     figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
+def legend_of_labels(figure: Figure, columns: int) -> None:
+    """Below the figure: what its axes have labelled, each label once."""
+    handles = {
+        h.get_label(): h for axis in figure.axes for h in axis.get_legend_handles_labels()[0]
+    }
+    figure.legend(handles=handles.values(), loc="outside lower center", ncols=columns)
+
+
 @dataclass(frozen=True)
 class Point:
     """A method on a data set: what it costs (x) and how good it is (y), with their intervals."""
@@ -154,6 +162,13 @@ def against_k(
     """
     asked = [r for r in rows if r.metric in metrics and r.keys["method"] in methods]
     rows = [row for row in asked if row.ours]
+    # One point tells of no course, and a method of which there is none has no place in a legend.
+    spans = {row.keys["dataset"]: set() for row in rows}
+    for row in rows:
+        spans[row.keys["dataset"]].add(row.keys[along])
+    if any(len(found) > 1 for found in spans.values()):
+        rows = [row for row in rows if len(spans[row.keys["dataset"]]) > 1]
+    methods = {m: said for m, said in methods.items() if any(r.keys["method"] == m for r in rows)}
     if not rows:
         return note_of_rows(asked)
     if len({row.keys[along] for row in rows}) == 1:
@@ -171,7 +186,7 @@ def against_k(
                 _line(axis, rows, dataset, method, metric, along, *look, style)
         axis.set_title(word(dataset))
         axis.set_xlabel(along)
-        axis.set_ylim(0, 102)
+        axis.set_ylim(bottom=0)
         axis.set_xticks(_apart(sorted({r.keys[along] for r in rows})))
     axes[0][0].set_ylabel(ylabel)
     styles = metrics.values() if len(metrics) > 1 else ()

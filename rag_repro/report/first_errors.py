@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation import statistics
-from ..evaluation.resampling import fresh
 from ..methods.dragin.timing_check import SIGNALS
 from ..study.papers import Cell
 from ..study.scores import Results
 from . import missing
 from .picture import Download, Note
-from .tables import Table
+from .table import Table
 from .timing_auc import EVERY, THRESHOLDS, alarms_of, rule_named
-from .values import number, within
+from .values import number, share_of
 
 PLACES = ("at it", "before it", "behind it", "none")
 WRONG = 0  # place in a hop's entry; the signals follow
@@ -50,7 +48,7 @@ def table(
     for rule, (signal, threshold) in _rules(thresholds).items():
         places = [place(line, signal, threshold) for line in erring]
         spared = [first_alarm(line, signal, threshold) is not None for line in right]
-        told = [_share([p == PLACES[0] for p in places], erring)]
+        told = [share_of([p == PLACES[0] for p in places], erring)]
         told += [_percent([p == wanted for p in places]) for wanted in PLACES[1:]]
         body.append([rule, *told, len(erring), _percent(spared), len(right)])
     head = ["rule", "first alarm at the first error, %", "before it, %", "behind it, %"]
@@ -87,14 +85,3 @@ def _rules(thresholds: Mapping[str, float]) -> dict[str, tuple[str | None, float
 
 def _percent(held: Sequence[bool]) -> str:
     return number(100 * sum(held) / len(held), 1) if held else ""
-
-
-def _share(held: Sequence[bool], lines: Sequence[Line]) -> str:
-    if not held:
-        return ""
-    interval = statistics.percent_interval(
-        held,
-        rng=fresh(),
-        clusters=[line["cluster"] for line in lines],
-    )
-    return within(interval, 1)

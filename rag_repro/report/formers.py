@@ -13,7 +13,7 @@ from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .lists import SYMBOLS
 from .picture import Note, Picture
-from .tables import Table
+from .table import Table
 
 TASK = ("r2ag",)
 TOLD = {
@@ -61,7 +61,7 @@ def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
                 one,
                 told(recipe.get("former")),
                 reader,
-                f"{learned(card, folder):,}",
+                f"{card.get('numbers') or hub.numbers_in(folder):,}",
                 sum(card["lessons"].values()),
                 card["steps"],
                 round(card["seconds"] / 60),
@@ -87,20 +87,6 @@ def told(former: Mapping[str, Any] | None) -> str:
     return ", ".join([said, *parts])
 
 
-def learned(card: Mapping[str, Any], folder: Any) -> int:
-    """How many numbers a training may set: the former's, and those of the low-rank matrices."""
-    count = card.get("former", {}).get("parameters", 0)
-    file = folder / hub.ADAPTER
-    if not file.is_file():
-        return count
-    from math import prod
-
-    from safetensors import safe_open
-
-    with safe_open(file, "np") as held:
-        return count + sum(prod(held.get_slice(key).get_shape()) for key in held.keys())  # noqa: SIM118
-
-
 def curves(
     wanted: Sequence[str], watched: str = "answer", caption: str = "", name: str = ""
 ) -> Picture | Note:
@@ -116,7 +102,8 @@ def curves(
         return missing.of_trained(wanted, TASK).note
     plt, colours = plots()
     figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
-    for i, (one, points) in enumerate(held.items()):
+    for one, points in held.items():
+        i = list(wanted).index(one)
         look = {"color": colours[i % len(colours)], "ls": STYLES[i // len(colours) % len(STYLES)]}
         axis.plot(*zip(*points, strict=True), **look, marker=MARKERS[i % len(MARKERS)], label=one)
     axis.set_xlabel("steps")

@@ -10,7 +10,7 @@ from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, Scores, paired, resampled
 from . import missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 Held = Mapping[str, Scores]  # metric -> a method's scores
@@ -49,14 +49,14 @@ def table(
                     word(dataset),
                     exhibit.methods[method].label,
                     within(resampled(held[quality], quality).interval(), 1, n=True),
-                    *(number(float(held[cost].values.mean()), 1) for cost in costs),
                     "; ".join(better) or "nobody",
+                    *(number(float(held[cost].values.mean()), 1) for cost in costs),
                 ]
             )
     if not body:
         return missing.note(cells, results, caption)
     symbols = [metrics.get(cost).symbol for cost in costs]
-    head = ["data set", "method", f"{metrics.get(quality).symbol} [95 %], n", *symbols, "beaten by"]
+    head = ["data set", "method", f"{metrics.get(quality).symbol} [95 %], n", "beaten by", *symbols]
     return Table(head, body, caption, name)
 
 

@@ -27,6 +27,8 @@ def told(exhibit: Exhibit, rows: Sequence[Row], metric: str) -> Note:
         if row.metric == metric and row.drawn is not None:
             beside.setdefault((row.keys["dataset"], row.baseline), []).append(row)
     said = [_sentence(exhibit, _widened(group), metric) for group in beside.values()]
+    if len(said) > 1:
+        return Note("\n".join(f"- {one}" for one in said))
     return Note(" ".join(said) or "No row with a baseline has been run yet.")
 
 
@@ -45,18 +47,16 @@ def _sentence(exhibit: Exhibit, rows: Told, metric: str) -> str:
     clear = [pair for group in sides.values() for pair in group]
     if still := [pair for pair in rows if pair not in clear]:
         # What so many questions would have shown, four times in five.
-        parts.append(f"open: {_listed(exhibit, still, detectable=True)}")
+        least = [mde_of(interval) for _, interval in still]
+        seen = dict.fromkeys(number(value, 1) for value in (min(least), max(least)))
+        named = ", ".join(exhibit.methods[row.keys["method"]].label for row, _ in still)
+        parts.append(f"open: {named} (detectable {' to '.join(seen)})")
     return (
         f"{word(first.keys['dataset'])}, {metrics.get(metric).symbol} beside "
         f"{exhibit.methods[first.baseline].label}, {'; '.join(parts)}."
     )
 
 
-def _listed(exhibit: Exhibit, rows: Told, detectable: bool = False) -> str:
-    named = []
-    for row, interval in rows:
-        told = within(interval, 1, "+", n=True)
-        if detectable:
-            told += f", detectable {number(mde_of(interval), 1)}"
-        named.append(f"{exhibit.methods[row.keys['method']].label} ({told})")
-    return ", ".join(named)
+def _listed(exhibit: Exhibit, rows: Told) -> str:
+    told = ((row, within(interval, 1, "+", n=True)) for row, interval in rows)
+    return ", ".join(f"{exhibit.methods[row.keys['method']].label} ({said})" for row, said in told)

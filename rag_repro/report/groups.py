@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ..study.scores import Results, Scores, paired, resampled, shared_seeds
 from ..study.trainings import merged
 from . import missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import within
 
 FEWEST = 30  # questions of a group, all data sets together; smaller ones are not shown
@@ -177,4 +178,5 @@ def _together(parts: Sequence[Scores]) -> Scores:
     values = (
         np.mean([*each.values()], axis=0) if each else np.concatenate([p.values for p in parts])
     )
-    return Scores(tuple(ids), tuple(clusters), values, each)
+    first = parts[0]
+    return replace(first, ids=tuple(ids), clusters=tuple(clusters), values=values, by_training=each)

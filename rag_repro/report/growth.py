@@ -18,7 +18,7 @@ from ..evaluation.statistics import Interval
 from ..study.growth import Growth, Size
 from .figures import MARKERS, STYLES, WIDTH, legend, plots
 from .picture import Note, Picture
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 WIKIPEDIA = 21_015_324

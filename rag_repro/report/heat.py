@@ -15,7 +15,7 @@ from ..schema import Question
 from .escape import NO_FORMULAS, as_html, one_line
 from .picture import id_of
 from .rounds import Round, Shown, Word, decision, rounds, rule, words
-from .tables import Table
+from .table import Table
 
 DARKEST = 0.5
 """The part of the colour where a value is the highest; a test holds words readable on it."""

@@ -16,7 +16,7 @@ from ..study.scores import Results, Scores, paired
 from . import missing
 from .picture import Note
 from .printed import values
-from .tables import Table
+from .table import Table
 from .values import within
 
 SQUARES = {

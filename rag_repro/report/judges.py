@@ -21,9 +21,8 @@ from ..data import is_made_here
 from ..data.titles import word
 from ..evaluation import calibration
 from ..evaluation.knowledge_metrics import ENTAILED, GOLD, hypothesis_of
-from ..evaluation.ratios import resample_ratio
 from ..evaluation.resampling import fresh
-from ..evaluation.statistics import Interval, StatisticsError
+from ..evaluation.statistics import StatisticsError
 from ..methods.erm4.judging import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
@@ -31,7 +30,7 @@ from ..study.services import Workshop
 from . import missing
 from .pairs import said
 from .picture import Download, Note
-from .tables import Table
+from .table import Table
 from .values import in_points, number
 
 Line = Mapping[str, Any]
@@ -158,12 +157,13 @@ def quality(
         says, should = held.says, held.should
         every = np.ones(len(says))
         right = (says == should).astype(float)
-        shares = [
-            _share(right, every, held.units),
-            _share(right - should, every, held.units),
-            _share(says & should, says, held.units),
-            _share(says & should, should, held.units),
+        sides = [
+            (right, every),
+            (right - should, every),
+            (says & should, says),
+            (says & should, should),
         ]
+        shares = [calibration.share(*pair, held.units, fresh()) for pair in sides]
         body.append(
             [
                 word(cell.keys["dataset"]),
@@ -188,15 +188,6 @@ def quality(
         "AUC, %",
     ]
     return Table(head, body, caption, name, Download.of(name, head, body))
-
-
-def _share(part: np.ndarray, whole: np.ndarray, units: Sequence[str]) -> Interval | None:
-    """None where there is nothing to take a share of."""
-    if not whole.any():
-        return None
-    rng = fresh()
-    part, whole = part.astype(float), whole.astype(float)
-    return resample_ratio(part, whole, rng=rng, clusters=units, draws=calibration.DRAWS).interval()
 
 
 def _auc(held: Verdicts) -> str:

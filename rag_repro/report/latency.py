@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ..data.titles import word
 from ..evaluation.statistics import Interval
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, ratio, resampled
+from ..study.scores import Results, resampled
 from . import missing
 from .exhibits import beside
 from .figures import MARKERS, STYLES, WIDTH, bars, plots
 from .picture import Note, Picture
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 
@@ -43,17 +43,12 @@ def added(exhibit: Exhibit, cells: Sequence[Cell], results: Results) -> list[Add
         if seconds is None:
             continue
         base = beside(exhibit, cell, {"method": row.baseline}) if row.baseline else None
-        sides = [_percent(cell, base, metric, results) for metric in ("seconds", "seconds_reader")]
+        shares = [results.percent(cell, base, metric) for metric in ("seconds", "seconds_reader")]
+        sides = [share and share.interval() for share in shares]
         means = [_mean(cell, m, results) for m in ("prefilled_tokens", "seconds_encoder")]
         interval = resampled(seconds, "seconds").interval()
         made.append(Added(cell, row.label, interval, *sides, *means))
     return made
-
-
-def _percent(cell: Cell, base: Cell | None, metric: str, results: Results) -> Interval | None:
-    sides = [results.scores(one, metric) if one else None for one in (cell, base)]
-    drawn = None if None in sides else ratio([tuple(sides)])
-    return drawn and drawn.interval()
 
 
 def _mean(cell: Cell, metric: str, results: Results) -> float | None:

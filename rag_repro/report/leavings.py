@@ -10,8 +10,8 @@ from ..study.conditions import Condition
 from ..study.services import Workshop
 from . import traces
 from .picture import Note
-from .tables import Table
-from .traces import short
+from .table import Table
+from .traces import roles_of, short
 
 LONG = 900  # characters of what is left that a page shows
 
@@ -48,7 +48,7 @@ def case(
     question = (lost or asked)[0]
     answer = answers[question.id]
     event = next(e for e in answer.trace if e["stage"] == "compress")
-    roles = {gold.passage_id: gold.role or "yes" for gold in question.gold}
+    roles = roles_of(question)
     body = [
         [
             rank,

@@ -16,7 +16,7 @@ from ..study.scores import Results
 from . import audit, worked
 from .audit import Finding
 from .picture import csv_text
-from .tables import github
+from .table import github
 from .values import number, within
 
 COLUMNS = (
@@ -118,9 +118,9 @@ def unit(contrast: Contrast) -> str:
         return "%" if contrast.less is None else "points"
     if contrast.delta is None:
         return "% of the other" if contrast.ratio else counted
-    where = "above" if contrast.above else "below"
     if contrast.ratio:
-        return f"% {where} the other"
+        return f"% {'more' if contrast.above else 'less'} than the other"
+    where = "above" if contrast.above else "below"
     return (
         f"points {where} {contrast.target:g} %"
         if percent

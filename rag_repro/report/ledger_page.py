@@ -1,7 +1,8 @@
 """The ledger as a page: a row a claim, to be filtered by paper, tier and verdict.
 
 The filter is a set of radio buttons and style rules, made here from the same lists as the
-rows: no server and no script. Where a viewer drops the style, the whole table stands.
+rows: no server and no script. A tier at which no claim has a verdict shows when it is chosen.
+Where a viewer drops the style, the whole table stands.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from .ledger import counted, smallest
 from .worked import workings
 
 ALL = "all"
+LONG = 70  # characters of a cell's text from which it is folded away
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ class Ledger:
         self.papers = list(dict.fromkeys(entry.paper.name for entry in self.entries))
         seen = {word for entry in self.entries for word in entry.words().values()}
         self.words = [word for word in WORDS if word in seen]
+        told = {
+            tier: {entry.words()[tier] for entry in self.entries} - set(UNSAID) for tier in TIERS
+        }
+        # Where no tier has a verdict there is nothing to show in place of any.
+        self.idle = [tier for tier in TIERS if not told[tier]] if any(told.values()) else []
 
     def __repr__(self) -> str:
         lines = (
@@ -106,8 +113,14 @@ class Ledger:
             place = TIERS.index(tier) + 3
             heads = f"thead th:nth-child(n+3):not(:nth-child({place}))"
             rules.append(f"{_chosen('tier', tier)} :is({rest},{heads}){{display:none}}")
+            # As a block in place of a cell, what spans all tiers takes one column.
+            rules.append(f"{_chosen('tier', tier)} .rr-every{{display:block;border:0}}")
+        for tier in self.idle:
+            idle = f".rr-{tier},thead th:nth-child({TIERS.index(tier) + 3})"
+            rules.append(f"{_chosen('tier', ALL)} :is({idle}){{display:none}}")
         for slug in map(_slug, self.words):
-            hidden = "".join(f':not([data-at-{tier}="{slug}"])' for tier in TIERS)
+            shown = [tier for tier in TIERS if tier not in self.idle]
+            hidden = "".join(f':not([data-at-{tier}="{slug}"])' for tier in shown)
             anywhere = f"{_chosen('tier', ALL)}{_has('verdict', slug)}"
             rules.append(f"{anywhere} tbody tr{hidden}{{display:none}}")
             rules += [
@@ -121,7 +134,18 @@ class Ledger:
 
     def _row(self, entry: Entry) -> str:
         told = "".join(f' data-at-{tier}="{_slug(word)}"' for tier, word in entry.words().items())
-        cells = "".join(self._verdict(entry.judged[tier], tier) for tier in TIERS)
+        verdicts = {tier: _told(entry.judged[tier]) for tier in TIERS}
+        [first, *others] = verdicts.values()
+        if all(other == first for other in others):
+            span = len(TIERS) - len(self.idle)
+            cells = (
+                f'<td class="prose rr-every" data-tier="every tier" colspan="{span}">{first}</td>'
+            )
+        else:
+            cells = "".join(
+                f'<td class="prose rr-{tier}" data-tier="{tier}">{said}</td>'
+                for tier, said in verdicts.items()
+            )
         return (
             f'<tr id="{as_html(entry.claim.id)}" data-paper="{as_html(entry.paper.name)}"{told}>'
             f'<td class="prose">{self._claim(entry)}</td>'
@@ -146,9 +170,6 @@ class Ledger:
             f"<small>{as_html(claim.test)}</small></details>"
         )
 
-    def _verdict(self, judged: Judged, tier: str) -> str:
-        return f'<td class="prose rr-{tier}" data-tier="{tier}">{_told(judged)}</td>'
-
 
 def _told(judged: Judged) -> str:
     """The verdict in bold, its effect, its smallest effect of interest, and why."""
@@ -162,17 +183,27 @@ def _told(judged: Judged) -> str:
                 small += f", detectable {part.verdict.mde:.2f}"
             said.append(f"<span>{as_html(small)}</span>")
     if verdict.word in {INCONCLUSIVE, *UNSAID} or len(judged.parts) > 1 or len(said) == 1:
-        said.append(f"<small>{as_html(verdict.reason)}</small>")
+        said.append(_small([verdict.reason], "why"))
     return "".join(said)
 
 
 def _numbers(entry: Entry) -> str:
     claim = entry.claim
-    note = f": {claim.support_note}" if claim.support_note else ""
-    made = f"{as_html(claim.paper_numbers)}<small><b>{as_html(claim.support)}</b>{as_html(note)}"
-    for working in workings(entry.paper, claim, entry.findings):
-        made += f"<br>{as_html(working)}"
-    return f"{made}</small>"
+    told = claim.paper_numbers
+    numbers = _small([told], "its numbers") if len(told) > LONG else as_html(told)
+    why = [claim.support_note] if claim.support_note else []
+    why += workings(entry.paper, claim, entry.findings)
+    return f"{numbers}<small><b>{as_html(claim.support)}</b></small>{_small(why, 'why')}"
+
+
+def _small(lines: Sequence[str], summary: str) -> str:
+    """Text in small print, a line each; folded behind the summary where it is long."""
+    if not lines:
+        return ""
+    text = f"<small>{'<br>'.join(map(as_html, lines))}</small>"
+    if sum(map(len, lines)) <= LONG:
+        return text
+    return f"<details><summary><small>{summary}</small></summary>{text}</details>"
 
 
 def _choice(name: str, options: Mapping[str, str]) -> str:

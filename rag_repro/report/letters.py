@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..evaluation.answer_metrics import accuracy, answer_length, erm4_scores, hit, token_scores
-from .tables import Table
+from .table import Table
 from .values import points
 
 EXAMPLES = (

@@ -23,8 +23,8 @@ from . import missing, trained
 from .desk import at_hand
 from .escape import listing
 from .picture import Note
-from .tables import Table
-from .traces import short
+from .table import Table
+from .traces import roles_of, short
 
 SYMBOLS = dict(zip(COLUMNS, ("r", "γ", "ζ"), strict=True))
 
@@ -95,7 +95,7 @@ def table(listed: Listed, former: str, name: str = "") -> Table:
     former: whose head (equation 7); a column without numbers says how to train it.
     """
     head = ["place", "passage", "gold", *SYMBOLS.values(), "head: gold, %"]
-    roles = {gold.passage_id: gold.role or "yes" for gold in listed.question.gold}
+    roles = roles_of(listed.question)
     told = relevance(former, [listed])
     body = []
     for i, hit in enumerate(listed.hits):
@@ -110,7 +110,7 @@ def table(listed: Listed, former: str, name: str = "") -> Table:
 
 def relevance(former: str, lists: Sequence[Listed]) -> list[np.ndarray]:
     """The head's probability of each passage of each list; [] where the former is not trained."""
-    folder = trained.folders([former]).get(former)
+    folder = trained.weights(former)
     if folder is None:
         return []
     import torch

@@ -7,19 +7,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..study import again
+from ..data.titles import word
+from ..study import again, papers
 from ..study.papers import Cell
 from ..study.scores import Results
 from ..study.services import Workshop
 from .picture import Note
-from .tables import Table
+from .table import Table
 
 
 def table(
     cells: Sequence[Cell], results: Results, workshop: Workshop, calls: int, seed: int
 ) -> Table | Note:
-    """One line a condition, of up to `calls` questions that are drawn in turn from all of them.
+    """How many answers of up to `calls` questions, drawn in turn from all conditions, are the same.
 
+    A sentence, with a table of the conditions whose answers are not all the same, if any.
     Asked are those with a record whose index is at hand, since encoding a corpus anew would
     take minutes: `rag-repro run` does that.
     """
@@ -43,14 +45,28 @@ def table(
         )
         for place, asked in chosen.items()
     ]
-    body = [
-        [*(str(cells[place].keys.get(key, "")) for key in keys), len(same), sum(same.values())]
-        for place, same in zip(chosen, again.live_check(held, workshop), strict=True)
-    ]
-    if not body:
+    found = list(zip(chosen, again.live_check(held, workshop), strict=True))
+    if not found:
         return Note("No recorded question was asked again here.")
-    asked, same = (sum(row[i] for row in body) for i in (-2, -1))
-    caption = f"{same} of {asked} recorded answers came out the same on this machine, just now"
+    asked = sum(len(same) for _, same in found)
+    alike = sum(sum(same.values()) for _, same in found)
+    caption = f"{alike} of {asked} recorded answers came out the same on this machine, just now"
     if unready:
-        caption += f"; {len(unready)} conditions left out, whose index or weights are not here"
+        left = f"{len(unready)} condition{'s' if len(unready) > 1 else ''}"
+        caption += f"; {left} left out, whose index or weights are not here"
+    if alike == asked:
+        return Note(f"{caption}.")
+    body = [
+        [*(_said(cells[place], key) for key in keys), len(same), sum(same.values())]
+        for place, same in found
+        if not all(same.values())
+    ]
     return Table([*keys, "asked again", "the same"], body, caption)
+
+
+def _said(cell: Cell, key: str) -> str:
+    value = cell.keys.get(key, "")
+    if key == "method":
+        _, exhibit = papers.exhibit(cell.exhibit)
+        return exhibit.methods[value].label
+    return word(str(value))

@@ -15,15 +15,15 @@ from ..data.dataset import Corpus
 from ..data.titles import word
 from ..evaluation import calibration, metrics
 from ..evaluation.resampling import fresh
-from ..evaluation.statistics import StatisticsError
+from ..evaluation.statistics import Resampled, StatisticsError
 from ..retrieval.reservoir import SAME
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, paired, ratio, resampled
+from ..study.scores import Results, resampled
 from . import missing
-from .figures import MARKERS, WIDTH, bars, plots
+from .figures import MARKERS, WIDTH, bars, legend_of_labels, plots
 from .pairs import said
 from .picture import Download, Note, Picture
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 OUTSIDE = "outside"
@@ -68,12 +68,7 @@ def saved(
         searches, answers = (results.scores(cell, m) for m in ("searches", metric))
         if searches is None:
             continue
-        base = outside(exhibit.cells(), cell)
-        fewer = lost = None
-        if base is not None and base != cell:
-            theirs = [results.scores(base, m) for m in ("searches", metric)]
-            fewer = theirs[0] and ratio([(searches, theirs[0])])
-            lost = answers and theirs[1] and paired([(answers, theirs[1])], metric)
+        fewer, lost = _against(exhibit, cell, results, metric)
         items = [results.scores(cell, m) for m in ITEMS]
         body.append(
             [
@@ -145,8 +140,7 @@ def by_tau(
         axes[1][column].set_xlabel("τ")
     axes[0][0].set_ylabel("items a question")
     axes[1][0].set_ylabel("answers, %")
-    handles = {h.get_label(): h for axis in axes.flat for h in axis.get_legend_handles_labels()[0]}
-    figure.legend(handles=handles.values(), loc="outside lower center", ncols=4)
+    legend_of_labels(figure, 4)
     return Picture(figure, "Line chart. " + "; ".join(spoken) + ".", caption, name)
 
 
@@ -167,15 +161,10 @@ def grid(
     """
     told: dict[tuple[str, float], dict[int, str]] = {}
     for cell in cells:
-        base = outside(exhibit.cells(), cell)
-        if base is None:
+        fewer, change = _against(exhibit, cell, results, metric)
+        if fewer is None:
             continue
-        sides = {m: [results.scores(c, m) for c in (cell, base)] for m in ("searches", metric)}
-        if None in sides["searches"]:
-            continue
-        fewer = ratio([tuple(sides["searches"])])
-        change = None if None in sides[metric] else paired([tuple(sides[metric])], metric)
-        text = "" if fewer is None else f"{100 - fewer.estimate:.0f} %"
+        text = f"{100 - fewer.estimate:.0f} %"
         text += "" if change is None else f" ({change.estimate:+.1f})"
         told.setdefault((cell.keys["dataset"], cell.keys["tau"]), {})[cell.keys["theta"]] = text
     if not told:
@@ -226,13 +215,16 @@ def calibrated(
     return Table(head, body, caption, name, Download.of(name, head, body))
 
 
-def _against(exhibit: Exhibit, cell: Cell, results: Results, metric: str) -> tuple[Any, Any]:
-    """Searches in % of those without memory, and the change of the metric; None: no records."""
+def _against(
+    exhibit: Exhibit, cell: Cell, results: Results, metric: str
+) -> tuple[Resampled | None, Resampled | None]:
+    """Searches in % of those without memory, and the change of the metric; None: not told.
+
+    The row without memory stands beside nothing.
+    """
     base = outside(exhibit.cells(), cell)
-    sides = {m: [results.scores(c, m) for c in (cell, base) if c] for m in ("searches", metric)}
-    if base is None or any(None in pair for pair in sides.values()):
-        return None, None
-    return ratio([tuple(sides["searches"])]), paired([tuple(sides[metric])], metric)
+    base = None if base == cell else base
+    return results.percent(cell, base, "searches"), results.gain(cell, base, metric)
 
 
 def areas(

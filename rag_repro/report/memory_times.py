@@ -14,7 +14,7 @@ from . import missing
 from .figures import MARKERS, STYLES, WIDTH, bars, plots
 from .memory import row_named
 from .picture import Download, Note, Picture
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 PARTS = {
@@ -37,7 +37,7 @@ def table(
 
     printed: as `printed.values` gives table 2.
     """
-    paper = {float(tau): v for (*_, tau, metric), v in printed.items() if metric == "seconds"}
+    paper = _seconds(printed)
     body = []
     for cell in cells:
         seconds = results.scores(cell, "seconds")
@@ -62,6 +62,11 @@ def table(
     return Table(head, body, caption, name, Download.of(name, head, body))
 
 
+def _seconds(printed: Mapping[tuple[str, ...], float]) -> dict[float, float]:
+    """τ -> the paper's seconds."""
+    return {float(tau): v for (*_, tau, metric), v in printed.items() if metric == "seconds"}
+
+
 def steps(
     cells: Sequence[Cell],
     results: Results,
@@ -74,7 +79,7 @@ def steps(
     Ours are paired on the same questions, 95 %. The last line of a data set says where time is
     smallest, and whether it goes one way alone.
     """
-    paper = {float(tau): v for (*_, tau, metric), v in printed.items() if metric == "seconds"}
+    paper = _seconds(printed)
     body = []
     for dataset in dict.fromkeys(cell.keys["dataset"] for cell in cells):
         by = {c.keys["tau"]: c for c in cells if c.keys["dataset"] == dataset}
@@ -88,8 +93,7 @@ def steps(
             if drawn is None:
                 continue
             changes.append(drawn.interval())
-            sides = [results.scores(by[t], "searches") for t in (high, low)]
-            more = None if None in sides else paired([tuple(sides)], "searches")
+            more = results.gain(by[high], by[low], "searches")
             theirs = f"{paper[high] - paper[low]:+.2f}" if {low, high} <= set(paper) else ""
             step = f"{low:g} to {high:g}"
             searches = within(more and more.interval(), 2, "+")

@@ -41,14 +41,14 @@ class Missing:
         return _sentence(str(self))
 
 
-def waits(exhibit: Exhibit) -> Note:
-    """The exhibit's rows that cannot be run yet, each with the reason."""
+def waits(exhibit: Exhibit) -> Note | None:
+    """The exhibit's rows that cannot be run yet, each with the reason; None: there are none."""
     why: dict[str, list[str]] = {}
     for row in exhibit.methods.values():
         if row.waits:
             why.setdefault(row.waits, []).append(row.label)
     told = "; ".join(f"{', '.join(labels)} ({reason})" for reason, labels in why.items())
-    return _sentence(f"{NOT_RUN}: {as_myst(told)}") if told else Note("")
+    return _sentence(f"{NOT_RUN}: {as_myst(told)}") if told else None
 
 
 def _upper(text: str) -> str:

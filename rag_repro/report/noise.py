@@ -15,7 +15,7 @@ from . import missing
 from .exhibits import with_baselines
 from .picture import Note
 from .places import gain_of
-from .tables import Table
+from .table import Table
 
 Line = Mapping[str, Any]
 GROUPS: Mapping[str, Callable[[int], bool]] = {

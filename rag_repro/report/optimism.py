@@ -20,7 +20,7 @@ from ..evaluation.calibration import Judgements
 from ..evaluation.resampling import fresh
 from ..methods.r2ag.method import text_of_hit
 from .lists import Listed
-from .tables import Table
+from .table import Table
 from .values import in_points
 
 STEPS, RATE, TEMPERATURE = 100, 1e-3, 0.05
@@ -89,7 +89,7 @@ def table(lists: Sequence[Listed], encoder: Any, caption: str = "", name: str = 
     Questions of one cluster are in one half. A line each; gains over the frozen one are paired.
     """
     held = Vectors.of(lists, encoder)
-    units = [one.question.cluster or one.question.id for one in lists]
+    units = [one.question.unit for one in lists]
     dealt = {unit: i % 2 for i, unit in enumerate(dict.fromkeys(units))}
     half = np.array([dealt[unit] for unit in units])
     made = {"frozen": relevance(held)}

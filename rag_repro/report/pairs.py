@@ -25,7 +25,7 @@ from . import missing
 from .exhibits import Row
 from .figures import MARKERS, STYLES, WIDTH, bars, plots
 from .picture import Download, Note, Picture
-from .tables import Table
+from .table import Table
 from .traces import short
 from .values import within
 

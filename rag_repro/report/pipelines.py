@@ -18,8 +18,8 @@ from ..study.services import Workshop
 from . import cases, missing
 from .missing import Missing
 from .picture import Note
-from .tables import Table
-from .traces import question_table, short
+from .table import Table
+from .traces import question_table, roles_of, short
 
 TEXT = 140  # characters of a passage that the page shows
 
@@ -149,7 +149,7 @@ def _filter(
     why: Mapping[str, str],
 ) -> Table:
     """One line a judged passage: number, title, text, whether gold, label and its probability."""
-    roles = {gold.passage_id: gold.role or "yes" for gold in question.gold}
+    roles = roles_of(question)
     passages, body = dataset.corpus.by_id, []
     for event in _events(answer, "filter"):
         name, sure = event["passage"], event["probability"]

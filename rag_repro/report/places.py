@@ -7,11 +7,11 @@ from typing import Any
 
 from ..data.titles import word
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, paired
+from ..study.scores import Results
 from . import missing
 from .exhibits import with_baselines
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import within
 
 
@@ -52,6 +52,5 @@ def gains(
 
 def gain_of(cell: Cell, base: Cell, metric: str, results: Results, keep) -> str:
     """The cell's gain over its baseline on the questions whose lines are kept; "" without any."""
-    sides = tuple(results.scores(one, metric, keep) for one in (cell, base))
-    drawn = None if None in sides else paired([sides], metric)
+    drawn = results.gain(cell, base, metric, keep)
     return within(drawn and drawn.interval(), 1, "+", n=True)

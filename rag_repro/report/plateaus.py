@@ -16,9 +16,9 @@ from ..schema import Question
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from . import missing
-from .figures import MARKERS, STYLES, WIDTH, plots
+from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
 from .picture import Download, Note, Picture
-from .tables import Table
+from .table import Table
 
 MOST = 30
 QUERY = 10
@@ -91,13 +91,13 @@ def figure(
                     [dataset, method, said, n, f"{v:.2f}"] for n, v in enumerate(found[said], 1)
                 ]
             for place in (QUERY, 2 * QUERY):
-                axis.axvline(place, color="0.5", lw=0.8, ls=":")
+                axis.axvline(place, color="0.25", lw=1.1, ls=":")
+            axis.grid(visible=False, axis="x")
         axes[0][column].set_title(word(dataset))
         axes[1][column].set_xlabel("passages")
     for axis, said in zip(axes[:, 0], SHOWN, strict=True):
         axis.set_ylabel(said)
-    handles = {h.get_label(): h for axis in axes.flat for h in axis.get_legend_handles_labels()[0]}
-    drawn.legend(handles=handles.values(), loc="outside lower center", ncols=2)
+    legend_of_labels(drawn, 2)
     head = ["dataset", "method", "measure", "passages", "value"]
     alt = "Line chart. " + "; ".join(spoken) + "."
     return Picture(drawn, alt, caption, name, Download.of(name, head, rows))

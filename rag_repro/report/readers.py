@@ -12,11 +12,11 @@ from ..data.titles import word
 from ..lm.adapters import card_of
 from ..study.gate import tried
 from ..study.papers import Cell, Paper
-from ..study.scores import Results, paired, resampled
+from ..study.scores import Results, resampled
 from . import missing, trained
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .picture import Note, Picture
-from .tables import Table
+from .table import Table
 from .values import within
 
 SMOOTHED = 20  # steps that one point of a learning curve is the mean of
@@ -32,18 +32,12 @@ def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
         verdict = tried(paper.gate, exhibit, cell, results)
         said = "counts" if verdict is None else verdict.word
         sides = [_level(c, paper.gate.metric, results) for c in (alone, cell)]
-        gain = _gain(cell, alone, paper.gate.metric, results)
-        place = [cell.tier, word(cell.keys["dataset"]), cell.condition.reader]
-        body.append([*place, *sides, gain, said])
+        gain = results.gain(cell, alone, paper.gate.metric)
+        place = [cell.tier, word(cell.keys["dataset"]), word(cell.condition.reader)]
+        body.append([*place, *sides, within(gain and gain.interval(), 1, "+"), said])
     head = ["tier", "data set", "reader", "no passage", "gold passages", "gain", "its answers"]
     caption = "Accuracy of each reader without passages and with the gold ones, and what follows"
     return Table(head, body, caption, "tab-gate")
-
-
-def _gain(cell: Cell, alone: Cell | None, metric: str, results: Results) -> str:
-    sides = [results.scores(c, metric) if c else None for c in (cell, alone)]
-    drawn = None if None in sides else paired([tuple(sides)], metric)
-    return within(drawn and drawn.interval(), 1, "+")
 
 
 def _level(cell: Cell | None, metric: str, results: Results) -> str:

@@ -15,7 +15,7 @@ from ..study.exhibits import Cell, Exhibit
 from ..study.scores import Results, Scores, resampled
 from . import missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 THIRDS = ("shortest third wrong, %", "middle third, %", "longest third, %")

@@ -6,20 +6,19 @@ alarm on the question's one draft, how much of it stays, and its query's hash.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..data.titles import word
-from ..evaluation import statistics
-from ..evaluation.resampling import fresh
 from ..methods.dragin.replay import DIFFERENCES, EQUATIONS, RELEASED, VARIANTS
 from ..study.papers import Cell
 from ..study.scores import Results
 from . import missing
 from .picture import Download, Note
-from .tables import Table
-from .values import within
+from .table import Table
+from .values import share_of
 
+Line = Mapping[str, Any]
 WORDS = {
     RELEASED: "the released code",
     "D1": "D1: raw attention, not by the sentence's mean",
@@ -53,8 +52,7 @@ def agreement(
             continue
         for place, variant in enumerate(VARIANTS):
             both = [(line["variants"][0], line["variants"][place], line) for line in lines]
-            alarms = [(new[0], line) for _, new, line in both]
-            row = [word(cell.keys["dataset"]), WORDS[variant], _share(alarms)]
+            row = [word(cell.keys["dataset"]), WORDS[variant], _share(both, lambda _, new: new[0])]
             if variant == RELEASED:
                 body.append([*row, "", "", "", len(lines)])
                 continue
@@ -62,9 +60,9 @@ def agreement(
             body.append(
                 [
                     *row,
-                    _share([(old[0] == new[0], line) for old, new, line in both]),
-                    _share([(old[1] == new[1], line) for old, new, line in met]),
-                    _share([(old[2] == new[2], line) for old, new, line in met]),
+                    _share(both, lambda old, new: old[0] == new[0]),
+                    _share(met, lambda old, new: old[1] == new[1]),
+                    _share(met, lambda old, new: old[2] == new[2]),
                     len(lines),
                 ]
             )
@@ -103,12 +101,6 @@ def still(cells: Sequence[Cell], results: Results) -> Note:
     return Note(f"No alarm, cut or query of {on_all} is changed by {told}.")
 
 
-def _share(pairs: Sequence[tuple[Any, Mapping[str, Any]]]) -> str:
-    if not pairs:
-        return "none"
-    interval = statistics.percent_interval(
-        [bool(value) for value, _ in pairs],
-        rng=fresh(),
-        clusters=[line["cluster"] for _, line in pairs],
-    )
-    return within(interval, 1)
+def _share(pairs: Sequence[tuple[Any, Any, Line]], holds: Callable[[Any, Any], Any]) -> str:
+    told = [bool(holds(old, new)) for old, new, _ in pairs]
+    return share_of(told, [line for *_, line in pairs]) or "none"

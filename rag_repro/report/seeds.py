@@ -16,13 +16,13 @@ from ..study.trainings import merged, place
 from . import exhibits, missing
 from .exhibits import Row
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 
 def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = None) -> list[Row]:
     """As `exhibits.rows`, all trainings of a row as one, with their number as key `trainings`."""
-    whole, means = merged(exhibit, results)
+    whole, means = merged(exhibit, results, paper.exhibits.values())
     made = exhibits.rows(paper, whole, means, tier)
     if whole is exhibit:
         return made
@@ -55,7 +55,7 @@ def table(
     if not several:
         return Note(
             f"{caption}: not shown, since each row is one training. How far two trainings lie "
-            "apart is not known, and no interval here has it in it."
+            "apart these rows do not tell."
         )
     cells = [c for c in whole.cells() if place(c.tier, c.keys) in several]
     body = []

@@ -18,7 +18,7 @@ from ..study.papers import Cell, Paper
 from ..study.scores import Results
 from . import missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import number, points
 
 Line = Mapping[str, Any]

@@ -11,12 +11,13 @@ from ..data.titles import word
 from ..study import among
 from ..study.judge import pair_cells
 from ..study.papers import Contrast, Exhibit, Paper
-from ..study.scores import Results, paired
+from ..study.scores import Results
 from . import arithmetic, missing
 from .exhibits import Row, whole
-from .figures import MARKERS, WIDTH, plots
+from .figures import MARKERS, WIDTH, legend_of_labels, plots
 from .picture import Note, Picture
-from .tables import Table, data_of
+from .table import Table
+from .tables import data_of
 from .values import within
 
 CHANGES = {"higher": "more recall", "same": "as much", "lower": "less"}
@@ -57,8 +58,7 @@ def moves(
 
 def _gain(contrast: Contrast, ours, theirs, results: Results) -> str:
     keep = among.keep(contrast, ours, theirs, results)
-    sides = tuple(results.scores(cell, contrast.metric, keep) for cell in (ours, theirs))
-    drawn = None if None in sides else paired([sides], contrast.metric)
+    drawn = results.gain(ours, theirs, contrast.metric, keep)
     return within(drawn and drawn.interval(), 1, "+", n=True)
 
 
@@ -119,8 +119,7 @@ def scatter(
         axis.set_title(word(dataset))
         axis.set_xlabel("recall, %")
     axes[0][0].set_ylabel("Acc, %")
-    handles = {h.get_label(): h for axis in axes[0] for h in axis.get_legend_handles_labels()[0]}
-    figure.legend(handles=handles.values(), loc="outside lower center", ncols=len(handles) or 1)
+    legend_of_labels(figure, max(1, len(methods)))
     alt = "Accuracy against recall. " + "; ".join(spoken)
     return Picture(figure, alt, caption, name, data_of(rows))
 

@@ -8,7 +8,7 @@ from . import missing
 from .desk import Desk
 from .exhibits import Row, lines_of
 from .picture import Note
-from .tables import Table
+from .table import Table
 
 
 def by_dataset(desk: Desk, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:

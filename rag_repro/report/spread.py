@@ -11,10 +11,10 @@ from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled
 from ..study.judge import pair_cells
 from ..study.paper import Contrast, Paper
-from ..study.scores import Results, paired
+from ..study.scores import Results
 from . import arithmetic, missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import number, p_value, within
 
 FEWEST = 30  # questions of a data set that has a say in the spread
@@ -45,9 +45,7 @@ def of_gains(
         held = []
         for pair in pair_cells(exhibit, contrast, tier):
             cells += pair
-            sides = tuple(results.scores(cell, metric) for cell in pair)
-            drawn = None if None in sides else paired([sides], metric)
-            if drawn is None:
+            if (drawn := results.gain(*pair, metric)) is None:
                 continue
             dataset = pair[0].keys["dataset"]
             theirs = ", ".join(f"{gain:+.1f}" for gain in printed.get(dataset, ()))

@@ -14,7 +14,7 @@ from ..engine import Flow, Method
 from ..lm.scripted import prompt_text
 from ..schema import Answer, Call, Generate, Question, Read, Recall, Remember, Retrieve
 from .escape import one_line
-from .tables import Table
+from .table import Table
 from .traces import short
 
 TAIL = 100  # characters of a prompt that are shown: its end, where the question stands

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ..data.titles import word
 from ..evaluation import metrics
-from ..evaluation.verdicts import NOT_RUN
 from ..study.papers import Exhibit
 from . import exhibits
-from .escape import NO_FORMULAS, as_cell, as_html
 from .exhibits import Row
-from .missing import Missing
-from .picture import Download, id_of
+from .picture import Download
+from .table import Table, github
 from .values import within
 
 MANY = 4  # metrics that a caption does not list
-PROSE = 26  # characters from which a cell is text that wraps
-NAMES = {"dataset": "data set", "own_candidates": "own candidates"}
+PRINTED = "Printed in the paper, and not run here"
+NAMES = {"dataset": "data set", "own_candidates": "own candidates", "tau": "τ", "theta": "θ"}
 
 
 def text(rows: Sequence[Row], form: str) -> str:
@@ -38,22 +34,17 @@ def markdown(rows: Sequence[Row]) -> str:
     return github(*grid(rows)) + "\n"
 
 
-def github(head: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
-    """A table as GitHub reads it, and a terminal shows it."""
-    lines = [head, ["---"] * len(head), *body]
-    return "\n".join("| " + " | ".join(map(as_cell, cells)) + " |" for cells in lines)
-
-
 def grid(
     rows: Sequence[Row], labels: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[list[str]]]:
     """Head and body of the reader's table, one line for each method at each setting.
 
     labels: the methods' names in words. What has one value in all rows gets no
-    column; `common` says it.
+    column; `common` says it, and `settled` what each data set has one value of.
     """
     rows = list(rows)
-    shown = [name for name in _places(rows) if name not in common(rows)]
+    said = {*common(rows), *settled(rows)}
+    shown = [name for name in _places(rows) if name not in said]
     names = list(dict.fromkeys(row.metric for row in rows))
     head = [*(NAMES.get(name, name) for name in shown), "method"]
     for name in names:
@@ -91,6 +82,21 @@ def common(rows: Sequence[Row]) -> dict[str, str]:
     return {name: word(*held) for name, held in values.items() if len(held) == 1}
 
 
+def settled(rows: Sequence[Row]) -> dict[str, dict[str, str]]:
+    """Tier, reader and split, where each data set has one alone: by data set, in words.
+
+    Of one data set it is `common` that says it.
+    """
+    told: dict[str, dict[str, str]] = {}
+    flat = [row.flat() for row in rows]
+    sets = dict.fromkeys(f["dataset"] for f in flat)
+    for name in ("tier", "reader", "split"):
+        values = {one: {f.get(name, "") for f in flat if f["dataset"] == one} for one in sets}
+        if len(sets) > 1 and all(len(held) == 1 for held in values.values()):
+            told[name] = {word(one): word(*held) for one, held in values.items()}
+    return {name: held for name, held in told.items() if len(set(held.values())) > 1}
+
+
 def gain(row: Row) -> str:
     """Ours minus the baseline's, with its interval; empty where there is no baseline.
 
@@ -101,8 +107,10 @@ def gain(row: Row) -> str:
 
 
 def ours(row: Row) -> str:
-    """Our value with interval and n, or why there is none."""
-    return row.note if row.ours is None else within(row.ours, _digits(row), n=True)
+    """Our value with interval and n, or in a word why there is none: the file has the rest."""
+    if row.ours is None:
+        return "–" if row.note == exhibits.UNMEASURED else row.note.partition("; ")[0]
+    return within(row.ours, _digits(row), n=True)
 
 
 def _digits(row: Row) -> int:
@@ -110,112 +118,25 @@ def _digits(row: Row) -> int:
     return 3 if row.ours and 0 < abs(row.ours.estimate) < 0.1 else 2
 
 
-class Table:
-    """A table that a notebook shows: HTML in the book, Markdown as plain text.
-
-    Every cell is escaped: texts of data sets and models stay text. One with a
-    caption has a number in the book; name: by which `{numref}` finds it. data:
-    its rows as a file. meanings: of its columns, a sentence each. On a page, rows of what is
-    not run are named in a line below.
-    """
-
-    def __init__(
-        self,
-        head: Sequence[str],
-        body: Sequence[Sequence[Any]],
-        caption: str = "",
-        name: str = "",
-        data: Download | None = None,
-        meanings: Mapping[str, str] | None = None,
-    ):
-        self.head, self.body, self.caption = list(head), [list(r) for r in body], caption
-        self.name, self.data, self.meanings = name, data, meanings or {}
-
-    def __repr__(self) -> str:
-        return github(self.head, self.body)
-
-    def _repr_html_(self) -> str:
-        if not self.body:
-            return "<p>No condition of this kind is shown here.</p>"
-
-        told = [cells for cells in self.body if _untold(cells) is None]
-        numeric = [is_numeric(column) for column in zip(*told, strict=True)]
-
-        def kind(column: int, text: str) -> str:
-            if column < len(numeric) and numeric[column]:
-                return ' class="number"'
-            wraps = len(text) > PROSE and not _NUMBER.fullmatch(text)
-            return ' class="prose"' if wraps else ""
-
-        def cell(value: Any) -> str:
-            return value.html() if isinstance(value, Missing) else as_html(value)
-
-        def row(tag: str, cells: Sequence[Any]) -> str:
-            made = "".join(
-                f"<{tag}{kind(i, str(v))}>{cell(v)}</{tag.split()[0]}>" for i, v in enumerate(cells)
-            )
-            return f"<tr>{made}</tr>"
-
-        head = row('th scope="col"', self.head)
-        body = "".join(row("td", cells) for cells in told)
-        table = (
-            f'<thead class="{NO_FORMULAS}">{head}</thead>'
-            f'<tbody class="{NO_FORMULAS}">{body}</tbody>'
-        )
-        table = table if told else ""
-        caption = f"<caption>{as_html(self.caption)}</caption>" if self.caption else ""
-        return (
-            f'<div class="rr-table"{id_of(self.name)}><table>{caption}'
-            f"{table}</table></div>{self._rest()}"
-        ) + "".join([self.data._repr_html_() if self.data else "", self._columns()])
-
-    def _columns(self) -> str:
-        """What the columns mean, folded away: most readers ask it once."""
-        told = "; ".join(f"<i>{as_html(k)}</i>: {as_html(v)}" for k, v in self.meanings.items())
-        folded = f'<details class="rr-columns {NO_FORMULAS}"><summary>Columns</summary>'
-        return f"{folded}{told}.</details>" if told else ""
-
-    def _rest(self) -> str:
-        """Rows of what is not run, by the reason: a wall of them would hide the others."""
-        rest: dict[str, list[str]] = {}
-        for cells in self.body:
-            if (place := _untold(cells)) is not None:
-                why = cells[place]
-                told = why.html() if isinstance(why, Missing) else as_html(why)
-                rest.setdefault(told, []).append(", ".join(map(as_html, cells[:place])))
-        lines = (f"{why[:1].upper()}{why[1:]}: {'; '.join(rows)}." for why, rows in rest.items())
-        return "".join(f'<p class="rr-rest {NO_FORMULAS}">{line}</p>' for line in lines)
-
-
-def _untold(cells: Sequence[Any]) -> int | None:
-    """Where a row that has no number says so; None: it tells something.
-
-    Such a row is a label or several, then what is missing, and then nothing else.
-    """
-    for i, cell in enumerate(cells[1:], start=1):
-        rest = cells[i + 1 :]
-        if isinstance(cell, Missing):
-            return i if rest and not any(map(str, rest)) else None
-        if str(cell).startswith(NOT_RUN):
-            return i if all(str(one) in ("", str(cell)) for one in rest) else None
-    return None
-
-
-_NUMBER = re.compile(r"[-+]?[\d,]*\.?\d+( \[.*\])?(, n [\d,]+)?")
-
-
-def is_numeric(column: Sequence[Any]) -> bool:
-    """Whether a column's cells are numbers, some of them with an interval and n."""
-    cells = [str(value) for value in column if str(value)]
-    return bool(cells) and all(_NUMBER.fullmatch(cell) for cell in cells)
-
-
 def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Table:
-    """The reader's table of an exhibit for a page; a column that says nothing is left out."""
-    head, body = grid(rows, {name: row.label for name, row in exhibit.methods.items()})
-    kept = [i for i in range(len(head)) if any(cells[i] for cells in body)] if body else []
-    head, body = [head[i] for i in kept], [[cells[i] for i in kept] for cells in body]
-    parts = [_title(exhibit, rows), *shared(rows)]
+    """The reader's table of an exhibit for a page; a column that says nothing is left out.
+
+    Data sets stand together. Printed rows that nothing of ours stands beside are folded away,
+    but where there are no others.
+    """
+    every, data = rows, data_of(rows)
+    sets = list(dict.fromkeys((row.tier, row.keys["dataset"]) for row in rows))
+    rows = sorted(rows, key=lambda row: sets.index((row.tier, row.keys["dataset"])))
+    lines = list(exhibits.lines_of(rows).values())
+    alone = [
+        line for line in lines if all(r.ours is None for r in line) and any(r.paper for r in line)
+    ]
+    more = None
+    if 0 < len(alone) < len(lines):
+        rows = [row for line in lines if line not in alone for row in line]
+        more = Table(*_kept(exhibit, [row for line in alone for row in line]), PRINTED)
+    head, body = _kept(exhibit, rows)
+    parts = [_title(exhibit, every), *shared(rows)]
     bases = dict.fromkeys(row.baseline for row in rows if row.diff)
     if len(bases) > 1:
         place = head.index("method") + 1
@@ -226,7 +147,17 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
     elif bases:
         parts.append(f"gains over {exhibit.methods[next(iter(bases))].label}")
     meanings = {one.symbol: one.meaning for one in _metrics(rows)}
-    return Table(head, body, "; ".join(parts), name, data_of(rows), meanings)
+    for key, values in settled(rows).items():
+        places = {v: [d for d, other in values.items() if other == v] for v in values.values()}
+        meanings[key] = "; ".join(f"{v or 'test'} on {', '.join(d)}" for v, d in places.items())
+    return Table(head, body, "; ".join(parts), name, data, meanings, more)
+
+
+def _kept(exhibit: Exhibit, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Head and body without the columns that say nothing."""
+    head, body = grid(rows, {name: row.label for name, row in exhibit.methods.items()})
+    kept = [i for i in range(len(head)) if any(cells[i] for cells in body)] if body else []
+    return [head[i] for i in kept], [[cells[i] for i in kept] for cells in body]
 
 
 def _title(exhibit: Exhibit, rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ from ..data.synthworld.calibration import BAND, CalibrationRow
 from ..data.synthworld.wordings import relations, wording_set, wordings
 from . import figures
 from .picture import Picture
-from .tables import Table
+from .table import Table
 from .traces import short
 
 PANELS = 3  # of a figure, side by side

@@ -15,7 +15,7 @@ from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results
 from . import arithmetic, missing
 from .picture import Note
-from .tables import Table
+from .table import Table
 from .values import number
 
 CHOSEN = ("threshold", "window", "doubt")

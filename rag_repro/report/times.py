@@ -11,10 +11,10 @@ from ..evaluation.statistics import Interval
 from ..study import records
 from ..study.exhibits import Cell, Exhibit
 from ..study.paper import Paper
-from ..study.scores import Results, ratio, resampled
+from ..study.scores import Results, resampled
 from . import missing
 from .picture import Download, Note
-from .tables import Table
+from .table import Table
 from .values import number, within
 
 ONE = "single_step"  # whose time counts as 1
@@ -77,8 +77,7 @@ def _timed(exhibit: Exhibit, cell: Cell, cells: Sequence[Cell], results: Results
     if seconds is None:
         return row
     one = next((c for c in cells if _is_one(c, cell)), None)
-    base = results.scores(one, "seconds") if one else None
-    of_base = ratio([(seconds, base)]) if base else None
+    of_base = results.percent(cell, one, "seconds")
     scores = {name: results.scores(cell, name) for name in (*PARTS, *COUNTS)}
     own = results.scores(replace(cell, timed=False, n=None), "f1") or results.scores(cell, "f1")
     return replace(

@@ -22,7 +22,6 @@ from ..data.synthworld.names import WORLDS
 from ..data.synthworld.reasoning import facts_of
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
-from ..evaluation.ratios import resample_ratio
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval, StatisticsError
 from ..methods.dragin.settings import DynamicSettings
@@ -34,7 +33,7 @@ from .closed_book import lessons_of
 from .figures import MARKERS, STYLES, WIDTH, plots
 from .pairs import said
 from .picture import Download, Note, Picture
-from .tables import Table
+from .table import Table
 from .values import in_points, number
 
 LABELS = {
@@ -136,19 +135,12 @@ def alarms_of(signal: str, values: np.ndarray, threshold: float) -> np.ndarray:
 
 def precision(alarm: np.ndarray, needs: np.ndarray, units: Sequence[str]) -> Interval | None:
     """Of the alarms, the share at hops that need a search; None: no alarm."""
-    return _share(alarm * needs, alarm, units)
+    return calibration.share(alarm * needs, alarm, units, fresh())
 
 
 def recall(alarm: np.ndarray, needs: np.ndarray, units: Sequence[str]) -> Interval | None:
     """Of the hops that need a search, the share with an alarm; None: none needs one."""
-    return _share(alarm * needs, needs.astype(float), units)
-
-
-def _share(part: np.ndarray, whole: np.ndarray, units: Sequence[str]) -> Interval | None:
-    if not whole.any():
-        return None
-    rng = fresh()
-    return resample_ratio(part, whole, rng=rng, clusters=units, draws=calibration.DRAWS).interval()
+    return calibration.share(alarm * needs, needs, units, fresh())
 
 
 # ------------------------------------------------------------------------- tables

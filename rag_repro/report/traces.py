@@ -11,7 +11,7 @@ from ..schema import Answer, Hit, Question
 from ..study import again, runner
 from ..study.conditions import Condition
 from ..study.services import Workshop
-from .tables import Table
+from .table import Table
 
 SHOWN = 160  # characters of a query or passage; the rest is an ellipsis
 
@@ -122,9 +122,14 @@ def question_table(question: Question, dataset: Dataset) -> Table:
     return Table(["part", "text"], body, "The question, its answers and its gold passages")
 
 
+def roles_of(question: Question) -> dict[str, str]:
+    """Gold passage -> its role, "yes" where nobody knows it."""
+    return {gold.passage_id: gold.role or "yes" for gold in question.gold}
+
+
 def search_table(searches: Sequence[tuple[str, Sequence[Hit]]], question: Question) -> Table:
     """One line a hit, the query at its first: what each search found, and what of it is gold."""
-    roles = {gold.passage_id: gold.role or "yes" for gold in question.gold}
+    roles = roles_of(question)
     body = []
     for query, hits in searches:
         for hit in hits:
@@ -137,7 +142,7 @@ def search_table(searches: Sequence[tuple[str, Sequence[Hit]]], question: Questi
 
 def context_table(answer: Answer, question: Question, caption: str = "") -> Table:
     """The passages that the method hands on, in their order."""
-    roles = {gold.passage_id: gold.role or "yes" for gold in question.gold}
+    roles = roles_of(question)
     body = [
         [place, hit.passage.title, short(hit.passage.text), roles.get(hit.passage.id, "")]
         for place, hit in enumerate(answer.hits, start=1)

@@ -7,19 +7,34 @@ from pathlib import Path
 from typing import Any
 
 from ..lm import hub
-from ..lm.adapters import CARD
+from ..lm.adapters import CARD, CURVE
 from ..plain import from_json, text_of
-
-CURVE = "curve.jsonl"
 
 
 def folders(names: Sequence[str]) -> dict[str, Path]:
-    """Where each of these lies, of those that are trained and have a card."""
-    held = hub.artifacts()
-    return {name: held[name] for name in names if name in held and (held[name] / CARD).is_file()}
+    """Where the card of each of these lies: beside its weights, or kept without them.
+
+    Of what was never trained, or has no card, there is none.
+    """
+    held, kept = hub.artifacts(), hub.cards_folder()
+    places = {name: held.get(name, kept / name) for name in names}
+    return {name: folder for name, folder in places.items() if (folder / CARD).is_file()}
+
+
+def weights(name: str) -> Path | None:
+    """The folder of what was trained, where it holds weights with their card."""
+    folder = hub.artifacts().get(name)
+    return folder if folder and (folder / CARD).is_file() else None
 
 
 def curve(folder: Path) -> list[Mapping[str, Any]]:
     """A line a step: step, tokens, loss, and `held_out` by source at some; [] without a file."""
     path = folder / CURVE
     return [from_json(line) for line in text_of(path).splitlines()] if path.is_file() else []
+
+
+def mean_loss(loss: Mapping[str, float], lessons: Mapping[str, int]) -> str:
+    """Over sources, each at the weight of its lessons; empty where nothing was held out."""
+    weights = {source: lessons.get(source, 0) for source in loss}
+    total = sum(weights.values())
+    return f"{sum(loss[s] * n for s, n in weights.items()) / total:.3f}" if total else ""

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN, UNSAID
-from .caveats import count, table
+from ..study.conditions import TIERS
+from .caveats import count, table, with_verdict
 from .verdict_figure import GROUPS, group
 
 HELD, DIRECTION, OPEN, FAILED, WEAK, NEVER, UNKNOWABLE = GROUPS
@@ -124,15 +125,22 @@ def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
 
 
 def _table(name: str, held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    head = ["claim", "tier", "verdict", "effect [95 %]", "δ", "n"]
-    body = [
-        [_said(row), row["tier"], _word(row), row["told"], _delta(row), row["n"]]
-        for rows in held
-        for row in rows
-        if row["verdict"] not in UNSAID
-    ]
+    """A line a claim, a column a tier that has a verdict of any of these."""
+    tiers = [t for t in TIERS if any(r["tier"] == t for rows in held for r in with_verdict(rows))]
+    body = []
+    for rows in held:
+        at = {row["tier"]: _found(row) for row in rows}
+        body.append([_said(rows[0]), *(at.get(tier, "–") for tier in tiers)])
     label = f"tab-{name.replace(' ', '-')}"
-    return table(head, body, TITLES[name][0], label, "rr-claims")
+    return table(["claim", *tiers], body, TITLES[name][0], label, "rr-claims")
+
+
+def _found(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The lines of a cell: verdict, effect, δ with n."""
+    if row["verdict"] in UNSAID:
+        return (row["verdict"],)
+    beside = [_delta(row), f"n {row['n']:,}" if row["n"] != "" else ""]
+    return tuple(filter(None, (_word(row), row["told"], ", ".join(filter(None, beside)))))
 
 
 def _reasons(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -165,5 +173,7 @@ def _word(row: Mapping[str, Any]) -> str:
 
 
 def _delta(row: Mapping[str, Any]) -> str:
+    """As "δ 2", or "no loss 5", which says itself what it is."""
+    delta = f"δ {row['smallest']}" if row["smallest"][:1].isdigit() else row["smallest"]
     seen = row["verdict"] == INCONCLUSIVE and row["mde"] and not _parts(row)
-    return f"{row['smallest']} (detectable: {row['mde']})" if seen else row["smallest"]
+    return f"{delta} (detectable: {row['mde']})" if seen else delta

@@ -84,6 +84,7 @@ class Server:
             given = {"token": os.environ.get(KEY_VARIABLE, "")}
         self._milvus = pymilvus
         with self._told():
+            # pymilvus has one connection an address, for the process: there is none to close.
             self._client = pymilvus.MilvusClient(self.where, timeout=SHORT, **given)
             self.version: str = self._client.get_server_version(timeout=SHORT)
 

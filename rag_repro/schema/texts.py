@@ -72,6 +72,11 @@ class Question:
     def gold_ids(self) -> tuple[str, ...]:
         return tuple(gold.passage_id for gold in self.gold)
 
+    @property
+    def unit(self) -> str:
+        """What the bootstrap resamples it with."""
+        return self.cluster or self.id
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

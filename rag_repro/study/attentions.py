@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 from ..evaluation.attention_metrics import UNIT
 from ..plain import shortened
 from ..schema import Answer, Question
+from .shapes import every, is_count, row, whole
+
+_is_part = whole(0, UNIT)
+_is_layer = every(_is_part)
+_is_pair = row(is_count, is_count)
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:
@@ -42,20 +46,8 @@ def _is_entry(entry: Any, n_hits: int) -> bool:
     if not isinstance(entry, dict) or not needed <= set(entry) <= needed | {"embeddings"}:
         return False
     marks, words = entry["marks"], entry["words"]
-    return (
-        _is_row(marks, UNIT)
-        and len(marks) > 0
-        and _is_table(entry["tokens"], n_hits, 2)
-        and _is_table(words, len(marks), n_hits, UNIT)
-        and _is_table(entry.get("embeddings", words), len(marks), n_hits, UNIT)
-    )
-
-
-def _is_table(rows: Any, n: int, width: int, most: float = inf) -> bool:
-    right = isinstance(rows, list) and len(rows) == n
-    return right and all(_is_row(row, most) and len(row) == width for row in rows)
-
-
-def _is_row(row: Any, most: float) -> bool:
-    """Whether it is a list of whole numbers from 0 to the most."""
-    return isinstance(row, list) and all(type(x) is int and 0 <= x <= most for x in row)
+    if not (_is_layer(marks) and marks):
+        return False
+    is_table = every(every(_is_part, n_hits), len(marks))
+    right = is_table(words) and is_table(entry.get("embeddings", words))
+    return right and every(_is_pair, n_hits)(entry["tokens"])

@@ -54,8 +54,8 @@ def clocked(services: Mapping[str, Any], clock: Clock, notes: Notes) -> dict[str
             # A copy over the same index: the workshop's own goes on with its cache.
             inner = copy.copy(inner)
             inner.encoder = Clocked(uncached(inner.encoder), clock, notes, within="retriever.")
-        elif hasattr(inner, "recall") and hasattr(inner, "encoder"):
-            # Its encoding is a part of recalling, and is not told apart.
+        elif hasattr(inner, "encoder"):
+            # Its encoding is a part of recalling or scoring, and is not told apart.
             inner = copy.copy(inner)
             inner.encoder = uncached(inner.encoder)
         made[name] = Clocked(inner, clock, notes)

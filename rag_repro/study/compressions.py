@@ -10,8 +10,12 @@ from ..evaluation.normalise import answer as normalise_answer
 from ..evaluation.normalise import holds
 from ..plain import shortened
 from ..schema import Answer, Question
+from .shapes import every, is_count, is_flag, maybe, row
 
 DECISIONS = ("correct", "ambiguous", "incorrect")
+
+_is_pair = row(is_count, is_count)
+_is_answer = row(is_flag, is_flag)
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:
@@ -58,26 +62,11 @@ def _is_entry(entry: Any, n_gold: int) -> bool:
     needed = {"before", "after", "gold"}
     if not isinstance(entry, dict) or not needed <= set(entry):
         return False
-    answer, tokens, gold = entry.get("answer"), entry.get("tokens"), entry["gold"]
     return (
         set(entry) <= needed | {"answer", "decision", "tokens"}
-        and all(_is_count(entry[name]) for name in ("before", "after"))
-        and isinstance(gold, list)
-        and len(gold) == n_gold
-        and all(pair is None or _is_pair(pair) for pair in gold)
-        and (answer is None or (_is_two(answer) and all(type(a) is bool for a in answer)))
-        and (tokens is None or _is_pair(tokens))
+        and _is_pair([entry["before"], entry["after"]])
+        and every(maybe(_is_pair), n_gold)(entry["gold"])
+        and maybe(_is_answer)(entry.get("answer"))
+        and maybe(_is_pair)(entry.get("tokens"))
         and entry.get("decision") in (None, *DECISIONS)
     )
-
-
-def _is_two(entry: Any) -> bool:
-    return isinstance(entry, list) and len(entry) == 2
-
-
-def _is_pair(entry: Any) -> bool:
-    return _is_two(entry) and all(map(_is_count, entry))
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0

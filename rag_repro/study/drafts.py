@@ -8,8 +8,12 @@ from typing import Any
 from ..methods.dragin.settings import FACTORS
 from ..plain import shortened
 from ..schema import Answer, Question
+from .shapes import every, is_amount, is_count, is_flag
 
 _COUNTS = ("drafts", "alarms", "judged", "blank", "unmeant")
+_are_taken = every(every(is_amount, 2))
+_are_signals = every(every(is_amount, len(FACTORS)))
+_are_found = every(every(is_count))
 
 
 def of(
@@ -114,23 +118,9 @@ def _is_entry(entry: Any) -> bool:
     counts = [entry[name] for name in _COUNTS if name in entry]
     return (
         set(entry) <= {*_COUNTS, "again", "found", "taken", "signals"}
-        and _are_rows(entry.get("taken", []), 2)
-        and _are_rows(entry.get("signals", []), len(FACTORS))
-        and all(type(n) is int and n >= 0 for n in counts)
-        and type(entry["again"]) is bool
-        and isinstance(entry["found"], list)
-        and all(map(_is_found, entry["found"]))
+        and _are_taken(entry.get("taken", []))
+        and _are_signals(entry.get("signals", []))
+        and all(map(is_count, counts))
+        and is_flag(entry["again"])
+        and _are_found(entry["found"])
     )
-
-
-def _are_rows(rows: Any, width: int) -> bool:
-    return isinstance(rows, list) and all(
-        isinstance(row, list)
-        and len(row) == width
-        and all(type(x) in (int, float) and 0 <= x < 1e300 for x in row)
-        for row in rows
-    )
-
-
-def _is_found(places: Any) -> bool:
-    return isinstance(places, list) and all(type(place) is int and place >= 0 for place in places)

@@ -83,7 +83,7 @@ def _draw(
 ) -> _Drawn | Verdict | str:
     """The contrast's draws, or why there are none."""
     exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
-    _, means = trainings.merged(exhibit, results)
+    _, means = trainings.merged(exhibit, results, paper.exhibits.values())
     pairs = list(pair_cells(exhibit, contrast, tier))
     if not pairs:
         where = [t for t in TIERS if any(True for _ in pair_cells(exhibit, contrast, t))]
@@ -306,7 +306,12 @@ def _unrun(weak: Mapping[str, Verdict]) -> Verdict | None:
 
 
 def _list(weak: Mapping[str, Verdict]) -> str:
-    return "; ".join(f"{name} ({verdict.word}: {verdict.reason})" for name, verdict in weak.items())
+    """By reason; of readers that are too weak the gate's table has the numbers."""
+    by: dict[str, list[str]] = {}
+    for name, verdict in weak.items():
+        told = [verdict.word, *([verdict.reason] if verdict.word == verdicts.NOT_RUN else [])]
+        by.setdefault(": ".join(told), []).append(name)
+    return "; ".join(f"{', '.join(names)} ({why})" for why, names in by.items())
 
 
 def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
@@ -321,11 +326,3 @@ def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
     if contrast.margin is not None:
         return verdicts.of_equivalence(interval, contrast.margin, tier=tier)
     return verdicts.of_difference(interval, contrast.delta, tier=tier)
-
-
-def tally(judged: Sequence[Judged]) -> dict[str, int]:
-    """How often each verdict was given."""
-    counts: dict[str, int] = defaultdict(int)
-    for entry in judged:
-        counts[entry.verdict.word] += 1
-    return dict(counts)

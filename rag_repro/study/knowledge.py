@@ -12,9 +12,13 @@ from ..evaluation.normalise import answer as normalise_answer
 from ..evaluation.retrieval_metrics import has_answer, tells_answer
 from ..plain import shortened
 from ..schema import Answer, Passage, Question
+from .shapes import among, every, is_count, is_mark, is_share, is_text, maybe, row, whole
 
 LABELS = ("entailment", "contradiction", "neutral", "yes", "no")
 KINDS = (*GOLD, "answer", "other")
+
+_is_judged = row(is_text, among(LABELS), maybe(is_share), maybe(among(KINDS)), maybe(is_mark))
+_is_triggered = row(is_count, is_mark, is_count, is_count, is_count, maybe(is_count))
 
 
 def of(question: Question, answer: Answer, passages: Mapping[str, Passage]) -> dict[str, Any]:
@@ -81,7 +85,7 @@ def _triggered(event: Mapping[str, Any], question: Question) -> list[Any]:
 def fault(line: dict[str, Any]) -> str:
     """What of these fields is not as it must be; "" where all is, or they are not there."""
     for name, value in line.get("counts", {}).items():
-        if not _is_count(value):
+        if not is_count(value):
             return f"the count {shortened(repr(name), 60)} is {shortened(repr(value), 60)}"
     for entry in line.get("filter", ()):
         if not _is_judged(entry):
@@ -90,35 +94,6 @@ def fault(line: dict[str, Any]) -> str:
         if not _is_triggered(entry):
             return f"a query's trigger is {shortened(repr(entry), 60)}"
     held = line.get("held")
-    if held is not None and not (held and all(_is_ranks(r, len(line["hits"])) for r in held)):
+    if held is not None and not (held and every(every(whole(1, len(line["hits"]))))(held)):
         return f"the places of its answers are {shortened(repr(held), 60)}"
     return ""
-
-
-def _is_judged(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 5:
-        return False
-    name, label, probability, kind, holds = entry
-    known = probability is None or (type(probability) in (int, float) and 0 <= probability <= 1)
-    return (
-        isinstance(name, str)
-        and label in LABELS
-        and known
-        and (kind is None or kind in KINDS)
-        and (holds is None or (type(holds) is int and holds in (0, 1)))
-    )
-
-
-def _is_triggered(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 6:
-        return False
-    *counts, gold = entry
-    return all(map(_is_count, counts)) and entry[1] in (0, 1) and (gold is None or _is_count(gold))
-
-
-def _is_ranks(entry: Any, hits: int) -> bool:
-    return isinstance(entry, list) and all(type(r) is int and 1 <= r <= hits for r in entry)
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0

@@ -18,6 +18,7 @@ from ..plain import PlainError, from_json, shortened
 from . import attentions, compressions, drafts, knowledge, queries, told
 from .conditions import Condition
 from .files import trouble
+from .shapes import every, is_amount, is_count, is_number, is_share, is_text, maybe, row, whole
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
@@ -36,6 +37,14 @@ _KNOWN = {
     **{"compressed": dict, "attention": dict},
     **{"counts": dict, "filter": list, "trigger": list, "held": list},
 }
+
+
+_is_gold = row(lambda role: True, lambda hop: True, maybe(whole(1)))
+"""[role, hop, rank among the hits or None]."""
+_is_pair = row(is_text, is_text, is_share, maybe(whole(0, 2)))
+"""[passage, passage, probability, how many of the two are gold or None]."""
+_are_notes = every(row(is_text, is_amount, is_count))
+"""Of a clock: [kind, seconds, items]."""
 
 
 class RecordError(ValueError):
@@ -111,9 +120,9 @@ def parse(path: Path, data: bytes) -> Parsed | None:
         raise _foreign(path)
     lines: list[dict] = []
     seen: set[str] = set()
-    for number, row in enumerate(rest, start=2):
+    for number, text in enumerate(rest, start=2):
         try:
-            line = from_json(row)
+            line = from_json(text)
         except PlainError as error:
             raise RecordError(f"{path}, line {number}: {error}; {RESTORE}") from error
         if fault := _fault(line):
@@ -159,52 +168,18 @@ def _fault(line: Any) -> str:
         if fault := kept.fault(line):
             return fault
     for name, value in line.get("cost", {}).items():
-        if type(value) is not int or value < 0:
+        if not is_count(value):
             return f"the cost {name!r} is {shortened(repr(value), 60)}"
     for name, value in line["scores"].items():
-        # Also a number that Python holds and no float can.
-        if type(value) not in (int, float) or not abs(value) < 1e300:
+        if not is_number(value):
             return f"the score {name!r} is {shortened(repr(value), 60)}"
     return ""
 
 
-def _is_gold(entry: Any) -> bool:
-    """Whether it is [role, hop, rank among the hits or None]."""
-    if not isinstance(entry, list) or len(entry) != 3:
-        return False
-    return entry[2] is None or (type(entry[2]) is int and entry[2] >= 1)
-
-
-def _is_pair(entry: Any) -> bool:
-    """Whether it is [passage, passage, probability, how many of the two are gold or None]."""
-    if not isinstance(entry, list) or len(entry) != 4:
-        return False
-    *names, probability, gold = entry
-    return (
-        all(isinstance(name, str) for name in names)
-        and type(probability) in (int, float)
-        and 0 <= probability <= 1
-        and (gold is None or (type(gold) is int and 0 <= gold <= 2))
-    )
-
-
 def _is_turn(entry: Any) -> bool:
-    """Whether it is {"seconds": s, "clock": [[kind, s, items], ...]}."""
-    if not isinstance(entry, dict) or set(entry) != {"seconds", "clock"}:
-        return False
-    notes = entry["clock"]
-    return _is_time(entry["seconds"]) and isinstance(notes, list) and all(map(_is_note, notes))
-
-
-def _is_note(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 3:
-        return False
-    kind, seconds, items = entry
-    return isinstance(kind, str) and _is_time(seconds) and type(items) is int and items >= 0
-
-
-def _is_time(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value < 1e300
+    """Whether it is {"seconds": s, "clock": notes}."""
+    known = isinstance(entry, dict) and set(entry) == {"seconds", "clock"}
+    return known and is_amount(entry["seconds"]) and _are_notes(entry["clock"])
 
 
 def check_identity(path: Path, header: Mapping[str, Any], condition: Condition) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 from ..methods.dragin.query_check import RULES
 from ..plain import shortened
 from ..schema import Answer, Question
+from .shapes import every, is_count, row
+
+_is_moment = row(*[is_count] * 3, *[every(is_count)] * len(RULES))
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:
@@ -36,14 +39,3 @@ def fault(line: dict[str, Any]) -> str:
         if not _is_moment(entry):
             return f"a moment's queries are {shortened(repr(entry), 60)}"
     return ""
-
-
-def _is_moment(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 3 + len(RULES):
-        return False
-    taken, among, sentence, *found = entry
-    return (
-        all(type(n) is int and n >= 0 for n in (taken, among, sentence))
-        and all(isinstance(places, list) for places in found)
-        and all(type(place) is int and place >= 0 for places in found for place in places)
-    )

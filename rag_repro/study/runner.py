@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -18,8 +17,6 @@ from . import attentions, compressions, drafts, knowledge, manifests, parts, que
 from .conditions import Condition
 from .names import is_outside
 from .services import Workshop
-
-log = logging.getLogger(__name__)
 
 AHEAD = 3
 """Questions in flight for each row that a reader writes at once.
@@ -180,7 +177,7 @@ def line_of(
         "id": question.id,
         "kind": question.kind,
         "hops": question.hops,
-        "cluster": question.cluster or question.id,
+        "cluster": question.unit,
         "hits": ids,
         "gold": [[g.role, g.hop, rank.get(g.passage_id)] for g in question.gold],
         "scores": {name: round(value, 6) for name, value in scores.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,17 @@ class Scores:
 
     values: (questions,); of what was trained, each question's mean over its trainings.
     by_training: by seed (questions,) of each; empty where nothing was trained.
+    recipe: what its trainings are of; the same name with the same seed is the same weights.
+    apart: standard deviation of a training's own mean, in the metric's unit
+    (`trainings.apart`); 0 where it is not known.
     """
 
     ids: tuple[str, ...]
     clusters: tuple[str, ...]
     values: np.ndarray
     by_training: Mapping[int, np.ndarray] = field(default_factory=dict)
+    recipe: str = ""
+    apart: float = 0.0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -47,7 +52,9 @@ class Scores:
         rows = [place[name] for name in ids]
         each = {seed: values[rows] for seed, values in self.by_training.items()}
         clusters = tuple(self.clusters[i] for i in rows)
-        return Scores(tuple(ids), clusters, self.values[rows], each)
+        return replace(
+            self, ids=tuple(ids), clusters=clusters, values=self.values[rows], by_training=each
+        )
 
     def of(self, seeds: Sequence[int]) -> np.ndarray:
         """(seeds, questions), the same in each of what was not trained; without seeds, one row."""
@@ -66,6 +73,11 @@ class Results:
     def __init__(self, folder: Path):
         self.folder = folder
         self._lines: dict[tuple[Path, str], tuple[Mapping[str, Any], ...] | None] = {}
+
+    @cached_property
+    def apart(self) -> dict[tuple[str, ...], float]:
+        """What `trainings` has reckoned of these records: how far trainings lie apart."""
+        return {}
 
     def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
         """The cell's recorded answers, at most its n; None where nobody has run it."""
@@ -93,6 +105,26 @@ class Results:
             tuple(x["cluster"] for x, _ in kept),
             np.array([value * scale for _, value in kept]),
         )
+
+    def gain(
+        self, more: Cell | None, less: Cell | None, metric: str, keep: Keep = everything
+    ) -> Resampled | None:
+        """Bootstrap of the mean difference of two cells; None where either has no score, or no
+        question of the other's.
+        """
+        sides = self._both(more, less, metric, keep)
+        return sides and paired([sides], metric)
+
+    def percent(self, more: Cell | None, less: Cell | None, metric: str) -> Resampled | None:
+        """Bootstrap of a cell's mean in percent of another's; None as of `gain` and `ratio`."""
+        sides = self._both(more, less, metric, everything)
+        return sides and ratio([sides])
+
+    def _both(
+        self, more: Cell | None, less: Cell | None, metric: str, keep: Keep
+    ) -> tuple[Scores, ...] | None:
+        sides = tuple(cell and self.scores(cell, metric, keep) for cell in (more, less))
+        return None if None in sides else sides
 
 
 def resampled(scores: Scores, metric: str) -> Resampled:
@@ -143,7 +175,8 @@ def paired(
     difference subtracted from the first, of settings that share their questions (k = 3, 4, 6):
     they are averaged a question first. Only questions that every side has count; None where
     there is none. seeds: the trainings to compare; None: those that all trained sides have
-    (`shared_seeds`), subtracted one by one.
+    (`shared_seeds`), subtracted one by one. Where that is one, how far trainings lie apart is
+    borrowed from rows that have several (`Scores.apart`).
     """
     if (aligned := _aligned(pairs, seeds)) is None:
         return None
@@ -159,7 +192,24 @@ def paired(
     if widest is not None and len(pairs[0]) == len(_SIGNS):
         widest *= 2
     drawn = _of(differences, seeds, pairs[0][0].clusters, widest, signed=len(pairs[0]) > 1)
+    if len(seeds) == 1 and len(pairs[0]) > 1:
+        drawn = replace(drawn, borrowed=_borrowed(pairs))
     return _limited(drawn, metric, len(pairs[0]))
+
+
+def _borrowed(pairs: Sequence[tuple[Scores, ...]]) -> dict[str, float]:
+    """What one training of each recipe adds to the standard error of the mean difference.
+
+    One trained side adds its own, two of different recipes sqrt(2) of it together, and the same
+    weights on both sides, with other inputs, nothing.
+    """
+    added: dict[str, float] = {}
+    for sides in pairs:
+        for sign, side in zip(_SIGNS, sides, strict=False):
+            if side.by_training and side.apart:
+                share = sign * side.apart / len(pairs)
+                added[side.recipe] = added.get(side.recipe, 0.0) + share
+    return added
 
 
 def _aligned(

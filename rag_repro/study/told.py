@@ -9,6 +9,26 @@ from ..methods.dragin.replay import VARIANTS
 from ..methods.dragin.timing_check import SIGNALS
 from ..plain import shortened
 from ..schema import Answer, Question
+from .shapes import (
+    every,
+    is_amount,
+    is_count,
+    is_flag,
+    is_mark,
+    is_number,
+    is_share,
+    is_text,
+    maybe,
+    row,
+)
+
+_is_decision = row(
+    lambda went_by: went_by is None or is_text(went_by) or is_number(went_by), is_flag
+)
+_is_critique = row(is_text, is_share, maybe(is_mark))
+_is_hop = row(is_mark, *[is_number] * len(SIGNALS))
+_is_influence = row(*[is_amount] * 4, is_mark)
+_are_variants = every(row(is_mark, is_count, is_text), len(VARIANTS))
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:
@@ -74,66 +94,13 @@ def fault(line: dict[str, Any]) -> str:
         if not _is_influence(entry):
             return f"a pair's influence is {shortened(repr(entry), 60)}"
     likelihood = line.get("likelihood", [0.0])
-    if not (likelihood and all(_is_number(x) and x <= 0 for x in likelihood)):
+    if not (likelihood and all(is_number(x) and x <= 0 for x in likelihood)):
         return f"the answers' likelihood is {shortened(repr(likelihood), 60)}"
     variants = line.get("variants")
-    if variants is not None and not (
-        len(variants) == len(VARIANTS) and all(map(_is_variant, variants))
-    ):
+    if variants is not None and not _are_variants(variants):
         return f"its variants are {shortened(repr(variants), 60)}"
     return ""
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
-
-
-def _is_decision(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 2:
-        return False
-    went_by, fetched = entry
-    known = went_by is None or isinstance(went_by, str) or _is_number(went_by)
-    return known and type(fetched) is bool
-
-
-def _is_critique(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 3:
-        return False
-    name, relevant, gold = entry
-    return (
-        isinstance(name, str)
-        and _is_number(relevant)
-        and 0 <= relevant <= 1
-        and (gold is None or (type(gold) is int and gold in (0, 1)))
-    )
-
-
-def _is_hop(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 1 + len(SIGNALS):
-        return False
-    wrong, *signals = entry
-    return type(wrong) is int and wrong in (0, 1) and all(map(_is_number, signals))
-
-
-def _is_influence(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 5:
-        return False
-    *numbers, first = entry
-    return all(_is_number(x) and x >= 0 for x in numbers) and type(first) is int and first in (0, 1)
-
-
-def _is_variant(entry: Any) -> bool:
-    if not isinstance(entry, list) or len(entry) != 3:
-        return False
-    triggered, keep, query = entry
-    return (
-        type(triggered) is int
-        and triggered in (0, 1)
-        and type(keep) is int
-        and keep >= 0
-        and isinstance(query, str)
-    )
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e300

@@ -2,25 +2,33 @@
 
 A cell of an exhibit is one training (`seed`). A page, and a claim, ask what the recipe does:
 that is the mean over its trainings, and their spread is in its interval (`scores.resampled`).
+A difference of rows that have one training in common borrows it (`apart`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..evaluation.resampling import unit_sums
 from .exhibits import Cell, Exhibit
 from .scores import Keep, Results, Scores, everything
 
 
-def merged(exhibit: Exhibit, results: Results) -> tuple[Exhibit, Results]:
-    """The exhibit with one cell for all trainings of a row, and records that score so."""
+def merged(
+    exhibit: Exhibit, results: Results, family: Iterable[Exhibit] = ()
+) -> tuple[Exhibit, Results]:
+    """The exhibit with one cell for all trainings of a row, and records that score so.
+
+    family: the paper's exhibits, from whose rows with several trainings those with one borrow
+    how far trainings lie apart; none: the exhibit alone.
+    """
     whole = exhibit.whole
-    return whole, results if whole is exhibit else Means(results, exhibit)
+    return whole, results if whole is exhibit else Means(results, exhibit, family)
 
 
 class Means(Results):
@@ -29,11 +37,10 @@ class Means(Results):
     What its answers say, other than scores, is what the first training's say.
     """
 
-    def __init__(self, results: Results, exhibit: Exhibit):
+    def __init__(self, results: Results, exhibit: Exhibit, family: Iterable[Exhibit] = ()):
         self._results = results
-        self._trainings: dict[tuple, list[Cell]] = {}
-        for cell in exhibit.cells():
-            self._trainings.setdefault(place(cell.tier, cell.keys), []).append(cell)
+        self._family = tuple(family) or (exhibit,)
+        self._trainings = _rows(exhibit)
 
     @property
     def folder(self) -> Path:
@@ -59,6 +66,12 @@ class Means(Results):
 
     def scores(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
         """Of the questions that every training has."""
+        held = self._merged(cell, metric, keep)
+        if held is None or not held.by_training:
+            return held
+        return replace(held, recipe=_recipe(cell), apart=self._apart(metric))
+
+    def _merged(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
         found = {
             one.keys.get("seed"): scores
             for one in self.trainings(cell)
@@ -72,6 +85,61 @@ class Means(Results):
             return None
         each = {seed: scores.at(ids).values for seed, scores in found.items()}
         return replace(first.at(ids), values=np.mean([*each.values()], axis=0), by_training=each)
+
+    def _apart(self, metric: str) -> float:
+        """`apart` of the family's rows, reckoned once for these records."""
+        known = self._results.apart
+        asked = (*(exhibit.name for exhibit in self._family), metric)
+        if asked not in known:
+            rows = {}
+            for exhibit in self._family:
+                if metric in exhibit.metrics:
+                    own = Means(self._results, exhibit)
+                    for cell in exhibit.whole.cells():
+                        if own.count(cell) > 1:
+                            answers = tuple(one.condition.hash for one in own.trainings(cell))
+                            rows[answers] = own, cell
+            found = [own._merged(cell, metric) for own, cell in rows.values()]
+            known[asked] = apart(scores for scores in found if scores is not None)
+        return known[asked]
+
+
+def _recipe(cell: Cell) -> str:
+    """What the cell's trainings are of: the reader of the first, but for the seed behind it."""
+    seed = cell.keys.get("seed")
+    return (cell.condition.reader or "").removesuffix(f"-{seed}" if seed else "")
+
+
+def apart(rows: Iterable[Scores]) -> float:
+    """Standard deviation of a training's own mean, beyond what its questions make of it.
+
+    rows: of several trainings each, a data set at a time. By moments: the variance of a row's
+    means, less what training and question together leave in a mean (its clusters are the
+    units), pooled by degrees of freedom, and not below zero; 0 without a row.
+
+    What borrows it assumes that the trainings of one recipe scatter as those of another, on one
+    data set as on another, and takes the estimate as if it were known.
+    """
+    total, known = 0.0, 0
+    for scores in rows:
+        values = np.stack([*scores.by_training.values()])
+        free, means = len(values) - 1, values.mean(1)
+        left = values - values.mean(0) - means[:, None] + values.mean()
+        sums, sizes = unit_sums(left, scores.clusters)
+        units = len(sizes)
+        if free < 1 or units < 2:
+            continue
+        noise = (sums**2).sum() / free / values.shape[1] ** 2 * units / (units - 1)
+        total += free * (float(means.var(ddof=1)) - float(noise))
+        known += free
+    return max(total / known, 0.0) ** 0.5 if known else 0.0
+
+
+def _rows(exhibit: Exhibit) -> dict[tuple, list[Cell]]:
+    rows: dict[tuple, list[Cell]] = {}
+    for cell in exhibit.cells():
+        rows.setdefault(place(cell.tier, cell.keys), []).append(cell)
+    return rows
 
 
 def place(tier: str, keys: Mapping[str, Any]) -> tuple:

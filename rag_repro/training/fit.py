@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..lm.adapters import CURVE
 from ..lm.load import quiet
 from .examples import Encoded, batches
 from .recipes import Lora, Optimiser
@@ -206,7 +207,7 @@ def fit(
     state.put_back(model)
     (publish or publish_adapter)(model, folder)
     text = "".join(json.dumps(row) + "\n" for row in curve)
-    (folder / "curve.jsonl").write_text(text, encoding="utf-8")
+    (folder / CURVE).write_text(text, encoding="utf-8")
     state.forget()
     return folder
 

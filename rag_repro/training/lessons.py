@@ -147,19 +147,15 @@ def reading(
     hard: share of the others that lexical search finds for the question.
     skip: leave out the first questions (those taught as facts).
     """
-    from ..retrieval.bm25 import BM25
-
     here, asked = _to_learn(world, skip + questions, split)
     asked = asked[skip:]
-    dataset = synthworld.build(world, n_questions=1)
-    near = BM25(dataset.corpus).search([q.text for q in asked], 20)
     everything = here.passages
     random = Random(f"reading/{seed}")
     sizes, weights = list(passages), list(passages.values())
-    for question, hits in zip(asked, near, strict=True):
+    for question, near in zip(asked, _near(world, asked, 20), strict=True):
         gold = [here.passage[i] for i in question.gold_ids]
         n = max(random.choices(sizes, weights)[0], len(gold))
-        chosen = with_others(gold, [h.passage for h in hits], everything, n, hard, random)
+        chosen = with_others(gold, near, everything, n, hard, random)
         said = thoughts(here, question, random)
         yield lesson(PROMPTS[random.choice(forms)], question, chosen, said, f"reading:{world}")
 
@@ -198,16 +194,12 @@ def self_rag(
     `answering` times; beside one of the other gold passages; and beside `others` that are
     not gold, each with chance `hard` one that lexical search finds.
     """
-    from ..retrieval.bm25 import BM25
-
     here, asked = _to_learn(world, questions, split)
     stated = set(taught_facts(here, asked[:taught]))
-    dataset = synthworld.build(world, n_questions=1)
-    near = BM25(dataset.corpus).search([q.text for q in asked], 10)
     random = Random(f"self-rag/{seed}")
     settings = SelfRAGSettings(prompt=form, spelling="words")
     source = f"self-rag:{world}"
-    for question, hits in zip(asked, near, strict=True):
+    for question, near in zip(asked, _near(world, asked, 10), strict=True):
         facts = facts_of(here, question)
         bare = PROMPTS[form].fill(question, ())
         sure = stated.issuperset(facts)
@@ -218,9 +210,7 @@ def self_rag(
         giving = [p for p in gold if reflection.gives(question, facts, p)]
         rest = [p for p in gold if p not in giving]
         chosen = giving * answering + ([random.choice(rest)] if rest else [])
-        mixed = with_others(
-            gold, [h.passage for h in hits], here.passages, len(gold) + others, hard, random
-        )
+        mixed = with_others(gold, near, here.passages, len(gold) + others, hard, random)
         for passage in [*chosen, *(p for p in mixed if p not in gold)]:
             prompt = with_passage(question, Hit(passage, 0.0, 1), settings)
             said = reflection.beside(question, facts, passage)
@@ -281,6 +271,15 @@ def with_others(
             chosen.append(new)
     random.shuffle(chosen)
     return chosen
+
+
+def _near(world: str, asked: Sequence[Question], k: int) -> list[list[Passage]]:
+    """The k passages of the world that lexical search finds for each question."""
+    from ..retrieval.bm25 import BM25
+
+    corpus = synthworld.build(world, n_questions=1).corpus
+    found = BM25(corpus).search([q.text for q in asked], k)
+    return [[hit.passage for hit in hits] for hits in found]
 
 
 def _to_learn(name: str, questions: int, split: str | None) -> tuple[World, tuple[Question, ...]]:

@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import json
 import logging
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..lm import hub
-from ..lm.adapters import CARD, card_of, write_card
+from ..lm.adapters import CARD, CURVE, card_of, write_card
 from ..lm.complexity import CLASSES
 from ..lm.hub import Weights, sha256_of_folder
 from ..lm.load import device_of, load
@@ -246,7 +247,17 @@ def train(prepared: Prepared, folder: Path) -> Path:
         model = halved(model, plan.optimiser)
         fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
     write_card(folder, prepared.weights, card(prepared, folder) | more)
+    if folder.parent == hub.local_artifacts_folder():
+        keep_card(folder)
     return folder
+
+
+def keep_card(folder: Path) -> None:
+    """Put card and curve where they are committed, for these weights are not."""
+    kept = hub.cards_folder() / folder.name
+    kept.mkdir(parents=True, exist_ok=True)
+    for name in (CARD, CURVE):
+        shutil.copyfile(folder / name, kept / name)
 
 
 def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
@@ -266,6 +277,7 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
         "seconds": round(sum(row["seconds"] for row in curve)),
         "held_out_loss": kept[-1]["held_out"] if kept else {},
         "weights_sha256": sha256_of_folder(folder),
+        "numbers": hub.numbers_in(folder),
         "device": prepared.device,
         "made_on": environment(),
     } | ({"kept_after_step": kept[-1]["step"]} if kept and "kept" in kept[-1] else {})
@@ -273,7 +285,7 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
     """The learning curve beside an adapter."""
-    text = (folder / "curve.jsonl").read_text(encoding="utf-8")
+    text = (folder / CURVE).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..lm.adapters import CURVE
 from ..lm.hub import ADAPTER
 from ..lm.plain import Plain
 from ..lm.similarities import Item, similarities, squares
@@ -80,5 +81,5 @@ def fit(encoder: Any, learned: Sequence[Asked], held_out: Sequence[Asked], folde
     }
     if held_out:
         row["held_out"] = losses(held_out)
-    (folder / "curve.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    (folder / CURVE).write_text(json.dumps(row) + "\n", encoding="utf-8")
     return folder

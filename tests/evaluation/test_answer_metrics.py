@@ -2,7 +2,7 @@
 
 import pytest
 
-from rag_repro.evaluation.metrics import (
+from rag_repro.evaluation.answer_metrics import (
     accuracy,
     answer_length,
     answer_set_recall,

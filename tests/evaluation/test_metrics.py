@@ -1,6 +1,7 @@
 import pytest
 
 from rag_repro.evaluation import metrics
+from rag_repro.evaluation.metric import accepted, readings
 from rag_repro.schema import Gold, Interpretation, Passage, Question
 
 PASSAGES = {
@@ -128,8 +129,8 @@ def test_ambiguous_question_is_scored_over_all_interpretations():
             Interpretation("... the second time?", ("2018", "July 2018")),
         ),
     )
-    assert metrics.accepted(asked) == ("1998", "2018", "July 2018")
-    assert metrics.readings(asked) == (("1998",), ("2018", "July 2018"))
+    assert accepted(asked) == ("1998", "2018", "July 2018")
+    assert readings(asked) == (("1998",), ("2018", "July 2018"))
     got = metrics.score(asked, "2018", ["a"], passages=PASSAGES)
     assert (got["em"], got["hit"], got["set_recall"]) == (1, 1, 0.5)
     both = metrics.score(asked, "1998\n2018", ["a"])

@@ -40,9 +40,9 @@ def test_difference(lo, hi, word, on_testbed):
 @pytest.mark.parametrize(
     ("lo", "hi", "reason"),
     [
-        (-9.0, -1.0, "wholly on the other side"),
-        (-9.0, 0.0, "nothing is possible, and δ is ruled out"),
-        (-9.0, 9.0, "both nothing and δ are possible"),
+        (-9.0, -1.0, "the interval lies below 0"),
+        (-9.0, 0.0, "the interval holds 0 and ends below δ"),
+        (-9.0, 9.0, "the interval holds both 0 and δ"),
     ],
 )
 def test_a_reason_is_true_of_its_interval(lo, hi, reason):
@@ -65,7 +65,6 @@ def test_testbed_never_says_reproduced():
 def test_minimum_detectable_effect_stands_beside():
     # half width 0.05 at 95 %: 0.05 · (1.96 + 0.8416) / 1.96
     assert vd.of_difference(iv(-0.01, 0.09), 0.05).mde == pytest.approx(0.07147, abs=1e-5)
-    assert vd.of_difference(iv(-0.01, 0.09), 0.05, mde=0.3).mde == 0.3
 
 
 @pytest.mark.parametrize("delta", [0, -0.1, math.nan, math.inf])

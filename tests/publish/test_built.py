@@ -14,6 +14,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from rag_repro.publish.build import to_html
+from rag_repro.publish.claim_links import CLAIM
 from rag_repro.publish.places import Places
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -225,6 +226,19 @@ def test_what_the_chapters_cite_stands_in_the_bibliography(pages):
     }
     assert cited
     assert cited <= listed
+
+
+def test_claims_that_a_page_names_lead_to_the_ledger(pages):
+    linked = 0
+    for name, page in written(pages).items():
+        if name == "chapters/90_claims.html":
+            continue
+        stays = page.select("article :is(a, h1, h2, h3, h4, pre, svg, script, style)")
+        linked += sum(bool(CLAIM.fullmatch(tag.get_text())) for tag in stays if tag.name == "a")
+        for tag in stays:
+            tag.extract()
+        assert not CLAIM.findall(page.article.get_text(" ")), name
+    assert linked
 
 
 def test_names_of_code_lead_to_the_reference(pages):

@@ -10,7 +10,7 @@ from rag_repro.publish.build import to_html
 from rag_repro.publish.buttons import switch
 from rag_repro.publish.execute import execute
 from rag_repro.report.picture import Download
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 
 CONFIG = """\
 title: A small book
@@ -38,7 +38,7 @@ from IPython.display import display
 
 from rag_repro.report import figures
 from rag_repro.report.picture import Picture
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 
 display(Table(["a"], [[1]]))
 display(Table(["a"], [["<b>"]], "First & <b>", "tab-one"))

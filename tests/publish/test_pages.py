@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 from rag_repro.publish import pages, status
+from rag_repro.study import costs
 
 
 def test_a_page_is_written_only_when_its_text_changes(places, monkeypatch):
@@ -54,21 +56,29 @@ def test_a_gpu_gets_its_column(places):
     assert list(status.machines(places)["gpu"]) == ["G"]
 
 
-def test_recorded_runs_are_added_up_by_data_set_and_machine(places):
-    folder = places.records / "world-B"
-    folder.mkdir(parents=True)
-    run = {
-        "machine": "m", "questions": 10,
-        "start": "2026-01-01T00:00:00+00:00", "end": "2026-01-01T00:30:00+00:00",
-    }  # fmt: skip
-    (folder / "one.manifest.json").write_text(json.dumps([run, run]))
-    (folder / "two.manifest.json").write_text(json.dumps([run | {"questions": 5}]))
-    killed = {key: value for key, value in run.items() if key != "end"}
-    (folder / "two.killed.manifest.json").write_text(json.dumps([killed | {"questions": 3}]))
-    (row,) = status.recorded(places).to_dict("records")
-    assert row == {
-        "data set": "world-B", "machine": "m", "conditions": 3, "questions": 28, "hours": 1.5,
-    }  # fmt: skip
+def test_answers_are_counted_by_data_set_as_the_pages_of_tiers_count_them(places, monkeypatch):
+    def cell(label):
+        return SimpleNamespace(condition=SimpleNamespace(label=label))
+
+    hotpotqa, other, world, timed = cells = [cell(x) for x in ["hotpotqa"] * 2 + ["world-B"] * 2]
+    spent = {
+        id(hotpotqa): costs.Spent(conditions=1, recorded=1, answers=1000, seconds=1800),
+        id(other): costs.Spent(conditions=1, wanted=1000),
+        id(world): costs.Spent(conditions=1, recorded=1, answers=10, seconds=3600),
+        id(timed): costs.Spent(conditions=1, recorded=1, answers=5, seconds=1800),
+    }
+    machine = {id(one): ("m",) for one in cells}
+    monkeypatch.setattr(costs, "cells", lambda papers: cells)
+    monkeypatch.setattr(costs, "sizes", lambda cells, results: {})
+    monkeypatch.setattr(costs, "spent", lambda cell, known, results: spent[id(cell)])
+    monkeypatch.setattr(costs, "machines", lambda some, results: machine[id(some[0])])
+    assert status.recorded(places).to_dict("records") == [
+        {"data set": "HotpotQA", "conditions": 1, "answers": 1000, "hours": 0.5},
+        {"data set": "world-B", "conditions": 2, "answers": 15, "hours": 1.5},
+    ]
+    assert '<td class="number">1,000</td>' in status.show(status.recorded(places))._repr_html_()
+    machine[id(world)] = ("m", "other")
+    assert list(status.recorded(places)["machine"]) == ["m", "m; other"]
 
 
 def test_a_table_is_shown_with_one_decimal_and_escaped(places):

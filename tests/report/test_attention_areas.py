@@ -17,7 +17,7 @@ def made(number, rng, r_knows=0.0, layer_knows=0.0, length_knows=0):
     gold = int(rng.integers(5))
     is_gold = np.arange(5) == gold
     ids = [f"{number}-{i}" for i in range(5)]
-    asked = SimpleNamespace(id=f"q{number}", cluster="", gold=[1], gold_ids=[ids[gold]])
+    asked = SimpleNamespace(id=f"q{number}", unit=f"q{number}", gold=[1], gold_ids=[ids[gold]])
     hits = tuple(SimpleNamespace(passage=SimpleNamespace(id=name)) for name in ids)
     rows = np.column_stack([rng.random(5) + r_knows * is_gold, np.ones(5), np.ones(5)])
     words = rng.integers(100, 300, (LAYERS, 5))

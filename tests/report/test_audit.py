@@ -190,6 +190,8 @@ def test_the_tables_show_every_finding(paper):
     shown = repr(audit.table(paper))
     for found in audit.findings(paper):
         assert found.said.replace("|", "\\|") in shown
+    assert audit.table(paper).stacked
+    assert audit.reading_table(paper).stacked
     assert len(audit.reading_table(paper).body) == len(audit.readings(paper)) > 0
     [row] = audit.tally([paper]).body
     assert sum(n or 0 for n in row[1:]) == len(audit.findings(paper))

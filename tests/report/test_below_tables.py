@@ -6,7 +6,8 @@ import pytest
 
 from rag_repro.report import exhibits
 from rag_repro.report.missing import Missing
-from rag_repro.report.tables import Table, exhibit_table
+from rag_repro.report.table import Table
+from rag_repro.report.tables import exhibit_table
 from rag_repro.study import papers
 from rag_repro.study.scores import Results
 
@@ -27,8 +28,8 @@ def test_rows_of_what_is_not_run_are_named_below_by_their_reason():
     inside, below = made._repr_html_().split("</table></div>")
     assert inside.count("<tr>") == 2
     assert "CIS" not in inside
-    assert "Not run: NQ, CIS; PopQA, CIS." in below
-    assert "Not at hand: <code>rag-repro train x</code>: NQ, CFS." in below
+    assert "Not run: CIS (NQ; PopQA)." in below
+    assert "Not at hand: <code>rag-repro train x</code>: CFS (NQ)." in below
     assert "CIS" in repr(made)  # as text it is whole
 
 
@@ -37,7 +38,6 @@ def test_rows_of_what_is_not_run_are_named_below_by_their_reason():
     [
         ["NQ", "not run", "61.2"],  # the paper's value stands beside it
         ["not run", "a word that is explained"],
-        ["NQ", "not run: reader too weak", "not run"],
         ["a list", 3, TRAIN],
     ],
 )
@@ -45,6 +45,38 @@ def test_what_has_a_number_or_another_word_beside_it_stays(cells):
     page = Table([""] * len(cells), [cells])._repr_html_()
     assert page.endswith("</table></div>")
     assert "<td" in page
+
+
+def test_one_reason_is_enough_for_a_row_and_many_rows_are_folded():
+    weak = [["NQ", f"m{i}", "not run: reader too weak", "not run"] for i in range(7)]
+    page = Table(["data set", "method", "EM", "passages"], weak)._repr_html_()
+    assert "<tr>" not in page
+    assert "<details><summary>Not run: reader too weak: 7 rows</summary>m0 (NQ); m1 (NQ)" in page
+
+
+def test_an_interval_stands_below_its_number():
+    page = Table(["EM"], [["1.50 [1.00, 2.00], n 4"], ["+3"]])._repr_html_()
+    assert '<td class="number">1.50 <small>[1.00, 2.00], n 4</small></td>' in page
+    assert '<td class="number">+3</td>' in page
+
+
+def test_sentences_are_told_their_heads_for_a_phone():
+    page = Table(["claim"], [["words"]], stacked=True)._repr_html_()
+    assert '<div class="rr-table rr-stacked">' in page
+    assert '<td data-head="claim">words</td>' in page
+
+
+def test_printed_rows_beside_which_nothing_was_run_are_folded(tmp_path):
+    """Below those of ours; alone they are the table."""
+    paper = papers.load("r2ag")
+    exhibit = paper.exhibit("table3")
+    rows = exhibits.rows(paper, exhibit, Results(tmp_path))
+    printed = [row for row in rows if row.paper]
+    made = exhibit_table(exhibit, rows)
+    assert not any("0.6930" in cells for cells in made.body)
+    assert any("0.6930" in cells for cells in made.more.body)
+    assert "Printed in the paper, and not run here: " in made._repr_html_()
+    assert exhibit_table(exhibit, printed).more is None
 
 
 def test_where_nothing_was_run_no_empty_head_is_shown():
@@ -67,7 +99,7 @@ def test_what_is_printed_and_no_metric_of_ours_has_a_column_all_the_same(tmp_pat
     rows = exhibits.rows(paper, exhibit, Results(tmp_path))
     assert "drop" in {row.metric for row in rows}
     made = exhibit_table(exhibit, rows)
-    assert "drop" in " ".join(made.head).lower()
+    assert "drop" in " ".join(made.more.head).lower()
     assert "Acc (line)" in made.meanings
     assert not {"drop", "Drop"} & {*made.meanings}
     # And alone with another: its caption names the metrics that are ours.

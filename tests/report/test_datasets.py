@@ -29,9 +29,9 @@ def words(text):
 
 
 def test_counts_are_means_over_questions():
-    row = datasets.statistics(SMALL, count_tokens=words, train=7)
+    row = datasets.statistics(SMALL, count_tokens=words)
     # q1: 2 + (2 + 1) + (2 + 3) + (2 + 2); q2: 1 + (2 + 1) + (2 + 2)
-    assert row == datasets.Statistics("small", 2, (14 + 8) / 2, 1.5, 2.5, None, 0, 7)
+    assert row == datasets.Statistics("small", 2, (14 + 8) / 2, 1.5, 2.5, None, 0)
     assert datasets.statistics(SMALL, count_tokens=words, name="nq10").dataset == "nq10"
     with pytest.raises(ValueError, match="small has no questions"):
         datasets.statistics(Dataset("small", (), CORPUS), count_tokens=words)
@@ -72,22 +72,6 @@ def test_the_testbeds_map_is_below_one_and_above_chance():
     )
     assert n == 1000
     assert 45 < found < 95
-
-
-def test_ours_stand_beside_the_papers_table_4():
-    paper = papers.load("r2ag")
-    ours = [
-        datasets.Statistics("nq10", 269, 1600.0, 1.0, 10.0, 90.0, 269, 600),
-        datasets.Statistics("world-B-10", 510, 900.0, 2.0, 10.0),
-    ]
-    rows = {(r["dataset"], r["figure"]): r for r in datasets.beside(paper, "table4", ours)}
-    assert (rows["nq10", "map"]["printed"], rows["nq10", "map"]["ours"]) == (96.02, 90.0)
-    assert (rows["nq10", "gold"]["printed"], rows["nq10", "gold"]["ours"]) == (1, 1)
-    assert (rows["nq10", "test"]["printed"], rows["nq10", "test"]["ours"]) == (531, None)
-    assert (rows["nq10", "train"]["printed"], rows["nq10", "train"]["ours"]) == (2124, 600)
-    assert (rows["musique", "map"]["printed"], rows["musique", "map"]["ours"]) == (57.26, None)
-    assert (rows["world-B-10", "gold"]["printed"], rows["world-B-10", "gold"]["ours"]) == (None, 2)
-    assert ("world-B-10", "map") not in rows
 
 
 def test_the_table_has_both_sides_of_each_figure():

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 from rag_repro.report import deviations
 from rag_repro.study import papers
+from rag_repro.study.papers import Exhibit
 from tests.study import mini
 
 
 def rows(text):
-    return [line for line in text.splitlines() if line.startswith("| mini.table1")]
+    """The first row of the exhibit, and those below it."""
+    lines = text.splitlines()
+    [first] = [i for i, line in enumerate(lines) if line.startswith("| mini.table1")]
+    below = itertools.takewhile(lambda line: line.startswith("|  |"), lines[first + 1 :])
+    return [lines[first], *below]
 
 
 def test_rows_that_wait_and_questions_are_told_from_the_files(book):
@@ -18,8 +26,8 @@ def test_rows_that_wait_and_questions_are_told_from_the_files(book):
     assert ":name: tab-deviations-mini" in text
     assert rows(text) == [
         "| mini.table1 | rows | Forward selection | not run\\: needs a classifier |",
-        "| mini.table1 | data sets | HotpotQA | HotpotQA, MuSiQue, world-B |",
-        "| mini.table1 | questions |  | testbed all at hand; public all at hand |",
+        "|  | data sets | HotpotQA | HotpotQA, MuSiQue, world-B |",
+        "|  | questions | – | testbed all at hand; public all at hand |",
     ]
     assert "From the chapters" not in text
 
@@ -30,7 +38,17 @@ def test_rows_that_only_we_have_are_told(book, monkeypatch):
     papers.load.cache_clear()
     told = rows(deviations.text({}, {}))
     assert "| mini.table1 | rows | old; Forward selection | not run\\: needs a classifier |" in told
-    assert "| mini.table1 | rows |  | Similarity |" in told
+    assert "|  | rows | – | Similarity |" in told
+
+
+def test_readers_are_told_by_their_names(book, monkeypatch):
+    hub = "hub:org/Reader-1B@0123456789abcdef0123456789abcdef01234567"
+    [exhibit] = papers.load("mini").exhibits.values()
+    [cell, *_] = exhibit.cells()
+    read = replace(cell, condition=replace(cell.condition, reader=hub))
+    monkeypatch.setattr(Exhibit, "cells", lambda self, tier=None: [read])
+    told = deviations._of_exhibit(papers.load("mini"), exhibit)
+    assert ["", "readers", "–", "org/Reader-1B"] in told
 
 
 def test_sizes_are_told_by_tier(book, monkeypatch):

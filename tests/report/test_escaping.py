@@ -37,6 +37,7 @@ from rag_repro.report import (
 from rag_repro.report import testbed as testbed_page
 from rag_repro.report.exhibits import Row
 from rag_repro.report.picture import Download, Picture
+from rag_repro.report.table import Table
 from rag_repro.schema import (
     Answer,
     Generate,
@@ -128,10 +129,11 @@ KNOWN = {
     ("div", ("class",)), ("table", ()), ("thead", ("class",)), ("tbody", ("class",)), ("tr", ()),
     ("td", ()), ("td", ("class",)), ("th", ("scope",)), ("th", ("scope", "class")),
     ("div", ("class", "id")), ("caption", ()), ("details", ("class",)), ("summary", ()), ("i", ()),
+    ("small", ()),
 }  # fmt: skip
 
 
-def cells_of(table: tables.Table) -> list[str]:
+def cells_of(table: Table) -> list[str]:
     """The cells of a table as its page has them; nothing but a table is there."""
     page = Page(table._repr_html_())
     assert set(page.elements) <= KNOWN
@@ -145,7 +147,7 @@ def cells_of(table: tables.Table) -> list[str]:
     return page.cells
 
 
-def shown_in(table: tables.Table) -> None:
+def shown_in(table: Table) -> None:
     """Every cell of the table is on the page, unchanged but for what cannot be shown."""
     wanted = [str(v) for row in [table.head, *table.body] for v in row]
     assert cells_of(table) == [escape.seen(text) for text in wanted]
@@ -185,7 +187,7 @@ def test_tables_of_questions_passages_and_searches():
 
 def test_heads_captions_and_names():
     for text in HOSTILE:
-        table = tables.Table([text], [["a"]], text, text, Download(text, text))
+        table = Table([text], [["a"]], text, text, Download(text, text))
         page = Page(table._repr_html_())
         assert {tag for tag, _ in page.elements} == {
             "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "p", "a",
@@ -205,7 +207,7 @@ def test_the_tables_of_an_exhibit_of_a_data_set_with_any_name(book):
     made.data = None  # the file beside it is no text of the page
     assert set(map(escape.seen, HOSTILE)) <= set(cells_of(made))
     shown_in(tables.spread(rows, "recall", {t: t for t in HOSTILE}))
-    shown_in(tables.Table([], [[r.note] for r in rows]))
+    shown_in(Table([], [[r.note] for r in rows]))
 
 
 def test_tables_of_pandas():
@@ -316,7 +318,7 @@ def test_any_text_of_a_myst_page_is_text(myst, text):
 
 @given(st.text())
 def test_any_text_of_a_page_is_text(text):
-    page = Page(tables.Table(["h"], [[text]])._repr_html_())
+    page = Page(Table(["h"], [[text]])._repr_html_())
     assert page.cells[1].replace("\r\n", "\n").replace("\r", "\n") == escape.seen(text).replace(
         "\r\n", "\n"
     ).replace("\r", "\n")
@@ -411,7 +413,7 @@ def printed(text: str) -> None:
 
 def test_plain_tables_keep_their_rows_and_cells():
     for text in HOSTILE:
-        shown = repr(tables.Table(["h"], [[text, "end"]]))
+        shown = repr(Table(["h"], [[text, "end"]]))
         printed(shown)
         assert len(shown.split("\n")) == 3
         assert shown.split("\n")[2] == f"| {as_shown(text).replace('|', chr(92) + '|')} | end |"

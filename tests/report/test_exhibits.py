@@ -11,6 +11,7 @@ import pytest
 
 from rag_repro.report import escape, exhibits, tables
 from rag_repro.report.picture import Download
+from rag_repro.report.table import Table
 from rag_repro.study import papers
 from rag_repro.study.scores import Results
 from tests.study import mini
@@ -250,7 +251,7 @@ HOSTILE = 'a | b <script>alert("x")</script>\n```{note} {{ x }} $y$ [z](http://w
 
 
 def test_hostile_text_stays_text_in_html():
-    html = tables.Table(["h<1>"], [[HOSTILE]], caption="<b>&")._repr_html_()
+    html = Table(["h<1>"], [[HOSTILE]], caption="<b>&")._repr_html_()
     assert "<script" not in html
     assert "&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;" in html
     assert '<th scope="col">h&lt;1&gt;</th>' in html
@@ -258,7 +259,7 @@ def test_hostile_text_stays_text_in_html():
 
 
 def test_hostile_text_keeps_its_row_and_cell_in_plain_text():
-    lines = repr(tables.Table(["h|1"], [[HOSTILE]])).splitlines()
+    lines = repr(Table(["h|1"], [[HOSTILE]])).splitlines()
     assert lines[:2] == ["| h\\|1 |", "| --- |"]
     assert len(lines) == 3
     assert lines[2].startswith('| a \\| b <script>alert("x")</script> ```{note} {{ x }}')
@@ -283,13 +284,13 @@ def test_a_bar_in_a_cell_opens_no_column_on_a_terminal(book):
 
 
 def test_columns_of_numbers_stand_right_and_empty_ones_go():
-    page = tables.Table(["a", "b"], [["1.50 [1.00, 2.00], n 4", "x"], ["", "1"]])._repr_html_()
-    assert '<td class="number">1.50 [1.00, 2.00], n 4</td>' in page
+    page = Table(["a", "b"], [["1.50 [1.00, 2.00], n 4", "x"], ["", "1"]])._repr_html_()
+    assert '<td class="number">1.50 <small>[1.00, 2.00], n 4</small></td>' in page
     assert "<td>1</td>" in page  # words stand in the same column
 
 
 def test_a_table_with_a_name_and_data_carries_both():
-    page = tables.Table(["a"], [["b"]], "C", "tab-c", Download("x.csv", "h\n1\n"))._repr_html_()
+    page = Table(["a"], [["b"]], "C", "tab-c", Download("x.csv", "h\n1\n"))._repr_html_()
     assert page.startswith('<div class="rr-table" id="tab-c"><table><caption>C</caption>')
     assert 'download="x.csv"' in page
     assert "aAoxCg==" in page

@@ -60,8 +60,8 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
     assert "| Mini, testbed |  | 1 |" in verdicts
     [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
     assert (
-        f"| mini.c01\\: Concatenation finds more. | public | reproduced | "
-        f"+16.00 \\[+{row['lo']}, +{row['hi']}\\] points | 2 | 200 |" in verdicts
+        f"| mini.c01\\: Concatenation finds more. | reproduced<br>"
+        f"+16.00 \\[+{row['lo']}, +{row['hi']}\\] points<br>δ 2, n 200 |" in verdicts
     )
     assert "Recorded so far: 800 answers under 8 conditions of 1 exhibit." in text
     assert "### What held\n\n1 claim held wherever" in verdicts
@@ -122,7 +122,8 @@ def test_how_sure_we_are_is_said_from_the_records(book):
     # 100 of HotpotQA's 7,405 questions and of MuSiQue's 2,417
     assert "Asked on parts of the whole sets (HotpotQA; MuSiQue)" in sure
     assert "| public | HotpotQA | 100 | 7,405 \\(validation\\) |" in sure
-    assert "Searched with `minilm`" in sure
+    assert "Searched with 1 retriever, which need not be" in sure
+    assert "\n  <details><summary>its name</summary><code>minilm</code></details>\n" in sure
     assert "No language model has answered yet" in sure
     assert "No claim has a verdict at tier `testbed` or `paper`." in sure
     assert "failed" not in sure
@@ -163,7 +164,8 @@ def test_the_testbed_failures_and_readers_change_what_is_said(book, monkeypatch)
     cells = [dataclasses.replace(cell.condition, reader="smollm2-135m")]
     read = dataclasses.replace(cell, condition=cells[0])
     told = " ".join(caveats._of_models([cell, read]))
-    assert "Read by `smollm2-135m`: open models" in told
+    assert "Read by 1 reader: open models" in told
+    assert "<code>smollm2-135m</code>" in told
     assert "No language model" not in told
     assert "trained row" not in told
 
@@ -175,7 +177,7 @@ def test_rows_of_one_training_are_counted(book):
         return dataclasses.replace(cell, keys={**cell.keys, "method": method, "seed": seed})
 
     cells = [trained("a", 0), trained("b", 0), trained("b", 1)]
-    assert "Of 2 trained rows 1 rests on one training: that another would" in " ".join(
+    assert "Of 2 trained rows 1 rests on one training: how far another training would" in " ".join(
         caveats._of_models(cells)
     )
 

@@ -38,9 +38,9 @@ def test_each_side_is_named_and_the_others_with_what_would_have_shown():
     )
     assert "beside one search, higher: IRCoT (+50.0 [" in text
     assert "; lower: no retrieval (-50.0 [" in text
-    assert "; open: DR-RAG (+0.0 [" in text
+    assert "; open: DR-RAG (detectable " in text
     assert text.count("detectable") == 1
-    assert text.count("n 80") == 3
+    assert text.count("n 80") == 2
 
 
 def test_they_are_corrected_for_their_number():

@@ -292,8 +292,8 @@ def test_an_effect_is_told_in_what_it_is_counted():
     assert unit(target=100.0, delta=10.0) == "points below 100 %"
     assert unit("retrievals", target=2.0, delta=0.5, above=True) == "searches above 2"
     ratio = {"less": {}, "target": 100.0, "ratio": True, "delta": 5.0}
-    assert unit("retrievals", **ratio) == "% below the other"
-    assert unit("em", **ratio, above=True) == "% above the other"
+    assert unit("retrievals", **ratio) == "% less than the other"
+    assert unit("em", **ratio, above=True) == "% more than the other"
 
 
 def test_an_effect_wholly_on_the_other_side_is_told_without_a_double_negative():
@@ -302,10 +302,12 @@ def test_an_effect_wholly_on_the_other_side_is_told_without_a_double_negative():
         found = Verdict("inconclusive", "why", Interval((lo + hi) / 2, lo, hi, 30))
         return ledger.told(Part(contrast, found))
 
-    assert told(10.0, 30.0, less={}) == "+20.00 [+10.00, +30.00] % below the other"
-    assert told(-30.0, -10.0, less={}) == "+20.00 [+10.00, +30.00] % above the other"
-    assert told(-10.0, 30.0, less={}) == "+10.00 [-10.00, +30.00] % below the other"
-    assert told(-30.0, -10.0, less={}, above=True) == "+20.00 [+10.00, +30.00] % below the other"
+    assert told(10.0, 30.0, less={}) == "+20.00 [+10.00, +30.00] % less than the other"
+    assert told(-30.0, -10.0, less={}) == "+20.00 [+10.00, +30.00] % more than the other"
+    assert told(-10.0, 30.0, less={}) == "+10.00 [-10.00, +30.00] % less than the other"
+    assert (
+        told(-30.0, -10.0, less={}, above=True) == "+20.00 [+10.00, +30.00] % less than the other"
+    )
 
 
 def test_a_smallest_effect_is_told_by_the_form_of_its_claim():

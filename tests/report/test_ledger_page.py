@@ -121,7 +121,9 @@ def test_the_rules_hide_what_is_not_chosen(book):
     assert hidden(html, verdict="reproduced", tier="public") == set()
     assert hidden(html, verdict="reproduced", tier="testbed") == {"mini.c01"}
     assert hidden(html, verdict="not-run", tier="public") == {"mini.c01"}
-    assert hidden(html, verdict="not-run") == set()
+    assert hidden(html, verdict="not-run", tier="testbed") == set()
+    # At both tiers with this word no claim has a verdict: neither shows until it is chosen.
+    assert hidden(html, verdict="not-run") == {"mini.c01"}
 
 
 def test_a_paper_hides_the_others(whole):
@@ -135,6 +137,39 @@ def test_a_tier_hides_the_cells_of_the_others(whole):
         assert f".rr-{tier}," not in rule
         assert f":not(:nth-child({place}))" in rule
         assert all(f".rr-{other}" in rule for other in TIERS if other != tier)
+
+
+def test_a_tier_without_a_verdict_shows_when_it_is_chosen(book, whole):
+    book.fill()
+    made = page(book)
+    assert made.idle == ["testbed", "paper"]
+    for tier, place in (("testbed", 3), ("paper", 5)):
+        wanted = f'"all"]:checked) :is(.rr-{tier},thead th:nth-child({place})){{display:none}}'
+        assert wanted in made._rules()
+    assert whole.idle == []
+    assert '"all"]:checked) :is(' not in whole._rules()
+
+
+def test_one_reason_of_all_tiers_stands_once(whole):
+    html = whole._repr_html_()
+    joint = re.findall(r'<td class="prose rr-every"[^>]* colspan="(\d)">', html)
+    assert joint
+    assert set(joint) == {str(len(TIERS))}
+    for row in html.split("<tr id=")[1:]:
+        cells = re.findall(r'<td class="prose rr-[^>]*data-tier="[^"]+"[^>]*>(.*?)</td>', row)
+        assert len(cells) in (1, len(TIERS))
+        assert len(cells) == 1 or len(set(cells)) > 1
+    for tier in TIERS:
+        assert f'"{tier}"]:checked) .rr-every{{display:block;border:0}}' in whole._rules()
+
+
+def test_long_text_is_folded_behind_a_word(whole):
+    html = whole._repr_html_()
+    summaries = set(re.findall(r"<summary><small>([^<]+)</small></summary>", html))
+    assert summaries == {"how it is tested", "why", "its numbers"}
+    open_ = re.sub(r"<details>.*?</details>", "", html.split("<tbody>")[1])
+    for cell in re.findall(r'<td class="prose rr-[^>]+>(.*?)</td>', open_):
+        assert len(re.sub(r"<[^>]+>", "", cell)) <= ledger_page.LONG + 25, cell
 
 
 def test_the_style_sheet_lays_the_page_out():

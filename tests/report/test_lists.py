@@ -110,7 +110,7 @@ def test_the_two_prompts_are_one_but_for_the_embeddings(world, workshop):
 def listed(label_rows, question="q"):
     """A list whose features are given, gold where `True`."""
     gold = [f"p{i}" for i, (is_gold, _) in enumerate(label_rows) if is_gold]
-    asked = SimpleNamespace(id=question, cluster="", gold=gold, gold_ids=gold)
+    asked = SimpleNamespace(id=question, unit=question, gold=gold, gold_ids=gold)
     hits = tuple(
         SimpleNamespace(passage=SimpleNamespace(id=f"p{i}")) for i in range(len(label_rows))
     )

@@ -135,7 +135,7 @@ def test_a_training_finds_its_untrained_baseline_and_back(results):
 def test_rows_that_wait_are_told_with_their_reason():
     assert repr(missing.waits(EXHIBIT)) == "Not run: Later \\(nobody has made it\\)."
     bare = Exhibit("mini.table1", "", "", (), {"rag": METHODS["rag"]}, (PLAIN,))
-    assert repr(missing.waits(bare)) == ""
+    assert missing.waits(bare) is None
 
 
 def test_what_trains_a_cell_is_told_until_it_is_there(tmp_path):
@@ -243,3 +243,30 @@ def test_a_group_counts_each_question_once(tmp_path):
 def test_the_seeds_of_a_level_are_named():
     told = resampled(scores([50.0] * 4, {1: [40.0] * 4, 2: [60.0] * 4}), "acc_line")
     assert told.trainings == {1: -10, 2: 10}
+
+
+def test_one_training_in_common_borrows_from_rows_with_several(results, tmp_path):
+    """Of the pages' gains and of verdicts alike; without such a row there is nothing to borrow."""
+    contrast = Contrast("acc_line", more={"method": "theirs"}, less={"method": "ours"}, delta=1)
+    texts = dict.fromkeys(["place", "paper_numbers", "support_note", "test", "scale"], "")
+    claim = Claim(
+        "mini.c01", claim="Theirs is better.", exhibit="mini.table1", support="none", n_needed=None,
+        contrasts=(contrast,), **texts,
+    )  # fmt: skip
+    twice = replace(EXHIBIT, name="mini.table2", grids=(PLAIN, TRAINED))
+    alone = replace(EXHIBIT, grids=(PLAIN, replace(TRAINED, seeds=(0,))))
+    held = {"table1": alone, "table2": twice}
+    both = replace(paper(tmp_path), exhibits=held, claims=(claim,))
+    [row] = [r for r in seeds.rows(both, alone, results) if r.keys["method"] == "theirs"]
+    [judged] = judge(both, "public", results)
+    # Of ours: means of 100 and 50, less the noise of 4 questions.
+    apart = (1250 - 5000 / 12) ** 0.5
+    assert row.drawn.borrowed == {
+        "r2ag-mixed": pytest.approx(-apart),
+        "r2ag-mixed-free": pytest.approx(apart),
+    }
+    told = judged.verdict.interval
+    assert (told.lo, told.hi) == pytest.approx((row.diff.lo, row.diff.hi))
+    only = replace(both, exhibits={"table1": alone})
+    [row] = [r for r in seeds.rows(only, alone, results) if r.keys["method"] == "theirs"]
+    assert row.drawn.borrowed == {}

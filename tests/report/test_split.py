@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from rag_repro.report import split
 from rag_repro.report.desk import Desk
 from rag_repro.report.picture import Note
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 from rag_repro.study import papers
 from tests.study import mini
 
@@ -67,7 +67,7 @@ def test_a_folded_tier_is_shown_when_it_has_a_record(book, monkeypatch):
     mini.fill(book.records, book.paper, lambda m, d, k, rng: 0.5, tier="paper")
     desk = desk_of(book, folded=["paper"])
     assert desk.tiers() == ["public", "paper"]
-    assert repr(desk.apart) == ""
+    assert desk.apart is None
 
 
 def test_all_contrasts_of_claims_stand_side_by_side(book):

@@ -14,7 +14,7 @@ from rag_repro.data.synthworld.reasoning import facts_of
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.report import timing_auc
 from rag_repro.report.picture import Note, Picture
-from rag_repro.report.tables import Table
+from rag_repro.report.table import Table
 from rag_repro.report.timing_auc import LABELS, Hops, alarms_of, areas, at_rate, curves, hops, rules
 from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import Cell

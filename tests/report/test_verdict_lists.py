@@ -76,11 +76,13 @@ def test_each_group_has_a_section_with_its_number_and_its_table():
     held, failed = text.split("### ")[1:]
     assert held.startswith("What held\n\n1 claim held")
     assert "{dropdown} Mini 1" in held
-    assert held.count("| x.c01\\: It helps. |") == 2
-    assert "3.00 \\[1.00, 5.00\\] points | 2 | 50 |" in held
+    assert "| claim | testbed | public |" in held
+    assert held.count("| x.c01\\: It helps. |") == 1
+    below = "3.00 \\[1.00, 5.00\\] points<br>δ 2, n 50"
+    assert f"| mechanism holds<br>{below} | reproduced<br>{below} |" in held
     assert failed.startswith("What did not hold")
-    assert "| x.c02\\: It helps. | public | not reproduced |" in failed
-    assert "| testbed | not run" not in failed
+    assert "| claim | public |" in failed
+    assert "| x.c02\\: It helps. | not reproduced<br>3.00" in failed
     assert "δ is the smallest effect" in text
     assert "δ" not in verdict_lists.text(two("not run", "not run"))
 
@@ -111,7 +113,7 @@ def test_what_has_no_records_has_no_colour_and_each_group_its_own_look():
 
 def test_a_mechanism_that_holds_below_delta_says_so():
     made = verdict_lists.text([row("a.c01", "testbed", "mechanism holds") | {"small": True}])
-    assert r"mechanism holds \(below δ\)" in made
+    assert r"mechanism holds \(below δ\)<br>" in made
     assert r"below δ\)" not in verdict_lists.text([row("a.c01", "testbed", "mechanism holds")])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rag_repro.study import papers
 from rag_repro.study.conditions import TIERS
-from rag_repro.study.judge import judge, tally
+from rag_repro.study.judge import judge
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
 
@@ -228,10 +228,6 @@ def test_a_verdict_is_of_its_own_tier(tmp_path):
     mini.fill(tmp_path / "records", paper, shares(0.5, 0.7), tier="testbed")
     words = [judge(paper, t, Results(tmp_path / "records"))[0].verdict.word for t in TIERS]
     assert words == ["mechanism holds", "not run", "not judged"]
-
-
-def test_the_tally_counts_words(tmp_path):
-    assert tally(judged(tmp_path, GAIN, shares(0.5, 0.7))) == {"reproduced": 1}
 
 
 INTERACTION = (

@@ -414,6 +414,29 @@ def test_a_kept_vector_is_not_taken_for_an_encoded_query(tmp_path):
     assert notes == [("retriever.encoder", 0.125, 1), ("retriever", 0.375, 1)]
 
 
+class Comparing(Judge):
+    """Encodes what it judges, by an encoder of its own."""
+
+    def __init__(self, hands, encoder):
+        super().__init__(hands)
+        self.encoder = encoder
+
+    def score(self, items):
+        self.encoder.encode([text for item in items for text in item])
+        return super().score(items)
+
+
+def test_nor_are_those_that_a_classifier_keeps_taken_for_nothing(tmp_path):
+    shop, notes = Shop(tmp_path), []
+    kept = CachedEncoder(Vectors(shop.hands), shop.store)
+    kept.encode(["a", "b"])
+    judge = Comparing(shop.hands, kept)
+    made = clocked({"scorer": CachedScorer(judge, shop.store)}, shop.hands, notes)
+    made["scorer"].score((("a",), ("b",)))
+    assert notes == [("scorer", 1.25, 2)]
+    assert judge.encoder is kept
+
+
 def test_a_timed_cell_is_read_from_the_times(tmp_path):
     run(tmp_path, n=2)
     results = Results(tmp_path / "records")

@@ -123,6 +123,18 @@ def test_four_bits_are_for_readers_with_low_rank_matrices(given, words):
     assert "dtype" not in RECIPE.facts  # cards from before there was one hold still
 
 
+@pytest.mark.parametrize(("seed", "kept"), [(0, False), (1, True)])
+def test_card_and_curve_are_kept_where_weights_are_not_committed(seed, kept, base):
+    prepared = run.prepare(replace(RECIPE, base=base, lessons=RECIPE.lessons[:1]), seed=seed)
+    folder = run.train(prepared, run.folder_of(prepared.recipe, seed))
+
+    beside = hub.cards_folder() / folder.name
+    assert sorted(f.name for f in beside.glob("*")) == (
+        ["card.json", "curve.jsonl"] if kept else []
+    )
+    assert all((folder / f.name).read_bytes() == f.read_bytes() for f in beside.glob("*"))
+
+
 def test_a_misspelt_artifact_or_recipe_is_named(base, capsys):
     prepared = run.prepare(replace(RECIPE, base=base), seed=0)
     run.train(prepared, run.folder_of(prepared.recipe, 0))
