@@ -156,7 +156,10 @@ class Comparison:
                 row = next(r for r in self.rows if _at(r, method, metric))
                 cells += [tables.ours(row), tables.gain(row)]
             body.append(cells)
-        return Table(head, body, f"{self.dataset.name}; shares in percent")
+        told = f"{self.dataset.name}; shares in percent"
+        if any(row.note == exhibits.UNMEASURED for row in self.rows):
+            told += "; –: no question names what this is measured by"
+        return Table(head, body, told)
 
     def answers(self) -> Table:
         """A line a question: its accepted answers, and what each method said."""

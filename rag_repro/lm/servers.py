@@ -144,7 +144,8 @@ class Servers:
         wants to be asked again.
         """
         with self._changed:
-            server.why = why
+            if not server.refuses:  # why it refuses us is what the user must hear
+                server.why = why
             if since >= server.failed_at:
                 server.failures += 1
                 server.failed_at = self.clock()

@@ -73,8 +73,8 @@ def test_printed_rows_beside_which_nothing_was_run_are_folded(tmp_path):
     rows = exhibits.rows(paper, exhibit, Results(tmp_path))
     printed = [row for row in rows if row.paper]
     made = exhibit_table(exhibit, rows)
-    assert not any("0.6930" in cells for cells in made.body)
-    assert any("0.6930" in cells for cells in made.more.body)
+    assert not any("69.30" in cells for cells in made.body)
+    assert any("69.30" in cells for cells in made.more.body)
     assert "Printed in the paper, and not run here: " in made._repr_html_()
     assert exhibit_table(exhibit, printed).more is None
 

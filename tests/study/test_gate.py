@@ -96,10 +96,8 @@ def test_a_reader_that_can_read_gets_a_verdict_on_both_data_sets(tmp_path):
 def test_a_data_set_on_which_it_cannot_leaves_the_pool_and_that_is_said(tmp_path):
     found = verdict(tmp_path, {"hotpotqa": ABLE, "musique": UNABLE})
     assert (found.word, found.interval.n) == ("reproduced", 100)
-    assert "left out: MuSiQue, QDC, k = 4, reader = smollm2-135m (reader too weak: " in (
-        found.reason
-    )
-    assert "gold passages add 10.0 [" in found.reason
+    left_out = "left out: MuSiQue, QDC, k = 4, reader = smollm2-135m (reader too weak)"
+    assert found.reason.endswith(left_out)
 
 
 @pytest.mark.parametrize(("rule", "word"), [("", "reproduced"), ("rule: each, ", "inconclusive")])
@@ -153,7 +151,7 @@ def test_but_a_reader_that_answers_nothing_with_gold_passages_says_nothing_of_pa
     floor = {"gold": 14, "closed": 14}
     found = verdict(tmp_path, {"hotpotqa": ABLE, "musique": floor}, asked)
     assert (found.word, found.interval.n) == ("reproduced", 100)
-    assert "14.0 % of answers are right with the gold passages, 15 are needed" in found.reason
+    assert "left out: MuSiQue, QDC, k = 4, reader = smollm2-135m (reader too" in found.reason
 
 
 def test_a_reader_that_was_not_tried_gets_none_with_the_command(tmp_path):
