@@ -317,13 +317,13 @@ desk.asides(CLAIMS)
 # | what is found | snippets that the engine writes | passages | |
 # | passages read | up to 30; 5 a query in the code's defaults | 5; to 30 in chapter 21 | what a small reader can hold; chapter 21 has how much room ten would leave to several queries |
 # | CAmbigNQ | 300 questions | the testbed's ambiguous questions in its place | not to be had |
-# | AmbigNQ | web search | over NQ's passages, of questions with an answer string there | the corpus at hand |
+# | AmbigNQ | web search | over NQ's passages, of the 680 of its 1,166 questions with an answer string there | the corpus at hand |
 # | questions | 300 a set | n in each cell, the first of a list; PopQA's file is sorted by relation, so that its list is drawn, each relation by its share (a review found that the first hundred were of one) | two cores |
 # | reader | gpt-3.5-turbo-0613 | SmolLM2-135M with adapters of ours | see chapter 10 |
 # | rewriter and filter | Gemma-2B, LoRA on a 4-bit base, rate 1e-4, 6 epochs | SmolLM2-135M, the same LoRA, base in full precision, rate 1e-3, 5 epochs (rewriter), 3 and 2 (filters of the testbed and of public data); over four bits with the paper's rate as recipes (`erm4-rewriter-nf4`, `erm4-rewriter-gemma-2b`), with which no table is made | two cores |
 # | training data | written by an LLM, checked by people; not released | known by construction on world A; gold labels of training questions | |
 # | lessons on questions about two things | clearer words; one query about both | the rewritten question and R-R-R's query are the question itself; a query for each of the two things | it is clear already, so that rewriting it has no room |
-# | NQ | 300 questions | none; AmbigNQ's are from it | two cores |
+# | NQ | 300 questions, web search | 60 over the same passages | the corpus at hand; two cores |
 # | what is filtered | all that is found, up to 30 | the first five after mixing | a filter then only takes away |
 # | reader's prompt | instruction, examples, format; in the code a list of up to five answers | DR-RAG's prompt, one answer | one prompt for all chapters |
 # | single-query rewriter | an LLM, prompted | the adapter that R+ has; prompted as rows beside | else tuned against prompted is measured as well |

@@ -156,13 +156,15 @@ Listing(filtering.judged)
 # question itself (section 3.1). That chooses by the outcome, takes answers of the reader for every
 # lesson, and makes a set of a few hundred questions smaller still. World A knows what is meant, so
 # that no lesson here need be checked: every row has the rewriter that is taught everything, and
-# *checked* stands beside it where it has been trained (erm4.c26).
+# *checked* stands beside it where it has been trained (erm4.c26). The paper's other condition, low-rank
+# matrices over a base of four bits, is tried once on few lessons over Gemma-3-270m (*nf4*): that it
+# learns, not how well it then rewrites.
 
 # %% tags=["remove-input"]
 Listing(rewriting.checked)
 
 # %% tags=["remove-input"]
-REWRITERS = ["erm4-rewriter-testbed", "erm4-rewriter-testbed-checked"]
+REWRITERS = ["erm4-rewriter-testbed", "erm4-rewriter-testbed-checked", "erm4-rewriter-nf4"]
 checked.rewriters(REWRITERS, "Rewrites that the check kept and refused", "tab-checked")
 
 # %% tags=["remove-input"]

@@ -97,6 +97,7 @@ def text(
         "# Four RAG papers, re-tested",
         OPENING.replace("{papers}", _papers()),
         _found(claims),
+        verdict_lists.main(claims),
         _figure(figure, claims),
         _tested(recorded),
         "## How to read a verdict",

@@ -84,6 +84,17 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
+def main(claims: Sequence[Mapping[str, Any]]) -> str:
+    """What the papers are known for, and what became of it; empty before any of it is judged."""
+    held: dict[str, list[Mapping[str, Any]]] = {}
+    for row in claims:
+        if row["main"]:
+            held.setdefault(row["id"], []).append(row)
+    if not any(with_verdict(rows) for rows in held.values()):
+        return ""
+    return _lines(list(held.values()), "What the papers are known for", "tab-main")
+
+
 def unborne(claims: Sequence[Mapping[str, Any]]) -> str:
     """Claims that their paper's own numbers speak against, with the working; empty without one.
 
@@ -125,14 +136,17 @@ def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
 
 
 def _table(name: str, held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    return _lines(held, TITLES[name][0], f"tab-{name.replace(' ', '-')}")
+
+
+def _lines(held: Sequence[Sequence[Mapping[str, Any]]], caption: str, label: str) -> str:
     """A line a claim, a column a tier that has a verdict of any of these."""
     tiers = [t for t in TIERS if any(r["tier"] == t for rows in held for r in with_verdict(rows))]
     body = []
     for rows in held:
         at = {row["tier"]: _found(row) for row in rows}
         body.append([_said(rows[0]), *(at.get(tier, "–") for tier in tiers)])
-    label = f"tab-{name.replace(' ', '-')}"
-    return table(["claim", *tiers], body, TITLES[name][0], label, "rr-claims")
+    return table(["claim", *tiers], body, caption, label, "rr-claims")
 
 
 def _found(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -109,7 +109,8 @@ class Claim:
     primary contrasts "all" have to hold, "most" of them, or "some".
     no_contrast: why no record can decide it; only without contrasts. changed: what was
     changed after records were seen, and why; pages say so beside the verdicts. printed: what of
-    its support is computed from the paper's own tables.
+    its support is computed from the paper's own tables. main: it is one of the few that the paper
+    is known for, which the front page shows first.
     """
 
     id: str
@@ -127,6 +128,7 @@ class Claim:
     no_contrast: str | None = None
     changed: str | None = None
     printed: tuple[Compared, ...] = ()
+    main: bool = False
 
     def __post_init__(self):
         if self.changed is not None and not self.changed.strip():

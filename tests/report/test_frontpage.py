@@ -84,6 +84,25 @@ def test_the_first_screen_says_what_was_found(book):
     assert "own models none" not in frontpage.text(book.records, book.root, by_paper)
 
 
+def test_what_the_papers_are_known_for_stands_first_once_any_of_it_is_judged(book):
+    book.fill()
+    rows = ledger.rows(book.results())
+    known = [r | {"main": True} for r in rows]
+    assert "What the papers are known for" not in frontpage.text(book.records, book.root, rows)
+    text = frontpage.text(book.records, book.root, known)
+    assert text.index("Found so far") < text.index("{table} What the papers are known for")
+    assert text.index("known for") < text.index("## How to read a verdict")
+    bare = [r | {"verdict": "not run"} for r in known]
+    assert "known for" not in frontpage.text(book.records, book.root, bare)
+
+
+def test_each_paper_is_known_for_some_of_its_own_claims():
+    for name, *_ in frontpage.BOOK:
+        known = [claim for claim in papers.load(name).claims if claim.main]
+        assert 1 <= len(known) <= 4
+        assert not any(claim.place.startswith("summary") for claim in known)
+
+
 def test_the_authors_were_not_asked_and_the_page_says_so(book):
     said = section(page(book), "Communication with the authors")
     assert said.strip().startswith("The authors of the four papers were not asked.")
