@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..words import nearest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .dataset import Dataset
     from .synthworld import Dials
 
@@ -106,7 +107,7 @@ def check_name(name: str) -> None:
 
     if name in names() or name.startswith(FOLDER):
         return
-    if Path(name).is_dir():
+    if os.path.isdir(name):  # False, too, for what no path can be
         hint = f"for the folder of that name write 'folder:{name}'"
         raise UnknownName(f"no data set {name!r}; {hint}")
     found = _WORLD.fullmatch(name)

@@ -410,3 +410,9 @@ def test_a_papers_exhibits_can_be_put_on_a_folder(folder):
     assert {cell.keys["dataset"] for cell in cells} == {data.label(f"folder:{folder}")}
     assert {cell.condition.configured.own_candidates for cell in cells} == {False}
     assert all(map(at_hand, cells))
+
+
+@pytest.mark.parametrize("name", ["9" * 5000, "a\0b"])
+def test_a_name_that_no_path_can_have_is_refused_as_any_other(name):
+    with pytest.raises(data.public.UnknownName, match="no data set"):
+        data.check_name(name)
