@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ..data.titles import word
@@ -180,19 +181,31 @@ def against_k(
         1, len(datasets), figsize=(WIDTH, 3.4), sharey=True, squeeze=False, layout="constrained"
     )
     looks = list(zip(colours, MARKERS, strict=True))
+    bottom, at = _bottom(rows), sorted({r.keys[along] for r in rows})
+    # Side by side, so that the bars of methods that do much the same are all seen.
+    step = min(0.012 * (at[-1] - at[0]), 0.1 * min(high - low for low, high in pairwise(at)))
     for axis, dataset in zip(axes[0], datasets, strict=True):
-        for look, method in zip(looks, methods, strict=False):
+        for place, (look, method) in enumerate(zip(looks, methods, strict=False)):
+            aside = step * (place - (len(methods) - 1) / 2)
             for style, metric in zip(STYLES, metrics, strict=False):
-                _line(axis, rows, dataset, method, metric, along, *look, style)
+                _line(axis, rows, dataset, method, metric, along, *look, style, aside)
         axis.set_title(word(dataset))
         axis.set_xlabel(along)
-        axis.set_ylim(bottom=0)
-        axis.set_xticks(_apart(sorted({r.keys[along] for r in rows})))
+        axis.set_ylim(bottom=bottom)
+        axis.set_xticks(_apart(at))
     axes[0][0].set_ylabel(ylabel)
+    if bottom:
+        caption += f"; the axis begins at {bottom:g}"
     styles = metrics.values() if len(metrics) > 1 else ()
     legend(figure, looks, methods.values(), styles, ms=5)
     alt = _spoken(rows, metrics, methods, along)
     return Picture(figure, alt, caption, name, data_of(rows))
+
+
+def _bottom(rows: Sequence[Row]) -> float:
+    """Where an axis begins: at nothing, or, where all values lie high and close, below them."""
+    lowest, highest = min(row.ours.lo for row in rows), max(row.ours.hi for row in rows)
+    return 0.0 if 2 * lowest < highest else 10.0 * (lowest // 10)
 
 
 def _apart(values: Sequence[float], part: float = 0.09) -> list[float]:
@@ -204,7 +217,7 @@ def _apart(values: Sequence[float], part: float = 0.09) -> list[float]:
     return kept
 
 
-def _line(axis, rows, dataset, method, metric, along, colour, marker, style) -> None:
+def _line(axis, rows, dataset, method, metric, along, colour, marker, style, aside) -> None:
     held = sorted(
         (
             row
@@ -213,7 +226,7 @@ def _line(axis, rows, dataset, method, metric, along, colour, marker, style) -> 
         ),
         key=lambda row: row.keys[along],
     )
-    x = [row.keys[along] for row in held]
+    x = [row.keys[along] + aside for row in held]
     y = [row.ours.estimate for row in held]
     spread = bars(row.ours for row in held)
     if held:

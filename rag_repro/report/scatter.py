@@ -32,6 +32,9 @@ def against(
     held = whole(rows, (x, y), lambda row: (row.keys["dataset"], named(row)))
     if not held:
         return note_of_rows(rows)
+    at = {found[x].ours.estimate for found in held.values()}
+    if len(held) > 1 and len(at) == 1:  # points above each other tell nothing of a trade
+        return Note(f"{caption}: not drawn, since all have {xlabel} {at.pop():g}.")
     panels = point_panels(
         [Point(*place, found[x].ours, found[y].ours) for place, found in held.items()],
         {said: said for _, said in held},

@@ -14,7 +14,7 @@ from ..study.papers import Contrast, Exhibit, Paper
 from ..study.scores import Results
 from . import arithmetic, missing
 from .exhibits import Row, whole
-from .figures import MARKERS, WIDTH, legend_of_labels, plots
+from .figures import MARKERS, WIDTH, legend, plots
 from .picture import Note, Picture
 from .table import Table
 from .tables import data_of
@@ -104,6 +104,8 @@ def scatter(
         1, len(datasets), figsize=(WIDTH, 3.2), sharey=True, squeeze=False, layout="constrained"
     )
     methods = list(dict.fromkeys(m for held in (theirs, ours) for d in held for m in held[d]))
+    named = paper.exhibit("table3").methods
+    words = {m: named[m].label if m in named else m.upper() for m in methods}
     looks = dict(zip(methods, cycle(zip(colours, MARKERS, strict=True)), strict=False))
     spoken = []
     for axis, dataset in zip(axes[0], datasets, strict=True):
@@ -112,14 +114,14 @@ def scatter(
                 colour, marker = looks[method]
                 axis.plot(
                     *zip(*points, strict=True), ls="", marker=marker, color=colour,
-                    mfc=face or colour, label=method.upper() if dataset == datasets[0] else None,
+                    mfc=face or colour,
                 )  # fmt: skip
                 said = ", ".join(f"{x:.0f} and {y:.0f}" for x, y in points)
-                spoken.append(f"{word(dataset)}, {method}, {whose}: {said}")
+                spoken.append(f"{word(dataset)}, {words[method]}, {whose}: {said}")
         axis.set_title(word(dataset))
         axis.set_xlabel("recall, %")
     axes[0][0].set_ylabel("Acc, %")
-    legend_of_labels(figure, max(1, len(methods)))
+    legend(figure, looks.values(), words.values(), ls="")
     alt = "Accuracy against recall. " + "; ".join(spoken)
     return Picture(figure, alt, caption, name, data_of(rows))
 

@@ -163,8 +163,8 @@ def test_the_scatter_has_the_papers_points_and_ours(book):
     rows = exhibits.rows(book.paper, book.paper.exhibits["table3"], book.results, "testbed")
     shown = slopes.scatter(papers.load("drrag"), rows, "llama3-8b")
     assert isinstance(shown, Picture)
-    assert "HotpotQA, qdc, paper: 86 and 50, " in shown.alt
-    assert f"{WORLD}, qdc, ours: 70 and 70" in shown.alt
+    assert "HotpotQA, QDC, paper: 86 and 50, " in shown.alt
+    assert f"{WORLD}, QDC, ours: 70 and 70" in shown.alt
 
 
 def test_answers_by_how_much_gold_was_found(book):

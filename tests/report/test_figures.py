@@ -219,6 +219,26 @@ def test_lines_differ_by_more_than_their_colour(monkeypatch):
     assert len(looks) == len(set(looks)) == len(methods) * len(METRICS)
 
 
+def test_values_that_lie_high_and_close_are_seen_apart(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        figures, "Picture", lambda figure, *rest: drawn.append((figure, rest)) or "made"
+    )
+    methods = {"sm": "one search", "qdc": "two searches"}
+    rows = [row(m, k, ours=70) for m in methods for k in (3, 4, 6)]
+    figures.against_k(rows, metrics=METRICS, methods=methods, ylabel="%", caption="Recall")
+    [(figure, rest)] = drawn
+    axis = figure.axes[0]
+    assert axis.get_ylim()[0] == 60
+    assert rest[1] == "Recall; the axis begins at 60"
+    left, right = ([x for x, _ in bars.lines[0].get_xydata()] for bars in axis.containers)
+    assert all(0 < r - x < 0.1 for x, r in zip(left, right, strict=True))
+    assert [round(x) for x in left] == [round(x) for x in right] == [3, 4, 6]
+    figures.against_k([*rows, row(k=8, ours=20)], metrics=METRICS, methods=methods, ylabel="%")
+    assert drawn[1][0].axes[0].get_ylim()[0] == 0
+    assert "begins" not in drawn[1][1][1]
+
+
 def test_there_is_a_marker_for_each_colour():
     _, colours = figures.plots()
     assert len(set(figures.MARKERS)) == len(figures.MARKERS) == len(colours)

@@ -91,6 +91,9 @@ def test_points_are_rows_that_have_both_metrics():
     }  # fmt: skip
     assert scatter.against(rows, "map", "acc_line", **look).alt == "By MAP. NQ-10, RAG: 40 at 90."
     assert "no such condition" in repr(scatter.against([], "map", "acc_line", **look))
+    rows.append(row("nq10", 10, "r2ag", "map", 90.0))
+    alike = repr(scatter.against(rows, "map", "acc_line", **look, caption="Acc by MAP"))
+    assert alike == "Acc by MAP: not drawn, since all have MAP, % 90."
 
 
 class Letters:
