@@ -142,6 +142,8 @@ def _untold(cells: Sequence[Any]) -> int | None:
     Such a row is a label or several, then what is missing, and then nothing else.
     """
     for i, cell in enumerate(cells[1:], start=1):
+        if _INTERVAL.fullmatch(str(cells[i - 1])):
+            return None
         rest = cells[i + 1 :]
         if isinstance(cell, Missing):
             return i if rest and not any(map(str, rest)) else None

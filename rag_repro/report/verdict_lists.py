@@ -92,7 +92,7 @@ def main(claims: Sequence[Mapping[str, Any]]) -> str:
             held.setdefault(row["id"], []).append(row)
     if not any(with_verdict(rows) for rows in held.values()):
         return ""
-    return _lines(list(held.values()), "What the papers are known for", "tab-main")
+    return _lines(list(held.values()), "What the papers are known for", "tab-main", _briefly)
 
 
 def unborne(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -136,15 +136,15 @@ def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
 
 
 def _table(name: str, held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    return _lines(held, TITLES[name][0], f"tab-{name.replace(' ', '-')}")
+    return _lines(held, TITLES[name][0], f"tab-{name.replace(' ', '-')}", _found)
 
 
-def _lines(held: Sequence[Sequence[Mapping[str, Any]]], caption: str, label: str) -> str:
+def _lines(held: Sequence[Sequence[Mapping[str, Any]]], caption: str, label: str, cell) -> str:
     """A line a claim, a column a tier that has a verdict of any of these."""
     tiers = [t for t in TIERS if any(r["tier"] == t for rows in held for r in with_verdict(rows))]
     body = []
     for rows in held:
-        at = {row["tier"]: _found(row) for row in rows}
+        at = {row["tier"]: cell(row) for row in rows}
         body.append([_said(rows[0]), *(at.get(tier, "–") for tier in tiers)])
     return table(["claim", *tiers], body, caption, label, "rr-claims")
 
@@ -155,6 +155,10 @@ def _found(row: Mapping[str, Any]) -> tuple[str, ...]:
         return (row["verdict"],)
     beside = [_delta(row), f"n {row['n']:,}" if row["n"] != "" else ""]
     return tuple(filter(None, (_word(row), row["told"], ", ".join(filter(None, beside)))))
+
+
+def _briefly(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (row["verdict"], row["told"]) if row["told"] else (row["verdict"],)
 
 
 def _reasons(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:

@@ -79,6 +79,13 @@ def test_printed_rows_beside_which_nothing_was_run_are_folded(tmp_path):
     assert exhibit_table(exhibit, printed).more is None
 
 
+def test_a_row_with_one_number_is_shown_whatever_else_of_it_is_not_run():
+    body = [["a", "2.5 [0.0, 8.2], n 40", "not run"], ["b", "not run", "not run"]]
+    page = Table(["data set", "alone", "gold"], body)._repr_html_()
+    assert "<small>[0.0, 8.2], n 40</small>" in page
+    assert "Not run: b." in page
+
+
 def test_where_nothing_was_run_no_empty_head_is_shown():
     page = Table(["method", "recall"], [["SM", "not run"]], "Recall", "tab-x")._repr_html_()
     assert "<th" not in page
