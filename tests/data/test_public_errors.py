@@ -227,6 +227,16 @@ def test_official_files_that_are_not_as_they_should(tmp_path, name, file, conten
     refused(public.DataError, tmp_path, *parts, name=name)
 
 
+def test_a_key_of_any_length_makes_no_message_of_any_length(tmp_path):
+    (tmp_path / "strategyqa_train.json").write_text("[]")
+    beside = tmp_path / "strategyqa_train_paragraphs.json"
+    beside.write_text(json.dumps({"x" * 5000: {"content": "text"}}))
+    with pytest.raises(public.BadLine, match="no field 'title'") as caught:
+        public.load("strategyqa", tmp_path)
+    assert str(beside) in str(caught.value)
+    assert len(str(caught.value)) < 700 + len(str(beside))
+
+
 def test_popqa_cells_that_cannot_be_read(tmp_path):
     head = "id\tquestion\tpossible_answers\tprop\ts_pop\to_pop\n"
     for cells in ("1\tWho?\t[oops\tx\t1\t2\n", '1\tWho?\t"[""a""]"\tx\tmany\t2\n'):

@@ -16,7 +16,8 @@ class DataError(ValueError):
 
     def __init__(self, path: Path | str, place: str, problem: str, remedy: str):
         self.path, self.place = Path(path), place
-        where = f"{path}, {place}" if place else str(path)
+        # A place may name a key of the file, which may be of any length.
+        where = f"{path}, {shortened(place)}" if place else str(path)
         super().__init__(f"{where}: {shortened(problem, 400)}; {remedy}")
 
 
