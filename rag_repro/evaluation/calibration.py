@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .drawing import over_draws
 from .intervals import Interval, Resampled, StatisticsError
 from .ratios import resample_ratio
 
@@ -188,9 +189,12 @@ def _interval(estimate, statistic, judged: Judgements, rng, draws: int) -> Inter
     units = judged.units
     if units == 1:
         return Resampled(float(estimate), np.full(2, estimate), units, 0.0).interval()
-    times = rng.multinomial(units, np.full(units, 1 / units), size=draws).astype(float)
-    # A draw without a positive or without a negative has no value.
-    kinds = [np.bincount(judged.unit[k], minlength=units) for k in (judged.y, ~judged.y)]
-    times = times[np.all([times @ kind > 0 for kind in kinds], axis=0)]
-    means = estimate + (statistic(times) - estimate) * math.sqrt(units / (units - 1))
+    kinds = np.stack([np.bincount(judged.unit[k], minlength=units) for k in (judged.y, ~judged.y)])
+
+    def defined(times: np.ndarray) -> np.ndarray:
+        # A draw without a positive or without a negative has no value.
+        return statistic(times[(times @ kinds.T > 0).all(axis=1)])
+
+    drawn = over_draws(defined, units, draws, rng)
+    means = estimate + (drawn - estimate) * math.sqrt(units / (units - 1))
     return Resampled(float(estimate), means, units, units - 1.0).interval()

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .drawing import over_draws
 from .intervals import Interval, Resampled, StatisticsError
-from .resampling import CHUNK, DRAWS, resample, unit_sums, values_of
+from .resampling import DRAWS, resample, unit_sums, values_of
 
 BEYOND = 1e9  # in place of infinity, between which and itself no quantile lies
 
@@ -60,13 +61,12 @@ def resample_ratio(
     estimate = float(a.mean() / b.mean())
     if units == 1:
         return Resampled(estimate, np.full(2, estimate), n, 0.0)
-    ratios = np.empty(draws)
-    step = max(1, CHUNK // units)
-    for start in range(0, draws, step):
-        chosen = rng.integers(0, units, size=(min(step, draws - start), units))
-        top, bottom = (sums[0][chosen].sum(1) for sums in (sums_a, sums_b))
-        part = ratios[start : start + step]
-        part[:] = BEYOND
-        np.divide(top, bottom, out=part, where=bottom > 0)
+    sums = np.concatenate([sums_a, sums_b]).T  # (units, 2)
+
+    def quotient(times: np.ndarray) -> np.ndarray:
+        top, bottom = (times @ sums).T
+        return np.divide(top, bottom, out=np.full(len(top), BEYOND), where=bottom > 0)
+
+    ratios = over_draws(quotient, units, draws, rng)
     widened = estimate + (ratios - estimate) * math.sqrt(units / (units - 1))
     return Resampled(estimate, widened, n, units - 1.0)

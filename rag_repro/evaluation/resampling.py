@@ -15,11 +15,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from .drawing import over_draws
 from .intervals import Interval, Resampled, StatisticsError, Unseen
 
 Key = TypeVar("Key", int, str)
 DRAWS = 20_000
-CHUNK = 4_000_000  # numbers in memory at once
 
 
 def fresh() -> np.random.Generator:
@@ -58,17 +58,13 @@ def unit_sums(values: np.ndarray, clusters) -> tuple[np.ndarray, np.ndarray]:
 
 def _one_level(sums: np.ndarray, sizes: np.ndarray, draws: int, rng) -> np.ndarray:
     """Means of `draws` resamples of the units. sums, sizes: (units,) -> (draws,)."""
-    kinds, counts = np.unique(np.stack([sums, sizes], axis=1), axis=0, return_counts=True)
-    units = len(sums)
-    if len(kinds) * 4 <= units:  # few distinct scores: draw how often each comes
-        drawn = rng.multinomial(units, counts / units, size=draws)
-        return (drawn @ kinds[:, 0]) / (drawn @ kinds[:, 1])
-    means = np.empty(draws)
-    step = max(1, CHUNK // units)
-    for start in range(0, draws, step):
-        chosen = rng.integers(0, units, size=(min(step, draws - start), units))
-        means[start : start + step] = sums[chosen].sum(1) / sizes[chosen].sum(1)
-    return means
+    of_units = np.stack([sums, sizes], axis=1)
+
+    def means(times: np.ndarray) -> np.ndarray:
+        top, bottom = (times @ of_units).T
+        return top / bottom
+
+    return over_draws(means, len(sums), draws, rng)
 
 
 def resample(

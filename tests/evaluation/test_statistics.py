@@ -6,8 +6,9 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
+from rag_repro.evaluation import drawing
 from rag_repro.evaluation import statistics as st
-from rag_repro.evaluation.resampling import CHUNK, _one_level
+from rag_repro.evaluation.resampling import _one_level
 
 
 @pytest.fixture
@@ -45,22 +46,62 @@ def test_level_widens(rng):
         drawn.interval(95)
 
 
-def test_few_and_many_distinct_values_take_different_ways_to_the_same_law(rng):
+def test_the_law_of_a_draw(rng):
     scores = np.repeat([1.0, -1.0, 0.0], [30, 10, 60])
-    nearly = scores + rng.normal(0, 1e-9, 100)  # all distinct: the other branch
-    a = _one_level(scores, np.ones(100), 40_000, rng)
-    b = _one_level(nearly, np.ones(100), 40_000, rng)
-    assert a.mean() == pytest.approx(0.2, abs=0.002)
-    assert b.mean() == pytest.approx(0.2, abs=0.002)
+    drawn = _one_level(scores, np.ones(100), 40_000, rng)
+    assert drawn.mean() == pytest.approx(0.2, abs=0.002)
     # variance of one draw: (0.4 - 0.04) / 100
-    assert a.var() == pytest.approx(0.0036, rel=0.04)
-    assert b.var() == pytest.approx(0.0036, rel=0.04)
+    assert drawn.var() == pytest.approx(0.0036, rel=0.04)
 
 
-def test_chunks_are_all_filled(rng):
-    units = 3_000
-    draws = CHUNK // units + 7
-    assert np.isfinite(_one_level(rng.normal(5, 1, units), np.ones(units), draws, rng)).all()
+def counted(units, draws, rng):
+    return drawing.over_draws(lambda times: times, units, draws, rng)
+
+
+def test_counts_are_those_of_indices_drawn_one_by_one():
+    indices = np.random.default_rng(3).integers(0, 7, size=(50, 7))
+    expected = np.stack([np.bincount(row, minlength=7) for row in indices])
+    assert (counted(7, 50, np.random.default_rng(3)) == expected).all()
+
+
+@pytest.mark.parametrize("kind", [np.random.PCG64, np.random.MT19937])
+def test_counts_kept_are_those_drawn_anew_and_leave_the_generator_where_it_would_be(
+    kind, monkeypatch
+):
+    drawing._kept.cache_clear()
+    rngs = [np.random.Generator(kind(5)) for _ in range(3)]
+    drawn, kept = (counted(11, 40, rng) for rng in rngs[:2])
+    assert drawing._kept.cache_info().hits == 1
+    monkeypatch.setattr(drawing, "KEPT", 0)
+    anew = counted(11, 40, rngs[2])
+    assert drawing._kept.cache_info().misses == 1
+    assert (drawn == kept).all()
+    assert (drawn == anew).all()
+    after = [counted(11, 40, rng) for rng in rngs]
+    assert (after[0] == after[1]).all()
+    assert (after[0] == after[2]).all()
+    assert not (after[0] == drawn).all()  # the next draws are others
+
+
+def test_a_statistic_cannot_change_the_counts_that_are_kept():
+    def spoil(times):
+        times[:] = 0
+        return times
+
+    first, spoilt, again = (
+        drawing.over_draws(of, 5, 9, np.random.default_rng(1)) for of in (np.copy, spoil, np.copy)
+    )
+    assert (first == again).all()
+    assert not spoilt.any()
+
+
+def test_many_units_are_drawn_in_parts(rng):
+    units, draws = drawing.KEPT // 5_000 + 1, 5_000
+    seen = []
+    means = drawing.over_draws(lambda t: seen.append(len(t)) or t.sum(1), units, draws, rng)
+    assert sum(seen) == draws
+    assert len(seen) > 2
+    assert (means == units).all()
 
 
 def test_same_generator_same_interval():
