@@ -1,4 +1,4 @@
-"""Write a method for one question, run it for many (design, "The engine").
+"""Write a method for one question, run it for many.
 
 A method is a generator: it yields a call, or a list of calls (a gather), and
 is sent the result, or the list of results. `run` advances many such

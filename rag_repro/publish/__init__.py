@@ -1,4 +1,4 @@
-"""Chapters: pair, execute, check, and build the book (design, "Chapters").
+"""Chapters: pair, execute, check, and build the book.
 
 `chapter` and `number` are what a notebook calls; the rest is for the command line:
 `pairs.pair`, `execute.execute`, `check.check`, `build.build_book`.

@@ -77,7 +77,7 @@ def by_layer(
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter("")
     axes[0].set_ylabel("attention on one, %")
-    legend_of_labels(figure, 2)
+    legend_of_labels(figure)
     alt = "Attention of the last token by layer. " + "; ".join(spoken) + "."
     return Picture(figure, alt, caption, name)
 

@@ -63,5 +63,5 @@ def figure(
         axis.set_title(word(dataset))
         axis.set_ylabel("%")
         axis.set_xticks(range(len(metrics)), list(metrics.values()))
-    legend_of_labels(drawn, 4)
+    legend_of_labels(drawn)
     return Picture(drawn, "Bar chart. " + "; ".join(spoken) + ".", caption, name, data_of(held))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..lm.adapters import card_of
 from ..study.names import SCORERS
 from . import missing, trained
-from .figures import MARKERS, STYLES, WIDTH, plots
+from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
 from .picture import Note, Picture
 from .table import Table
 
@@ -95,6 +95,6 @@ def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture |
     axis.set_xlabel("part of the run")
     axis.set_ylabel("loss, nats")
     axis.set_ylim(bottom=0)
-    figure.legend(loc="outside lower center", ncols=2)
+    legend_of_labels(figure)
     alt = "Learning curves. " + "; ".join(said or learned)
     return Picture(figure, f"{alt}.", caption, name)

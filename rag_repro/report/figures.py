@@ -62,18 +62,24 @@ def legend(
         Line2D([], [], color="0.3", ls=style, label=said)
         for style, said in zip(STYLES, styles, strict=False)
     ]
-    # As many columns as fit the figure's width: a wider legend would shrink all else.
-    fitting = max(1, 88 // (max(len(h.get_label()) for h in handles) + 6))
-    columns = min(4, len(handles), fitting)
-    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+    _below(figure, handles)
 
 
-def legend_of_labels(figure: Figure, columns: int) -> None:
+def legend_of_labels(figure: Figure) -> None:
     """Below the figure: what its axes have labelled, each label once."""
-    handles = {
-        h.get_label(): h for axis in figure.axes for h in axis.get_legend_handles_labels()[0]
+    found = [axis.get_legend_handles_labels() for axis in figure.axes]
+    by_label = {
+        label: h for handles, labels in found for h, label in zip(handles, labels, strict=True)
     }
-    figure.legend(handles=handles.values(), loc="outside lower center", ncols=columns)
+    _below(figure, [*by_label.values()], [*by_label])
+
+
+def _below(figure: Figure, handles: Sequence[Any], labels: Sequence[str] | None = None) -> None:
+    """In as many columns as fit the figure's width: a wider legend would shrink all else."""
+    labels = [h.get_label() for h in handles] if labels is None else labels
+    fitting = max(1, 88 // (max(map(len, labels)) + 6))
+    columns = min(4, len(handles), fitting)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ..lm.adapters import card_of
 from ..plain import from_json, text_of
 from ..study.papers import Cell
 from . import missing, trained
-from .figures import MARKERS, STYLES, WIDTH, plots
+from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
 from .lists import SYMBOLS
 from .picture import Note, Picture
 from .table import Table
@@ -108,7 +108,7 @@ def curves(
         axis.plot(*zip(*points, strict=True), **look, marker=MARKERS[i % len(MARKERS)], label=one)
     axis.set_xlabel("steps")
     axis.set_ylabel({"auc": "area under the curve"}.get(watched, "loss, nats"))
-    figure.legend(loc="outside lower center", ncols=2)
+    legend_of_labels(figure)
     said = "; ".join(
         f"{one}: {p[0][1]:.2f} at first, {p[-1][1]:.2f} at the end" for one, p in held.items()
     )

@@ -11,7 +11,7 @@ from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, resampled
 from . import missing
 from .exhibits import beside
-from .figures import MARKERS, STYLES, WIDTH, bars, plots
+from .figures import MARKERS, STYLES, WIDTH, bars, legend_of_labels, plots
 from .picture import Note, Picture
 from .table import Table
 from .values import number, within
@@ -115,5 +115,5 @@ def by_k(
     axis.set_xlabel("k")
     axis.set_xticks(sorted({row.cell.keys["k"] for row in rows}))
     axis.set_ylabel("longer than the baseline, %")
-    figure.legend(loc="outside lower center", ncols=2)
+    legend_of_labels(figure)
     return Picture(figure, "Added time. " + "; ".join(spoken) + ".", caption, name)

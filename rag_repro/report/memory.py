@@ -140,7 +140,7 @@ def by_tau(
         axes[1][column].set_xlabel("τ")
     axes[0][0].set_ylabel("items a question")
     axes[1][0].set_ylabel("answers, %")
-    legend_of_labels(figure, 4)
+    legend_of_labels(figure)
     return Picture(figure, "Line chart. " + "; ".join(spoken) + ".", caption, name)
 
 

@@ -11,7 +11,7 @@ from ..study.names import known_retrievers
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, paired, resampled
 from . import missing
-from .figures import MARKERS, STYLES, WIDTH, bars, plots
+from .figures import MARKERS, STYLES, WIDTH, bars, legend_of_labels, plots
 from .memory import row_named
 from .picture import Download, Note, Picture
 from .table import Table
@@ -182,7 +182,7 @@ def by_latency(
     axis.set_xlabel("latency of a search, s")
     axis.set_ylabel("seconds a question")
     axis.set_ylim(bottom=0)
-    figure.legend(loc="outside lower center", ncols=3)
+    legend_of_labels(figure)
     head = ["row", "latency", "seconds", "lo", "hi", "n"]
     alt = "Line chart. " + "; ".join(spoken) + "."
     return Picture(figure, alt, caption, name, Download.of(name, head, rows))

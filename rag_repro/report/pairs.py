@@ -23,7 +23,7 @@ from ..study.scores import Results
 from ..study.services import Workshop
 from . import missing
 from .exhibits import Row
-from .figures import MARKERS, STYLES, WIDTH, bars, plots
+from .figures import MARKERS, STYLES, WIDTH, bars, legend_of_labels, plots
 from .picture import Download, Note, Picture
 from .table import Table
 from .traces import short
@@ -256,8 +256,7 @@ def against_auc(
             )
         axis.set_xlabel("AUC of the pairs, %")
         axis.set_ylabel(words)
-    handles, names = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=2)
+    legend_of_labels(figure)
     head = ["dataset", "method", "classifier", "metric", "auc", "value"]
     rows = [
         [

@@ -97,7 +97,7 @@ def figure(
         axes[1][column].set_xlabel("passages")
     for axis, said in zip(axes[:, 0], SHOWN, strict=True):
         axis.set_ylabel(said)
-    legend_of_labels(drawn, 2)
+    legend_of_labels(drawn)
     head = ["dataset", "method", "measure", "passages", "value"]
     alt = "Line chart. " + "; ".join(spoken) + "."
     return Picture(drawn, alt, caption, name, Download.of(name, head, rows))

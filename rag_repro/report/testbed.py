@@ -123,8 +123,7 @@ def calibration_figure(rows: Sequence[CalibrationRow]) -> Picture:
         axis.set_xlabel(dial.replace("_", " "))
         axis.set_ylim(0, 100)
     figure.supylabel("BM25's recall at 3, %", fontsize="medium")
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3)
+    figures.legend_of_labels(figure)
     alt = "BM25's recall at 3 by dial. " + "; ".join(
         f"{dial}: " + ", ".join(f"{r.value:g} gives {100 * r.recall:.0f} %" for r in held)
         for dial, held in by_dial.items()

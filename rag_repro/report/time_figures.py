@@ -11,7 +11,17 @@ from ..evaluation.cost_metrics import PART
 from ..study.exhibits import Cell, Exhibit
 from . import missing
 from .exhibits import Row, unit
-from .figures import MARKERS, STYLES, WIDTH, Point, bars, legend, plots, point_panels
+from .figures import (
+    MARKERS,
+    STYLES,
+    WIDTH,
+    Point,
+    bars,
+    legend,
+    legend_of_labels,
+    plots,
+    point_panels,
+)
 from .picture import Note, Picture
 from .tables import data_of
 from .times import PARTS, Timed, no_clock, not_timed
@@ -83,7 +93,7 @@ def parts(rows: Sequence[Timed], *, caption: str = "", name: str = "") -> Pictur
         left = [a + b for a, b in zip(left, took, strict=True)]
     axis.invert_yaxis()
     axis.set_xlabel("seconds for one answer")
-    figure.legend(loc="outside lower center", ncols=len(PARTS))
+    legend_of_labels(figure)
     spoken = [
         f"{words}: " + ", ".join(f"{PARTS[p]} {row.means[p]:.3f}" for p in PARTS)
         for words, row in zip(names, held, strict=True)
@@ -103,20 +113,18 @@ def one_clock(
     plt, colours = plots()
     figure, axis = plt.subplots(figsize=(WIDTH, 1.5), layout="constrained")
     looks = dict(zip(CALLS, zip(colours, HATCHES, strict=False), strict=False))
-    turn, at, seen = line["turns"][0], 0.0, set()
+    turn, at = line["turns"][0], 0.0
     spoken = []
     for kind, seconds, items in turn["clock"]:
         if kind == PART:
             continue  # inside the search that comes next
         colour, hatch = looks[kind]
-        words = None if kind in seen else CALLS[kind]
-        axis.barh([""], [seconds], left=[at], color=colour, hatch=hatch, label=words)
-        seen.add(kind)
+        axis.barh([""], [seconds], left=[at], color=colour, hatch=hatch, label=CALLS[kind])
         at += seconds
         spoken.append(f"{CALLS[kind]} ({items}) {1000 * seconds:.1f} ms")
     axis.set_xlim(0, turn["seconds"])
     axis.set_xlabel("seconds since the question")
-    figure.legend(loc="outside lower center", ncols=len(seen))
+    legend_of_labels(figure)
     return Picture(figure, "One answer's calls. " + "; ".join(spoken) + ".", caption, name)
 
 

@@ -30,7 +30,7 @@ from ..study.papers import Cell
 from ..study.scores import Results
 from . import missing
 from .closed_book import lessons_of
-from .figures import MARKERS, STYLES, WIDTH, plots
+from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
 from .pairs import said
 from .picture import Download, Note, Picture
 from .table import Table
@@ -261,8 +261,7 @@ def curves(
         axis.set_xlim(0, 100)
         axis.set_ylim(0, 102)
     axes[0][0].set_ylabel("hops that need a search, % found")
-    handles, names = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=2)
+    legend_of_labels(figure)
     alt = "Line chart. " + "; ".join(
         f"{words}, {signal}, alarms at {rate} %: {float(share):.0f} % found"
         for words, signal, rate, share in rows

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..evaluation import verdicts
 from ..study.conditions import TIERS
-from .figures import plots
+from .figures import legend_of_labels, plots
 from .picture import Picture
 
 NARROW = 5.2  # inches: whole at a phone's width, unlike wider figures, which scroll there
@@ -67,7 +67,7 @@ def figure(claims: Sequence[Mapping[str, Any]], name: str = "fig-verdicts") -> P
     axis.set_yticks(places, labels)
     axis.set_xlabel("claims")
     axis.grid(axis="y", visible=False)
-    drawn.legend(loc="outside lower center", ncols=3)
+    legend_of_labels(drawn)
     return Picture(drawn, f"Claims by verdict. {spoken(held)}", CAPTION, name)
 
 

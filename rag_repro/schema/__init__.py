@@ -1,8 +1,7 @@
 """The project's words as types: what every floor of the house speaks in.
 
 Plain frozen data, no behaviour beyond small derived views, and no heavy
-import. The *calls* are what a method may ask for; `engine.run` answers them
-(design, "The engine").
+import. The *calls* are what a method may ask for; `engine.run` answers them.
 """
 
 from .answers import Answer, Cost

@@ -1,4 +1,4 @@
-"""Time an exhibit: its methods take turns at one question at a time (design, "The engine").
+"""Time an exhibit: its methods take turns at one question at a time.
 
 A machine's speed drifts, so times of two methods compare only where they stand
 side by side. All conditions of one data set are therefore timed together, in
