@@ -102,8 +102,9 @@ testbed.group_table(asked, 2)
 #
 # A testbed that word matching solves would be worthless. The dials were set so that {term}`BM25`
 # finds, of questions of several steps, between 40 and 65 % of the gold passages among its first three,
-# about as many as on the pooled public corpora ({doc}`chapter 2 <02_retrievers>`, where questions of
-# one step count as well).
+# about as many as on the pooled public corpora ({doc}`chapter 2 <02_retrievers>`). That chapter's
+# figures of the worlds count questions of one step as well, and average shares over questions;
+# shares by role are here of all passages of a role.
 # *Linked* is the share of second-hop passages that question and first passage together find. The dials
 # were set on the tuning part of world A; but the sentence templates were shaped while
 # world B was looked at too, so what the other worlds show is a check, but not a blind one.

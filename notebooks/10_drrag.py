@@ -20,10 +20,10 @@
 # DR-RAG {cite}`hei2024drrag` searches twice, lets a small classifier choose among what it found,
 # and asks the {term}`reader` once. Its tables 2 and 3 say that this makes better answers than
 # simpler retrieval, and than methods which call the reader several times. This chapter puts all of
-# them but Self-RAG, which needs a reader of its own, before the *same* reader, over the same corpus
-# and the same questions, which the paper's table 2 does not: the values of its other rows are said
-# to coincide with those of another paper {cite}`jeong2024adaptiverag`, whose reader was FLAN-T5-XL,
-# on 500 questions a data set. That table was not at hand here, and the finding is unverified
+# them before the *same* reader, over the same corpus and the same questions; Self-RAG alone needs a
+# reader of its own. The paper's table 2 does not do so: the values of its other rows are said to
+# coincide with those of another paper {cite}`jeong2024adaptiverag`, whose reader was FLAN-T5-XL, on
+# 500 questions a data set. That table was not at hand here, so this is unverified
 # ({doc}`chapter 90 <90_claims>`).
 #
 # The readers here are small: a language model of 135 million parameters {cite}`allal2025smollm2` as
@@ -190,7 +190,8 @@ readers.cards(TAUGHT)
 readers.curves(TAUGHT)
 
 # %% [markdown]
-# What is lost as more passages stand beside the gold ones:
+# The same answers with their form (*unparsed*: no answer found in it), and what is lost as more
+# passages stand beside the gold ones:
 
 # %% tags=["remove-input"]
 desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="tab-readers")
@@ -226,7 +227,8 @@ desk.table("entropy", desk.rows("entropy"), name="tab-entropy")
 # looked for, so it proves nothing; beside it stands how often it happens, and how often the
 # reverse. The case shown is the testbed's first two-hop question for which CFS also handed on more
 # gold passages, the one reason that the paper names; where there is none, it is the first such
-# question of any kind.
+# question of any kind. The reader's words stand in full, since a right answer may rest on wrong
+# steps.
 
 # %% tags=["remove-input"]
 EXHIBIT3, AT4 = desk.paper.exhibit("table3"), {"method": "sm", "k": 4}
@@ -265,7 +267,7 @@ cases.counts(EXHIBIT2, desk.results, ADAPTIVE, DRRAG)
 #
 # First what the paper lacks: plain retrieval before the same reader. SM is one search; each other
 # row's *gain* is against its {term}`baseline` (QDC against SM, CIS and CFS against QDC), on the
-# same questions. $k = 4$.
+# same questions. $k = 4$. The paper's values are those with Llama3-8B.
 #
 # The paper does not say from which probability on its classifier accepts a pair. CIS and CFS are
 # run here at 0.5 and, on fewer questions, at two thresholds that
@@ -284,7 +286,7 @@ for shown in dict.fromkeys(row.keys["dataset"] for row in answers):
     display(desk.table("table3", of_one, name=f"tab-table3-{shown}"))
 
 # %% [markdown]
-# What stood in the context, and how many answers did not keep to the form (*unparsed*):
+# What stood in the context, and how many answers did not keep to the form:
 
 # %% tags=["remove-input"]
 context = [row for row in main if row.metric not in ANSWERS and row.ours]
@@ -361,9 +363,10 @@ desk.table("worlds", desk.rows("worlds", metric=["acc", "recall"]), name="tab-wo
 # %% [markdown]
 # ## Table 2: against other frameworks
 #
-# The paper's values are not comparable with ours, nor with each other. *Gain* is against single-step.
-# Self-RAG reads with a reader that was taught its judgements, and Adaptive-RAG needs a classifier of
-# questions; both were made for the testbed alone.
+# The paper's values are not comparable with ours, nor with each other. *Single-step* is SM, *DR-RAG*
+# is CFS, both as in table 3; *gain* is against single-step. Self-RAG reads with a reader that was
+# taught its judgements, and Adaptive-RAG needs a classifier of questions; both were made for the
+# testbed alone.
 
 # %% tags=["remove-input"]
 frames = desk.rows("table2", metric=["acc", "em", "unparsed"])
@@ -475,7 +478,8 @@ desk.table("table6", desk.rows("table6", metric=["acc", "recall"]), name="tab-ta
 
 # %% [markdown]
 # Table 7 exchanges the reader. The paper's two are closed; ours are the shipped one and the taught
-# one, which differ by training and not by size.
+# one, which differ by training and not by size. Beside the taught one stands what the paper prints
+# for gpt-4-turbo, beside the shipped one what it prints for gpt-3.5-turbo.
 
 # %% tags=["remove-input"]
 desk.table("table7", desk.rows("table7", metric=["acc", "em", "f1"]), name="tab-table7")
@@ -527,7 +531,7 @@ arithmetic.sample_sizes(desk.paper, "table3", 2300, up_to=6400, name="tab-sizes"
 
 # %% [markdown]
 # Where no number fits all values of a data set, its rows were not all scored on the same questions,
-# or not all rounded alike. Which of these it is only the records could tell.
+# or not all rounded alike. Which of the two it is, only the paper's records could tell.
 
 # %% [markdown]
 # ### Asked again, just now

@@ -122,8 +122,8 @@ Listing(forward.forward_selection, forward._partners)
 # ## One question, step by step
 #
 # First the two readings of inverse selection: the first recorded question of the testbed where the
-# text's reading takes away something else than equation 3 does. With each comes what the classifier
-# was asked.
+# text's reading loses gold that equation 3 keeps. With it comes what the classifier was asked, by
+# the text's reading every pair.
 
 # %% tags=["hide-input"]
 
@@ -294,7 +294,9 @@ desk.table("threshold", swept, name="tab-threshold")
 # the threshold is the one of the best F1 or the best accuracy. These pairs are as a search finds
 # them, few of them with both passages gold, and not balanced as training pairs are; so the two
 # measures need not agree. On public data one threshold serves both sets, the best for their pairs
-# together: the rows *threshold by F1* of the other chapters have it.
+# together, which need not lie between the two that are best for each: the rows *threshold by F1* of
+# the other chapters have it, and it is the higher one of HotpotQA's in
+# {numref}`tab-threshold-answers-12`.
 
 # %% tags=["remove-input"]
 tune = [

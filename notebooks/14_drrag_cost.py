@@ -236,8 +236,8 @@ desk.table("scale", [row for row in growing if row.metric in ("recall", "ms")], 
 # %% [markdown]
 # ## By length and by subject
 #
-# Does it matter how long the needed passages are, or what they are about? The records of table 5
-# can tell, since the testbed knows both of every question. First by the mean length of a question's
+# Does it matter how long the needed passages are, or what they are about? The records of table 5 at
+# $k = 4$ can tell, since the testbed knows both of every question. First by the mean length of a question's
 # needed passages, in thirds of the questions; passages of the testbed have three to six sentences,
 # so the range is narrow.
 
@@ -326,7 +326,7 @@ desk.asides(CLAIMS)
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
 # | reader | Llama3-8B (table 2), gpt-3.5-turbo (figure 3) | one of 135 million parameters, taught to read | what runs on two cores |
-# | classifier | BigBird-base, 125 million parameters, over both passages at once | a regression over similarities of MiniLM's vectors (22 million), one vector a text; what a cross-encoder costs is not timed | the same |
+# | classifier | BigBird-base, 125 million parameters, over both passages at once | a regression over similarities of MiniLM's vectors (23 million), one vector a text; what a cross-encoder costs is not timed | the same |
 # | machine | not stated | two cores; processor, versions and threads in the record's header | |
 # | time | one number a data set, no n, no spread | up to 30 questions a data set (n stands in each cell), one answer each, side by side; interval by question | |
 # | batches | not stated | one question at a time; the second-stage queries of *one* question are searched together | as DR-RAG would be served |

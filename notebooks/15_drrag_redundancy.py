@@ -149,7 +149,8 @@ cases.counts(distractors, desk.results, AMONG, ALONE, names=NAMES)
 # %% [markdown] tags=["result"]
 # ## Effects of recall
 #
-# Four passages each time; what varies is how many of them are gold. *Gain* is against the row above.
+# Four passages each time, but none in the first row; what varies is how many of them are gold.
+# *Gain* is against the row above.
 # A question with one gold passage has none left where one is missing.
 
 # %% tags=["remove-input"]

@@ -132,11 +132,11 @@ Listing(knowledge_filter.filtered)
 # ## One question, as in figure 4
 #
 # The paper's case is a comparison of two films, one of which the single query misses. Here is one
-# of the {term}`testbed`, asked just now: by the records R-R-R finds fewer gold passages for it than
-# another row, and, if there is such a question, the whole pipeline answers it and R-R-R does not.
-# This reader is too weak on such questions: look at the queries and passages, not at its answer. It
-# is chosen for what it shows, and proves nothing. Frozen: the reader. Trained: rewriter and filter,
-# on another world.
+# of the {term}`testbed`, asked just now, for which by the records R-R-R finds fewer gold passages than
+# another row. Where there are several, one is preferred that the whole pipeline answers and R-R-R does
+# not. It is chosen for what it shows, and proves nothing; and this reader is too weak on such
+# questions, so look at the queries and passages, not at its answer. Frozen: the reader. Trained:
+# rewriter and filter, on another world.
 
 # %% tags=["remove-input"]
 ROWS = {"Rewriter": "rrr", "Rewriter+": "plus", "Rewriter+ and filter": "full"}
@@ -214,9 +214,10 @@ for page in split.by_dataset(desk, "table1", main, "tab-table1"):
     display(page)
 
 # %% [markdown]
-# The score of letters, exact match, how many passages are read, how many of the gold passages are
-# among them (where they are named), how often an answer stands in one of them, and how often the
-# rewriter left the form. The paper's F1 stands beside the score that counts as its code does:
+# The score of letters, exact match, how many of the gold passages are read (*recall*, where they are
+# named), how often an answer stands in a passage that is read (*answer recall*), how many passages are
+# read (*shown*), and how often the rewriter left the form (*unfollowed*). The paper's F1 stands beside
+# the score that counts as its code does:
 
 # %% tags=["remove-input"]
 BEHIND = ["f1_chars", "em", "shown", "recall", "answer_recall", "unfollowed"]
@@ -332,7 +333,7 @@ desk.asides(CLAIMS)
 # | output out of form | not said | the question itself is the query; counted (*unfollowed*) | |
 # | what the filter sees | the passage | its title as well; without it as a row of chapter 22 | passages of the testbed name their subject there |
 # | question that the filter judges for | the rewritten one; the original in the code | the one that the reader answers | the paper |
-# | filter's label | written after an explanation | the most probable of three; explanations in chapter 22 | one pass instead of sixty tokens a passage |
+# | filter's label | written after an explanation | the most probable of three; explanations in chapter 22 | one pass instead of up to sixty tokens a passage |
 # | several rewritten questions | joined with blanks, in the code | one | the paper |
 # | equal titles | overwrite each other, in the code | passages are told apart by id | |
 # | F1 | counts letters | tokens; letters beside | it is no F1 |

@@ -277,18 +277,18 @@ judges.confusion(
 # everything. Where few passages are gold, a filter that drops everything is right more often still;
 # so precision and recall are those of what is kept, and {term}`AUC` asks for no threshold. A filter
 # that gives one label under both hypotheses does not heed them, and is no test of erm4.c23, which then is
-# not judged. Lessons of contradiction are few, so that in effect this one has two labels.
+# not judged. Lessons of contradiction are few, so that in effect a tuned filter has two labels.
 
 # %% tags=["remove-input"]
 judges.quality(FILTERS, JUDGED, desk.results, "How well each filter tells", "tab-quality")
 
 # %% [markdown]
 # What each choice is worth, on the same passages: the weak hypothesis over the strong one, an
-# explanation before the label, asking directly, titles, prompting, a larger model. *Filter right* is by
-# the weak hypothesis (gold should stay), beside it by the strong one (gold that holds the answer
-# should); *balanced* is the mean over what should stay and what should go, 50 for a filter that keeps
-# all or nothing; *agreement* is with an answer's words in the passage; new tokens are what an
-# explanation costs:
+# explanation before the label, and, where they were run, asking directly, titles, prompting and a larger
+# model. *Filter right* is by the weak hypothesis (gold should stay), beside it by the strong one (gold
+# that holds the answer should); *balanced* is the mean over what should stay and what should go, 50 for
+# a filter that keeps all or nothing; *agreement* is with an answer's words in the passage; *new tokens*,
+# of all ten passages together, are what an explanation costs:
 
 # %% tags=["remove-input"]
 CHOICES = ["filter_right", "filter_right_strong", "filter_balanced", "filter_balanced_strong"]
@@ -384,7 +384,7 @@ desk.asides(CLAIMS)
 # | steps | batch 8, 1e-4, 6 epochs | batch 8, 1e-3, 5 epochs (rewriter), 3 (filter of the testbed) and 2 (of public data, which has twice the lessons) | half an hour (rewriter) and an hour (filter) on two cores |
 # | filter's hypotheses | one for each data set | one adapter for both, each taught on questions of its own | |
 # | loss | of the whole sequence, in the code | of what is to be written | |
-# | label | written behind an explanation | the most probable of three; written, and explained, as rows of the table of filters, where they were run (erm4.c24) | a pass instead of sixty tokens a passage |
+# | label | written behind an explanation | the most probable of three; written, and explained, as rows of the table of filters, where they were run (erm4.c24) | a pass instead of up to sixty tokens a passage |
 # | prompts | templates in sections 3.1 and 3.2 | words of our own; the filter sees the title as well | |
 # | hypothesis | strong for one step, weak for several; the code has the strong one everywhere | both, and by each question's own steps in table 3 | |
 # | labels that nobody can read | stop the run, in the code | neutral, and counted | |

@@ -160,8 +160,9 @@ Listing(QueryCache)
 #
 # A memory was filled just now with what BM25 finds for some questions of world B, over a corpus in
 # which each passage is cut in two halves of one title. Here it meets another question, in words
-# that were not asked before. Frozen: BM25 and MiniLM; no other model is asked. The memory is small,
-# so that it can be filled while the page is made:
+# that were not asked before. *Gold* is a passage that the question needs: of a thing's two halves
+# memory may hold the other one, under the very title that is asked for. Frozen: BM25 and MiniLM; no
+# other model is asked. The memory is small, so that it can be filled while the page is made:
 
 # %% tags=["remove-input"]
 ONE = desk.cell("trigger", method="memory", dataset="world-B-again-halves")
@@ -328,6 +329,7 @@ memory.calibrated(
 #
 # One question at a time, rows in turn on the same questions; pages are read over HTTP from a service on
 # this machine, at no latency of its own. *Models* is what rewriter, filter and reader take.
+# *No memory* and τ 1 search alike: what lies between their times is mostly the machine.
 
 # %% tags=["remove-input"]
 TIMES = desk.paper.exhibit("times")
@@ -350,9 +352,9 @@ memory_times.steps(
 # %% [markdown]
 # ### By how far away the search is
 #
-# Without rewriter and filter, so that the search is what takes time. The service waits for the
-# latency before each answer, and nothing else changes. A question is one query here, and no page is
-# read. Dotted: the time at no latency plus one latency for each counted search.
+# Without rewriter and filter, so that little but the reader takes time beside the search. The service
+# waits for the latency before each answer, and nothing else changes. A question is one query here, and
+# no page is read. Dotted: the time at no latency plus one latency for each counted search.
 
 # %% tags=["remove-input"]
 KINDS = {"outside": "everything is searched for", "memory": "memory", "exact": "a plain cache"}

@@ -118,18 +118,18 @@ desk.statements(CLAIMS)
 # | $S$, $s_i$ | `meaning` | stop words; 0 for one of them, else 1 |
 # | $\mathcal{S}_{RIND}(t_i)$ | `scores` | the product of the three |
 # | $\theta$ | `threshold` | a score above it gives the alarm |
-# | $n$ | `top_n` | words of the query |
+# | $n$ | `top_n` | tokens whose words are the query; in $T$ the draft's length |
 # | $T'$ | `Kept` | the text before the alarm, token by token |
 # | $D_i$ | `hits` | the passages found, three |
 # | wo-RAG, SR-RAG | `none`, `sr` | no search; one, with the question |
 # | | `dragin_first` | DRAGIN behind one search with the question |
-# | FL-RAG, FS-RAG | `fl`, `fs` | a search after every $n$ tokens; after every sentence |
+# | FL-RAG, FS-RAG | `fl`, `fs` | a search after every so many tokens (`window`); after every sentence |
 # | FLARE | `flare` | a sentence with a doubtful token is searched for and written again |
 
 # %% [markdown] tags=["equation"]
 # ## When, and what
 #
-# Over a draft of $n$ tokens:
+# Over the tokens of a draft:
 #
 # $$
 # \mathcal{H}_i = - \sum_{v \in \mathcal{V}} p_i(v) \log p_i(v)

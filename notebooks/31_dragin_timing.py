@@ -164,8 +164,9 @@ timing_auc.curves(
 # In the paper's case (appendix C) RIND fires at the first number that is wrong (dragin.c40). How often
 # does the first alarm stand in the sentence of the first error? Here a rule goes by the highest value of
 # the hop's sentence, up to the fact. The chain that is read is the gold one, so an error at one hop is not
-# carried on to the next. A rule that fires everywhere is right wherever the first hop is. FLARE is left
-# out: before the fact it would go by the probability of the gold chain's words, not of its own.
+# carried on to the next. A rule that fires everywhere is right wherever the first hop is the first error.
+# FLARE is left out: before the fact it would go by the probability of the gold chain's words, not of its
+# own.
 
 # %% tags=["remove-input"]
 SENTENCES = [

@@ -137,7 +137,7 @@ desk.table(
 )
 
 # %% [markdown]
-# In the first sentence there is no last one, and that rule asks the question: most moments are such. Those
+# In the first sentence there is no last one, and that rule asks the question: many moments are such. Those
 # behind the first sentence tell the rules apart:
 
 # %% tags=["remove-input"]
@@ -210,7 +210,7 @@ desk.table(
 # ## Table 6
 #
 # Whole answers. *Gain* is against QFS. *Recall a query* is the share of gold passages that one
-# search finds; *gold found* is what all searches of an answer find together.
+# search finds; *found* is what all searches of an answer find together.
 
 # %% tags=["remove-input"]
 desk.table(

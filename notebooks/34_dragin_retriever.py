@@ -112,8 +112,8 @@ desk.table(
 # ### The same queries
 #
 # In a whole answer, what is found changes the next query. At the moments of one draft
-# ({doc}`chapter 33 <33_dragin_query>`) both retrievers search for the very same words: QFS's, and
-# the question's.
+# ({doc}`chapter 33 <33_dragin_query>`) both retrievers search for the very same words: QFS's, the
+# question's, and those of QFS with few words.
 
 # %% tags=["remove-input"]
 METHODS = ["check", "check_minilm"]
@@ -133,6 +133,9 @@ desk.table("bare_queries", desk.rows("bare_queries"), name="tab-bare")
 
 # %% [markdown]
 # ### DRAGIN and its baselines under dense search
+#
+# On the testbed RIND's $\theta$ is 0.02 here, and 0.2 in the tables above
+# ({doc}`chapter 32 <32_dragin_threshold>`).
 
 # %% tags=["remove-input"]
 desk.table("dense", desk.rows("dense"), name="tab-dense")

@@ -237,7 +237,7 @@ desk.table("differences", desk.rows("differences", metric=WHOLE), name="tab-whol
 # The paper says greedy and recommends the models' own sampling, "as this will yield better performance"
 # (section 4.5). A token's entropy and probability are those of the distribution that it is drawn from,
 # as in the released code's `generate`: tempered and cut, so that they tell of less doubt than under
-# greedy decoding, at which θ was chosen. So DRAGIN's two rows differ in how often they search as well.
+# greedy decoding, at which θ was chosen. So DRAGIN's rows differ in how often they search as well.
 
 # %% tags=["remove-input"]
 decoded = desk.rows("decoding", metric=["em", "f1", "retrievals"])

@@ -170,15 +170,17 @@ Listing(optimism.tuned)
 # ## What was trained
 #
 # Frozen: MiniLM, and SmolLM2-135M as it ships. Trained: a former a row and seed, on lists of training
-# questions of world A and of NQ; tested on another world.
+# questions of world A and of NQ; tested on another world. *r2ag-mixed-joint* has both losses from the first
+# step, and does not match lists before.
 
 # %% tags=["remove-input"]
 CELLS = [cell for cell in TABLE.cells() if cell.tier in desk.tiers()]
 formers.cards(formers.names(CELLS), "What was trained for table 3", "tab-cards")
 
 # %% [markdown]
-# How well each head knows the gold passages of held-out lists, as the training goes on. A former
-# that is trained without matching has an untrained head, and no line:
+# How well a head knows the gold passages of held-out lists, as the training goes on, and then the loss of
+# the answers. Drawn are the trainings whose weights are at hand; the last values of the others stand in the
+# table. A former that is trained without matching has an untrained head, and no line in the first figure:
 
 # %% tags=["remove-input"]
 formers.curves(
@@ -300,7 +302,7 @@ desk.asides(CLAIMS)
 # ```bash
 # rag-repro chapter 41_r2ag_ablation                         # this page
 # rag-repro chapter 41_r2ag_ablation -p n_lists 200          # more lists; an encoder alone
-# rag-repro train r2ag-mixed-no-neighbour --seed 1         # a variant, another seed
+# rag-repro train r2ag-mixed-no-neighbour --seed 1           # a variant, another seed
 # rag-repro run r2ag.table3                                  # the records, where they stopped
 # rag-repro exhibit r2ag.table3 --format csv                 # every cell as a line
 # ```

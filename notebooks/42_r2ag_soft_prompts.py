@@ -140,7 +140,8 @@ cases.counts(CONTROLS, desk.results, FREE, OURS, RIGHT)
 # places of a list are left to learn from, so that what it has above that one is what it took from
 # features; it is measured on few lists, and {doc}`chapter 41 <41_r2ag_ablation>` has an interval.
 # And all have as many steps, at the paper's rate, 2e-4: where one's loss still falls at the last
-# step, and another's does not, the controls say what each has learned in these steps.
+# step, and another's does not, the controls say what each has learned in these steps. The figure draws the
+# trainings whose weights are at hand.
 
 # %% tags=["remove-input"]
 CELLS = [cell for cell in CONTROLS.cells() if cell.tier in desk.tiers()]
@@ -181,8 +182,8 @@ for shown in desk.tiers():
 # ### Finer than right or wrong
 #
 # How likely the reader holds the right answer: $\log p$ of the likeliest accepted one behind the prompt, in
-# nats (0.1: a tenth likelier). Other than a right answer, of which there are few here, it is told of every
-# question. It heeds the form as well, so that plain RAG, which begins otherwise, is far below. *Gain*: over
+# nats (0.1: a tenth likelier). Unlike a right answer, of which there are few here, every question has
+# one. It heeds the form as well, so that plain RAG, which begins otherwise, is far below. *Gain*: over
 # R²AG, those of 600 steps over R²AG of 600. Were features what helps, then other passages' features,
 # learnable tokens, and above all its own features shuffled at the test, would be below it.
 
@@ -217,9 +218,9 @@ seeds.table(
 # ## Figure 3: as passages are added
 #
 # The first point of each line is the gold passages alone, at their mean number; then the best 5 and
-# 10 of twenty, and for plain RAG all of them. The same questions, fewer in lists of ten, one training each, the
-# reader frozen. Below, lists of ten that hold the gold passages, as those of twenty do, stand beside them: the
-# paper's step from NQ-10 to NQ-20 (r2ag.c02).
+# 10 of twenty, and for plain RAG all of them. The questions are the same, each row is of one training, and
+# the reader is frozen. In the table, lists of ten that hold the gold passages, as those of twenty do, stand
+# beside them, with fewer questions: the paper's step from NQ-10 to NQ-20 (r2ag.c02).
 
 # %% tags=["remove-input"]
 FIG3 = desk.paper.exhibit("fig3")

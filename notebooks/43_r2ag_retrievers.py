@@ -229,7 +229,8 @@ arithmetic.best(
 # retriever (c25); the larger reader over the smaller (c27):
 
 # %% tags=["remove-input"]
-desk.contrasts(["r2ag.c23", "r2ag.c25", "r2ag.c27"], "R²AG by retriever and reader", "tab-general")
+GENERAL = ["r2ag.c23", "r2ag.c25", "r2ag.c27"]
+desk.contrasts(GENERAL, "R²AG by retriever and reader", "tab-general", roles=["primary"])
 
 # %% [markdown]
 # ### Asked again, just now

@@ -146,7 +146,8 @@ formers.cards(formers.names(CELLS, seed=0), "What was trained for figure 6", "ta
 # %% [markdown] tags=["result"]
 # ## Figure 6, over many questions
 #
-# The first four passages, as in the paper. Plain RAG has no embeddings, and so no columns for them.
+# The first four passages, as in the paper: *e1* is the embedding before the first, *d1* its words. Plain RAG
+# has no embeddings, and so no columns for them.
 # The mean over questions, testbed; one scale for all panels.
 
 # %% tags=["remove-input"]

@@ -134,7 +134,7 @@ times.clock_table(times.worked(ONE, desk.results), ONE)
 #
 # In percent of plain RAG's time to its first token, on the same questions; the paper's number would
 # be 100.8. *Constant features* need no encoder: what is left is the former and its places in the
-# prompt.
+# prompt. *In the reader* compares the readers' part of the time alone.
 
 # %% tags=["remove-input"]
 FIRST = ("rag_first", "r2ag_first", "constant_first")

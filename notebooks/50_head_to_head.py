@@ -78,8 +78,9 @@ desk.says
 #
 # At DR-RAG's threshold few passages of the second search pass, so that mostly the first two of one search
 # are handed on and nothing else, as *passages* in {numref}`tab-costs-50` tells. So two rows stand beside
-# it: those two passages alone, without a second stage, and DR-RAG at the middle of the scale. Between
-# them lies the threshold by number fed ({doc}`chapter 12 <12_drrag_selection>`), at which claims on
+# it: those two passages alone, and DR-RAG at the middle of the scale. The first has a threshold that no
+# pair passes, so that the second stage brings nothing, but its searches and pairs are counted. Between
+# the two lies the threshold by number fed ({doc}`chapter 12 <12_drrag_selection>`), at which claims on
 # selection are decided.
 #
 # Can the readers read at all? Passages must help by 15 points:
@@ -131,7 +132,7 @@ for page in split.held(desk, "head", desk.rows("head", metric=COSTS), "tab-costs
 # %% [markdown]
 # ## Quality for cost
 #
-# A method to the left and above of another is better by both measures. Points are means, so they are of
+# A method to the left of another and above it is better by both measures. Points are means, so they are of
 # the questions that all methods shown have answered.
 
 # %% tags=["remove-input"]
@@ -243,8 +244,8 @@ desk.live("head")
 # - **Size.** The readers are of 135 million parameters. What a larger one would do with the same
 #   passages is another question, for which there are the {doc}`tiers <../tiers/index>` with larger
 #   readers.
-# - **One world, and hardly a public set.** Of the testbed one world is answered; intervals draw its chains
-#   of facts, not worlds. On HotpotQA most methods have no records yet.
+# - **One world, and one public set.** Of the testbed one world is answered; intervals draw its chains
+#   of facts, not worlds. A method without a HotpotQA row in the tables has no records there.
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

@@ -63,7 +63,8 @@ verdict_figure.figure([of_judged(e.paper, judged) for e in entries for judged in
 #
 # In the second column a word says whether the paper's printed numbers bear the claim out: yes,
 # partly, no, or none where none of them speaks to it. Below it stands the working, where the audit
-# has one.
+# has one. H, M and W are HotpotQA, MuSiQue and 2WikiMultihopQA; the glossary has the other short names, as
+# SM and QDC.
 #
 # The same rows as a file: `rag-repro claims --format csv`, `json` or `md`.
 

@@ -142,7 +142,10 @@ TABLE = (
         "line",
         False,
         used_searches,
-        "searches behind which a draft was written: without the last where no room was left",
+        "searches behind which a draft was written: without the last where no room was left; not "
+        "told where passages serve one draft alone",
+        # Elsewhere a search is read in a draft that nobody judges, and that no line counts.
+        where={"documents": "until_replaced"},
     ),
     percent(
         "asked_again",

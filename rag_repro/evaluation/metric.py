@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..schema import Passage, Question
@@ -60,7 +60,8 @@ class Metric:
     unit: "percent" (scores in [0, 1], printed times `scale` = 100) or the
     name of what is counted. needs: "prediction"; "hits" (their ids); "texts"
     (the hits' passages); "line" (of a record, see `line_metrics`). fn takes a
-    `Scored`, or the line, and gives None where the score is not defined.
+    `Scored`, or the line, and gives None where the score is not defined. where: settings that
+    the method must have, if it has them at all, for the score to be defined.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Metric:
     higher_is_better: bool | None
     fn: Callable[[Any], float | None]
     meaning: str
+    where: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def scale(self) -> float:
@@ -79,6 +81,10 @@ class Metric:
     def of_answers(self) -> bool:
         """Whether it says how good an answer is, so that a reader must be able to read."""
         return self.needs == "prediction" and self.higher_is_better is True
+
+    def defined(self, settings: Any) -> bool:
+        """Whether a method with these settings can have a score of it."""
+        return all(getattr(settings, name, value) == value for name, value in self.where.items())
 
     @property
     def span(self) -> float | None:

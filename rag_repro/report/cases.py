@@ -227,8 +227,8 @@ def _handed_on(line: Line, dataset: Dataset) -> Answer:
 def _count_table(found: Versus, counted: Sequence[str], tested: bool) -> Table:
     """How often the shown thing happens, and how often its reverse."""
     gained, lost, rest = _row(found)
-    neither = found.of - gained - lost
-    head, body = [*counted, "neither", "questions"], [gained, lost, neither, rest[0]]
+    alike = found.of - gained - lost
+    head, body = [*counted, "both or neither", "questions"], [gained, lost, alike, rest[0]]
     if tested:
         return Table([*head, "McNemar's p"], [[*body, rest[1]]])
     return Table(head, [body])

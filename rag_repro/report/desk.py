@@ -200,10 +200,12 @@ class Desk:
         found = claims.contrasts(self._judgements(ids), ("secondary",), caption, "tab-asides")
         return found or Note(none)
 
-    def contrasts(self, ids: Sequence[str], caption: str, name: str = "") -> Table | Note:
-        """All contrasts of these claims that have records, primary and secondary, side by side."""
+    def contrasts(
+        self, ids: Sequence[str], caption: str, name: str = "", roles: Sequence[str] = ROLES
+    ) -> Table | Note:
+        """All contrasts of these claims and roles that have records, side by side."""
         none = "No contrast of these claims has records."
-        return claims.contrasts(self._judgements(ids), ROLES, caption, name) or Note(none)
+        return claims.contrasts(self._judgements(ids), roles, caption, name) or Note(none)
 
     def changed(self, ids: Sequence[str]) -> Table | Note:
         """Which of these claims are tested otherwise than at first, after records were seen."""

@@ -31,9 +31,9 @@ class Row:
     """One value of an exhibit, percentages in points.
 
     keys: dataset, method and the settings that the exhibit varies. paper: as
-    printed, None where the paper has no such cell. ours: with its interval and
-    n. diff: ours minus the method's baseline on the same questions; drawn: of which that is the
-    interval, for those who compare several.
+    printed, None where the paper has no such cell; theirs: its own names for the keys. ours: with
+    its interval and n. diff: ours minus the method's baseline on the same questions; drawn: of
+    which that is the interval, for those who compare several.
     """
 
     exhibit: str
@@ -47,6 +47,7 @@ class Row:
     diff: Interval | None = None
     note: str = ""
     drawn: Resampled | None = field(default=None, compare=False, repr=False)
+    theirs: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def flat(self) -> dict[str, str]:
         """The row as text, for CSV and tables; numbers as the papers print them."""
@@ -93,7 +94,8 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
                 if entry is not None:
                     beside.add(_printed_key(entry))
                     note = _joined(row.note, entry.get("note"))
-                    row = replace(row, paper=entry["value"], note=note)
+                    theirs = {k: entry[k] for k in row.keys if entry.get(k)}
+                    row = replace(row, paper=entry["value"], note=note, theirs=theirs)
                 made.append(row)
     if tier in (None, "public"):
         made += [_waiting(exhibit, entry) for k, entry in printed.items() if k not in beside]

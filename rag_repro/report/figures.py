@@ -129,13 +129,13 @@ def point_panels(
     made = Panels(figure, dict(zip(datasets, axes, strict=True)), looks, {d: [] for d in datasets})
     for axis, dataset in zip(axes, datasets, strict=True):
         axis.set_title(word(dataset))
-        axis.set_xlabel(xlabel)
+    figure.supxlabel(xlabel, fontsize="medium")
     axes[0].set_ylabel(ylabel)
     points = list(points)
     for dataset, axis in made.axes.items():
-        at = {point.x.estimate for point in points if point.dataset == dataset}
-        if len(at) == 1 and min(at) > 0:  # no spread for the axis to show: it begins at nothing
-            axis.set_xlim(0, 2 * min(at))
+        spans = [point.x for point in points if point.dataset == dataset]
+        if len({span.estimate for span in spans}) == 1:  # no spread to show: it begins at nothing
+            axis.set_xlim(0, 1.15 * max(span.hi for span in spans) or 1)
     for point in points:
         colour, marker = looks[point.method]
         x, y = point.x.estimate, point.y.estimate
@@ -179,8 +179,8 @@ def against_k(
     if not rows:
         return note_of_rows(asked)
     if len({row.keys[along] for row in rows}) == 1:
-        told = f"{caption}: not drawn, since the records have one {along} alone"
-        return Note(f"{told}, {rows[0].keys[along]}.")
+        value = rows[0].keys[along]
+        return Note(f"{caption}: not drawn, since {along} is {value} in every record.")
     plt, colours = plots()
     datasets = list(dict.fromkeys(row.keys["dataset"] for row in rows))
     figure, axes = plt.subplots(
@@ -197,8 +197,9 @@ def against_k(
                 _line(axis, rows, dataset, method, metric, along, *look, style, aside)
         axis.set_title(word(dataset))
         axis.set_xlabel(along)
-        axis.set_ylim(bottom=bottom)
         axis.set_xticks(_apart(at))
+    # Once all is drawn: the axis is that of all panels, and a limit ends its growing.
+    axes[0][0].set_ylim(bottom=bottom)
     axes[0][0].set_ylabel(ylabel)
     if bottom:
         caption += f"; the axis begins at {bottom:g}"

@@ -84,6 +84,7 @@ def told(former: Mapping[str, Any] | None) -> str:
         parts.append("no matching loss")
     parts += ["matching loss summed"] * (former["reduction"] == "sum")
     parts += ["matching first, then answers"] * (former["stages"] == "separate")
+    parts += ["no start of matching"] * (former["qdm"] and former.get("head_start") == 0)
     return ", ".join([said, *parts])
 
 

@@ -30,7 +30,8 @@ def case(
 
     Of the questions that all have recorded the first that shows most of what there is to
     see: the first method searches at an alarm, its answer is right, those of the others are
-    wrong. So it illustrates and proves nothing. Traces are in no record: the question is
+    wrong, and it writes as few tokens as any such: a reader that is lost repeats itself. So it
+    illustrates and proves nothing. Traces are in no record: the question is
     asked again now, of readers and indexes that must be here. Texts of public data sets
     are not shown.
     """
@@ -63,11 +64,12 @@ def choose(held: Sequence[Sequence[Line]]) -> str | None:
     by_id = [{line["id"]: line for line in lines} for lines in others]
     common = [line for line in first if all(line["id"] in lines for lines in by_id)]
 
-    def shows(line: Line) -> tuple[bool, bool, bool]:
+    def shows(line: Line) -> tuple[bool, bool, bool, float]:
         rest = (lines[line["id"]] for lines in by_id)
         alarms = bool(metrics.of_line("alarms", line))
         right = bool(metrics.of_line("em", line))
-        return alarms, alarms and right, not any(metrics.of_line("em", one) for one in rest)
+        alone = not any(metrics.of_line("em", one) for one in rest)
+        return alarms, alarms and right, alone, -(metrics.of_line("new_tokens", line) or 0)
 
     # Of equals `max` takes the first.
     return max(common, key=shows)["id"] if common else None

@@ -120,14 +120,12 @@ def unit(contrast: Contrast) -> str:
         return "%" if contrast.less is None else "points"
     if contrast.delta is None:
         return "% of the other" if contrast.ratio else counted
-    if contrast.ratio:
+    if contrast.ratio and contrast.target == 100:
         return f"% {'more' if contrast.above else 'less'} than the other"
-    where = "above" if contrast.above else "below"
-    return (
-        f"points {where} {contrast.target:g} %"
-        if percent
-        else f"{counted} {where} {contrast.target:g}"
-    )
+    where = f"{'above' if contrast.above else 'below'} {contrast.target:g}"
+    if contrast.ratio:
+        return f"points {where} % of the other"
+    return f"points {where} %" if percent else f"{counted} {where}"
 
 
 def told(part: Part) -> str:

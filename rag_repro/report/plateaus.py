@@ -164,7 +164,10 @@ def oracle(
     body.append(["all", *(sum(column) for column in list(zip(*body, strict=True))[1:])])
     body = [[*row, sum(row[1:])] for row in body]
     head = ["kind", "only by the queries", "only by the question", "by both", "by neither"]
-    caption = f"All gold passages among {most}, by perfect queries and by the question itself"
+    caption = (
+        f"All gold passages among {most} of {dataset.name}, by perfect queries and by the question "
+        "itself"
+    )
     table = Table([*head, "questions"], body, caption, name)
     return Oracle(shown or dataset.by_id[next(iter(queries))], table)
 

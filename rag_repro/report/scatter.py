@@ -34,7 +34,7 @@ def against(
         return note_of_rows(rows)
     at = {found[x].ours.estimate for found in held.values()}
     if len(held) > 1 and len(at) == 1:  # points above each other tell nothing of a trade
-        return Note(f"{caption}: not drawn, since all have {xlabel} {at.pop():g}.")
+        return Note(f"{caption}: not drawn, since {xlabel} is {at.pop():g} in every row.")
     panels = point_panels(
         [Point(*place, found[x].ours, found[y].ours) for place, found in held.items()],
         {said: said for _, said in held},

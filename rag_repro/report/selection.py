@@ -6,6 +6,7 @@ pair in the order asked (`study.runner.line_of`).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
@@ -178,30 +179,39 @@ def pairs_table(
 def threshold_table(
     cells: Sequence[Cell], results: Results, chosen_on: str, name: str = ""
 ) -> Table:
-    """The threshold that the pairs of each cell would choose, beside 0.5."""
-    body = []
+    """The threshold that the pairs of each cell would choose, and of a tier's together."""
+    body, pooled = [], defaultdict(list)
     for cell in cells:
         lines, start = results.lines(cell), [word(str(cell.keys["dataset"])), cell.keys["k"]]
-        if (by_f1 := best(lines or ())) is None:
+        if chosen := _chosen(lines or ()):
+            body.append([*start, *chosen])
+            pooled[cell.tier, cell.keys["k"]].append(lines)
+        else:
             why = missing.of_cells([cell]) if lines is None else "no pair judged"
             body.append([*start, why, *[""] * 6])
-            continue
-        plain, by_right = at_threshold(lines, 0.5), best(lines, "right")
-        body.append(
-            [
-                *start,
-                by_f1.pairs,
-                points(by_f1.gold),
-                f"{by_f1.threshold:.2f}",
-                points(by_f1.f1),
-                points(plain.f1),
-                f"{by_right.threshold:.2f}",
-                f"{points(by_right.right)} (at 0.5: {points(plain.right)})",
-            ]
-        )
+    for (tier, k), held in pooled.items():
+        if len(held) > 1:
+            together = _chosen([line for lines in held for line in lines])
+            body.append([f"{tier}, these together", k, *together])
     head = ["data set", "k", "pairs", "both gold, %", "best for F1", "its F1, %"]
     head += ["F1 at 0.5, %", "best for accuracy", "accuracy, %"]
     return Table(head, body, f"Thresholds chosen on {chosen_on}", name)
+
+
+def _chosen(lines: Sequence[Line]) -> list[Any]:
+    """A row's numbers, from all pairs of these answers; [] where none was judged."""
+    if (by_f1 := best(lines)) is None:
+        return []
+    plain, by_right = at_threshold(lines, 0.5), best(lines, "right")
+    return [
+        by_f1.pairs,
+        points(by_f1.gold),
+        f"{by_f1.threshold:.2f}",
+        points(by_f1.f1),
+        points(plain.f1),
+        f"{by_right.threshold:.2f}",
+        f"{points(by_right.right)} (at 0.5: {points(plain.right)})",
+    ]
 
 
 def judged_table(line: Line, dataset: Dataset) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..data.titles import word
 from ..evaluation import metrics
@@ -134,7 +135,8 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
     more = None
     if 0 < len(alone) < len(lines):
         rows = [row for line in lines if line not in alone for row in line]
-        more = Table(*_kept(exhibit, [row for line in alone for row in line]), PRINTED)
+        # Under the paper's own names: nobody here ran its readers.
+        more = Table(*_kept(exhibit, [row for line in alone for row in _as_printed(line)]), PRINTED)
     head, body = _kept(exhibit, rows)
     parts = [_title(exhibit, every), *shared(rows)]
     bases = dict.fromkeys(row.baseline for row in rows if row.diff)
@@ -145,12 +147,17 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
             base = next((row.baseline for row in line if row.diff), None)
             cells.insert(place, exhibit.methods[base].label if base else "")
     elif bases:
-        parts.append(f"gains over {exhibit.methods[next(iter(bases))].label}")
+        parts.append(f"gains over “{exhibit.methods[next(iter(bases))].label}”")
     meanings = {one.symbol: one.meaning for one in _metrics(rows)}
     for key, values in settled(rows).items():
         places = {v: [d for d, other in values.items() if other == v] for v in values.values()}
         meanings[key] = "; ".join(f"{v or 'test'} on {', '.join(d)}" for v, d in places.items())
     return Table(head, body, "; ".join(parts), name, data, meanings, more)
+
+
+def _as_printed(line: Sequence[Row]) -> list[Row]:
+    names = {name: value for row in line for name, value in row.theirs.items()}
+    return [replace(row, keys={**row.keys, **names}) for row in line]
 
 
 def _kept(exhibit: Exhibit, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:

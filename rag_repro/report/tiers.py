@@ -201,8 +201,8 @@ def _one_gpu(ground: parts.Ground) -> str:
         "## Commands",
         listing(_gpu_commands(ground), "sh"),
         "The table counts all conditions that could have another reader. These commands run the "
-        "chapters in which the reader is a parameter, and of their conditions those that such a "
-        "chapter shows; it lists them before it asks.\n\n"
+        "chapters in which the reader is a parameter, and of their conditions those that the "
+        "chapter shows; each lists them before it asks.\n\n"
         "A chapter whose parameters are changed computes in float32, shows what was asked, and "
         "leaves the committed records as they are. In place of a GPU of your own any "
         "OpenAI-compatible servers do, for methods that need no trace of the reader: "

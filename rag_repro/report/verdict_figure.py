@@ -60,7 +60,9 @@ def figure(claims: Sequence[Mapping[str, Any]], name: str = "fig-verdicts") -> P
             label = said if said not in axis.get_legend_handles_labels()[1] else None
             axis.barh(places[-1], number, left=left, hatch=hatch, height=0.8, label=label, **look)
             if number:
-                ground = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+                # As narrow as the bar: else the numbers of two neighbours read as one.
+                pad = 1.0 if number > 2 else 0.0
+                ground = {"facecolor": "white", "edgecolor": "none", "pad": pad}
                 middle = left + number / 2
                 axis.text(middle, places[-1], number, ha="center", va="center", size=8, bbox=ground)
             left += number

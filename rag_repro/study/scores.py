@@ -94,8 +94,10 @@ class Results:
 
         Percentages are in points (0 to 100), all else in its own unit.
         """
-        lines = self.lines(cell)
-        scale = metrics.get(metric).scale
+        known = metrics.get(metric)
+        if not known.defined(cell.condition.configured):
+            return None
+        lines, scale = self.lines(cell), known.scale
         values = ((x, metrics.of_line(metric, x)) for x in lines or () if keep(x))
         kept = [(x, value) for x, value in values if value is not None]
         if not kept:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from rag_repro.evaluation.statistics import Interval
 from rag_repro.report import exhibits
 from rag_repro.report.missing import Missing
 from rag_repro.report.table import Table
@@ -77,6 +80,23 @@ def test_printed_rows_beside_which_nothing_was_run_are_folded(tmp_path):
     assert any("69.30" in cells for cells in made.more.body)
     assert "Printed in the paper, and not run here: " in made._repr_html_()
     assert exhibit_table(exhibit, printed).more is None
+
+
+def test_a_folded_row_has_the_papers_names_and_not_ours(tmp_path):
+    paper = papers.load("drrag")
+    exhibit = paper.exhibit("table7")
+    first = next(cell for cell in exhibit.cells("public") if cell.keys["k"] == 4)
+    rows = exhibits.rows(paper, exhibit, Results(tmp_path))
+    ours = Interval(50.0, 40.0, 60.0, 50)
+    rows = [
+        replace(row, ours=ours) if row.tier == "public" and row.keys == first.keys else row
+        for row in rows
+    ]
+    made = exhibit_table(exhibit, rows)
+    assert {"public-reader", "smollm2-135m"} & {str(v) for cells in made.body for v in cells}
+    folded = {str(v) for cells in made.more.body for v in cells}
+    assert folded & {"gpt-3.5-turbo", "gpt-4-turbo"}
+    assert not folded & {"public-reader", "smollm2-135m"}
 
 
 def test_a_row_with_one_number_is_shown_whatever_else_of_it_is_not_run():

@@ -115,7 +115,7 @@ def test_the_reverse_can_be_something_else(exhibit, results):
 
 def test_no_p_is_shown_where_the_reverse_is_no_second_methods_outcome(exhibit, results):
     told = cases.case(exhibit, results, Workshop(), SM, QDC, worse=lambda before, after: False)
-    assert told[-1].head == ["QDC alone", "SM alone", "neither", "questions"]
+    assert told[-1].head == ["QDC alone", "SM alone", "both or neither", "questions"]
     assert told[-1].body == [[5, 0, 5, 10]]
     assert cases.case(exhibit, results, Workshop(), SM, QDC)[-1].head[-1] == "McNemar's p"
 
@@ -202,7 +202,7 @@ def test_what_a_classifier_was_asked_is_shown_where_it_was(exhibit, world, tmp_p
     pages = cases.case(exhibit, results, Workshop(), SM, QDC, names=("one", "two"), counted="ab")
     assert pages[1].caption == "Handed on by one, k = 4"
     assert [row[2:] for row in pages[4].body] == [["0.75", 2, "yes"], ["0.25", 1, "no"]]
-    assert pages[-1].head[:3] == ["a", "b", "neither"]
+    assert pages[-1].head[:3] == ["a", "b", "both or neither"]
 
 
 def test_better_may_be_anything_that_two_lines_tell(exhibit, world, tmp_path):

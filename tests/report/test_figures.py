@@ -107,7 +107,9 @@ def test_a_printed_row_that_has_no_such_setting_does_not_stop_the_figure():
 
 
 def test_of_one_number_of_passages_no_line_is_drawn():
-    assert "the records have one k alone, 3" in repr(against_k([row(ours=60), row("sm", ours=1)]))
+    assert "not drawn, since k is 3 in every record" in repr(
+        against_k([row(ours=60), row("sm", ours=1)])
+    )
 
 
 @pytest.mark.parametrize("rows", [[], [row()], [row("cis", ours=60)]])
@@ -239,6 +241,17 @@ def test_values_that_lie_high_and_close_are_seen_apart(monkeypatch):
     assert "begins" not in drawn[1][1][1]
 
 
+def test_a_panel_with_higher_values_than_the_first_is_not_cut(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        figures, "Picture", lambda figure, *rest: drawn.append(figure) or Picture(figure, "x")
+    )
+    against_k(
+        [row(k=k, dataset=d, ours=at) for d, at in (("nq", 20), ("musique", 80)) for k in (3, 4)]
+    )
+    assert all(axis.get_ylim()[1] >= 82 for axis in drawn[0].axes)
+
+
 def test_there_is_a_marker_for_each_colour():
     _, colours = figures.plots()
     assert len(set(figures.MARKERS)) == len(figures.MARKERS) == len(colours)
@@ -259,7 +272,7 @@ def test_a_point_stands_at_its_cost_and_quality_with_the_bars_of_both():
     assert [segment.tolist() for segment in along.get_segments()] == [[[2, 50], [2, 65]]]
     assert (line.get_color(), line.get_marker()) == made.looks["qdc"] != made.looks["sm"]
     assert [len(axis.containers) for axis in made.axes.values()] == [2, 1]
-    assert made.axes["world-B"].get_xlabel() == "searches"
+    assert made.figure.get_supxlabel() == "searches"
     assert made.spoken["musique"] == ["MuSiQue, two searches: 70 at 3.0"]
     Picture(made.figure, "closes it")
 

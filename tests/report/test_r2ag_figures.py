@@ -93,7 +93,7 @@ def test_points_are_rows_that_have_both_metrics():
     assert "no such condition" in repr(scatter.against([], "map", "acc_line", **look))
     rows.append(row("nq10", 10, "r2ag", "map", 90.0))
     alike = repr(scatter.against(rows, "map", "acc_line", **look, caption="Acc by MAP"))
-    assert alike == "Acc by MAP: not drawn, since all have MAP, % 90."
+    assert alike == "Acc by MAP: not drawn, since MAP, % is 90 in every row."
 
 
 class Letters:

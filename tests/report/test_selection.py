@@ -129,6 +129,14 @@ def test_the_table_of_thresholds_has_the_chosen_one_beside_a_half(recorded):
     ]
     assert str(table.body[1][2]).startswith("not run: `rag-repro ")
     assert len(table.body[1]) == len(table.head)
+    assert len(table.body) == 2  # one cell alone is together with none
+
+
+def test_thresholds_of_several_cells_are_chosen_together_as_well(recorded):
+    cfs, results = recorded
+    alone, _, together = selection.threshold_table([cfs, cfs], results, "these").body
+    assert together[:2] == ["testbed, these together", 4]
+    assert together[2:] == alone[2:]  # the same pairs, each once
 
 
 def test_the_threshold_by_number_fed_is_the_one_nearest_to_the_paper():

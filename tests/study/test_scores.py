@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rag_repro.evaluation import statistics
+from rag_repro.evaluation import metrics, statistics
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results, Scores, paired, ratio, resampled, span
 from rag_repro.study.scores import _drawn as kept_draws
@@ -41,6 +41,16 @@ def test_percentages_are_in_points_and_other_units_as_they_are(cell, tmp_path):
     assert len(results.scores(cell, "recall", lambda line: line["kind"] == "comparison")) == 4
     assert results.scores(cell, "em") is None
     assert (span("recall"), span("passages")) == (100.0, None)
+
+
+def test_a_metric_that_a_method_cannot_have_is_not_scored(cell, tmp_path, monkeypatch):
+    known = metrics.get("recall")
+    for where, scored in (({"k": cell.condition.configured.k}, True), ({"k": 99}, False)):
+        narrowed = dataclasses.replace(known, where=where)
+        monkeypatch.setitem(metrics.METRICS, "recall", narrowed)
+        assert (Results(tmp_path).scores(cell, "recall") is not None) is scored
+    # Of methods without the setting it is defined.
+    assert dataclasses.replace(known, where={"documents": "one_draft"}).defined(object())
 
 
 def test_a_cell_reads_no_more_than_its_n(cell, tmp_path):
