@@ -198,7 +198,7 @@ pairs.summary(checked, desk.results, "The classifier on pairs it has not seen", 
 # threshold; chapter 12 moves that point.
 
 # %% tags=["remove-input"]
-for shown in desk.tiers():
+for shown in dict.fromkeys(cell.tier for cell in checked):
     display(
         pairs.reliability(
             [cell for cell in checked if cell.tier == shown],

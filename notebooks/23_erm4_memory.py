@@ -329,7 +329,8 @@ memory.calibrated(
 #
 # One question at a time, rows in turn on the same questions; pages are read over HTTP from a service on
 # this machine, at no latency of its own. *Models* is what rewriter, filter and reader take.
-# *No memory* and τ 1 search alike: what lies between their times is mostly the machine.
+# *No memory* and τ 1 search alike: what lies between their times is mostly the machine. Where the mean
+# lies far above the median, one answer was held up.
 
 # %% tags=["remove-input"]
 TIMES = desk.paper.exhibit("times")

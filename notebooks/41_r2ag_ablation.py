@@ -171,31 +171,11 @@ Listing(optimism.tuned)
 #
 # Frozen: MiniLM, and SmolLM2-135M as it ships. Trained: a former a row and seed, on lists of training
 # questions of world A and of NQ; tested on another world. *r2ag-mixed-joint* has both losses from the first
-# step, and does not match lists before.
+# step, and does not match lists before. A former that is trained without matching has an untrained head.
 
 # %% tags=["remove-input"]
 CELLS = [cell for cell in TABLE.cells() if cell.tier in desk.tiers()]
 formers.cards(formers.names(CELLS), "What was trained for table 3", "tab-cards")
-
-# %% [markdown]
-# How well a head knows the gold passages of held-out lists, as the training goes on, and then the loss of
-# the answers. Drawn are the trainings whose weights are at hand; the last values of the others stand in the
-# table. A former that is trained without matching has an untrained head, and no line in the first figure:
-
-# %% tags=["remove-input"]
-formers.curves(
-    formers.names(CELLS, seed=0),
-    "auc",
-    "The head's AUC on held-out lists",
-    "fig-heads",
-)
-
-# %% tags=["remove-input"]
-formers.curves(
-    formers.names(CELLS, seed=0),
-    caption="Loss of the answers of held-out lists, in nats a token",
-    name="fig-curves",
-)
 
 # %% [markdown] tags=["result"]
 # ## Table 3

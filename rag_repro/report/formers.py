@@ -69,7 +69,7 @@ def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
                 f"{100 * held['auc']:.1f}" if "auc" in held else "",
             ]
         )
-    return Table(head, body, caption, name)
+    return Table(head, body, caption, name, stacked=True)
 
 
 def told(former: Mapping[str, Any] | None) -> str:

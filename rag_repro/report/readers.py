@@ -37,7 +37,7 @@ def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
         body.append([*place, *sides, within(gain and gain.interval(), 1, "+"), said])
     head = ["tier", "data set", "reader", "no passage", "gold passages", "gain", "its answers"]
     caption = "Accuracy of each reader without passages and with the gold ones, and what follows"
-    return Table(head, body, caption, "tab-gate")
+    return Table(head, body, caption, "tab-gate", stacked=True)
 
 
 def _level(cell: Cell | None, metric: str, results: Results) -> str:
@@ -67,7 +67,9 @@ def cards(names: Sequence[str]) -> Table | Note:
     if not body:
         return missing.of_trained(names, ("reader",)).note
     head = ["reader", "what it was taught", "base", "lessons", "training", "held-out loss"]
-    return Table(head, body, "The readers that were trained for this book", "tab-cards")
+    return Table(
+        head, body, "The readers that were trained for this book", "tab-cards", stacked=True
+    )
 
 
 def curves(names: Sequence[str]) -> Picture | Note:

@@ -92,7 +92,11 @@ def main(claims: Sequence[Mapping[str, Any]]) -> str:
             held.setdefault(row["id"], []).append(row)
     if not any(with_verdict(rows) for rows in held.values()):
         return ""
-    return _lines(list(held.values()), "What the papers are known for", "tab-main", _briefly)
+    caption = (
+        "What the papers are known for: the verdict, and the effect in the direction that is "
+        "claimed, with its interval, of the first part that decides it"
+    )
+    return _lines(list(held.values()), caption, "tab-main", _briefly)
 
 
 def unborne(claims: Sequence[Mapping[str, Any]]) -> str:

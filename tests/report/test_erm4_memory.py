@@ -228,6 +228,15 @@ def test_steps_of_tau_say_where_time_is_smallest(results):
     assert (row["models"], row["search"], row["the paper's seconds"]) == ("0.50", "0.50", "3.97")
 
 
+def test_an_answer_that_was_held_up_moves_the_mean_and_not_the_median(results):
+    asked = erm4.cells("times", "memory", **WHERE)
+    erm4.fill(results, asked, 4, lambda cell, i: seconds(21.0 if i == 3 else 1.0, 1))
+    shown = memory_times.table(erm4.exhibit("times"), asked, results, table2())
+    row = dict(zip(shown.head, shown.body[0], strict=True))
+    assert number(row["seconds [95 %], n"]) == 6
+    assert row["median"] == "1.00"
+
+
 def test_a_time_that_goes_one_way_is_called_so():
     assert memory_times.way([0.1, 0.0, 2.0]) == "never falls"
     assert memory_times.way([-0.1, 0.0]) == "never rises"
