@@ -180,8 +180,8 @@ def case(
     names = names or [exhibit.methods[c.keys["method"]].label for c in (found.before, found.after)]
     counted = counted or [f"{names[1]} alone", f"{names[0]} alone"]
     if not found.gained:
-        reverse = f"the reverse is true of {len(found.lost) or 'none'}"
-        why = f"none of the {found.of} recorded questions is one; {reverse}"
+        reverse = f"; the reverse is true of {len(found.lost)}" if found.lost else ""
+        why = f"none of the {found.of} recorded questions is one{reverse}"
         return [Note(f"No case is shown: {why}.")]
     shown = next((pair for pair in found.gained if fine is None or fine(*pair)), None)
     said = (

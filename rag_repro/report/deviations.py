@@ -82,7 +82,7 @@ def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
         made.append(["questions", "", asked])
     # Its name stands at the first of its rows.
     return [
-        ["" if i else exhibit.name, what, told or "–", run]
+        ["" if i else exhibit.name, what, told or "not in its table", run]
         for i, (what, told, run) in enumerate(made)
     ]
 

@@ -123,7 +123,7 @@ def _folded(more: Table | None) -> str:
     if more is None:
         return ""
     inside = Table(more.head, more.body, name=more.name, stacked=more.stacked)._repr_html_()
-    said = f"{as_html(more.caption)}: {len(more.body)} rows"
+    said = f"{as_html(more.caption)}: {len(more.body)} {'row' if len(more.body) == 1 else 'rows'}"
     return f'<details class="rr-more {NO_FORMULAS}"><summary>{said}</summary>{inside}</details>'
 
 

@@ -15,7 +15,7 @@ from .picture import Download
 from .table import Table, github
 from .values import within
 
-MANY = 4  # metrics that a caption does not list
+MANY = 4  # metrics that a caption lists
 PRINTED = "Printed in the paper, and not run here"
 NAMES = {"dataset": "data set", "own_candidates": "own candidates", "tau": "τ", "theta": "θ"}
 
@@ -171,9 +171,10 @@ def _title(exhibit: Exhibit, rows: Sequence[Row]) -> str:
     """With the metrics, where it is a part of them: an exhibit may have several tables."""
     held = _metrics(rows)
     told = f"{exhibit.title} ({exhibit.place})"
-    if len(held) >= min(len(exhibit.metrics), MANY):
+    if len(held) == len(exhibit.metrics):
         return told
-    return f"{told}: {', '.join(one.symbol for one in held)}"
+    more = f" and {len(held) - MANY} more" if len(held) > MANY else ""
+    return f"{told}: {', '.join(one.symbol for one in held[:MANY])}{more}"
 
 
 def _metrics(rows: Sequence[Row]) -> list[metrics.Metric]:

@@ -27,7 +27,7 @@ def test_rows_that_wait_and_questions_are_told_from_the_files(book):
     assert rows(text) == [
         "| mini.table1 | rows | Forward selection | not run\\: needs a classifier |",
         "|  | data sets | HotpotQA | HotpotQA, MuSiQue, world-B |",
-        "|  | questions | – | testbed all at hand; public all at hand |",
+        "|  | questions | not in its table | testbed all at hand; public all at hand |",
     ]
     assert "From the chapters" not in text
 
@@ -38,7 +38,7 @@ def test_rows_that_only_we_have_are_told(book, monkeypatch):
     papers.load.cache_clear()
     told = rows(deviations.text({}, {}))
     assert "| mini.table1 | rows | old; Forward selection | not run\\: needs a classifier |" in told
-    assert "|  | rows | – | Similarity |" in told
+    assert "|  | rows | not in its table | Similarity |" in told
 
 
 def test_readers_are_told_by_their_names(book, monkeypatch):
@@ -48,7 +48,7 @@ def test_readers_are_told_by_their_names(book, monkeypatch):
     read = replace(cell, condition=replace(cell.condition, reader=hub))
     monkeypatch.setattr(Exhibit, "cells", lambda self, tier=None: [read])
     told = deviations._of_exhibit(papers.load("mini"), exhibit)
-    assert ["", "readers", "–", "org/Reader-1B"] in told
+    assert ["", "readers", "not in its table", "org/Reader-1B"] in told
 
 
 def test_sizes_are_told_by_tier(book, monkeypatch):
