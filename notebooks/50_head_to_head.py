@@ -71,7 +71,7 @@ desk.says
 # | --- | --- | --- |
 # | IRCoT | nothing: two passages a search, at most four sentences | |
 # | Adaptive-RAG | a classifier, from this reader's own right and wrong answers | world A |
-# | FLARE, DRAGIN | one threshold of four each, by exact match ({numref}`tab-tuning-50`); on HotpotQA those of chapter 30, for another prompt and retriever | 20 questions of world A |
+# | FLARE, DRAGIN | one threshold of four each, on HotpotQA of five, by exact match ({numref}`tab-tuning-50`) | 20 questions of world A; 15 of HotpotQA's training questions |
 # | DR-RAG | its classifier, and its threshold by the F1 of pairs | world A; HotpotQA's training questions |
 # | ERM4 | its rewriter and its filter; the filter's strong hypothesis for questions of one step, its weak one for others, and which a question is it is told, as no other row | world A; HotpotQA's training questions |
 # | R²AG | its former, one training of 150 steps before this very reader; its control, *learnable tokens*, is not trained yet, and without it the row cannot be interpreted | world A |
@@ -89,7 +89,7 @@ desk.says
 desk.table("readers", desk.rows("readers"), name="tab-can-read")
 
 # %% [markdown]
-# The thresholds were chosen by so few questions that one of them is 5 points; of equals the one with
+# The thresholds were chosen by so few questions that one of them is 5 to 7 points; of equals the one with
 # the fewest searches was taken:
 
 # %% tags=["hide-input"]

@@ -93,8 +93,7 @@ desk.table(
 # %% [markdown]
 # *Passages* are those before the reader at the last, and *recall* is theirs: what each stage lets through
 # the next one thins out, and DRAGIN replaces what the reader has by what its last search brings, which
-# behind a filter may be nothing. Some rows have more answers than others; the effects below are of the
-# questions that all have answered.
+# behind a filter may be nothing.
 
 # %% tags=["remove-input"]
 COSTS = ["retrievals", "reader_calls", "passes", "pairs", "new_tokens", "prompt_tokens"]
