@@ -114,7 +114,7 @@ def of_difference(interval: Interval, delta: float, *, tier: Tier = "public") ->
     elif interval.lo > 0:
         word, reason = DIRECTION_ONLY, f"the interval lies between 0 and δ: {SMALL}"
     elif interval.hi < 0:
-        word, reason = NOT_REPRODUCED, "the interval lies below 0"
+        word, reason = NOT_REPRODUCED, "the interval lies wholly against the claim"
     elif interval.hi < delta:
         word, reason = NOT_REPRODUCED, "the interval holds 0 and ends below δ"
     else:

@@ -40,7 +40,7 @@ def test_difference(lo, hi, word, on_testbed):
 @pytest.mark.parametrize(
     ("lo", "hi", "reason"),
     [
-        (-9.0, -1.0, "the interval lies below 0"),
+        (-9.0, -1.0, "the interval lies wholly against the claim"),
         (-9.0, 0.0, "the interval holds 0 and ends below δ"),
         (-9.0, 9.0, "the interval holds both 0 and δ"),
     ],
