@@ -129,7 +129,9 @@ def point_panels(
     made = Panels(figure, dict(zip(datasets, axes, strict=True)), looks, {d: [] for d in datasets})
     for axis, dataset in zip(axes, datasets, strict=True):
         axis.set_title(word(dataset))
-    figure.supxlabel(xlabel, fontsize="medium")
+    # Of many narrow panels the middle one's stands for all: side by side they would run together.
+    for axis in axes if len(axes) < 4 else [axes[len(axes) // 2]]:
+        axis.set_xlabel(xlabel)
     axes[0].set_ylabel(ylabel)
     points = list(points)
     for dataset, axis in made.axes.items():

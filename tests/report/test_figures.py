@@ -272,8 +272,16 @@ def test_a_point_stands_at_its_cost_and_quality_with_the_bars_of_both():
     assert [segment.tolist() for segment in along.get_segments()] == [[[2, 50], [2, 65]]]
     assert (line.get_color(), line.get_marker()) == made.looks["qdc"] != made.looks["sm"]
     assert [len(axis.containers) for axis in made.axes.values()] == [2, 1]
-    assert made.figure.get_supxlabel() == "searches"
+    assert [axis.get_xlabel() for axis in made.axes.values()] == ["searches"] * 2
     assert made.spoken["musique"] == ["MuSiQue, two searches: 70 at 3.0"]
+    Picture(made.figure, "closes it")
+
+
+def test_of_many_panels_one_has_the_label():
+    points = [figures.Point(str(i), "sm", *[Interval(1, 0, 2, 5)] * 2) for i in range(5)]
+    words = {"xlabel": "searches", "ylabel": "%", "told": "{y} at {x}"}
+    made = figures.point_panels(points, {"sm": "one"}, [*"01234"], **words)
+    assert [axis.get_xlabel() for axis in made.axes.values()] == ["", "", "searches", "", ""]
     Picture(made.figure, "closes it")
 
 
