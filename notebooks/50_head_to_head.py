@@ -145,6 +145,9 @@ same = {
     shown: desk.alike("head", shown, ["em", *COUNTED], lambda row: row.role == "primary")
     for shown in desk.tiers()
 }
+# One colour a method in all figures of this page.
+words = {row.keys["method"]: None for row in desk.rows("head") if row.role == "primary"}
+METHODS = [HEAD.methods[method].label for method in words]
 for shown, rows in same.items():
     for cost, words in COUNTED.items():
         display(
@@ -159,6 +162,7 @@ for shown, rows in same.items():
                 alt=f"EM against {words}.",
                 caption=f"Exact match by {words}, {shown} ({alike.questions(rows)})",
                 name=f"fig-{cost.replace('_', '-')}-{shown}",
+                among=METHODS,
             )
         )
 
@@ -217,6 +221,7 @@ for shown in desk.tiers():
                 alt="EM against time.",
                 caption=f"Exact match by time, one at a time, {shown} ({alike.questions(timed)})",
                 name=f"fig-seconds-{shown}",
+                among=METHODS,
             )
         )
 

@@ -114,7 +114,9 @@ def point_panels(
 ) -> Panels:
     """Quality against what it costs: a panel a data set, a point a method; bars are 95 %.
 
-    labels: method -> words for the legend. told: a point in words, as "{y:.0f} at {x:.1f}".
+    labels: method -> words for the legend, in the order of the looks; one without a point has
+    its look, which so is the same in a page's other figures, but no place in the legend.
+    told: a point in words, as "{y:.0f} at {x:.1f}".
     """
     plt, colours = plots()
     figure, [axes] = plt.subplots(
@@ -150,7 +152,8 @@ def point_panels(
         )
         said = f"{word(point.dataset)}, {labels[point.method]}: {told.format(x=x, y=y)}"
         made.spoken[point.dataset].append(said)
-    legend(figure, looks.values(), labels.values(), ls="")
+    drawn = [method for method in labels if any(point.method == method for point in points)]
+    legend(figure, [looks[m] for m in drawn], [labels[m] for m in drawn], ls="")
     return made
 
 

@@ -23,11 +23,13 @@ def against(
     alt: str,
     caption: str = "",
     name: str = "",
+    among: Sequence[str] = (),
 ) -> Picture | Note:
     """A panel a data set, a point for each method that has both metrics; bars are 95 %.
 
     named: a row's words for the legend; of rows of one data set each point's must be its own.
     told: a point in words, as "{y:.0f} at {x:.1f}". alt: what the alternative text begins with.
+    among: the words that a page's figures share, so that each has one colour in all of them.
     """
     held = whole(rows, (x, y), lambda row: (row.keys["dataset"], named(row)))
     if not held:
@@ -37,7 +39,7 @@ def against(
         return Note(f"{caption}: not drawn, since {xlabel} is {at.pop():g} in every row.")
     panels = point_panels(
         [Point(*place, found[x].ours, found[y].ours) for place, found in held.items()],
-        {said: said for _, said in held},
+        {said: said for said in (*among, *(said for _, said in held))},
         list(dict.fromkeys(dataset for dataset, _ in held)),
         xlabel=xlabel,
         ylabel=ylabel,

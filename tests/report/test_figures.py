@@ -6,6 +6,7 @@ import base64
 import itertools
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -273,6 +274,18 @@ def test_a_point_stands_at_its_cost_and_quality_with_the_bars_of_both():
     assert (line.get_color(), line.get_marker()) == made.looks["qdc"] != made.looks["sm"]
     assert [len(axis.containers) for axis in made.axes.values()] == [2, 1]
     assert [axis.get_xlabel() for axis in made.axes.values()] == ["searches"] * 2
+
+
+def test_a_method_keeps_its_look_where_another_has_no_point():
+    """Figures of one page that share their labels, so that a colour means one method."""
+    labels = {"sm": "one search", "qdc": "two searches"}
+    point = figures.Point("world-B", "qdc", Interval(2, 1, 4, 9), Interval(60, 50, 65, 9))
+    words = {"xlabel": "searches", "ylabel": "EM, %", "told": "{y:.0f} at {x:.1f}"}
+    alone = figures.point_panels([point], labels, ["world-B"], **words)
+    both = figures.point_panels([point, replace(point, method="sm")], labels, ["world-B"], **words)
+    assert alone.looks["qdc"] == both.looks["qdc"] != both.looks["sm"]
+    told = [[text.get_text() for text in made.figure.legends[0].get_texts()] for made in (alone, both)]
+    assert told == [["two searches"], ["one search", "two searches"]]
     assert made.spoken["musique"] == ["MuSiQue, two searches: 70 at 3.0"]
     Picture(made.figure, "closes it")
 
