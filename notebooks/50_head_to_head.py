@@ -74,7 +74,7 @@ desk.says
 # | FLARE, DRAGIN | one threshold of four each, on HotpotQA of five, by exact match ({numref}`tab-tuning-50`) | 20 questions of world A; 15 of HotpotQA's training questions |
 # | DR-RAG | its classifier, and its threshold by the F1 of pairs | world A; HotpotQA's training questions |
 # | ERM4 | its rewriter and its filter; the filter's strong hypothesis for questions of one step, its weak one for others, and which a question is it is told, as no other row | world A; HotpotQA's training questions |
-# | R²AG | its former, one training of 150 steps before this very reader; its control, *learnable tokens*, is not trained yet, and without it the row cannot be interpreted | world A |
+# | R²AG | its former, one training of 150 steps before this very reader; *learnable tokens*, its control, are as many vectors that know nothing of the retriever, by the same lessons and steps | world A |
 #
 # At DR-RAG's threshold few passages of the second search pass, so that mostly the first two of one search
 # are handed on and nothing else, as *passages* in {numref}`tab-costs-50` tells. So two rows stand beside
@@ -99,8 +99,8 @@ for page in split.held(desk, "tuning", desk.rows("tuning"), "tab-tuning"):
 # %% [markdown]
 # ## Quality
 #
-# Each method's difference to one search (one search's to none, DR-RAG's two other rows' to DR-RAG) is on
-# the questions that both have answered. *Recall* is of the gold passages, among those before the reader
+# Each method's difference to one search (one search's to none, DR-RAG's two other rows' to DR-RAG, that of
+# learnable tokens to R²AG) is on the questions that both have answered. *Recall* is of the gold passages, among those before the reader
 # at the last.
 
 # %% tags=["remove-input"]
@@ -199,7 +199,8 @@ for shown in desk.tiers():
 # %% [markdown]
 # ## Time
 #
-# To be measured with one question at a time, methods taking turns, so that a busy machine slows all alike.
+# One question at a time, methods taking turns, so that a busy machine slows all alike; each method begins
+# its answer with nothing remembered of the others'.
 
 # %% tags=["remove-input"]
 for page in split.held(desk, "time", desk.rows("time", metric=["seconds"]), "tab-time"):

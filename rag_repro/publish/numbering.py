@@ -25,7 +25,7 @@ TABLE = re.compile(
     re.S,
 )
 FIGURE = re.compile(
-    r'^<figure class="rr-figure"(?: id="(?P<id>[^"]+)")?>'
+    r'^<figure class="rr-figure(?P<kinds>[^"]*)"(?: id="(?P<id>[^"]+)")?>'
     r'(?P<inner><(?:img|div class="rr-heat) .*?>)'
     r"<figcaption>(?P<caption>.*?)</figcaption></figure>(?P<after>.*)$",
     re.S,

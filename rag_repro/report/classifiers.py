@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ..lm.adapters import card_of
 from ..study.names import SCORERS
 from . import missing, trained
-from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
+from .figures import MARKERS, STYLES, across, legend_of_labels, plots
 from .picture import Note, Picture
 from .table import Table
 
@@ -67,7 +67,7 @@ def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture |
     if not learned:
         return missing.of_trained(names, SCORERS).note
     plt, colours = plots()
-    figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    figure, axis = plt.subplots(figsize=(across(), 3.4), layout="constrained")
     said = []
     for i, (one, rows) in enumerate(learned.items()):
         lessons = card_of(at_hand[one])["lessons"]

@@ -11,7 +11,7 @@ from ..data.titles import word
 from ..evaluation.statistics import Interval
 from .exhibits import Row
 from .missing import note_of_rows
-from .picture import Note, Picture
+from .picture import SLIM, Note, Picture
 from .tables import data_of
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ def plots():
     colours = list(sns.color_palette("colorblind"))
     # A dark one comes fourth: seaborn's own fourth is near its second to a deuteranope's eye.
     return plt, [*colours[:3], (0.13, 0.13, 0.13), *colours[3:]]
+
+
+def across(panels: int = 1) -> float:
+    """Inches of so many panels side by side; one alone fits a phone."""
+    return SLIM if panels == 1 else WIDTH
 
 
 def bars(intervals: Iterable[Interval]) -> list[list[float]]:
@@ -77,7 +82,8 @@ def legend_of_labels(figure: Figure) -> None:
 def _below(figure: Figure, handles: Sequence[Any], labels: Sequence[str] | None = None) -> None:
     """In as many columns as fit the figure's width: a wider legend would shrink all else."""
     labels = [h.get_label() for h in handles] if labels is None else labels
-    fitting = max(1, 88 // (max(map(len, labels)) + 6))
+    letters = int(11 * figure.get_size_inches()[0])
+    fitting = max(1, letters // (max(map(len, labels)) + 6))
     columns = min(4, len(handles), fitting)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
@@ -122,7 +128,7 @@ def point_panels(
     figure, [axes] = plt.subplots(
         1,
         len(datasets),
-        figsize=(WIDTH, 3.6),
+        figsize=(across(len(datasets)), 3.6),
         sharey=sharey,
         squeeze=False,
         layout="constrained",
@@ -188,8 +194,9 @@ def against_k(
         return Note(f"{caption}: not drawn, since {along} is {value} in every record.")
     plt, colours = plots()
     datasets = list(dict.fromkeys(row.keys["dataset"] for row in rows))
+    size = (across(len(datasets)), 3.4)
     figure, axes = plt.subplots(
-        1, len(datasets), figsize=(WIDTH, 3.4), sharey=True, squeeze=False, layout="constrained"
+        1, len(datasets), figsize=size, sharey=True, squeeze=False, layout="constrained"
     )
     looks = list(zip(colours, MARKERS, strict=True))
     bottom, at = _bottom(rows), sorted({r.keys[along] for r in rows})

@@ -10,7 +10,7 @@ from ..lm.adapters import card_of
 from ..plain import from_json, text_of
 from ..study.papers import Cell
 from . import missing, trained
-from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
+from .figures import MARKERS, STYLES, across, legend_of_labels, plots
 from .lists import SYMBOLS
 from .picture import Note, Picture
 from .table import Table
@@ -102,7 +102,7 @@ def curves(
     if not held:
         return missing.of_trained(wanted, TASK).note
     plt, colours = plots()
-    figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    figure, axis = plt.subplots(figsize=(across(), 3.4), layout="constrained")
     for one, points in held.items():
         i = list(wanted).index(one)
         look = {"color": colours[i % len(colours)], "ls": STYLES[i // len(colours) % len(STYLES)]}

@@ -190,8 +190,8 @@ def _figure(path: str, claims: Sequence[Mapping[str, Any]]) -> str:
         return ""
     spoken = as_myst(verdict_figure.spoken(verdict_figure.counts(claims)))
     return (
-        f"```{{figure}} {path}\n:name: fig-verdicts\n:figclass: rr-exhibit\n:alt: {spoken}\n\n"
-        f"{verdict_figure.CAPTION}\n```"
+        f"```{{figure}} {path}\n:name: fig-verdicts\n:figclass: rr-exhibit rr-slim\n"
+        f":alt: {spoken}\n\n{verdict_figure.CAPTION}\n```"
     )
 
 

@@ -11,7 +11,7 @@ from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, resampled
 from . import missing
 from .exhibits import beside
-from .figures import MARKERS, STYLES, WIDTH, bars, legend_of_labels, plots
+from .figures import MARKERS, STYLES, across, bars, legend_of_labels, plots
 from .picture import Note, Picture
 from .table import Table
 from .values import number, within
@@ -97,7 +97,7 @@ def by_k(
     if not rows:
         return missing.note_of_cells(cells, caption)
     plt, colours = plots()
-    figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    figure, axis = plt.subplots(figsize=(across(), 3.4), layout="constrained")
     spoken = []
     for i, label in enumerate(dict.fromkeys(row.label for row in rows)):
         held = sorted((row for row in rows if row.label == label), key=lambda r: r.cell.keys["k"])

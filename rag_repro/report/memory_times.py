@@ -13,7 +13,7 @@ from ..study.names import known_retrievers
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, paired, resampled
 from . import missing
-from .figures import MARKERS, STYLES, WIDTH, bars, legend_of_labels, plots
+from .figures import MARKERS, STYLES, across, bars, legend_of_labels, plots
 from .memory import row_named
 from .picture import Download, Note, Picture
 from .table import Table
@@ -165,7 +165,7 @@ def by_latency(
     if not held:
         return missing.note_of_cells(cells, caption)
     plt, colours = plots()
-    figure, axis = plt.subplots(figsize=(WIDTH, 3.4), layout="constrained")
+    figure, axis = plt.subplots(figsize=(across(), 3.4), layout="constrained")
     spoken, rows = [], []
     for i, (one, points) in enumerate(held.items()):
         x, spans = zip(*points, strict=True)

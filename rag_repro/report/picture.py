@@ -14,6 +14,8 @@ from .escape import as_html, seen
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SLIM = 5.4  # inches, up to which a figure is whole on a phone; wider ones scroll there
+
 
 class Download:
     """A small file that a page holds itself, so that it can be had without a network."""
@@ -62,6 +64,7 @@ class Picture:
         with plt.rc_context({"svg.hashsalt": "rag-repro"}):
             out = io.BytesIO()
             figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
+        self.slim = figure.get_size_inches()[0] <= SLIM
         plt.close(figure)
         # XML has no place for control characters, which a label may hold.
         self.svg = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b"", out.getvalue())
@@ -70,8 +73,9 @@ class Picture:
         data = base64.b64encode(self.svg).decode()
         caption = f"<figcaption>{as_html(self.caption)}</figcaption>" if self.caption else ""
         # dark-light: the page's theme is not to dim it; its ground is white in both modes
+        kinds = "rr-figure rr-slim" if self.slim else "rr-figure"
         return (
-            f'<figure class="rr-figure"{id_of(self.name)}><img class="dark-light" '
+            f'<figure class="{kinds}"{id_of(self.name)}><img class="dark-light" '
             f'alt="{as_html(self.alt)}" '
             f'src="data:image/svg+xml;base64,{data}">{caption}</figure>'
         ) + (self.data._repr_html_() if self.data else "")

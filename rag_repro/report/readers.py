@@ -14,7 +14,7 @@ from ..study.gate import tried
 from ..study.papers import Cell, Paper
 from ..study.scores import Results, resampled
 from . import missing, trained
-from .figures import MARKERS, STYLES, WIDTH, plots
+from .figures import MARKERS, STYLES, across, plots
 from .picture import Note, Picture
 from .table import Table
 from .values import within
@@ -79,7 +79,7 @@ def curves(names: Sequence[str]) -> Picture | Note:
     if not held:
         return missing.of_trained(names, ("reader",)).note
     plt, colours = plots()
-    figure, axis = plt.subplots(figsize=(WIDTH, 3.2), layout="constrained")
+    figure, axis = plt.subplots(figsize=(across(), 3.2), layout="constrained")
     spoken = []
     looks = zip(cycle(colours), cycle(MARKERS), cycle(STYLES), strict=False)
     for (name, rows), (colour, marker, style) in zip(held.items(), looks, strict=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..evaluation.verdicts import NOT_RUN
@@ -19,6 +20,20 @@ def github(head: Sequence[str], body: Sequence[Sequence[Any]]) -> str:
     """A table as GitHub reads it, and a terminal shows it."""
     lines = [head, ["---"] * len(head), *body]
     return "\n".join("| " + " | ".join(map(as_cell, cells)) + " |" for cells in lines)
+
+
+@dataclass(frozen=True)
+class Under:
+    """A cell with something smaller below it, which on a page needs no column of its own."""
+
+    text: str
+    under: str
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.under})"
+
+    def html(self) -> str:
+        return f"{as_html(self.text)} <small>{as_html(self.under)}</small>"
 
 
 class Table:
@@ -64,12 +79,15 @@ class Table:
             wraps = len(text) > PROSE and not _NUMBER.fullmatch(text)
             return ' class="prose"' if wraps else ""
 
+        def longest(cell: Any) -> str:
+            return max(cell.text, cell.under, key=len) if isinstance(cell, Under) else str(cell)
+
         def headed(tag: str, column: int) -> str:
             return f' data-head="{as_html(self.head[column])}"' if self._stacks(tag) else ""
 
         def row(tag: str, cells: Sequence[Any]) -> str:
             made = "".join(
-                f"<{tag}{kind(i, str(v))}{headed(tag, i)}>{_cell(v)}</{tag.split()[0]}>"
+                f"<{tag}{kind(i, longest(v))}{headed(tag, i)}>{_cell(v)}</{tag.split()[0]}>"
                 for i, v in enumerate(cells)
             )
             return f"<tr>{made}</tr>"
@@ -129,7 +147,7 @@ def _folded(more: Table | None) -> str:
 
 def _cell(value: Any) -> str:
     """A cell's HTML: an interval stands below its number, so that columns stay narrow."""
-    if isinstance(value, Missing):
+    if isinstance(value, Missing | Under):
         return value.html()
     if isinstance(value, str) and (found := _INTERVAL.fullmatch(value)):
         return f"{as_html(found[1])} <small>{as_html(found[2])}</small>"

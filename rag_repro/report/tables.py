@@ -12,7 +12,7 @@ from ..study.papers import Exhibit
 from . import exhibits
 from .exhibits import Row
 from .picture import Download
-from .table import Table, github
+from .table import Table, Under, github
 from .values import within
 
 MANY = 4  # metrics that a caption lists
@@ -141,11 +141,10 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
     parts = [_title(exhibit, every), *shared(rows)]
     bases = dict.fromkeys(row.baseline for row in rows if row.diff)
     if len(bases) > 1:
-        place = head.index("method") + 1
-        head.insert(place, "baseline")
+        place = head.index("method")
         for cells, line in zip(body, exhibits.lines_of(rows).values(), strict=True):
-            base = next((row.baseline for row in line if row.diff), None)
-            cells.insert(place, exhibit.methods[base].label if base else "")
+            if base := next((row.baseline for row in line if row.diff), None):
+                cells[place] = Under(cells[place], f"over “{exhibit.methods[base].label}”")
     elif bases:
         parts.append(f"gains over “{exhibit.methods[next(iter(bases))].label}”")
     meanings = {one.symbol: one.meaning for one in _metrics(rows)}

@@ -142,7 +142,7 @@ def rank_figure(dataset: Dataset, retriever: Any, depth: int = 50) -> Picture:
         rank = {hit.passage.id: hit.rank for hit in hits}
         for gold in question.gold:
             ranks[gold.role].append(rank.get(gold.passage_id, depth + 1))
-    figure, axis = plt.subplots(figsize=(figures.WIDTH, 3), layout="constrained")
+    figure, axis = plt.subplots(figsize=(figures.across(), 3), layout="constrained")
     spoken = []
     looks = zip(colours, figures.STYLES, ranks.items(), strict=False)
     for colour, style, (role, values) in looks:

@@ -9,9 +9,7 @@ from typing import Any
 from ..evaluation import verdicts
 from ..study.conditions import TIERS
 from .figures import legend_of_labels, plots
-from .picture import Picture
-
-NARROW = 5.2  # inches: whole at a phone's width, unlike wider figures, which scroll there
+from .picture import SLIM, Picture
 
 # Group -> its verdicts and its look: place in the palette, hatch. Hatches tell groups apart
 # without colours; what has no records has neither.
@@ -45,7 +43,7 @@ def figure(claims: Sequence[Mapping[str, Any]], name: str = "fig-verdicts") -> P
     plt, colours = plots()
     held = counts(claims)
     papers = list(dict.fromkeys(paper for paper, _ in held))
-    drawn, axis = plt.subplots(figsize=(NARROW, 1.2 + 0.42 * len(held)), layout="constrained")
+    drawn, axis = plt.subplots(figsize=(SLIM, 1.2 + 0.42 * len(held)), layout="constrained")
     places, labels = [], []
     for i, (paper, tier) in enumerate((p, t) for p in papers for t in TIERS if (p, t) in held):
         # Papers stand apart by half a bar.

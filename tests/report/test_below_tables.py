@@ -9,7 +9,7 @@ import pytest
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.report import exhibits
 from rag_repro.report.missing import Missing
-from rag_repro.report.table import Table
+from rag_repro.report.table import Table, Under
 from rag_repro.report.tables import exhibit_table
 from rag_repro.study import papers
 from rag_repro.study.scores import Results
@@ -55,6 +55,12 @@ def test_one_reason_is_enough_for_a_row_and_many_rows_are_folded():
     page = Table(["data set", "method", "EM", "passages"], weak)._repr_html_()
     assert "<tr>" not in page
     assert "<details><summary>Not run: reader too weak: 7 rows</summary>m0 (NQ); m1 (NQ)" in page
+
+
+def test_what_a_gain_is_over_stands_below_the_method_where_rows_differ_in_it():
+    made = Table(["method", "EM"], [[Under("IRCoT", "over “one search”"), "6.0"]])
+    assert "<td>IRCoT <small>over “one search”</small></td>" in made._repr_html_()
+    assert "| IRCoT (over “one search”) | 6.0 |" in repr(made)
 
 
 def test_an_interval_stands_below_its_number():

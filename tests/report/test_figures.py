@@ -274,6 +274,8 @@ def test_a_point_stands_at_its_cost_and_quality_with_the_bars_of_both():
     assert (line.get_color(), line.get_marker()) == made.looks["qdc"] != made.looks["sm"]
     assert [len(axis.containers) for axis in made.axes.values()] == [2, 1]
     assert [axis.get_xlabel() for axis in made.axes.values()] == ["searches"] * 2
+    assert made.spoken["musique"] == ["MuSiQue, two searches: 70 at 3.0"]
+    Picture(made.figure, "closes it")
 
 
 def test_a_method_keeps_its_look_where_another_has_no_point():
@@ -284,10 +286,14 @@ def test_a_method_keeps_its_look_where_another_has_no_point():
     alone = figures.point_panels([point], labels, ["world-B"], **words)
     both = figures.point_panels([point, replace(point, method="sm")], labels, ["world-B"], **words)
     assert alone.looks["qdc"] == both.looks["qdc"] != both.looks["sm"]
-    told = [[text.get_text() for text in made.figure.legends[0].get_texts()] for made in (alone, both)]
+    told = [
+        [text.get_text() for text in made.figure.legends[0].get_texts()] for made in (alone, both)
+    ]
     assert told == [["two searches"], ["one search", "two searches"]]
-    assert made.spoken["musique"] == ["MuSiQue, two searches: 70 at 3.0"]
-    Picture(made.figure, "closes it")
+    assert "rr-slim" in Picture(alone.figure, "one panel fits a phone")._repr_html_()
+    wide = figures.point_panels([point], labels, ["world-B", "musique"], **words)
+    assert "rr-slim" not in Picture(wide.figure, "two do not")._repr_html_()
+    Picture(both.figure, "closes it")
 
 
 def test_of_many_panels_one_has_the_label():
