@@ -31,8 +31,10 @@ def plots():
     sns.set_theme(context="notebook", style="whitegrid", palette="colorblind", font_scale=0.85)
     plt.rcParams["text.parse_math"] = False  # a "$" in a name is a "$"
     colours = list(sns.color_palette("colorblind"))
-    # A dark one comes fourth: seaborn's own fourth is near its second to a deuteranope's eye.
-    return plt, [*colours[:3], (0.13, 0.13, 0.13), *colours[3:]]
+    # A dark one comes fourth: seaborn's own fourth is near its second to a deuteranope's eye. Its
+    # pink and its yellow come last: they are hardly seen on white.
+    *first, pink, grey, yellow, blue = colours
+    return plt, [*first[:3], (0.13, 0.13, 0.13), *first[3:], grey, blue, pink, yellow]
 
 
 def across(panels: int = 1) -> float:

@@ -15,8 +15,8 @@ from .picture import SLIM, Picture
 # without colours; what has no records has neither.
 GROUPS: Mapping[str, tuple[tuple[str, ...], int | None, str]] = {
     "holds": ((verdicts.REPRODUCED, verdicts.HOLDS), 0, ""),
-    "holds in direction only": ((verdicts.DIRECTION_ONLY,), 10, "//"),
-    "inconclusive": ((verdicts.INCONCLUSIVE,), 8, ".."),
+    "holds in direction only": ((verdicts.DIRECTION_ONLY,), 8, "//"),
+    "inconclusive": ((verdicts.INCONCLUSIVE,), 7, ".."),
     "does not hold": ((verdicts.NOT_REPRODUCED, verdicts.FAILS), 1, "\\\\"),
     "reader too weak": ((verdicts.READER_TOO_WEAK,), 5, "xx"),
     "not run": ((verdicts.NOT_RUN,), None, ""),
