@@ -104,8 +104,9 @@ growth.table(grown, LABELS, "Each size as it was measured", "tab-growth")
 # need grows. The interval is a prediction interval, in which one more measurement would be expected if
 # the line held that far. It need not: where an index no longer fits into a machine's memory, nothing goes
 # on as before. Where the measured sizes leave more than a factor of 100
-# open, nothing is carried on; of an index that is read into memory its size on the disk is then the
-# least that is needed.
+# open, nothing is carried on, and no line of memory that ends below the index itself: it rests on what does
+# not grow, as an encoder. Of an index that is read into memory its size on the disk is then the least that
+# is needed.
 
 # %% tags=["remove-input"]
 Listing(growth.fit, growth.Fit.at)

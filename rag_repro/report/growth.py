@@ -175,7 +175,7 @@ def wikipedia(
                     f"{number(quantity.of(size), quantity.digits)} at {largest:,}",
                     f"{line.power:.2f}",
                     f"x {line.factor:.2f}, {len(line.passages)} sizes",
-                    extrapolated(line.at(passages)),
+                    carried(growth, quantity, passages, span),
                 ]
             )
     if not body:
@@ -185,6 +185,23 @@ def wikipedia(
         )
     head = ["retriever", "quantity", "measured", "power of the passages", "residual"]
     return Table([*head, f"at {passages:,} passages [95 %]"], body, caption, name)
+
+
+def carried(
+    growth: Growth, quantity: Quantity, passages: int, span: float = SPAN, price: float = 1.0
+) -> str | None:
+    """What so many passages would need, times the price; None with fewer than three sizes.
+
+    An index is held whole. A line of memory that ends below it rests on what does not grow, as an
+    encoder, and is not carried on.
+    """
+    line, index = fit(growth, quantity, span), fit(growth, DISK, span)
+    if line is None:
+        return None
+    at = line.at(passages)
+    if quantity is MEMORY and index and at.estimate < index.at(passages).estimate:
+        return "not carried on: less than the index itself"
+    return extrapolated(at.scaled(price))
 
 
 def extrapolated(interval: Interval) -> str:
@@ -275,11 +292,9 @@ def bill(
     }
     body = []
     for growth in growths:
-        lines = [(fit(growth, quantity), price) for quantity, price in asked.values()]
-        if not all(line for line, _ in lines):
-            continue
-        costs = [extrapolated(line.at(passages).scaled(price)) for line, price in lines]
-        body.append([(labels or {}).get(growth.retriever, growth.retriever), *costs])
+        costs = [carried(growth, what, passages, price=price) for what, price in asked.values()]
+        if all(cost is not None for cost in costs):
+            body.append([(labels or {}).get(growth.retriever, growth.retriever), *costs])
     if not body:
         return Note("No cost can be told: three sizes of a retriever are needed.")
     return Table(["retriever", *asked], body, caption, name)

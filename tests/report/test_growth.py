@@ -138,6 +138,17 @@ def test_without_a_record_the_command_is_told():
     assert "rag-repro growth bm25" in repr(report.wikipedia([]))
 
 
+def test_a_line_of_memory_that_ends_below_the_index_is_not_carried_on():
+    # 600 MB of an encoder beside 300 bytes a passage, which is what the index has on the disk.
+    sizes = [size(n, memory=700_000_000 + 300 * n) for n in SIZES]
+    told = report.wikipedia([grown(*sizes)], passages=10**9)
+    by = {row[1]: row[-1] for row in told.body}
+    assert by["memory, GB"] == "not carried on: less than the index itself"
+    assert by["index on the disk, GB"] == "300 [300, 300] (extrapolated)"
+    [[*_, memory]] = report.bill([grown(*sizes)], report.Prices(1, 1, 1), 10**9).body
+    assert memory == "not carried on: less than the index itself"
+
+
 def test_what_an_index_costs_is_its_quantities_at_the_given_prices():
     prices = report.Prices(core_hour=2.0, memory_hour=0.01, disk_month=0.5)
     table = report.bill([grown(*map(size, SIZES))], prices, passages=10**9)
