@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+from pathlib import Path
+
+import rag_repro
 from rag_repro.publish import contents, parameters, reference
 from rag_repro.publish.places import Places
 
@@ -9,7 +13,13 @@ FIGURE = "images/verdicts.svg"  # below book/
 
 
 def write(places: Places) -> None:
-    """Write every generated page; one whose text is the same is not touched."""
+    """Write every generated page; one whose text is the same is not touched.
+
+    Nothing is made anew where no file has changed since the last time: verdicts take a minute.
+    """
+    stamp = places.book / "_build" / "pages.sha256"
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == _state(places):
+        return
     front, figure = front_page(places)
     made = {
         "index.md": front,
@@ -23,6 +33,22 @@ def write(places: Places) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
             target.write_text(text, encoding="utf-8")
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(_state(places), encoding="utf-8")
+
+
+def _state(places: Places) -> str:
+    """Path, size and time of every file that a page is made of, and of the pages."""
+    code, results = Path(rag_repro.__file__).parent, places.records.parent
+    kept = [results / name for name in ("records", "times", "growth", "cards")]
+    built = places.book / "_build"
+    digest = sha256()
+    for folder in (code, *kept, places.root / "artifacts", places.root / "notebooks", places.book):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and built not in path.parents and path.suffix != ".pyc":
+                facts = path.stat()
+                digest.update(f"{path} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
 
 
 def front_page(places: Places) -> tuple[str, str]:
@@ -30,9 +56,10 @@ def front_page(places: Places) -> tuple[str, str]:
     from rag_repro.report import frontpage, ledger, verdict_figure
     from rag_repro.study.scores import Results
 
-    claims = ledger.rows(Results(places.records))
+    results = Results(places.records)  # one, so that each record is read once
+    claims = ledger.rows(results)
     picture = verdict_figure.figure(claims)
-    text = frontpage.text(places.records, places.root, claims, figure=FIGURE)
+    text = frontpage.text(results, places.root, claims, figure=FIGURE)
     return text, picture.svg.decode()
 
 

@@ -72,18 +72,17 @@ Often one file would settle it: the ids of the questions, the answers, the confi
 
 
 def text(
-    results_folder: Path,
+    results: Results,
     root: Path,
     claims: Sequence[Mapping[str, Any]] | None = None,
     *,
     figure: str = "",
 ) -> str:
-    """The page, from the records in `results_folder` and the chapters under `root`.
+    """The page, from the records and from the chapters under `root`.
 
     claims: the ledger's rows, where they are made already. figure: the picture of all
     verdicts, below the book's folder.
     """
-    results = Results(results_folder)
     claims = ledger.rows(results) if claims is None else claims
     # Once, though two papers may ask for the same condition.
     asked_for = campaign.once(

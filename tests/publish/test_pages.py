@@ -18,6 +18,13 @@ def test_a_page_is_written_only_when_its_text_changes(places, monkeypatch):
     assert index.stat().st_mtime_ns == before
     monkeypatch.setattr(pages, "front_page", lambda places: ("# Two\n", "<svg/>"))
     pages.write(places)
+    assert index.read_text() == "# One\n"  # no file has changed: nothing is made anew
+    places.records.mkdir(parents=True)
+    (places.records / "new.manifest.json").write_text("[]")
+    pages.write(places)
+    assert index.read_text() == "# Two\n"
+    index.write_text("# Changed by hand\n")
+    pages.write(places)
     assert index.read_text() == "# Two\n"
     assert (places.book / pages.FIGURE).read_text() == "<svg/>"
     assert (places.book / "deviations.md").read_text().startswith("# Deviations\n")

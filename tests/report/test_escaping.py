@@ -50,6 +50,7 @@ from rag_repro.schema import (
     Retrieve,
 )
 from rag_repro.study import papers, records
+from rag_repro.study.scores import Results
 from rag_repro.study.services import Workshop
 from tests.study.mini import rewrite
 
@@ -361,7 +362,7 @@ def test_the_front_page_of_a_hostile_paper(book, myst):
         several = [entry | {"id": f"mini.c{i}", "claim": t} for i, t in enumerate(texts, 10)]
         claims.write_text(json.dumps(several))
         papers.load.cache_clear()
-        made = frontpage.text(book.records, book.root)
+        made = frontpage.text(Results(book.records), book.root)
         made.encode()
         return parts(myst, made)
 

@@ -12,6 +12,7 @@ import pytest
 import rag_repro
 from rag_repro.report import caveats, exhibits, frontpage, ledger
 from rag_repro.study import campaign, papers, records
+from rag_repro.study.scores import Results
 from tests.study.mini import rewrite
 
 ROOT = Path(rag_repro.__file__).parents[1]
@@ -19,7 +20,7 @@ BIBLIOGRAPHY = ROOT / "book" / "references.bib"
 
 
 def page(book):
-    return frontpage.text(book.records, book.root)
+    return frontpage.text(Results(book.records), book.root)
 
 
 def section(text, title):
@@ -78,22 +79,24 @@ def test_the_first_screen_says_what_was_found(book):
     assert text.index("Found so far") < text.index("## How to read a verdict")
     rows = ledger.rows(book.results())
     other = [r | {"id": "mini.c02", "verdict": "not reproduced"} for r in rows]
-    told = frontpage.text(book.records, book.root, [*rows, *other])
+    told = frontpage.text(Results(book.records), book.root, [*rows, *other])
     assert "Of 2 claims, by what the records here decide: 1 held; 1 did not hold." in told
     by_paper = [r | {"tier": "paper"} for r in rows if r["tier"] == "public"]
-    assert "own models none" not in frontpage.text(book.records, book.root, by_paper)
+    assert "own models none" not in frontpage.text(Results(book.records), book.root, by_paper)
 
 
 def test_what_the_papers_are_known_for_stands_first_once_any_of_it_is_judged(book):
     book.fill()
     rows = ledger.rows(book.results())
     known = [r | {"main": True} for r in rows]
-    assert "What the papers are known for" not in frontpage.text(book.records, book.root, rows)
-    text = frontpage.text(book.records, book.root, known)
+    assert "What the papers are known for" not in frontpage.text(
+        Results(book.records), book.root, rows
+    )
+    text = frontpage.text(Results(book.records), book.root, known)
     assert text.index("Found so far") < text.index("{table} What the papers are known for")
     assert text.index("known for") < text.index("## How to read a verdict")
     bare = [r | {"verdict": "not run"} for r in known]
-    assert "known for" not in frontpage.text(book.records, book.root, bare)
+    assert "known for" not in frontpage.text(Results(book.records), book.root, bare)
 
 
 def test_each_paper_is_known_for_some_of_its_own_claims():
@@ -111,7 +114,7 @@ def test_the_authors_were_not_asked_and_the_page_says_so(book):
 def test_the_figure_stands_on_the_first_screen_with_its_numbers_in_words(book):
     book.fill()
     rows = ledger.rows(book.results())
-    text = frontpage.text(book.records, book.root, rows, figure="images/verdicts.svg")
+    text = frontpage.text(Results(book.records), book.root, rows, figure="images/verdicts.svg")
     assert "```{figure} images/verdicts.svg\n:name: fig-verdicts" in text
     assert ":alt: Mini, testbed\\: 1 not run. Mini, public\\: 1 holds. Mini, paper" in text
     assert text.index("{figure}") < text.index("## How to read a verdict")
@@ -241,7 +244,7 @@ def test_links_lead_to_chapters_that_are_executed_and_in_the_contents(book):
 
 @pytest.mark.parametrize("name", papers.names())
 def test_the_committed_papers_make_a_page(tmp_path, name):
-    text = frontpage.text(tmp_path, tmp_path)
+    text = frontpage.text(Results(tmp_path), tmp_path)
     assert papers.load(name).exhibits
     for claim in papers.load(name).claims:
         assert f"| {claim.id}\\: " in text
