@@ -100,8 +100,8 @@ for page in split.held(desk, "tuning", desk.rows("tuning"), "tab-tuning"):
 # ## Quality
 #
 # Each method's difference to one search (one search's to none, DR-RAG's two other rows' to DR-RAG, that of
-# learnable tokens to R²AG) is on the questions that both have answered. *Recall* is of the gold passages, among those before the reader
-# at the last.
+# learnable tokens to R²AG) is on the questions that both have answered. *Recall* is of the gold passages,
+# among those before the reader at the last.
 
 # %% tags=["remove-input"]
 QUALITY = ["em", "f1", "recall", "all_gold", "unparsed"]
@@ -146,8 +146,10 @@ same = {
     for shown in desk.tiers()
 }
 # One colour a method in all figures of this page.
-words = {row.keys["method"]: None for row in desk.rows("head") if row.role == "primary"}
-METHODS = [HEAD.methods[method].label for method in words]
+METHODS = [
+    HEAD.methods[method].label
+    for method in dict.fromkeys(r.keys["method"] for r in desk.rows("head") if r.role == "primary")
+]
 for shown, rows in same.items():
     for cost, words in COUNTED.items():
         display(

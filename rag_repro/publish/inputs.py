@@ -55,6 +55,13 @@ def hash_of(root: Path, key: str, own: Path | None = None) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
+def digest(root: Path, folders: Iterable[str]) -> str:
+    """One hash of all files below these folders, by name and bytes; and of those of `ALWAYS`."""
+    below = (path for folder in folders for path in (root / folder).rglob("*"))
+    keys = [*ALWAYS, *_names(root, below)]
+    return _digest([f"{key} {hash_of(root, key)}" for key in keys])
+
+
 def _names(root: Path, paths: Iterable[Path]) -> list[str]:
     relative = (p.relative_to(root) for p in paths)
     return sorted(

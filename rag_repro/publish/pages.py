@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-from pathlib import Path
-
-import rag_repro
-from rag_repro.publish import contents, parameters, reference
+from rag_repro.publish import contents, inputs, parameters, reference
 from rag_repro.publish.places import Places
 
 FIGURE = "images/verdicts.svg"  # below book/
+SOURCES = ("rag_repro", "results", "artifacts", "notebooks", "book")
+"""All that a page is made of, and the pages."""
 
 
 def write(places: Places) -> None:
@@ -18,7 +16,7 @@ def write(places: Places) -> None:
     Nothing is made anew where no file has changed since the last time: verdicts take a minute.
     """
     stamp = places.book / "_build" / "pages.sha256"
-    if stamp.is_file() and stamp.read_text(encoding="utf-8") == _state(places):
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == inputs.digest(places.root, SOURCES):
         return
     front, figure = front_page(places)
     made = {
@@ -34,21 +32,7 @@ def write(places: Places) -> None:
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
             target.write_text(text, encoding="utf-8")
     stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(_state(places), encoding="utf-8")
-
-
-def _state(places: Places) -> str:
-    """Path, size and time of every file that a page is made of, and of the pages."""
-    code, results = Path(rag_repro.__file__).parent, places.records.parent
-    kept = [results / name for name in ("records", "times", "growth", "cards")]
-    built = places.book / "_build"
-    digest = sha256()
-    for folder in (code, *kept, places.root / "artifacts", places.root / "notebooks", places.book):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and built not in path.parents and path.suffix != ".pyc":
-                facts = path.stat()
-                digest.update(f"{path} {facts.st_size} {facts.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+    stamp.write_text(inputs.digest(places.root, SOURCES), encoding="utf-8")
 
 
 def front_page(places: Places) -> tuple[str, str]:

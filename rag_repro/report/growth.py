@@ -115,17 +115,14 @@ def table(
     body = [_line(g, s, words.get(g.retriever, g.retriever)) for g in growths for s in g.sizes]
     if not body:
         return Note(f"No growth has been measured: {COMMAND}")
-    head = ["retriever", "threads", "passages", "their text, MB", "index, MB", "memory, GB"]
-    head += ["build, s", "of it encoding, s", "ms a search", "by the clock [95 of 100]"]
-    head += ["overlap at 10"]
+    head = ["retriever", "passages", "their text, MB", "index, MB", "memory, GB", "build, s"]
+    head += ["of it encoding, s", "ms a search", "by the clock [95 of 100]", "overlap at 10"]
     kept = [i for i in range(len(head)) if any(row[i] for row in body)]
-    if len({growth.threads for growth in growths}) == 1:  # the same for all tells them not apart
-        kept.remove(head.index("threads"))
     return Table([head[i] for i in kept], [[r[i] for i in kept] for r in body], caption, name)
 
 
 def _line(growth: Growth, size: Size, label: str) -> list[str]:
-    start = [label, str(growth.threads), f"{size.passages:,}"]
+    start = [label, f"{size.passages:,}"]
     if size.stopped is not None:
         limit = {"memory": f"{growth.limits.get('gigabytes', '?')} GB of memory"}
         limit["processor time"] = f"{growth.limits.get('minutes', '?')} minutes of the processor"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -123,14 +122,6 @@ def test_columns_that_say_nothing_are_left_out():
     assert "overlap at 10" not in made.head
     assert "of it encoding, s" not in made.head
     assert all(len(row) == len(made.head) for row in made.body)
-
-
-def test_threads_are_told_where_retrievers_differ_in_them():
-    one, two = grown(size(1_000)), replace(grown(size(1_000), retriever="minilm"), threads=2)
-    made = report.table([one, two])
-    assert made.head[:3] == ["retriever", "threads", "passages"]
-    assert [row[:3] for row in made.body] == [["bm25", "1", "1,000"], ["minilm", "2", "1,000"]]
-    assert "threads" not in report.table([one]).head
 
 
 def test_without_a_record_the_command_is_told():
