@@ -63,6 +63,25 @@ def test_what_a_gain_is_over_stands_below_the_method_where_rows_differ_in_it():
     assert "| IRCoT (over “one search”) | 6.0 |" in repr(made)
 
 
+def test_an_exhibit_whose_rows_have_two_baselines_names_them_below_its_methods(tmp_path):
+    paper = papers.load("together")
+    exhibit = paper.exhibit("head")
+    rows = exhibits.rows(paper, exhibit, Results(tmp_path), "testbed")
+    value = Interval(50.0, 40.0, 60.0, 50)
+    bases = {name: method.baseline for name, method in exhibit.methods.items()}
+    rows = [
+        replace(row, ours=value, diff=value, baseline=bases[row.keys["method"]])
+        for row in rows
+        if bases[row.keys["method"]]
+    ]
+    told = {str(v) for cells in exhibit_table(exhibit, rows).body for v in cells}
+    assert {"IRCoT (over “one search”)", "learnable tokens (over “R²AG”)"} <= told
+    over_one = [row for row in rows if row.baseline == "single"]
+    made = exhibit_table(exhibit, over_one)
+    assert "gains over “one search”" in made.caption
+    assert "IRCoT" in {str(v) for cells in made.body for v in cells}
+
+
 def test_an_interval_stands_below_its_number():
     page = Table(["EM"], [["1.50 [1.00, 2.00], n 4"], ["+3"]])._repr_html_()
     assert '<td class="number">1.50 <small>[1.00, 2.00], n 4</small></td>' in page
