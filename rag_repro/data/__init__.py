@@ -95,10 +95,10 @@ def is_made_here(name: str) -> bool:
 
 def names() -> list[str]:
     """The worlds of the testbed, then the public data sets."""
-    from .public import SOURCES
+    from .public import registry
     from .synthworld.world import SEEDS
 
-    return [*(f"{WORLD}-{letter}" for letter in sorted(SEEDS)), *SOURCES]
+    return [*(f"{WORLD}-{letter}" for letter in sorted(SEEDS)), *registry()]
 
 
 def check_name(name: str) -> None:

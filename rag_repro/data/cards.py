@@ -10,7 +10,7 @@ from typing import Any
 from . import ENVIRONMENT, FOLDER, check_name, load, splits
 from .dataset import Dataset
 from .fetch import recorded
-from .public import SOURCES, Source, source
+from .public import Source, registry, source
 from .sources import Part, sources
 from .synthworld.world import SEEDS
 
@@ -34,7 +34,7 @@ def rows(data_dir: Path | str | None = None) -> list[dict[str, Any]]:
         }
         for letter in sorted(SEEDS)
     ]
-    for entry in SOURCES.values():
+    for entry in registry().values():
         made.append(
             {
                 "name": entry.name,
@@ -75,7 +75,7 @@ def card(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
     Raises UnknownName, and DataError where a file that is there cannot be read.
     """
     check_name(name)
-    if name not in SOURCES:
+    if name not in registry():
         made = load(name)
         world = made.card.get("world")
         facts = {"name": made.name, **made.card} | (_of_world(made, world) if world else {})

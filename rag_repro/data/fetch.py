@@ -18,7 +18,7 @@ from ..digest import sha256 as sha256_of
 from . import ENVIRONMENT, check_name
 from .archives import unpack
 from .download import Patience, download
-from .public import SOURCES, MissingFile, source
+from .public import MissingFile, registry, source
 from .sources import File, Part, Release, sources
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def fetch(
 
 def _release(name: str) -> Release:
     check_name(name)
-    if name not in SOURCES:
+    if name not in registry():
         raise FetchError(f"{name} is generated or your own, not downloaded: use it by its name")
     releases = sources().releases
     if name not in releases:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..data.public.registry import SOURCES
+from ..data.public.registry import registry
 from ..data.titles import DATASETS, word
 from ..evaluation.verdicts import INCONCLUSIVE, UNSAID
 from ..study.conditions import TIERS
@@ -62,7 +62,7 @@ def _of_subsets(sizes: Mapping[tuple[str, str], int]) -> Iterable[str]:
     parts = [
         DATASETS.get(name, name)
         for (tier, name), n in sizes.items()
-        if tier != "testbed" and name in SOURCES and n < (SOURCES[name].full_size or 0)
+        if tier != "testbed" and name in registry() and n < (registry()[name].full_size or 0)
     ]
     if parts:
         yield (
@@ -148,7 +148,7 @@ def _sizes(recorded: Sequence[Recorded]) -> dict[tuple[str, str], int]:
 def _whole(dataset: str) -> str:
     if dataset.startswith("world-"):
         return "invented; any number can be made"
-    source = SOURCES.get(dataset)
+    source = registry().get(dataset)
     if source is None or source.full_size is None:
         return "not known"
     return f"{source.full_size:,} ({source.split.strip('()')})"

@@ -11,7 +11,7 @@ import pytest
 from rag_repro import cli
 from rag_repro.data import cards
 from rag_repro.data.fetch import fetch
-from rag_repro.data.public import SOURCES, DataError, UnknownName
+from rag_repro.data.public import DataError, UnknownName, registry
 
 from .test_public_errors import row, write
 
@@ -62,15 +62,15 @@ def test_a_worlds_splits():
     assert made["splits"]["train"] > made["splits"]["tune"] > 0
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", registry())
 def test_a_card_without_the_data(name, tmp_path):
     """All that is known without it, and how to get it."""
     made = cards.card(name, tmp_path)
     assert made["here"] == "no"
-    assert made["licence"] == SOURCES[name].licence
+    assert made["licence"] == registry()[name].licence
     assert sum(made["splits"].values())
     assert "corpus sha256" not in made
-    if SOURCES[name].official:
+    if registry()[name].official:
         assert made["get"]["command"] == f"rag-repro data fetch {name}"
     else:
         assert "was made for this project" in made["get"]
@@ -136,6 +136,6 @@ def test_json(tmp_path, capsys):
     assert cli.main(["data", "list", "--json", "--data", str(tmp_path)]) == 0
     names = [r["name"] for r in json.loads(capsys.readouterr().out)]
     assert names[0] == "world-A"
-    assert {*SOURCES} <= {*names}
+    assert {*registry()} <= {*names}
     assert cli.main(["data", "card", "world-B@1000", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["passages"] == 1000

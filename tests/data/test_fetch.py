@@ -21,7 +21,7 @@ from rag_repro.data import fetch as module
 from rag_repro.data.archives import ArchiveError
 from rag_repro.data.download import DownloadError
 from rag_repro.data.fetch import FetchError, fetch
-from rag_repro.data.public import SOURCES
+from rag_repro.data.public import registry
 from rag_repro.data.public.loading import FORMATS
 from rag_repro.data.sources import SourceError, parse, sources
 
@@ -349,16 +349,16 @@ def test_a_hostile_archive_leaves_nothing_but_itself(local, server, tmp_path):
 
 def test_every_release_ends_where_the_official_reader_looks():
     for name, release in sources().releases.items():
-        official = {o.file: o.format for o in SOURCES[name].official}
+        official = {o.file: o.format for o in registry()[name].official}
         targets = [target for part in release.parts for target in part.targets]
         assert official.keys() & set(targets), name
         assert all(official[t] in FORMATS for t in targets if t in official)
-    assert {s.name for s in SOURCES.values() if s.official} == sources().releases.keys()
-    assert sources().ours.keys() <= SOURCES.keys()
+    assert {s.name for s in registry().values() if s.official} == sources().releases.keys()
+    assert sources().ours.keys() <= registry().keys()
 
 
 def test_every_set_of_the_project_says_what_it_was_made_from():
-    assert SOURCES.keys() - sources().ours.keys() == {"nq30"}
+    assert registry().keys() - sources().ours.keys() == {"nq30"}
     assert all(" @ " in line for lines in sources().ours.values() for line in lines)
 
 

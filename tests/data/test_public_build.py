@@ -175,7 +175,7 @@ COUNTS = {  # name -> (questions, passages)
 }
 
 
-@pytest.mark.parametrize("name", [n for n in public.SOURCES if n != "nq30"])
+@pytest.mark.parametrize("name", [n for n in public.registry() if n != "nq30"])
 def test_real_data(name, data_dir):
     d = data.load(name, data_dir=data_dir)
     if name in COUNTS:

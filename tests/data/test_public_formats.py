@@ -209,5 +209,5 @@ def test_a_file_by_path_and_format(tmp_path):
 
 
 def test_every_registered_format_is_read_here():
-    used = {o.format for s in public.SOURCES.values() for o in s.official} | {"project"}
+    used = {o.format for s in public.registry().values() for o in s.official} | {"project"}
     assert used == set(public.FORMATS)

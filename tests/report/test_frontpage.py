@@ -156,9 +156,9 @@ def test_a_set_asked_as_a_whole_is_no_part(book, monkeypatch):
     book.fill()
     whole = {
         name: dataclasses.replace(source, full_size=100) if name == "hotpotqa" else source
-        for name, source in caveats.SOURCES.items()
+        for name, source in caveats.registry().items()
     }
-    monkeypatch.setattr(caveats, "SOURCES", whole)
+    monkeypatch.setattr(caveats, "registry", lambda: whole)
     assert "Asked on parts of the whole sets (MuSiQue)" in page(book)
 
 

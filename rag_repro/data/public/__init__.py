@@ -10,11 +10,10 @@ from .errors import (
     UnknownName,
 )
 from .loading import FORMATS, load
-from .registry import SOURCES, Source, source
+from .registry import Source, registry, source
 
 __all__ = [
     "FORMATS",
-    "SOURCES",
     "BadLine",
     "CorruptFile",
     "DataError",
@@ -24,5 +23,6 @@ __all__ = [
     "Source",
     "UnknownName",
     "load",
+    "registry",
     "source",
 ]

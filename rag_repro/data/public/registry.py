@@ -1,12 +1,21 @@
-"""What each public data set is, where it comes from, and what to beware of."""
+"""What each public data set is, where it comes from, and what to beware of: `registry.yaml`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from importlib import resources
+from types import MappingProxyType
+from typing import Any
 
+from ...plain import PlainError, fits, from_yaml, hints
 from ...words import nearest
 from .errors import UnknownName
+
+
+class RegistryError(ValueError):
+    """registry.yaml is wrong; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,302 +63,64 @@ class Source:
         return self.file or f"{self.name}.jsonl.gz"
 
 
-_SUBSET = "a subset: not comparable with published numbers on the full set"
-
-_HOTPOT = {
-    "title": "HotpotQA",
-    "paper": "Yang et al. 2018",
-    "licence": "CC BY-SA 4.0",
-    "multi_hop": True,
-}
-_WIKI = {
-    "title": "2WikiMultihopQA",
-    "paper": "Ho et al. 2020",
-    "licence": "Apache-2.0; passages are Wikipedia text, CC BY-SA",
-    "multi_hop": True,
-}
-_NQ = {
-    "title": "Natural Questions (NQ-open), as in Lost in the Middle",
-    "paper": "Kwiatkowski et al. 2019; Lee et al. 2019; Liu et al. 2024",
-    "licence": "CC BY-SA 3.0 as generally given; passages are Wikipedia text, CC BY-SA",
-    "split": "NQ-open validation questions",
-    "full_size": 2655,
-}
-_AMBIG = {
-    "paper": "Min et al. 2020",
-    "source": "agential-ai/agential",
-    "licence": "CC BY-SA 3.0",
-    "split": "validation",
-    "full_size": 2002,
-    "gold_optional": True,
-}
-_OVER_NQ = {
-    **_AMBIG,
-    "source": "agential-ai/agential; passages of nq",
-    "file": "ambignq.jsonl.gz",
-    "over": "nq",
-}
-_SOME_HAVE_AN_ANSWER = (
-    "the passages are NQ's pool, gathered for other questions: of 1,166 questions only those are "
-    "here whose answer stands in some passage, perhaps by chance"
-)
-_UNITED = "answers unite all annotators' answers; interpretations keep the readings apart"
-_GOLD_FIRST = (
-    "the gold passage is always the first candidate: shuffle or move it before it is read in order"
-)
-_NO_ALIASES = "one answer string a question: the official answer aliases are missing"
+@cache
+def registry() -> Mapping[str, Source]:
+    """Every public data set by name: the package's own registry.yaml."""
+    text = resources.files(__package__).joinpath("registry.yaml").read_text("utf-8")
+    return parse(text, "registry.yaml")
 
 
-def _litm(n: int) -> tuple[Official, ...]:
-    """Lost in the Middle's files for n passages, the gold one first."""
-    stem = f"nq-open-{n}_total_documents_gold_at_0.jsonl"
-    return (Official(f"{stem}.gz", "nq"), Official(stem, "nq"))
+def parse(text: str, where: str) -> Mapping[str, Source]:
+    """The data sets that a text lists under `sets`; `shared` holds what aliases point to.
+
+    Raises RegistryError for anything that is unknown, missing or of the wrong kind.
+    """
+    try:
+        raw = from_yaml(text)
+    except PlainError as error:
+        raise RegistryError(f"{where}: {error}") from error
+    if not isinstance(raw, dict) or not isinstance(raw.get("sets"), dict):
+        raise RegistryError(f"{where}: a table with the key 'sets' is needed")
+    if odd := sorted(map(str, raw.keys() - {"sets", "shared"})):
+        raise RegistryError(f"{where}: unknown key {odd[0]!r}")
+    made = {name: _source(name, one, f"{where}, {name}") for name, one in raw["sets"].items()}
+    for one in made.values():
+        if one.over is not None and one.over not in made:
+            raise RegistryError(f"{where}, {one.name}: no data set {one.over!r} to search in")
+    return MappingProxyType(made)
 
 
-_ALL = (
-    Source(
-        "hotpotqa",
-        **_HOTPOT,
-        source="noahshinn/reflexion, screemix/Wikontic, AdelWang/MIGRES (distractor setting)",
-        split="validation",
-        full_size=7405,
-        caveats=(_SUBSET, "hop order is not annotated: gold passages have no hop"),
-        official=(Official("hotpot_dev_distractor_v1.json", "hotpotqa"),),
-    ),
-    Source(
-        "hotpotqa_train",
-        **_HOTPOT,
-        source="salesforce/BOLAA, zjunlp/KnowAgent (distractor setting)",
-        split="train",
-        full_size=90447,
-        caveats=(_SUBSET, "four questions have fewer than 10 passages"),
-        official=(Official("hotpot_train_v1.1.json", "hotpotqa"),),
-    ),
-    Source(
-        "hotpotqa_fullwiki",
-        **_HOTPOT,
-        source="saptarshi059/TTS-project (fullwiki setting, inferred from the data)",
-        split="validation",
-        full_size=7405,
-        caveats=(
-            _SUBSET,
-            "retrieved passages: gold ones are often missing; gold passages are those with a gold "
-            "title anywhere in the pooled corpus, the others are in meta.gold_not_in_corpus",
-        ),
-        official=(Official("hotpot_dev_fullwiki_v1.json", "hotpotqa"),),
-        gold_optional=True,
-    ),
-    Source(
-        "2wikimultihopqa",
-        **_WIKI,
-        source="AdelWang/MIGRES, saptarshi059/TTS-project",
-        split="validation",
-        full_size=12576,
-        caveats=(_SUBSET, _NO_ALIASES),
-        official=(
-            Official("2wikimultihopqa/dev.json", "2wikimultihopqa"),
-            Official("data_ids_april7/dev.json", "2wikimultihopqa"),
-        ),
-    ),
-    Source(
-        "2wikimultihopqa_train",
-        **_WIKI,
-        source="AdelWang/MIGRES",
-        split="train",
-        full_size=167454,
-        caveats=(_SUBSET, _NO_ALIASES),
-        official=(
-            Official("2wikimultihopqa/train.json", "2wikimultihopqa"),
-            Official("data_ids_april7/train.json", "2wikimultihopqa"),
-        ),
-    ),
-    Source(
-        "2wikimultihopqa_open",
-        **_WIKI,
-        source="peterbaile/lag, circlemind-ai/fast-graphrag; corpus OSU-NLP-Group/HippoRAG",
-        split="validation",
-        full_size=1000,
-        caveats=(
-            _SUBSET,
-            _NO_ALIASES,
-            "no candidates; 42 questions have neither kind nor evidences",
-            "some questions are also in 2wikimultihopqa, under the same id",
-        ),
-        corpus="2wikimultihopqa.corpus.jsonl.gz",
-    ),
-    Source(
-        "musique",
-        title="MuSiQue-Answerable",
-        paper="Trivedi et al. 2022",
-        source="AdelWang/MIGRES, screemix/Wikontic",
-        licence="CC BY 4.0",
-        split="validation",
-        full_size=2417,
-        caveats=(_SUBSET, "2-hop questions are a little over-represented"),
-        official=(
-            Official("musique_ans_v1.0_dev.jsonl", "musique"),
-            Official("data/musique_ans_v1.0_dev.jsonl", "musique"),
-        ),
-        multi_hop=True,
-    ),
-    Source(
-        "nq",
-        **_NQ,
-        source="nelson-liu/lost-in-the-middle (oracle); distractors Newiz430/Psi-RAG, "
-        "GaurisankarJ/reason_over_search",
-        caveats=(
-            _SUBSET,
-            "the one candidate is the gold passage; the corpus adds 100-word passages retrieved "
-            "for NQ questions, unlabelled: some contain an answer",
-        ),
-        corpus="nq.corpus.jsonl.gz",
-        official=(
-            Official("nq-open-oracle.jsonl.gz", "nq"),
-            Official("nq-open-oracle.jsonl", "nq"),
-        ),
-    ),
-    Source(
-        "nq10",
-        **_NQ,
-        source="the first 10 passages of nq20 (the same construction in the source)",
-        caveats=(_SUBSET, _GOLD_FIRST),
-        official=_litm(10),
-        first_docs=10,
-        file="nq20.jsonl.gz",
-    ),
-    Source(
-        "nq20",
-        **_NQ,
-        source="ViktorTorp/lost-in-the-middle (passages only)",
-        caveats=(_SUBSET, _GOLD_FIRST),
-        official=_litm(20),
-    ),
-    Source(
-        "nq30",
-        **_NQ,
-        source="nelson-liu/lost-in-the-middle",
-        caveats=(_GOLD_FIRST, "the official file is needed"),
-        official=_litm(30),
-    ),
-    Source(
-        "popqa",
-        title="PopQA",
-        paper="Mallen et al. 2023",
-        source="KennyCaty/NeuroPath; passages Newiz430/Psi-RAG",
-        licence="MIT; passages are Wikipedia text, CC BY-SA",
-        split="(one set)",
-        full_size=14267,
-        caveats=(
-            _SUBSET,
-            "two of 16 relations: place of birth, occupation",
-            "gold marks the subject's and the answer's page; a quarter of the passages that are "
-            "not gold contain an answer (meta.answer_in_nongold)",
-            "the corpus is a pool retrieved for these questions, not all of Wikipedia",
-            "the official file has no passages: an empty corpus, no gold",
-        ),
-        corpus="popqa.corpus.jsonl.gz",
-        official=(Official("popQA.tsv", "popqa"),),
-        gold_optional=True,
-    ),
-    Source(
-        "ambignq",
-        **_AMBIG,
-        title="AmbigNQ (light)",
-        caveats=(_SUBSET, "no passages: the corpus is empty", _UNITED),
-        official=(
-            Official("dev_light.json", "ambignq"),
-            Official("ambignq/dev_light.json", "ambignq"),
-        ),
-    ),
-    Source(
-        "ambignq_nq",
-        **_OVER_NQ,
-        title="AmbigNQ (light) over the passages of NQ",
-        caveats=(_SUBSET, _SOME_HAVE_AN_ANSWER, _UNITED),
-    ),
-    Source(
-        "ambignq_asked",
-        **_OVER_NQ,
-        title="100 questions of ambignq_nq, drawn at random: asked before",
-        caveats=(_SUBSET, _SOME_HAVE_AN_ANSWER, _UNITED),
-        recurring=True,
-    ),
-    Source(
-        "ambignq_again",
-        **_OVER_NQ,
-        title="the 200 questions of ambignq_nq most like one of ambignq_asked",
-        caveats=(_SUBSET, _SOME_HAVE_AN_ANSWER, _UNITED),
-        recurring=True,
-    ),
-    Source(
-        "strategyqa",
-        title="StrategyQA",
-        paper="Geva et al. 2021",
-        source="eladsegal/strategyqa; paragraphs AdelWang/MIGRES, omerlevi2/NLP_Project",
-        licence="MIT; passages are Wikipedia text, CC BY-SA",
-        split="148 of the authors' dev, 119 of their train questions",
-        full_size=2290,
-        caveats=(
-            _SUBSET,
-            "all candidates are gold: retrieve from the corpus, whose passages are all evidence "
-            "of some question",
-        ),
-        corpus="strategyqa.corpus.jsonl.gz",
-        official=(Official("strategyqa_train.json", "strategyqa"),),
-        gold_optional=True,
-    ),
-    Source(
-        "iirc",
-        title="IIRC",
-        paper="Ferguson et al. 2020",
-        source="StonyBrookNLP/ircot (demonstrations)",
-        licence="none stated in the sources read; annotations Apache-2.0",
-        split="train",
-        full_size=13441,
-        caveats=("ten demonstrations: for prompts and smoke tests, not for scores",),
-        official=(
-            Official("iirc/dev.json", "iirc"),
-            Official("iirc_train_dev/dev.json", "iirc"),
-        ),
-        gold_optional=True,
-    ),
-    Source(
-        "ircot_demos",
-        title="IRCoT demonstrations (HotpotQA, 2WikiMultihopQA, MuSiQue)",
-        paper="Trivedi et al. 2023",
-        source="StonyBrookNLP/ircot",
-        licence="annotations Apache-2.0; questions as their data sets",
-        split="train",
-        caveats=("training questions: for prompts, not for scores",),
-        multi_hop=True,
-    ),
-    Source(
-        "dureader",
-        title="DuReader 2.0, search questions (Chinese)",
-        paper="He et al. 2018",
-        source="baidu/DuReader (demo)",
-        licence="Apache-2.0; passages are web pages of third parties: research use only",
-        split="60 of the train, 61 of the dev questions",
-        caveats=(
-            _SUBSET,
-            "not the 200 questions of LongBench, whose form the official reader takes",
-            "answers are mostly summaries: ROUGE-L or F1, not exact match",
-        ),
-        official=(
-            Official("dureader.jsonl", "dureader"),
-            Official("data/dureader.jsonl", "dureader"),
-        ),
-        gold_optional=True,
-    ),
-)
+def _source(name: Any, raw: Any, where: str) -> Source:
+    if not isinstance(raw, dict):
+        raise RegistryError(f"{where}: not a table")
+    if not isinstance(raw.get("official", []), list):
+        raise RegistryError(f"{where}: 'official' is no list")
+    official = tuple(_made(Official, o, f"{where}, official") for o in raw.get("official", []))
+    return _made(Source, {**raw, "name": name, "official": official}, where)
 
-SOURCES: Mapping[str, Source] = {s.name: s for s in _ALL}
+
+def _made(cls: type, given: Any, where: str) -> Any:
+    """cls(**given): each key a field, and of the kind that its annotation says."""
+    if not isinstance(given, dict):
+        raise RegistryError(f"{where}: not a table")
+    known = {f.name: f for f in fields(cls)}
+    given = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
+    for key, value in given.items():
+        if key not in known:
+            raise RegistryError(f"{where}: unknown key {key!r}{nearest(key, known)}")
+        if not fits(value, hints(cls)[key]):
+            raise RegistryError(f"{where}: {key!r} cannot be {value!r}; it is {known[key].type}")
+    for key, field in known.items():
+        if key not in given and field.default is MISSING:
+            raise RegistryError(f"{where}: the key {key!r} is missing")
+    return cls(**given)
 
 
 def source(name: str) -> Source:
     """The entry of a data set; an unknown name is refused with the nearest one."""
-    if name in SOURCES:
-        return SOURCES[name]
+    sets = registry()
+    if name in sets:
+        return sets[name]
     raise UnknownName(
-        f"no public data set {name!r}{nearest(name, SOURCES)}; there are: {', '.join(SOURCES)}"
+        f"no public data set {name!r}{nearest(name, sets)}; there are: {', '.join(sets)}"
     )

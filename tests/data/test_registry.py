@@ -1,0 +1,60 @@
+"""registry.yaml is read strictly: what is misspelt, missing or of the wrong kind has its place."""
+
+import pytest
+
+from rag_repro.data.public import registry
+from rag_repro.data.public.registry import Official, RegistryError, parse
+
+ONE = """
+shared:
+  - &set {title: T, paper: P, source: S, licence: L, split: dev}
+sets:
+  a: {<<: *set, full_size: 3, caveats: [small], official: [{file: a.json, format: nq}]}
+  b: {<<: *set, over: a}
+"""
+
+
+def test_a_set_by_its_keys():
+    made = parse(ONE, "here")
+    assert list(made) == ["a", "b"]
+    assert made["a"].full_size == 3
+    assert made["a"].caveats == ("small",)
+    assert made["a"].official == (Official("a.json", "nq"),)
+    assert made["b"].project_file == "b.jsonl.gz"
+    assert made["b"].full_size is None
+    with pytest.raises(TypeError):
+        made["c"] = made["a"]
+
+
+def test_the_projects_own_has_names_that_end_where_files_are():
+    for name, one in registry().items():
+        assert one.name == name
+        assert one.over is None or one.over in registry()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("full_size: 3", "full_sise: 3", "unknown key 'full_sise', did you mean 'full_size'?"),
+        ("full_size: 3", "full_size: many", "'full_size' cannot be 'many'"),
+        ("caveats: [small]", "caveats: small", "'caveats' cannot be 'small'"),
+        ("caveats: [small]", "caveats: [1]", "'caveats' cannot be"),
+        ("split: dev", "slit: dev", "unknown key 'slit'"),
+        (", split: dev", "", "the key 'split' is missing"),
+        ("format: nq", "kind: nq", "here, a, official: unknown key 'kind'"),
+        ("official: [{file: a.json, format: nq}]", "official: a.json", "'official' is no list"),
+        ("{file: a.json, format: nq}", "a.json", "here, a, official: not a table"),
+        ("over: a", "over: z", "no data set 'z' to search in"),
+        ("b: {<<: *set, over: a}", "b: x", "here, b: not a table"),
+        ("sets:", "set:", "the key 'sets' is needed"),
+        ("shared:", "common:", "unknown key 'common'"),
+        ("  b:", "  a:", "given twice"),
+        ("  b:", "  7:", "'name' cannot be 7"),
+        ("{title", "[title", "not valid YAML"),
+    ],
+)
+def test_what_is_wrong_has_its_place(old, new, words):
+    assert old in ONE
+    with pytest.raises(RegistryError, match="here") as refused:
+        parse(ONE.replace(old, new, 1), "here")
+    assert words in str(refused.value)
