@@ -161,8 +161,8 @@ attention.heat(
 
 # %% [markdown]
 # By kind of token. An embedding *is* an anchor where its line lies above that of a token of the
-# passages, and it is one for what it says where it also lies above the marks, and above learnable
-# tokens:
+# passages, and it is one for what it says where it also lies above the marks, and above the line
+# that learnable tokens have in the panel beside:
 
 # %% tags=["remove-input"]
 attention.by_layer(

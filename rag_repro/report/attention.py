@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..evaluation.attention_metrics import UNIT
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from . import missing
-from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
+from .figures import MARKERS, WIDTH, legend_of_labels, plots
 from .picture import Note, Picture
 
 Line = Mapping[str, Any]
@@ -42,41 +41,49 @@ def a_token(lines: Iterable[Line], kind: str) -> np.ndarray | None:
 def by_layer(
     exhibit: Exhibit, cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
 ) -> Picture | Note:
-    """A panel a data set: a line a row of the exhibit and kind of token, by layer (1: the first).
+    """A row of panels a data set, a column a row of the exhibit: a line a kind of token, by layer.
 
-    Logarithmic, since marks and first layers get many times what others do.
+    Layers from 1, the first. Logarithmic, since marks and first layers get many times what others
+    do; all panels share the scale.
     """
     held = [(cell, lines) for cell in cells if (lines := results.lines(cell))]
     if not held:
         return missing.note(cells, results, caption)
     plt, colours = plots()
     datasets = list(dict.fromkeys(cell.keys["dataset"] for cell, _ in held))
-    figure, [axes] = plt.subplots(
-        1, len(datasets), figsize=(WIDTH, 4), sharey=True, squeeze=False, layout="constrained"
+    methods = list(dict.fromkeys(cell.keys["method"] for cell, _ in held))
+    figure, axes = plt.subplots(
+        len(datasets),
+        len(methods),
+        figsize=(WIDTH, 1 + 2.4 * len(datasets)),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
     )
-    looks = dict(zip(exhibit.methods, cycle(zip(colours, MARKERS, strict=True)), strict=False))
     spoken = []
-    for axis, dataset in zip(axes, datasets, strict=True):
-        for cell, lines in ((c, x) for c, x in held if c.keys["dataset"] == dataset):
-            colour, marker = looks[cell.keys["method"]]
-            for style, (kind, one) in zip(STYLES, KINDS.items(), strict=False):
-                percent = a_token(lines, kind)
-                if percent is None:
-                    continue
-                said = f"{exhibit.methods[cell.keys['method']].label}: {one}"
-                look = {"color": colour, "ls": style, "marker": marker, "ms": 3, "lw": 1}
-                layers = range(1, len(percent) + 1)
-                axis.plot(layers, percent, label=said, **look)
-                spoken.append(
-                    f"{word(dataset)}, {said}: {percent.mean():.3f} % over layers, "
-                    f"{percent[len(percent) // 2 :].mean():.3f} % in the deeper half"
-                )
-        axis.set_title(word(dataset))
-        axis.set_xlabel("layer")
+    for cell, lines in held:
+        dataset, method = cell.keys["dataset"], cell.keys["method"]
+        row, column = datasets.index(dataset), methods.index(method)
+        axis, label = axes[row, column], exhibit.methods[method].label
+        for (kind, one), colour, marker in zip(KINDS.items(), colours, MARKERS, strict=False):
+            percent = a_token(lines, kind)
+            if percent is None:
+                continue
+            layers = range(1, len(percent) + 1)
+            look = {"color": colour, "marker": marker, "ms": 3, "lw": 1}
+            axis.plot(layers, percent, label=one, **look)
+            spoken.append(
+                f"{word(dataset)}, {label}: {one}: {percent.mean():.3f} % over layers, "
+                f"{percent[len(percent) // 2 :].mean():.3f} % in the deeper half"
+            )
+        axis.set_title(f"{word(dataset)}: {label}")
+    for axis in axes.flat:
         axis.set_yscale("log")
         axis.yaxis.set_major_formatter("{x:g}")
         axis.yaxis.set_minor_formatter("")
-    axes[0].set_ylabel("attention on one, %")
+        axis.set_xlabel("layer" if axis in axes[-1] else "")
+    figure.supylabel("attention on one, %", fontsize="medium")
     legend_of_labels(figure)
     alt = "Attention of the last token by layer. " + "; ".join(spoken) + "."
     return Picture(figure, alt, caption, name)
