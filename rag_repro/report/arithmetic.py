@@ -77,6 +77,7 @@ def best(
     *,
     metrics: Sequence[str] = ANSWERS,
     across: Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
     **wanted: str | Sequence[str],
 ) -> Table:
     """In how many printed cells each method has the highest value, alone.
@@ -90,8 +91,7 @@ def best(
     found = pick(paper.printed(key), method=methods, metric=metrics, **wanted)
     for entry in sorted(found, key=lambda entry: list(methods).index(entry["method"])):
         method = entry["method"]
-        label = known[method].label if method in known else method
-        who = ", ".join([label, *(entry[k] for k in across)])
+        who = ", ".join([known.get(method, method), *(entry[k] for k in across)])
         place = tuple(pair for pair in _place(entry) if pair[0] not in across)
         cells.setdefault(place, {})[who] = Decimal(entry["value"])
     won = dict.fromkeys([*(who for values in cells.values() for who in values), "two alike"], 0)
