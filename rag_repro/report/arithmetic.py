@@ -84,9 +84,9 @@ def best(
 
     methods: as printed. wanted: other keys of the values that count. across: keys, as
     "reader", whose values compete as well: each is then named with its method, and cells
-    that they tell apart are one.
+    that they tell apart are one. labels: of printed methods that have no row of ours.
     """
-    known = paper.exhibit(key).methods
+    known = {**(labels or {}), **{k: m.label for k, m in paper.exhibit(key).methods.items()}}
     cells: dict[tuple, dict[str, Decimal]] = {}
     found = pick(paper.printed(key), method=methods, metric=metrics, **wanted)
     for entry in sorted(found, key=lambda entry: list(methods).index(entry["method"])):
