@@ -22,7 +22,7 @@ from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import only, retarget
 from ..study.scores import Results
 from ..study.services import Workshop
-from . import claims, live, missing, seeds, tables
+from . import claims, live, missing, readers, seeds, tables
 from .alike import Alike
 from .escape import as_code, listing
 from .exhibits import Row
@@ -184,7 +184,9 @@ class Desk:
 
     def table(self, key: str, rows: Sequence[Row], name: str = "") -> Table:
         """The reader's table of these rows; name: by which `{numref}` finds it."""
-        return tables.exhibit_table(self.paper.exhibit(key), rows, name)
+        exhibit = self.paper.exhibit(key)
+        weak = readers.weak(self.paper, exhibit, rows, self.results)
+        return tables.exhibit_table(exhibit, rows, name, weak)
 
     def claims(self, ids: Sequence[str]) -> Table:
         """What the records say of these claims, one line a claim and tier."""

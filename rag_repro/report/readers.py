@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..data.titles import word
+from ..evaluation import metrics
+from ..evaluation.verdicts import READER_TOO_WEAK
 from ..lm.adapters import card_of
 from ..study.gate import tried
-from ..study.papers import Cell, Paper
+from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results, resampled
 from . import missing, trained
+from .exhibits import Row
 from .figures import MARKERS, STYLES, across, plots
 from .picture import Note, Picture
 from .table import Table
@@ -38,6 +41,37 @@ def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
     head = ["tier", "data set", "reader", "no passage", "gold passages", "gain", "its answers"]
     caption = "Accuracy of each reader without passages and with the gold ones, and what follows"
     return Table(head, body, caption, "tab-gate", stacked=True)
+
+
+def weak(paper: Paper, exhibit: Exhibit, rows: Sequence[Row], results: Results) -> list[str]:
+    """Where the reader is too weak for verdicts on these rows' answers: data sets in words, each
+    with the readers meant where others of the rows can read it.
+    """
+    if paper.gate is None:
+        return []
+    gates = paper.exhibits[paper.gate.exhibit]
+    if exhibit.name == gates.name:
+        return []
+    told: dict[tuple[str, str], bool] = {}  # (data set, reader)
+    for row in rows:
+        if row.ours is None or not metrics.get(row.metric).of_answers:
+            continue
+        cell = next((c for c in exhibit.cells(row.tier) if c.matches(row.keys)), None)
+        if cell is None or cell.condition.reader is None:
+            continue
+        place = row.keys["dataset"], cell.keys.get("reader", cell.condition.reader)
+        if place not in told:
+            verdict = tried(paper.gate, gates, cell, results)
+            told[place] = verdict is not None and verdict.word == READER_TOO_WEAK
+    said = []
+    for dataset in dict.fromkeys(name for name, _ in told):
+        every = {reader: held for (name, reader), held in told.items() if name == dataset}
+        if all(every.values()):
+            said.append(word(dataset))
+        elif any(every.values()):
+            of = ", ".join(word(reader) for reader, held in every.items() if held)
+            said.append(f"{word(dataset)} ({of})")
+    return said
 
 
 def _level(cell: Cell | None, metric: str, results: Results) -> str:

@@ -119,8 +119,12 @@ def _digits(row: Row) -> int:
     return 3 if row.ours and 0 < abs(row.ours.estimate) < 0.1 else 2
 
 
-def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Table:
+def exhibit_table(
+    exhibit: Exhibit, rows: Sequence[Row], name: str = "", weak: Sequence[str] = ()
+) -> Table:
     """The reader's table of an exhibit for a page; a column that says nothing is left out.
+
+    weak: where the reader is too weak for verdicts on answers (`readers.weak`).
 
     Data sets stand together. Printed rows that nothing of ours stands beside are folded away,
     but where there are no others.
@@ -147,6 +151,8 @@ def exhibit_table(exhibit: Exhibit, rows: Sequence[Row], name: str = "") -> Tabl
                 cells[place] = Under(cells[place], f"over “{exhibit.methods[base].label}”")
     elif bases:
         parts.append(f"gains over “{exhibit.methods[next(iter(bases))].label}”")
+    if weak:
+        parts.append(f"reader too weak for verdicts on answers: {', '.join(weak)}")
     meanings = {one.symbol: one.meaning for one in _metrics(rows)}
     for key, values in settled(rows).items():
         places = {v: [d for d, other in values.items() if other == v] for v in values.values()}

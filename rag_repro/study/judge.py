@@ -14,9 +14,12 @@ from ..evaluation.verdicts import Verdict
 from . import among, gate, trainings
 from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
-from .scores import Results, Scores, paired, ratio, shared_seeds
+from .scores import Results, Scores, hangs_on_one, paired, ratio, shared_seeds
 
 OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_some}
+ONE_TRAINING = (
+    "one training, and of this metric no row of several tells how far another would lie from it"
+)
 FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
 
 
@@ -125,6 +128,8 @@ def _draw(
             continue
         if held_back is not None:
             return held_back.reason
+        if hangs_on_one(sides) and not more.timed:  # weights are as fast, whatever they hold
+            return verdicts.not_judged(ONE_TRAINING)
         drawn = _drawn_of([sides], contrast)
         if drawn is None:
             zero = ", or the one below is zero" if contrast.ratio else ""

@@ -30,7 +30,7 @@ class Scores:
     by_training: by seed (questions,) of each; empty where nothing was trained.
     recipe: what its trainings are of; the same name with the same seed is the same weights.
     apart: standard deviation of a training's own mean, in the metric's unit
-    (`trainings.apart`); 0 where it is not known.
+    (`trainings.apart`); None where no row of several trainings has the metric.
     """
 
     ids: tuple[str, ...]
@@ -38,7 +38,7 @@ class Scores:
     values: np.ndarray
     by_training: Mapping[int, np.ndarray] = field(default_factory=dict)
     recipe: str = ""
-    apart: float = 0.0
+    apart: float | None = 0.0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -75,7 +75,7 @@ class Results:
         self._lines: dict[tuple[Path, str], tuple[Mapping[str, Any], ...] | None] = {}
 
     @cached_property
-    def apart(self) -> dict[tuple[str, ...], float]:
+    def apart(self) -> dict[tuple[str, ...], float | None]:
         """What `trainings` has reckoned of these records: how far trainings lie apart."""
         return {}
 
@@ -212,6 +212,21 @@ def _borrowed(pairs: Sequence[tuple[Scores, ...]]) -> dict[str, float]:
                 share = sign * side.apart / len(pairs)
                 added[side.recipe] = added.get(side.recipe, 0.0) + share
     return added
+
+
+def hangs_on_one(sides: Sequence[Scores]) -> bool:
+    """Whether a difference hangs on one training of a recipe, and nobody knows how far another
+    would lie from it by this metric: an interval then holds the questions' noise alone.
+
+    The same weights on both sides, with other inputs or by two metrics, hang on nothing else.
+    """
+    if len(sides) < 2 or len(shared_seeds(sides) or ()) != 1:
+        return False
+    net: dict[str, int] = {}
+    for sign, side in zip(_SIGNS, sides, strict=False):
+        if side.by_training and side.apart is None:
+            net[side.recipe] = net.get(side.recipe, 0) + sign
+    return any(net.values())
 
 
 def _aligned(

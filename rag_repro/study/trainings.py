@@ -86,7 +86,7 @@ class Means(Results):
         each = {seed: scores.at(ids).values for seed, scores in found.items()}
         return replace(first.at(ids), values=np.mean([*each.values()], axis=0), by_training=each)
 
-    def _apart(self, metric: str) -> float:
+    def _apart(self, metric: str) -> float | None:
         """`apart` of the family's rows, reckoned once for these records."""
         known = self._results.apart
         asked = (*(exhibit.name for exhibit in self._family), metric)
@@ -110,12 +110,12 @@ def _recipe(cell: Cell) -> str:
     return (cell.condition.reader or "").removesuffix(f"-{seed}" if seed else "")
 
 
-def apart(rows: Iterable[Scores]) -> float:
+def apart(rows: Iterable[Scores]) -> float | None:
     """Standard deviation of a training's own mean, beyond what its questions make of it.
 
     rows: of several trainings each, a data set at a time. By moments: the variance of a row's
     means, less what training and question together leave in a mean (its clusters are the
-    units), pooled by degrees of freedom, and not below zero; 0 without a row.
+    units), pooled by degrees of freedom, and not below zero; None without a row.
 
     What borrows it assumes that the trainings of one recipe scatter as those of another, on one
     data set as on another, and takes the estimate as if it were known.
@@ -132,7 +132,7 @@ def apart(rows: Iterable[Scores]) -> float:
         noise = (sums**2).sum() / free / values.shape[1] ** 2 * units / (units - 1)
         total += free * (float(means.var(ddof=1)) - float(noise))
         known += free
-    return max(total / known, 0.0) ** 0.5 if known else 0.0
+    return max(total / known, 0.0) ** 0.5 if known else None
 
 
 def _rows(exhibit: Exhibit) -> dict[tuple, list[Cell]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rag_repro.report import readers, seeds
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.papers import StudyError
@@ -98,6 +99,23 @@ def test_a_data_set_on_which_it_cannot_leaves_the_pool_and_that_is_said(tmp_path
     assert (found.word, found.interval.n) == ("reproduced", 100)
     left_out = "left out: MuSiQue, QDC, k = 4, reader = smollm2-135m (reader too weak)"
     assert found.reason.endswith(left_out)
+
+
+def test_a_table_says_where_the_reader_is_too_weak(tmp_path):
+    paper, root = read(tmp_path), tmp_path / "records"
+    gate = {"hotpotqa": ABLE, "musique": UNABLE}
+    fill(root, paper, "readers", lambda d, m: gate[d][m])
+    fill(root, paper, "table1", lambda d, m: 40, recall=lambda m, i: 1)
+    results = Results(root)
+
+    def weak(key, *metrics):
+        exhibit = paper.exhibits[key]
+        made = seeds.rows(paper, exhibit, results, "public")
+        return readers.weak(paper, exhibit, [row for row in made if row.metric in metrics], results)
+
+    assert weak("table1", "acc", "recall") == ["MuSiQue"]
+    assert weak("table1", "recall") == []  # found, whoever reads
+    assert weak("readers", "acc") == []  # the gate's own table says it in a column
 
 
 @pytest.mark.parametrize(("rule", "word"), [("", "reproduced"), ("rule: each, ", "inconclusive")])

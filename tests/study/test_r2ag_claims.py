@@ -130,11 +130,23 @@ def look(line, name, value):
                 row[name.startswith("other")] = 1000 * value
 
 
+class Known(dict):
+    """How far trainings lie apart, of every metric: nothing."""
+
+    def __contains__(self, asked):
+        return True
+
+    def __missing__(self, asked):
+        return 0.0
+
+
 class Made(Results):
     """Records that are not on a disk: what each cell scores."""
 
     def __init__(self, table, kind):
         self.table, self.kind = table, kind
+
+    apart = Known()
 
     def lines(self, cell):
         if cell.exhibit == "r2ag.readers":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rag_repro.evaluation import statistics
-from rag_repro.study.scores import Scores, paired
+from rag_repro.study.scores import Scores, hangs_on_one, paired
 from rag_repro.study.trainings import apart
 
 
@@ -36,12 +36,35 @@ MIXED = {0: [0.0, 100, 0, 100], 1: [100.0, 100, 100, 100]}
         ([MIXED], 1250 - 5000 / 12),
         ([LEVEL, MIXED], (200 + 1250 - 5000 / 12) / 2),
         ([{0: [0.0, 100], 1: [100.0, 0]}], 0),  # of means that are alike: not below zero
-        ([{0: [0.0, 100]}], 0),
-        ([], 0),
     ],
 )
 def test_how_far_trainings_lie_apart_beyond_their_questions(rows, variance):
     assert apart(map(scores, rows)) == pytest.approx(variance**0.5)
+
+
+@pytest.mark.parametrize("rows", [[], [{0: [0.0, 100]}]])
+def test_without_several_trainings_nobody_knows(rows):
+    assert apart(map(scores, rows)) is None
+
+
+def test_a_difference_hangs_on_one_training_where_nobody_knows_of_others():
+    unknown, known = (scores({0: NOISE}, "ours", spread) for spread in (None, 0.0))
+    theirs = scores({0: ZERO}, "theirs", None)
+    assert hangs_on_one((unknown, theirs))
+    assert hangs_on_one((unknown, plain(ZERO)))
+    assert hangs_on_one((plain(ZERO), unknown))
+    assert not hangs_on_one((known, plain(ZERO)))
+    assert not hangs_on_one((plain(NOISE), plain(ZERO)))
+    assert not hangs_on_one((unknown,))  # a level, of these weights
+    # The same weights, by two metrics or with other inputs, and less what nothing was trained for.
+    assert not hangs_on_one((unknown, unknown))
+    assert not hangs_on_one((unknown, unknown, plain(ZERO), plain(ZERO)))
+    # The same on the outer sides: minus what another made of it.
+    assert not hangs_on_one((unknown, theirs, unknown, theirs))
+    assert hangs_on_one((unknown, plain(ZERO), theirs, plain(ZERO)))
+    two = scores({0: NOISE, 1: NOISE}, "ours", None)
+    assert not hangs_on_one((two, scores({0: ZERO, 1: ZERO}, "theirs", None)))
+    assert hangs_on_one((two, theirs))  # one in common
 
 
 def test_three_trainings_weigh_as_two_pairs_do():
