@@ -99,7 +99,7 @@ desk.statements(CLAIMS)
 # it. The prompt is read, and nothing is written:
 
 # %% tags=["remove-input"]
-Listing(attention_check.attention_check, attention_check.lines_of)
+Listing(attention_check.attention_check, attention_check.looked, attention_check.lines_of)
 
 # %% [markdown]
 # The intervention, which leaves the passages' text where it is:

@@ -13,7 +13,7 @@ from . import missing, trained
 from .figures import MARKERS, STYLES, across, legend_of_labels, plots
 from .lists import SYMBOLS
 from .picture import Note, Picture
-from .table import Table
+from .table import Table, Under
 
 TASK = ("r2ag",)
 TOLD = {
@@ -41,8 +41,10 @@ def names(cells: Iterable[Cell], seed: int | None = None) -> list[str]:
 def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
     """One line a training: what learned, from what, what stayed as it was, and how it ended.
 
-    Numbers trained are the former's and the low-rank matrices'. Held out: the loss of the answers
-    in nats a token, and how well the head tells gold passages apart (of those that have one).
+    Numbers trained are the former's and the low-rank matrices'. Steps are of the joint loss; how
+    often the lists were matched before, without the reader, stands below. Held out: the loss of
+    the answers in nats a token, and how well the head tells gold passages apart (of those that
+    have one). Cards that were not kept and are rebuilt from a page of this book say so.
     """
     head = ["trained", "told of a passage", "reader", "numbers trained", "lists", "steps"]
     head += ["minutes", "held-out loss", "head's AUC"]
@@ -58,18 +60,23 @@ def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
         reader += ", low-rank matrices" if recipe.get("lora") else ", frozen"
         body.append(
             [
-                one,
+                Under(one, "card rebuilt from an earlier page") if "taken_from" in card else one,
                 told(recipe.get("former")),
                 reader,
                 f"{card.get('numbers') or hub.numbers_in(folder):,}",
                 sum(card["lessons"].values()),
-                card["steps"],
+                _steps(card["steps"], recipe.get("former") or {}),
                 round(card["seconds"] / 60),
                 f"{held['answer']:.3f}" if "answer" in held else "",
                 f"{100 * held['auc']:.1f}" if "auc" in held else "",
             ]
         )
     return Table(head, body, caption, name, stacked=True)
+
+
+def _steps(steps: int, former: Mapping[str, Any]) -> int | Under:
+    passes = former.get("head_start", 0)
+    return Under(str(steps), f"matched {passes} times before") if passes else steps
 
 
 def told(former: Mapping[str, Any] | None) -> str:

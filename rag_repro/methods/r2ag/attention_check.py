@@ -56,11 +56,11 @@ def attention_check(question: Question, settings: AttentionCheckSettings) -> Flo
     hits, prompt, trace = yield from prompted(question, settings)
     layers = tuple(range(-settings.layers, 0))
     out = yield Read(prompt, "", layers=layers)
-    looked = _looked(out.trace, PROMPTS[settings.prompt], hits, layers)
-    return Answer(hits=tuple(hits), trace=(*trace, looked))
+    shares = looked(out.trace, PROMPTS[settings.prompt], hits, layers)
+    return Answer(hits=tuple(hits), trace=(*trace, shares))
 
 
-def _looked(
+def looked(
     trace: Trace, template: Template, hits: Sequence[Hit], layers: Sequence[int]
 ) -> dict[str, Any]:
     """The event of one prompt: what its last token's attention is on."""

@@ -23,9 +23,9 @@ SIMILARITIES = ("cosine", "dot")
 def features(query: np.ndarray, passages: np.ndarray, similarity: str = "cosine") -> np.ndarray:
     """float32 (k, 3), one row a passage, by `COLUMNS`.
 
-    query: (d,); passages: (k, d) in the retriever's order, k from 0. The paper's
-    encoders, and all of ours, give vectors of length 1, so that cosine and dot
-    product only differ in gamma, whose sum is shorter.
+    query: (d,); passages: (k, d) in the retriever's order, k from 0. All encoders of
+    ours, and by the authors' code the paper's on NQ, give vectors of length 1: then
+    cosine and dot product only differ in gamma, whose sum is shorter.
     """
     query, passages = (np.asarray(x, dtype=np.float64) for x in (query, passages))
     r = alike(passages, query, similarity)  # (k,)
