@@ -198,7 +198,8 @@ split.whole(desk, "table3", [row for row in every if row.metric in METRICS], "ta
 # that both get wrong as well: $\log p$ of the likeliest accepted answer put behind the prompt, in nats
 # (0.1: a tenth likelier). It is what a former is trained to raise, and no measure of the paper's, so
 # that it stands beside the verdicts and decides none. Below zero in the column of gains: the part
-# helps.
+# helps. Of each row *one* training was asked, and by this measure nothing tells how far another would lie:
+# intervals hold the questions' noise alone, and speak of these weights, not of the recipe.
 
 # %% tags=["remove-input"]
 Listing(likelihood_check.likelihood_check)
