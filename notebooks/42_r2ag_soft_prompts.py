@@ -185,9 +185,10 @@ for shown in desk.tiers():
 # nats (0.1: a tenth likelier). Unlike a right answer, of which there are few here, every question has
 # one. It heeds the form as well, so that plain RAG, which begins otherwise, is far below. *Gain*: over
 # R²AG, those of 600 steps over R²AG of 600. One training of each, so that intervals, which hold the
-# questions' noise alone, speak of these weights and not of the recipes: by the loss of held-out lists R²AG
-# is behind the learnable tokens in one training of three ({numref}`tab-cards-40`), and ahead in two. Were features what helps, then other passages' features,
-# learnable tokens, and above all its own features shuffled at the test, would be below it.
+# questions' noise alone, speak of these weights and not of the recipes: by the loss of held-out lists
+# R²AG is behind the learnable tokens in one training of three ({numref}`tab-cards-42`), and ahead in
+# two. Were features what helps, then other passages' features, learnable tokens, and above all its own
+# features shuffled at the test, would be below it.
 
 # %% tags=["remove-input"]
 TOLD = [
