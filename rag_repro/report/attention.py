@@ -86,7 +86,7 @@ def by_layer(
     figure.supylabel("attention on one, %", fontsize="medium")
     legend_of_labels(figure)
     alt = "Attention of the last token by layer. " + "; ".join(spoken) + "."
-    return Picture(figure, alt, f"{caption}; {_asked(held)}", name)
+    return Picture(figure, alt, _told(caption, held), name)
 
 
 def places(lines: Iterable[Line], shown: int) -> tuple[np.ndarray, list[str]] | None:
@@ -157,12 +157,12 @@ def heat(
         axis.tick_params(rotation=0)
         means = ", ".join(f"{n} {v:.2f}" for n, v in zip(names, table.mean(0), strict=True))
         spoken.append(f"{label}, % over all layers: {means}")
-    told = f"{caption}; {_asked([(cell, results.lines(cell)) for cell, _ in held])}"
+    told = _told(caption, [(cell, results.lines(cell)) for cell, _ in held])
     return Picture(figure, "Heat maps by layer. " + "; ".join(spoken) + ".", told, name)
 
 
-def _asked(held: Sequence[tuple[Cell, Sequence[Line]]]) -> str:
-    """Of how many questions the means are."""
-    counts = {len(lines) for _, lines in held}
-    many = f"{min(counts):,} to {max(counts):,}" if len(counts) > 1 else f"{min(counts):,}"
-    return f"means of {many} questions each"
+def _told(caption: str, held: Sequence[tuple[Cell, Sequence[Line]]]) -> str:
+    """The caption, and of how many questions the means are."""
+    counts = sorted({len(lines) for _, lines in held})
+    many = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
+    return f"{caption}; means of {many} questions" if caption else ""

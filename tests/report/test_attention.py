@@ -64,7 +64,8 @@ def test_places_have_an_embedding_before_its_text():
 
 
 def test_figures_tell_it_in_words(results):
-    lines = attention.by_layer(EXHIBIT, EXHIBIT.cells(), results)
+    lines = attention.by_layer(EXHIBIT, EXHIBIT.cells(), results, "Attention")
+    assert lines.caption == "Attention; means of 2 questions"
     assert "R²AG: an embedding: 3.500 % over layers, 5.000 % in the deeper half" in lines.alt
     assert "RAG: a mark: 1.500 % over layers" in lines.alt
     assert "RAG: an embedding" not in lines.alt.replace("R²AG: an embedding", "")
