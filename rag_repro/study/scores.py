@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -163,7 +164,8 @@ def shared_seeds(sides: Iterable[Scores]) -> list[int] | None:
 def _limited(drawn: Resampled, metric: str, sides: int) -> Resampled:
     """Within what the metric can be, or the difference of two, or of two differences."""
     if (widest := span(metric)) is None:
-        return drawn
+        counted = sides == 1 and metrics.get(metric).unit != "nats"
+        return drawn.within(0, math.inf) if counted else drawn
     low, high = {1: (0, 1), 2: (-1, 1), 4: (-2, 2)}[sides]
     return drawn.within(low * widest, high * widest)
 

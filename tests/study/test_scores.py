@@ -163,7 +163,7 @@ def test_no_interval_goes_beyond_what_the_metric_can_be():
     gain = paired([(one, scores([100.0] * 4 + [0.0]))], "recall").interval()
     assert (gain.estimate, gain.lo) == (-60.0, -100.0)
     assert paired([(full, one, one, full)], "recall").limits == (-200.0, 200.0)
-    assert resampled(scores([0.0] * 4 + [9.0]), "passages").interval().lo < 0
+    assert resampled(scores([0.0] * 4 + [9.0]), "passages").interval().lo == 0.0
 
 
 def test_equal_differences_of_differences_allow_twice_as_much():
@@ -194,3 +194,12 @@ def test_limits_go_with_the_weights():
     assert statistics.combine([one, one]).limits == (0.0, 100.0)
     assert statistics.combine([one, one], [1, -1]).limits == (-100.0, 100.0)
     assert statistics.combine([one] * 3).limits == (0.0, 100.0)  # no gap of a rounding error
+
+
+def test_a_count_is_not_below_zero_and_a_difference_of_counts_may_be():
+    ids = tuple(f"q{i}" for i in range(12))
+    few = Scores(ids, ids, np.array([0.0] * 11 + [60]))
+    assert resampled(few, "length").interval().lo == 0
+    assert resampled(few, "log_likelihood").interval().lo < 0  # a logarithm, which may be
+    none = Scores(ids, ids, np.zeros(12))
+    assert paired([(none, few)], "length").interval().lo < 0
