@@ -581,7 +581,7 @@ desk.asides(CLAIMS)
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
 # | readers | LLaMA2-7B, LongChat1.5-7B and others | SmolLM2-135M, frozen; Gemma 3 270M for what is said of larger ones | what runs on two cores |
-# | a reader that was tuned before | in RAFT's rows | the same; and in {doc}`chapter 51 <51_composition>` R²AG before the testbed's own reader, which had learned to answer from passages, so that RAFT's effect is contained in it | |
+# | a reader that was tuned before | in RAFT's rows | the same; and in chapter 51 R²AG before the testbed's own reader, which had learned to answer from passages, so that RAFT's effect is contained in it | |
 # | retriever | BERT-base, tuned on each data set, its checkpoint chosen on the test split | MiniLM as it comes, frozen | no training feature may be better than at the test |
 # | training questions | 160 to 167,000, all of a set | some hundreds; the cards have the number | two cores |
 # | matching | from the first step, with the answers | the lists alone 32 times, then both | in some hundred steps a former may learn the places of a list and little of its features |
