@@ -7,6 +7,16 @@ from rag_repro.study.judge import pair_cells
 TIERS = ("testbed", "public", "paper")
 
 
+class Known(dict):
+    """How far trainings lie apart, of every metric: nothing. For records of one training each."""
+
+    def __contains__(self, asked):
+        return True
+
+    def __missing__(self, asked):
+        return 0.0
+
+
 def exhibit_of(paper, claim, contrast):
     return paper.exhibit(claim.exhibit_of(contrast).split(".", 1)[1])
 

@@ -17,7 +17,7 @@ from rag_repro.study import papers
 from rag_repro.study.judge import _subtracted, judge, pair_cells
 from rag_repro.study.scores import Results
 
-from .claims import TIERS, exhibit_of, waits
+from .claims import TIERS, Known, exhibit_of, waits
 
 BASE = 40.0  # so high that gold passages still help the reader that the gate tries
 CHANGED = {"lower": 0.2, "same": 0.5, "higher": 0.8, "found": 0.5}  # beside one half
@@ -66,6 +66,8 @@ def lines(kind, scores, n):
 
 class Made(Results):
     """Records that lie on no disk: for one contrast, each cell's lines alike."""
+
+    apart = Known()
 
     def __init__(self, paper, claim, contrast, tier, which):
         self.gate, self.proofs = paper.gate, paper.proofs

@@ -14,7 +14,7 @@ from rag_repro.study import names, papers
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.scores import Results
 
-from .claims import decided, exhibit_of, sides_of
+from .claims import Known, decided, exhibit_of, sides_of
 
 N = 400
 FORMERS = ("r2ag", "r2ag_raft")
@@ -128,16 +128,6 @@ def look(line, name, value):
         case "gold_early" | "other_early" | "gold_near" | "other_near":
             for row in told["words"]:
                 row[name.startswith("other")] = 1000 * value
-
-
-class Known(dict):
-    """How far trainings lie apart, of every metric: nothing."""
-
-    def __contains__(self, asked):
-        return True
-
-    def __missing__(self, asked):
-        return 0.0
 
 
 class Made(Results):
