@@ -2,7 +2,6 @@
 
 import pytest
 
-from rag_repro.data.public import registry
 from rag_repro.data.public.registry import Official, RegistryError, parse
 
 ONE = """
@@ -24,12 +23,6 @@ def test_a_set_by_its_keys():
     assert made["b"].full_size is None
     with pytest.raises(TypeError):
         made["c"] = made["a"]
-
-
-def test_the_projects_own_has_names_that_end_where_files_are():
-    for name, one in registry().items():
-        assert one.name == name
-        assert one.over is None or one.over in registry()
 
 
 @pytest.mark.parametrize(
