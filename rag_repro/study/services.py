@@ -17,6 +17,7 @@ from ..cache import CachedEncoder, CachedReader, CachedScorer, Store
 from ..data.dataset import Corpus, Dataset
 from ..lm import endpoint
 from ..lm.hub import cache_folder
+from ..lm.packaged import lacking
 from ..retrieval import web
 from .conditions import Condition
 from .names import (
@@ -110,14 +111,22 @@ class Workshop:
         return cache_folder() / "indexes" / f"{corpus.name}-{kind}-{name}"
 
     def ready(self, condition: Condition) -> bool:
-        """Whether the condition can be asked at once: nothing to train, no corpus to encode."""
-        if untrained(condition.reader, condition.configured.needs):
+        """Whether the condition can be asked at once.
+
+        Nothing is to be trained, no corpus to be encoded, no package of weights to be installed.
+        """
+        needs = condition.configured.needs
+        if untrained(condition.reader, needs):
+            return False
+        if any(lacking(name) for name in (condition.reader, *needs)):
             return False
         if condition.retriever is None:
             return True
-        if "reservoir" in condition.configured.needs.values() and not self._filled(condition):
+        if "reservoir" in needs.values() and not self._filled(condition):
             return False
         settings = self.settings_of(condition.retriever)
+        if lacking(settings.get("encoder")):
+            return False
         if settings["kind"] == "milvus":
             from . import corpora
 

