@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..plain import PlainError, from_yaml
+from ..strict import Strict
 from ..words import nearest
 
 DOWNLOADS = "downloads"
@@ -22,6 +23,9 @@ _PATH = re.compile(r"\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
 
 class SourceError(ValueError):
     """sources.yaml is wrong; the message says where."""
+
+
+_STRICT = Strict(SourceError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +90,20 @@ def parse(text: str, where: str) -> Sources:
         raw = from_yaml(text)
     except PlainError as error:
         raise SourceError(f"{where}: {error}") from error
-    top = _keys(raw, where, needed=("files", "releases", "ours"))
-    files = {n: _file(n, f, f"{where}, file {n}") for n, f in _table(top["files"], where).items()}
+    top = _only(raw, where, "files", "releases", "ours")
+    files = {
+        name: _file(name, entry, f"{where}, file {name}")
+        for name, entry in _STRICT.table(top["files"], where).items()
+    }
     releases = {
         name: _release(name, entry, files, f"{where}, release {name}")
-        for name, entry in _table(top["releases"], where).items()
+        for name, entry in _STRICT.table(top["releases"], where).items()
     }
     taken = {part.file.name for r in releases.values() for part in r.parts}
     if idle := sorted(files.keys() - taken):
         raise SourceError(f"{where}: no release takes the file {idle[0]!r}")
     ours = {}
-    for name, lines in _table(top["ours"], where).items():
+    for name, lines in _STRICT.table(top["ours"], where).items():
         if not (isinstance(lines, list) and all(isinstance(x, str) for x in lines)):
             raise SourceError(f"{where}, ours {name}: not a list of repositories")
         ours[name] = tuple(lines)
@@ -104,9 +111,7 @@ def parse(text: str, where: str) -> Sources:
 
 
 def _file(name: str, raw: Any, where: str) -> File:
-    known = [f.name for f in fields(File) if f.name != "name"]
-    entry = _keys(raw, where, known=known)
-    file = File(name, **entry)
+    file = _STRICT.made(File, {**_STRICT.table(raw, where), "name": name}, where)
     _check_inside(name, where)
     if "/" in name:
         raise SourceError(f"{where}: a name without folders is wanted")
@@ -118,46 +123,30 @@ def _file(name: str, raw: Any, where: str) -> File:
         _text(file.by_hand, where)
     if file.sha256 is not None and not _SHA256.fullmatch(_text(file.sha256, where)):
         raise SourceError(f"{where}: sha256 is not 64 small hex digits: {file.sha256!r}")
-    if file.bytes is not None and (type(file.bytes) is not int or file.bytes < 1):
+    if file.bytes is not None and file.bytes < 1:
         raise SourceError(f"{where}: bytes is no whole number above 0: {file.bytes!r}")
     return file
 
 
 def _release(name: str, raw: Any, files: Mapping[str, File], where: str) -> Release:
-    entry = _keys(raw, where, needed=("page", "take"))
+    entry = _only(raw, where, "page", "take")
     parts = []
-    for file, goes in _table(entry["take"], where).items():
+    for file, goes in _STRICT.table(entry["take"], where).items():
         if file not in files:
             raise SourceError(f"{where}: no file {file!r}{nearest(file, files)}")
         packed = file.endswith(ARCHIVES)
         if packed != isinstance(goes, dict):
             raise SourceError(f"{where}: {file}: members are taken of archives, and only of them")
         place = f"{DOWNLOADS}/{file}" if packed else goes
-        part = Part(files[file], place, _table(goes, where) if packed else {})
+        part = Part(files[file], place, _STRICT.table(goes, where) if packed else {})
         for path in (*part.members, *part.targets):
             _check_inside(path, where)
         parts.append(part)
     return Release(name, _text(entry["page"], where), tuple(parts))
 
 
-def _keys(
-    raw: Any, where: str, *, needed: tuple[str, ...] = (), known: list[str] | None = None
-) -> dict[str, Any]:
-    entry = _table(raw, where)
-    allowed = known if known is not None else list(needed)
-    for key in entry:
-        if key not in allowed:
-            raise SourceError(f"{where}: unknown key {key!r}{nearest(key, allowed)}")
-    for key in needed:
-        if key not in entry:
-            raise SourceError(f"{where}: the key {key!r} is missing")
-    return entry
-
-
-def _table(raw: Any, where: str) -> dict[str, Any]:
-    if not (isinstance(raw, dict) and all(isinstance(key, str) for key in raw)):
-        raise SourceError(f"{where}: not a table of names")
-    return raw
+def _only(raw: Any, where: str, *keys: str) -> dict[str, Any]:
+    return _STRICT.keys(raw, where, known=keys, needed=keys)
 
 
 def _check_inside(path: Any, where: str) -> None:

@@ -1,15 +1,12 @@
-"""Plain data into dataclasses: unknown keys, missing ones and wrong kinds are refused by place."""
+"""How papers' files are read: strictly, and every error is a `StudyError`."""
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..plain import PlainError, fits, from_yaml, hints, shortened, text_of
-from ..words import nearest
+from ..plain import PlainError, from_yaml, shortened, text_of
+from ..strict import Strict
 
 
 class StudyError(ValueError):
@@ -19,55 +16,8 @@ class StudyError(ValueError):
         super().__init__(shortened(message, 1500))
 
 
-def strict(cls: type, given: Mapping[str, Any], where: str) -> Any:
-    """cls(**given), where keys and the kinds of values are those of its fields.
-
-    Raises StudyError with the place, the key and, for a misspelt one, the nearest.
-    """
-    fields = {f.name: f for f in dataclasses.fields(cls)}
-    for key in table(given, where):
-        if key not in fields:
-            raise StudyError(f"{where}: unknown key {key!r}{nearest(key, fields)}")
-    for name, f in fields.items():
-        needed = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        if needed and name not in given:
-            raise StudyError(f"{where}: the key {name!r} is missing")
-    for key, value in given.items():
-        endless = isinstance(value, float) and not math.isfinite(value)
-        if endless or not fits(value, hints(cls)[key]):
-            raise StudyError(
-                f"{where}: {key!r} cannot be {shortened(repr(value), 80)}; it is {fields[key].type}"
-            )
-    try:
-        return cls(**given)
-    except StudyError as error:
-        raise StudyError(f"{where}: {error}") from error
-
-
-def table(value: Any, where: str) -> dict[str, Any]:
-    """`value`, which must be a table with names as keys; None counts as an empty one."""
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise StudyError(f"{where}: a table is needed here, not {shortened(repr(value), 80)}")
-    for key in value:
-        if not isinstance(key, str):
-            raise StudyError(f"{where}: the key {key!r} is no name; put it in quotes")
-    return dict(value)
-
-
-def listed(value: Any, where: str) -> list[Any]:
-    """`value`, which must be a list; None counts as an empty one."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise StudyError(f"{where}: a list is needed here, not {shortened(repr(value), 80)}")
-    return value
-
-
-def tuples(value: Any, where: str) -> dict[str, Any]:
-    """A table whose lists are tuples, so that frozen things are frozen."""
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in table(value, where).items()}
+_STRICT = Strict(StudyError)
+strict, table, listed, tuples = _STRICT.made, _STRICT.table, _STRICT.listed, _STRICT.tuples
 
 
 def content(path: Path) -> Any:

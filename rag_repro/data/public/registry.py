@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from ...plain import PlainError, fits, from_yaml, hints
+from ...plain import PlainError, from_yaml
+from ...strict import Strict
 from ...words import nearest
 from .errors import UnknownName
 
 
 class RegistryError(ValueError):
     """registry.yaml is wrong; the message says where."""
+
+
+_STRICT = Strict(RegistryError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,41 +83,23 @@ def parse(text: str, where: str) -> Mapping[str, Source]:
         raw = from_yaml(text)
     except PlainError as error:
         raise RegistryError(f"{where}: {error}") from error
-    if not isinstance(raw, dict) or not isinstance(raw.get("sets"), dict):
-        raise RegistryError(f"{where}: a table with the key 'sets' is needed")
-    if odd := sorted(map(str, raw.keys() - {"sets", "shared"})):
-        raise RegistryError(f"{where}: unknown key {odd[0]!r}")
-    made = {name: _source(name, one, f"{where}, {name}") for name, one in raw["sets"].items()}
+    sets = _STRICT.keys(raw, where, known=("sets", "shared"), needed=("sets",))["sets"]
+    made = {
+        name: _source(name, one, f"{where}, {name}")
+        for name, one in _STRICT.table(sets, where).items()
+    }
     for one in made.values():
         if one.over is not None and one.over not in made:
             raise RegistryError(f"{where}, {one.name}: no data set {one.over!r} to search in")
     return MappingProxyType(made)
 
 
-def _source(name: Any, raw: Any, where: str) -> Source:
-    if not isinstance(raw, dict):
-        raise RegistryError(f"{where}: not a table")
-    if not isinstance(raw.get("official", []), list):
-        raise RegistryError(f"{where}: 'official' is no list")
-    official = tuple(_made(Official, o, f"{where}, official") for o in raw.get("official", []))
-    return _made(Source, {**raw, "name": name, "official": official}, where)
-
-
-def _made(cls: type, given: Any, where: str) -> Any:
-    """cls(**given): each key a field, and of the kind that its annotation says."""
-    if not isinstance(given, dict):
-        raise RegistryError(f"{where}: not a table")
-    known = {f.name: f for f in fields(cls)}
-    given = {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
-    for key, value in given.items():
-        if key not in known:
-            raise RegistryError(f"{where}: unknown key {key!r}{nearest(key, known)}")
-        if not fits(value, hints(cls)[key]):
-            raise RegistryError(f"{where}: {key!r} cannot be {value!r}; it is {known[key].type}")
-    for key, field in known.items():
-        if key not in given and field.default is MISSING:
-            raise RegistryError(f"{where}: the key {key!r} is missing")
-    return cls(**given)
+def _source(name: str, raw: Any, where: str) -> Source:
+    given = _STRICT.tuples(raw, where)
+    there = f"{where}, official"
+    named = _STRICT.listed(_STRICT.table(raw, where).get("official"), there)
+    official = tuple(_STRICT.made(Official, one, there) for one in named)
+    return _STRICT.made(Source, {**given, "name": name, "official": official}, where)
 
 
 def source(name: str) -> Source:
