@@ -133,8 +133,9 @@ times.clock_table(times.worked(ONE, desk.results), ONE)
 # ## To the first token
 #
 # In percent of plain RAG's time to its first token, on the same questions, each of which every row
-# answers once, in turns; times are means over questions. The paper's number would be 100.8. *Constant features* need no encoder: what is left is the former and its places in the
-# prompt. *In the reader* compares the readers' part of the time alone.
+# answers once, in turns; times are means over questions. The paper's number would be 100.8.
+# *Constant features* need no encoder: what is left is the former and its places in the prompt.
+# *In the reader* compares the readers' part of the time alone.
 
 # %% tags=["remove-input"]
 FIRST = ("rag_first", "r2ag_first", "constant_first")

@@ -168,7 +168,7 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     words = {v.word for v in parts.values()}
     if words & {HOLDS, FAILS} and words & {REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED}:
         raise VerdictError("parts of the testbed and of real data have no verdict in common")
-    all_m = f"all {len(parts)} parts" if len(parts) > 1 else "its one part"
+    all_m = {1: "its one part", 2: "both parts"}.get(len(parts), f"all {len(parts)} parts")
     of_m = f"(of {len(parts)} {'parts' if len(parts) > 1 else 'part'})"
     failing = words & {NOT_REPRODUCED, FAILS}
     if failing:

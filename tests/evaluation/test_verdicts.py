@@ -197,9 +197,9 @@ def test_a_small_part_is_named_where_no_word_tells_it():
     assert told.word == vd.HOLDS
     assert (
         told.reason
-        == "all 2 parts hold, but the effect is smaller than the effect of interest: saved"
+        == "both parts hold, but the effect is smaller than the effect of interest: saved"
     )
-    assert vd.of_parts({"again": large, "more": large}).reason == "all 2 parts hold"
+    assert vd.of_parts({"again": large, "more": large}).reason == "both parts hold"
 
 
 def test_everywhere_names_what_decides():

@@ -382,7 +382,7 @@ def test_one_that_takes_all_or_none_says_nothing_of_a_claim(tmp_path, recall, pr
     found = proven(tmp_path, recall, precision)
     assert (found.word, found.interval) == ("not judged", None)
     assert found.reason == (
-        "all 2 parts: gemma3-270m does not do its work: answers.taken, nq, recall above precision: "
+        "both parts: gemma3-270m does not do its work: answers.taken, nq, recall above precision: "
         f"{told} points, 20 are needed"
     )
 
