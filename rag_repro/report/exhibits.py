@@ -14,6 +14,7 @@ from ..evaluation import metrics
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
 from ..study import gate
+from ..study.grouping import group_of, groups
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.printed import Compared
 from ..study.scores import Results, everything, resampled
@@ -123,14 +124,13 @@ def _row(
 
 
 def _groups(exhibit: Exhibit, cell: Cell, results: Results) -> Iterator[tuple[str | None, Any]]:
-    """(None, all) or one group for each value of the field that splits the exhibit."""
+    """(None, all) or each group of what splits the exhibit."""
     lines = results.lines(cell)
     if exhibit.by is None or lines is None:
         yield None, everything
         return
-    values = sorted({str(line[exhibit.by]) for line in lines})
-    for value in values:
-        yield value, lambda line, value=value: str(line[exhibit.by]) == value
+    for group in groups(lines, exhibit.by):
+        yield group, lambda line, group=group: group_of(line, exhibit.by) == group
 
 
 def beside(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Cell | None:

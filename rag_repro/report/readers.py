@@ -13,6 +13,7 @@ from ..evaluation import metrics
 from ..evaluation.verdicts import READER_TOO_WEAK
 from ..lm.adapters import card_of
 from ..study.gate import tried
+from ..study.grouping import FOUND, gold_found
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results, resampled
 from . import missing, trained
@@ -156,15 +157,12 @@ def by_coverage(
     body = []
     cells = [c for c in exhibit.cells() if c.matches(wanted)]
     for cell in cells:
-        lines = [x for x in results.lines(cell) or () if "all_gold" in x["scores"]]
-        lines = [x for x in lines if metric in x["scores"]]
-        if not lines:
+        groups: dict[str, list[float]] = {group: [] for group in FOUND}
+        for line in results.lines(cell) or ():
+            if metric in line["scores"] and (group := gold_found(line)):
+                groups[group].append(100 * line["scores"][metric])
+        if not any(groups.values()):
             continue
-        groups: dict[str, list[float]] = {"all": [], "some": [], "none": []}
-        for line in lines:
-            found = line["scores"]
-            kind = "all" if found["all_gold"] else "some" if found["any_gold"] else "none"
-            groups[kind].append(100 * found[metric])
         shown = [f"{np.mean(v):.1f} (n {len(v)})" if v else "" for v in groups.values()]
         label = exhibit.methods[cell.keys["method"]].label
         body.append([word(cell.keys["dataset"]), cell.condition.reader, label, *shown])

@@ -17,7 +17,13 @@ from .values import within
 
 MANY = 4  # metrics that a caption lists
 PRINTED = "Printed in the paper, and not run here"
-NAMES = {"dataset": "data set", "own_candidates": "own candidates", "tau": "τ", "theta": "θ"}
+NAMES = {
+    "dataset": "data set",
+    "own_candidates": "own candidates",
+    "gold_found": "gold found",
+    "tau": "τ",
+    "theta": "θ",
+}
 
 
 def text(rows: Sequence[Row], form: str) -> str:

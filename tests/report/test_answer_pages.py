@@ -97,6 +97,10 @@ class Book:
                             "kind": question.kind,
                             "cluster": question.id,
                             "hits": [self.world.corpus.passages[i].id],
+                            "gold": [
+                                ["static", 1, 1 if recall > 0 else None],
+                                ["dynamic", 2, 2 if recall == 1 else None],
+                            ],
                             "text": f"{cell.keys['method']} says {i}",
                             "scores": {"acc": float(acc), "recall": float(recall)}
                             | {"all_gold": float(recall == 1), "any_gold": float(recall > 0)},

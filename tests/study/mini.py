@@ -66,8 +66,11 @@ def paper(tmp_path, contrasts: str, table: str = TABLE):
     return papers.read(folder)
 
 
-def fill(root, paper, recall, *, n=100, tier="public", kinds=("bridge",)):
-    """Records for every cell: recall(method, dataset, k, rng) -> n values in [0, 1]."""
+def fill(root, paper, recall, *, n=100, tier="public", kinds=("bridge",), more=lambda i: {}):
+    """Records for every cell: recall(method, dataset, k, rng) -> n values in [0, 1].
+
+    more: of the i-th question, what its lines hold besides.
+    """
     for cell in paper.exhibits["table1"].cells(tier):
         rng = np.random.default_rng(5)
         values = recall(cell.keys["method"], cell.keys["dataset"], cell.keys["k"], rng)
@@ -80,6 +83,7 @@ def fill(root, paper, recall, *, n=100, tier="public", kinds=("bridge",)):
                         "cluster": f"q{i}",
                         "hits": [],
                         "scores": {"recall": float(value), "passages": float(cell.keys["k"])},
+                        **more(i),
                     }
                 )
 
