@@ -515,11 +515,11 @@ formers.cards(
 # ## Where no passage is relevant
 #
 # The paper's limitation: all of its data sets hand out a gold passage. HotpotQA's *full wiki*
-# questions need two passages, and come with ten that a search over all of Wikipedia found: both of
-# these among them, one (*some*), or none. The same questions stand in a group's rows, so that a gain is
-# the method's; from group to group the questions are others, and may be harder. *No passage* is
-# the reader alone: what passages without gold do to it is the gap to that row. Frozen: the reader;
-# trained: former and tokens, on questions that come with gold.
+# questions need two passages, and come with ten that a search over all of Wikipedia found. *Gold there*
+# says how many of the two the searches brought: both (*all*), one (*some*), or none. The same questions
+# stand in a group's rows, so that a gain is the method's; from group to group the questions are others,
+# and may be harder. *No passage* is the reader alone, and RAG's gain over it what passages do. Frozen:
+# the reader; trained: former and tokens, on questions that come with gold.
 
 # %% tags=["remove-input"]
 split.whole(desk, "no_gold", desk.rows("no_gold"), "tab-no-gold")

@@ -13,7 +13,7 @@ from ..evaluation import metrics
 from ..evaluation.verdicts import READER_TOO_WEAK
 from ..lm.adapters import card_of
 from ..study.gate import tried
-from ..study.grouping import FOUND, gold_found
+from ..study.grouping import SHARES, gold_found
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.scores import Results, resampled
 from . import missing, trained
@@ -157,7 +157,7 @@ def by_coverage(
     body = []
     cells = [c for c in exhibit.cells() if c.matches(wanted)]
     for cell in cells:
-        groups: dict[str, list[float]] = {group: [] for group in FOUND}
+        groups: dict[str, list[float]] = {group: [] for group in SHARES}
         for line in results.lines(cell) or ():
             if metric in line["scores"] and (group := gold_found(line)):
                 groups[group].append(100 * line["scores"][metric])

@@ -20,7 +20,7 @@ PRINTED = "Printed in the paper, and not run here"
 NAMES = {
     "dataset": "data set",
     "own_candidates": "own candidates",
-    "gold_found": "gold found",
+    "gold_there": "gold there",
     "tau": "τ",
     "theta": "θ",
 }

@@ -119,7 +119,7 @@ class Exhibit:
     metrics: the names that its cells report. values: its file of printed values.
     shares: scores are printed as shares of 1 (0.187), which stand beside ours as 18.7.
     by: what splits each cell into rows: a field of the answers' records ("kind"), or
-    "gold_found" (`grouping`).
+    "gold_there" (`grouping`).
     timed: its conditions take turns, one question at a time (`rag-repro time`).
     beside: which printed values stand beside our cells where keys differ, as
     {ours: {reader: public-reader}, printed: {reader: llama3-8b}}. candidates: what is

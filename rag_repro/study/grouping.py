@@ -1,38 +1,47 @@
-"""By what an exhibit splits a condition's answers into rows."""
+"""What splits answers into groups: a field of their lines, or the gold passages of these."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-GOLD_FOUND = "gold_found"
-"""`by: gold_found`: how much of what a question needs its passages held."""
+Line = Mapping[str, Any]
 
-ALL, SOME, NONE = FOUND = ("all", "some", "none")
+ALL, SOME, NONE = SHARES = ("all", "some", "none")
 
 
-def gold_found(line: Mapping[str, Any]) -> str | None:
+def gold_found(line: Line) -> str | None:
     """Of the gold passages that a question needs, how many it was given: all, some or none.
 
-    None where that is not known: its data set names neither gold passages nor steps. A step
-    whose gold passage the corpus does not have (full wiki) is one that was not found.
+    None where that is not known: its data set names neither gold passages nor steps.
     """
-    gold = line.get("gold", ())
-    needed = max(len(gold), line.get("hops") or 0)
-    found = sum(rank is not None for _, _, rank in gold)
+    return _share(line, sum(rank is not None for _, _, rank in line.get("gold", ())))
+
+
+def gold_there(line: Line) -> str | None:
+    """As `gold_found`, of those that the corpus has at all (of full wiki it lacks some).
+
+    The same question is in the same group whatever it was given, if only nothing.
+    """
+    return _share(line, len(line.get("gold", ())))
+
+
+def _share(line: Line, count: int) -> str | None:
+    needed = max(len(line.get("gold", ())), line.get("hops") or 0)
     if not needed:
         return None
-    return ALL if found == needed else SOME if found else NONE
+    return ALL if count == needed else SOME if count else NONE
 
 
-def group_of(line: Mapping[str, Any], by: str) -> str | None:
+_OF_GOLD: Mapping[str, Callable[[Line], str | None]] = {"gold_there": gold_there}
+
+
+def group_of(line: Line, by: str) -> str | None:
     """The group of one answer's line; None: of none."""
-    if by == GOLD_FOUND:
-        return gold_found(line)
-    return str(line[by])
+    return _OF_GOLD[by](line) if by in _OF_GOLD else str(line[by])
 
 
-def groups(lines: Sequence[Mapping[str, Any]], by: str) -> list[str]:
+def groups(lines: Sequence[Line], by: str) -> list[str]:
     """The groups that lines fall into, in the order of their rows."""
     found = {group_of(line, by) for line in lines} - {None}
-    return [g for g in FOUND if g in found] if by == GOLD_FOUND else sorted(found)
+    return [share for share in SHARES if share in found] if by in _OF_GOLD else sorted(found)
