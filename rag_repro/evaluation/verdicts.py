@@ -20,8 +20,9 @@ fails`, whatever its size, since invented data reproduce no paper.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Literal
 
 from .intervals import Interval
@@ -69,7 +70,8 @@ class Verdict:
 
     delta: the smallest effect of interest, or the margin. mde: the minimum
     detectable effect at this n. Both in the interval's unit. small: it holds, but all that the
-    interval allows is below delta (on the testbed no word tells that apart).
+    interval allows is below delta (on the testbed no word tells that apart). parts: of how many
+    verdicts it is one.
     """
 
     word: str
@@ -78,6 +80,7 @@ class Verdict:
     delta: float | None = None
     mde: float | None = None
     small: bool = False
+    parts: int = 1
 
     @property
     def holds(self) -> bool:
@@ -153,6 +156,15 @@ def of_level(interval: Interval, target: float, margin: float, *, tier: Tier = "
     return Verdict(verdict.word, reason, interval, margin, verdict.mde)
 
 
+def _counted(of: Callable[[Mapping[str, Verdict]], Verdict]):
+    @wraps(of)
+    def counted(parts: Mapping[str, Verdict]) -> Verdict:
+        return replace(of(parts), parts=len(parts))
+
+    return counted
+
+
+@_counted
 def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     """Verdict on "everywhere": holds when each part holds, fails when any fails.
 
@@ -195,6 +207,7 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     return Verdict(words.pop(), f"{all_m} hold" if len(parts) > 1 else f"{all_m} holds")
 
 
+@_counted
 def of_some(parts: Mapping[str, Verdict]) -> Verdict:
     """Verdict on "sometimes": holds when one part holds, fails when all of them fail.
 
@@ -212,6 +225,7 @@ def of_some(parts: Mapping[str, Verdict]) -> Verdict:
     return whole
 
 
+@_counted
 def of_most(parts: Mapping[str, Verdict]) -> Verdict:
     """Verdict on "mostly": holds when more than half of the parts do, fails when half fail.
 

@@ -64,8 +64,8 @@ def rows(
 def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) -> dict[str, Any]:
     """The row of one claim at one tier.
 
-    In no table: "main", of the claim; "small", it holds below delta; "told" and "smallest", effect
-    and delta in words.
+    In no table: "main", of the claim; "small", it holds below delta; "parts", of how many
+    verdicts it is one; "told" and "smallest", effect and delta in words.
     """
     claim, verdict, headline = judged.claim, judged.verdict, judged.headline
     interval = headline.interval if headline else None
@@ -91,6 +91,7 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "unit": unit(headline.contrast) if interval else "",
         "main": claim.main,
         "small": verdict.small,
+        "parts": verdict.parts,
         "told": told(headline) if headline else "",
         "smallest": smallest(headline) if headline else "",
     }

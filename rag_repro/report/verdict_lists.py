@@ -5,7 +5,6 @@ A claim stands once: where its tiers disagree, among those of which it depends o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -184,8 +183,7 @@ def _said(row: Mapping[str, Any]) -> str:
 
 def _parts(row: Mapping[str, Any]) -> str:
     """How many parts the verdict is made of, as "9 parts"; empty where it is one."""
-    found = re.search(r"\b\d+ parts\b", row["reason"])
-    return found[0] if found else ""
+    return f"{row['parts']} parts" if row["parts"] > 1 else ""
 
 
 def _word(row: Mapping[str, Any]) -> str:

@@ -299,7 +299,8 @@ def _judge_contrast(
             return unrun
         # The numbers are of a cell that made the verdict: of the mean they would belie it.
         shown = next((v for v in parts.values() if v.word == whole.word), mean)
-        return replace(shown, word=whole.word, reason=whole.reason, small=whole.small)
+        told = {"word": whole.word, "reason": whole.reason, "small": whole.small}
+        return replace(shown, **told, parts=whole.parts)
     if outcome.weak:
         return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
     return mean

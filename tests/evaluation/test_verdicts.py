@@ -200,6 +200,10 @@ def test_a_small_part_is_named_where_no_word_tells_it():
         == "both parts hold, but the effect is smaller than the effect of interest: saved"
     )
     assert vd.of_parts({"again": large, "more": large}).reason == "both parts hold"
+    assert {of({"a": large, "b": large}).parts for of in (vd.of_parts, vd.of_some, vd.of_most)} == {
+        2
+    }
+    assert (large.parts, vd.of_parts({"a": large}).parts) == (1, 1)
 
 
 def test_everywhere_names_what_decides():

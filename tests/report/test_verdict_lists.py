@@ -25,6 +25,7 @@ def row(claim, tier, verdict, paper="Mini"):
     return made | {
         "reason": f"why {verdict}",
         "small": False,
+        "parts": 1,
         "told": "3.00 [1.00, 5.00] points",
         "smallest": "2",
     }
@@ -115,6 +116,12 @@ def test_a_mechanism_that_holds_below_delta_says_so():
     made = verdict_lists.text([row("a.c01", "testbed", "mechanism holds") | {"small": True}])
     assert r"mechanism holds \(below δ\)<br>" in made
     assert r"below δ\)" not in verdict_lists.text([row("a.c01", "testbed", "mechanism holds")])
+
+
+def test_a_verdict_of_several_parts_says_of_how_many():
+    made = verdict_lists.text([row("a.c01", "testbed", "mechanism holds") | {"parts": 2}])
+    assert r"mechanism holds \(2 parts\)<br>" in made
+    assert " parts\\)" not in verdict_lists.text([row("a.c01", "testbed", "mechanism holds")])
 
 
 def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working():

@@ -95,11 +95,11 @@ def parse(text: str, where: str) -> Mapping[str, Source]:
 
 
 def _source(name: str, raw: Any, where: str) -> Source:
-    given = _STRICT.tuples(raw, where)
     there = f"{where}, official"
     named = _STRICT.listed(_STRICT.table(raw, where).get("official"), there)
     official = tuple(_STRICT.made(Official, one, there) for one in named)
-    return _STRICT.made(Source, {**given, "name": name, "official": official}, where)
+    given = {**_STRICT.tuples(raw, where), "name": name, "official": official}
+    return _STRICT.made(Source, given, where)
 
 
 def source(name: str) -> Source:
