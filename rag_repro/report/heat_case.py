@@ -43,7 +43,7 @@ def case(
     chosen = choose(held)
     if chosen is None:
         return Note("No question has been answered by all of these methods.")
-    unready = [cell for cell in cells.values() if not workshop.ready(cell.condition)]
+    unready = [cell for cell in cells.values() if workshop.lacks(cell.condition)]
     if unready:
         return missing.note_of_cells(unready, caption)
     condition = next(iter(cells.values())).condition

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -22,12 +22,12 @@ def table(
     """How many answers of up to `calls` questions, drawn in turn from all conditions, are the same.
 
     A sentence, with a table of the conditions whose answers are not all the same, if any.
-    Asked are those with a record whose index is at hand, since encoding a corpus anew would
-    take minutes: `rag-repro run` does that.
+    Asked are those with a record that lack nothing (`Workshop.lacks`): training, or encoding a
+    corpus anew, would take minutes, and `rag-repro run` does that.
     """
     cells = [cell for cell in cells if results.lines(cell)]
-    unready = [cell for cell in cells if calls and not workshop.ready(cell.condition)]
-    cells = [cell for cell in cells if cell not in unready]
+    lacks = [workshop.lacks(cell.condition) if calls else None for cell in cells]
+    cells = [cell for cell, lacking in zip(cells, lacks, strict=True) if lacking is None]
     rng = np.random.default_rng(seed)
     ids = [[line["id"] for line in results.lines(cell)] for cell in cells]
     chosen: dict[int, list[str]] = defaultdict(list)
@@ -47,13 +47,11 @@ def table(
     ]
     found = list(zip(chosen, again.live_check(held, workshop), strict=True))
     if not found:
-        return Note("No recorded question was asked again here.")
+        return Note(f"No recorded question was asked again here{_left_out(lacks)}.")
     asked = sum(len(same) for _, same in found)
     alike = sum(sum(same.values()) for _, same in found)
     caption = f"{alike} of {asked} recorded answers came out the same on this machine, just now"
-    if unready:
-        left = f"{len(unready)} condition{'s' if len(unready) > 1 else ''}"
-        caption += f"; {left} left out, whose index or weights are not here"
+    caption += _left_out(lacks)
     if alike == asked:
         return Note(f"{caption}.")
     body = [
@@ -62,6 +60,17 @@ def table(
         if not all(same.values())
     ]
     return Table([*keys, "asked again", "the same"], body, caption)
+
+
+def _left_out(lacks: Iterable[str | None]) -> str:
+    """How many conditions lack something, and what; nothing where none does."""
+    wanting = Counter(filter(None, lacks))
+    if not wanting:
+        return ""
+    left = f"{wanting.total()} condition{'s' if wanting.total() > 1 else ''}"
+    only = len(wanting) == 1
+    why = ", ".join(what if only else f"{what} ({n})" for what, n in wanting.items())
+    return f"; {left} left out, for want of {why}"
 
 
 def _said(cell: Cell, key: str) -> str:

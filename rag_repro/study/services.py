@@ -110,31 +110,35 @@ class Workshop:
         name = hashlib.sha256(key.encode()).hexdigest()[:16]
         return cache_folder() / "indexes" / f"{corpus.name}-{kind}-{name}"
 
-    def ready(self, condition: Condition) -> bool:
-        """Whether the condition can be asked at once.
+    def lacks(self, condition: Condition) -> str | None:
+        """What keeps the condition from being asked at once, in words; None: nothing does.
 
-        Nothing is to be trained, no corpus to be encoded, no package of weights to be installed.
+        Weights that are trained first, a package of them, a memory that is filled first, or an
+        index over a corpus, which takes minutes to encode.
         """
         needs = condition.configured.needs
         if untrained(condition.reader, needs):
-            return False
-        if any(lacking(name) for name in (condition.reader, *needs)):
-            return False
-        if condition.retriever is None:
-            return True
+            return "trained weights"
+        retrieving = condition.retriever is not None
+        settings = self.settings_of(condition.retriever) if retrieving else {}
+        if any(lacking(name) for name in (condition.reader, *needs, settings.get("encoder"))):
+            return "a package of weights"
+        if not retrieving:
+            return None
         if "reservoir" in needs.values() and not self._filled(condition):
-            return False
-        settings = self.settings_of(condition.retriever)
-        if lacking(settings.get("encoder")):
-            return False
-        if settings["kind"] == "milvus":
-            from . import corpora
+            return "a filled memory"
+        return None if self._indexed(condition, settings) else "an index"
 
-            corpus = self.dataset(condition.dataset, condition.split).corpus
-            return corpora.is_filled(condition.retriever, corpus, self)
-        if settings.get("encoder") in (None, *FITTED):
+    def _indexed(self, condition: Condition, settings: Mapping[str, Any]) -> bool:
+        """Whether its retriever's index is kept, or takes no time."""
+        kind, encoder = settings["kind"], settings.get("encoder")
+        if kind != "milvus" and encoder in (None, *FITTED):
             return True
         corpus = self.dataset(condition.dataset, condition.split).corpus
+        if kind == "milvus":
+            from . import corpora
+
+            return corpora.is_filled(condition.retriever, corpus, self)
         return self._folder(corpus, **settings).is_dir()
 
     def _filled(self, condition: Condition) -> bool:

@@ -344,7 +344,16 @@ def test_conditions_without_an_index_at_hand_are_left_out_and_counted(home, reco
         record.append({"id": "q", "cluster": "q", "hits": [], "scores": {}})
     said = home.desk().live("table1").text
     assert said.startswith("8 of 8 ")
-    assert said.endswith("; 1 condition left out, whose index or weights are not here.")
+    assert said.endswith("; 1 condition left out, for want of an index.")
+
+
+def test_it_says_what_conditions_that_are_left_out_lack(home, recorded, monkeypatch):
+    wants = {3: "trained weights", 4: "an index"}
+    monkeypatch.setattr(Workshop, "lacks", lambda self, c: wants.get(c.settings["k"]))
+    assert home.desk().live("table1").text == (
+        "No recorded question was asked again here; "
+        "2 conditions left out, for want of trained weights (1), an index (1)."
+    )
 
 
 def test_real_data_that_is_not_at_hand_is_not_asked_again(home, still):

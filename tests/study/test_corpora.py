@@ -87,12 +87,12 @@ def test_a_passage_that_changed_is_named(milvus):
 def test_the_workshop_fills_the_embedded_one_at_its_first_use(milvus):
     workshop = Workshop()
     condition = Condition(WORLD, "single_step", {"k": 2}, retriever="milvus-bm25")
-    assert not workshop.ready(condition)
+    assert workshop.lacks(condition) == "an index"
     assert not list(milvus.parent.iterdir())  # only looked
     dataset = workshop.dataset(WORLD, None)
     found = workshop.retriever("milvus-bm25", dataset.corpus)
     assert workshop.retriever("milvus-bm25", dataset.corpus) is found
-    assert workshop.ready(condition)
+    assert not workshop.lacks(condition)
     queries = [q.text for q in dataset.questions[:5]]
     ours, theirs = (
         [

@@ -403,8 +403,8 @@ def test_recalling_is_timed_with_its_encoding(tmp_path):
 
 def test_ready_is_what_needs_no_filling():
     shop = Shop()
-    assert not shop.ready(condition())
-    assert shop.ready(condition(**ONLINE))
+    assert shop.lacks(condition()) == "a filled memory"
+    assert not shop.lacks(condition(**ONLINE))
     shop.services(condition())
-    assert Shop().ready(condition())
+    assert not Shop().lacks(condition())
     assert shop.tables.asked

@@ -278,10 +278,11 @@ def test_a_condition_may_name_a_reader_before_it_is_trained(tmp_path, monkeypatc
     with pytest.raises(ValueError, match="testbed-raeder"):
         names.check_reader("testbed-raeder")
     condition = dataclasses.replace(CONDITION, settings={"k": 2, "prompt": "drrag"})
-    assert Workshop().ready(condition)
-    assert not Workshop().ready(dataclasses.replace(condition, reader="testbed-reader"))
+    assert not Workshop().lacks(condition)
+    untaught = dataclasses.replace(condition, reader="testbed-reader")
+    assert Workshop().lacks(untaught) == "trained weights"
     judged = Condition("little", "cfs", {"k": 4}, retriever="bm25")
-    assert not Workshop().ready(judged)
+    assert Workshop().lacks(judged) == "trained weights"
     with pytest.raises(UnknownService, match="rag-repro train testbed-reader"):
         Workshop().reader("testbed-reader")
 
@@ -346,9 +347,9 @@ def test_a_compressor_is_a_reader_beside_the_reader(asked, tmp_path, monkeypatch
     assert got["reader"] == "smollm2-135m"
     names.check_reader("recomp-abstractive-testbed-2")
     # It is to be trained first, and so the condition cannot be asked at once.
-    assert not Workshop().ready(condition)
+    assert Workshop().lacks(condition) == "trained weights"
     plain = dataclasses.replace(condition, method="long_llmlingua", settings={})
-    assert Workshop().ready(plain)
+    assert not Workshop().lacks(plain)
     assert set(Workshop().services(plain)) == {"retriever", "reader", "smollm2-135m"}
 
 
@@ -365,7 +366,7 @@ def test_r2ag_gets_its_encoder_and_names_readers_before_they_are_trained(
     for name in ("r2ag-mixed", "r2ag-mixed-free-1", "raft-mixed"):
         names.check_reader(name)
         trained = dataclasses.replace(condition, reader=name)
-        assert not Workshop().ready(trained)
+        assert Workshop().lacks(trained) == "trained weights"
     with pytest.raises(UnknownService, match="rag-repro train r2ag-mixed-free --seed 1"):
         Workshop().reader("r2ag-mixed-free-1")
     with pytest.raises(UnknownService, match="r2ag-mixed cannot be a classifier"):
@@ -377,13 +378,15 @@ def test_what_needs_a_package_that_is_not_installed_is_not_asked_at_once(asked, 
     weights = dataclasses.replace(PACKAGES["minilm-l3"], module="no_such_package_here")
     monkeypatch.setitem(PACKAGES, "minilm-l3", weights)
     plain = dataclasses.replace(CONDITION, settings={"k": 2, "prompt": "drrag"})
-    assert Workshop().ready(plain)
-    assert not Workshop().ready(dataclasses.replace(plain, retriever="minilm-l3"))
-    assert not Workshop().ready(dataclasses.replace(plain, reader="minilm-l3"))
     formed = Condition("little", "r2ag", FREE, retriever="bm25")
-    assert Workshop().ready(formed)
-    features = {"k": 2, "encoder": "minilm-l3"}
-    assert not Workshop().ready(dataclasses.replace(formed, settings=features))
+    assert not Workshop().lacks(plain)
+    assert not Workshop().lacks(formed)
+    for lacking in (
+        dataclasses.replace(plain, retriever="minilm-l3"),
+        dataclasses.replace(plain, reader="minilm-l3"),
+        dataclasses.replace(formed, settings={"k": 2, "encoder": "minilm-l3"}),
+    ):
+        assert Workshop().lacks(lacking) == "a package of weights"
 
 
 FREE = {"k": 2, "inputs": "free"}
@@ -394,7 +397,7 @@ def test_an_encoder_is_fitted_on_the_corpus_that_is_asked(asked, tmp_path, monke
     settings = {"k": 2, "encoder": "lsa"}
     condition = Condition("little", "r2ag", settings, retriever="lsa")
     workshop = Workshop()
-    assert workshop.ready(condition)  # fitting takes seconds, and is not waited for
+    assert not workshop.lacks(condition)  # fitting takes seconds, and is not waited for
     served = workshop.services(condition)
     assert served["lsa"] is served["retriever"].encoder
     assert served["lsa"].corpus is DATASET.corpus
