@@ -595,7 +595,7 @@ desk.asides(CLAIMS)
 # | test questions | all; those with too few passages or too many tokens are dropped | n in each cell; none is dropped, lists may be shorter | |
 # | NQ's distractors | Lost in the Middle's | for the test the same; for training mined: the nearest that hold no answer | training questions come without |
 # | lengths of lists | ten, twenty or thirty, each trained apart | 3, 5 and 10 in one training | |
-# | R²AG on NQ-20 and MuSiQue | 20 passages | not run on NQ-20; the best ten of MuSiQue's twenty | formers have ten places |
+# | R²AG on NQ-20 and MuSiQue | 20 passages | not run on NQ-20; the best ten of MuSiQue's twenty | formers have ten places; a recipe with twenty, `r2ag-mixed-twenty`, waits for its training |
 # | length of passages | whole | whole at the test; cut to a stretch in NQ's training | two cores |
 # | test split of NQ | a random fifth of 2,655, by the code's seed | a fixed list that shares no gold passage with what is trained on | |
 # | embeddings a passage | "k special tokens in front of each document" | one | the code, and equation 5 |
@@ -605,7 +605,7 @@ desk.asides(CLAIMS)
 # | end of R²AG's prompt | lost in print | "Answer:", as the other rows have | |
 # | order in equation 5 | question first | last, as in table 5 and the code | |
 # | decoding | greedy, 100 tokens | the same, but that writing stops at the first line break | the first line counts; lengths and times are of one line, and chain of thought ends with it |
-# | precision | 8 bits in part | 32 bits; trained in bfloat16 | |
+# | precision | 8 bits in part | 32 bits; trained in bfloat16, and where a processor is slow in it in 32 bits, which the card says | |
 # | optimiser | Adam, 2e-4; paged AdamW in the code | AdamW, 2e-4, the checkpoint best on tune lists is kept | |
 # | answers learned | one of the accepted ones | the same, drawn by seed | |
 # | RAFT | "RAFT" | low-rank tuning on the same lists with short answers, as the released runner | the original's quotes and dropped gold are not there |

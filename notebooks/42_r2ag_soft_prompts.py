@@ -221,9 +221,11 @@ seeds.table(
 # ## Figure 3: as passages are added
 #
 # The first point of each line is the gold passages alone, at their mean number; then the best 5 and
-# 10 of twenty, and for plain RAG all of them. The questions are the same, each row is of one training, and
-# the reader is frozen. In the table, lists of ten that hold the gold passages, as those of twenty do, stand
-# beside them, with fewer questions: the paper's step from NQ-10 to NQ-20 (r2ag.c02).
+# 10 of twenty, and for plain RAG all of them: a former and tokens of twenty places have recipes
+# (`r2ag-mixed-twenty`, `r2ag-mixed-twenty-free`), and wait for their training. The questions are the same,
+# each row is of one training, and the reader is frozen. In the table, lists of ten that hold the gold
+# passages, as those of twenty do, stand beside them, with fewer questions: the paper's step from NQ-10 to
+# NQ-20 (r2ag.c02).
 
 # %% tags=["remove-input"]
 FIG3 = desk.paper.exhibit("fig3")
@@ -299,7 +301,7 @@ desk.asides(CLAIMS)
 #
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
-# | data set of figure 3 | NQ-10, top-$k$ of ten | the testbed and NQ-20, the best of twenty; RAG alone beyond ten | more noise to add; formers have ten places |
+# | data set of figure 3 | NQ-10, top-$k$ of ten | the testbed and NQ-20, the best of twenty; RAG alone beyond ten | more noise to add; the formers that are trained have ten places |
 # | passages without redundancy | not said how chosen | the gold ones alone | known |
 # | learnable tokens | not released | a vector a place in place of $\mathbf{H}$, no matching loss | so that they learn at a former's pace |
 # | R²AG in the figure | not drawn | drawn | it is the comparison that decides |

@@ -82,6 +82,21 @@ def device_of(device: str) -> str:
     return device
 
 
+def fast_bfloat16(device: str) -> bool:
+    """Whether the device computes in bfloat16 at least as fast as in float32.
+
+    A processor without AVX-512 does not: it takes five times as long for a product of matrices.
+    """
+    import torch
+
+    kind = device.partition(":")[0]
+    if kind == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if kind == "cpu":
+        return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return True
+
+
 def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loaded:
     """A causal model and its tokenizer. ReaderError: a dtype, device or model we cannot use."""
     if dtype not in DTYPES:

@@ -10,13 +10,13 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..lm.adapters import CURVE
-from ..lm.load import quiet
+from ..lm.load import fast_bfloat16, quiet
 from .examples import Encoded, batches
 from .recipes import Lora, Optimiser
 from .state import State
@@ -235,6 +235,11 @@ def pieces(batch: Sequence[Any], budget: int) -> Iterator[Sequence[Any]]:
         if end == len(batch) or (end + 1 - start) * len(batch[end].tokens) > budget:
             yield batch[start:end]
             start = end
+
+
+def suited(optimiser: Optimiser, device: str) -> Optimiser:
+    """The same where the device is fast in bfloat16; else in float32, the same but for rounding."""
+    return optimiser if fast_bfloat16(device) else replace(optimiser, autocast=False)
 
 
 def cast(model: Any, optimiser: Optimiser) -> Any:

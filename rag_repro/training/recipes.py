@@ -42,7 +42,7 @@ class Optimiser:
     piece_tokens: how many of them are computed at
     once (a small piece stays in the processor's cache; a GPU wants them all). epochs: passes
     over all lessons.
-    autocast: compute in bfloat16 (BigBird's sparse attention cannot).
+    autocast: compute in bfloat16 where the device is fast in it (never for BigBird, which cannot).
     """
 
     learning_rate: float = 1e-3

@@ -32,7 +32,7 @@ from ..study.manifests import environment
 from ..study.services import Workshop
 from . import complexity, pairs, r2ag, similarities
 from .examples import encode
-from .fit import Objective, Plan, fit, halved, loss_of, wrap
+from .fit import Objective, Plan, fit, halved, loss_of, suited, wrap
 from .lessons import lessons
 from .recipes import Recipe, called
 
@@ -54,6 +54,9 @@ SPEED = {
 }
 """Tokens a second on two cores that do nothing else, with SmolLM2-135M and MiniLM: the
 order of a cost, measured over the first steps."""
+
+SLOWER = 3
+"""How many times as long it takes in float32, on a processor that is slow in bfloat16."""
 
 FORWARD = 0.4
 """What reading a token takes of learning from it, where the reader is frozen."""
@@ -92,7 +95,13 @@ class Prepared:
     @property
     def seconds(self) -> float:
         """About how long the run takes on two cores."""
-        return (self.tokens + FORWARD * self.watched) / SPEED[self.recipe.task]
+        tokens = self.tokens + FORWARD * self.watched
+        return tokens / SPEED[self.recipe.task] * (SLOWER if self.widened else 1)
+
+    @property
+    def widened(self) -> bool:
+        """Whether it is computed in float32 where the recipe says bfloat16."""
+        return self.recipe.optimiser.autocast and not self.plan.optimiser.autocast
 
     def cost(self) -> str:
         """What the run will take, in tokens, by source of lessons."""
@@ -105,6 +114,8 @@ class Prepared:
         head = f"{self.recipe.name}, seed {self.seed}: {steps:,} steps, {self.tokens:,} tokens"
         if self.recipe.task == "r2ag":
             head += f", and {self.watched:,} read to watch held-out lists"
+        if self.widened:
+            head += f"; in float32, for bfloat16 is slow on this {self.device}"
         return "\n".join([f"{head}, about {self.seconds / 60:.0f} minutes on two cores", *lines])
 
 
@@ -129,7 +140,10 @@ def prepare(
     digest = _digest(encoded)
     facts = [recipe.facts, seed, weights.sha256, digest]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    plan = Plan(encoded, recipe.lora, recipe.optimiser, seed, key)
+    # Four bits are computed in bfloat16 whatever the device is.
+    four_bits = recipe.dtype == "nf4"
+    optimiser = recipe.optimiser if four_bits else suited(recipe.optimiser, device)
+    plan = Plan(encoded, recipe.lora, optimiser, seed, key)
     return Prepared(recipe, seed, weights, model, plan, tuple(held_out), digest, objective, device)
 
 
@@ -279,6 +293,7 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
         "weights_sha256": sha256_of_folder(folder),
         "numbers": hub.numbers_in(folder),
         "device": prepared.device,
+        "computed_in": "bfloat16" if prepared.plan.optimiser.autocast else "float32",
         "made_on": environment(),
     } | ({"kept_after_step": kept[-1]["step"]} if kept and "kept" in kept[-1] else {})
 

@@ -13,7 +13,7 @@ import torch
 from rag_repro.digest import sha256
 from rag_repro.lm import hub
 from rag_repro.lm.errors import ReaderError, WeightsError
-from rag_repro.lm.load import load
+from rag_repro.lm.load import fast_bfloat16, load
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.packaged import PACKAGES, lacking
 from rag_repro.schema import Generate, Prompt
@@ -379,6 +379,21 @@ def test_settings_that_cannot_be(saved):
         with pytest.raises(ReaderError, match="CUDA"):
             load(weights, device="cuda")
     assert load(weights, dtype="bfloat16").model.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_device_says_whether_it_is_fast_in_bfloat16(fast, monkeypatch):
+    """An emulation, as older processors and cards have it, is none."""
+
+    def supported(including_emulation=True):
+        return fast or including_emulation
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", supported)
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: fast)
+    assert fast_bfloat16("cuda:1") is fast_bfloat16("cpu") is fast
+    assert fast_bfloat16("mps")
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    assert not fast_bfloat16("cpu")
 
 
 def test_four_bits_need_their_library(saved, monkeypatch):

@@ -14,7 +14,7 @@ from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generate, Prompt
 from rag_repro.training import fit as module
 from rag_repro.training.examples import Encoded, Example, encode
-from rag_repro.training.fit import Plan, backward, fit, halved, loss_of, rate, wrap
+from rag_repro.training.fit import Plan, backward, fit, halved, loss_of, rate, suited, wrap
 from rag_repro.training.recipes import Lora, Optimiser, RecipeError
 from tests.lm import tiny
 
@@ -72,6 +72,14 @@ def test_a_step_on_halved_weights_is_the_same_to_the_last_digit(tied):
     assert sum(p == torch.bfloat16 for p in precisions.values()) == 7 * 3 + (not tied)
     whole = halved(wrap(tiny.loaded("llama").model, Lora(rank=2), 0), Optimiser(autocast=False))
     assert {p.dtype for p in whole.parameters()} == {torch.float32}
+
+
+def test_a_device_that_is_slow_in_bfloat16_computes_in_float32(monkeypatch):
+    """The plan's key is another matter: a run may go on where it is fast."""
+    for fast in (True, False):
+        monkeypatch.setattr("rag_repro.training.fit.fast_bfloat16", lambda device, fast=fast: fast)
+        assert suited(Optimiser(), "cpu") == Optimiser(autocast=fast)
+        assert suited(Optimiser(autocast=False), "cpu") == Optimiser(autocast=False)
 
 
 def test_it_learns_and_the_reader_says_it(tmp_path):

@@ -560,16 +560,19 @@ LORA = Lora(rank=2, targets=("q_proj", "v_proj"))
 
 
 @pytest.mark.parametrize(
-    ("lora", "former"),
-    [(None, Former(places=5)), (None, Former(places=5, inputs="free", qdm=0)),
-     (LORA, Former(places=5)), (LORA, None)],
+    ("lora", "former", "fast"),
+    [(None, Former(places=5), True), (None, Former(places=5, inputs="free", qdm=0), False),
+     (LORA, Former(places=5), False), (LORA, None, True)],
 )  # fmt: skip
-def test_from_recipe_to_answer(recipe, lora, former, tmp_path):
+def test_from_recipe_to_answer(recipe, lora, former, fast, tmp_path, monkeypatch):
+    """On processors that are fast in bfloat16, and on others."""
+    monkeypatch.setattr("rag_repro.training.fit.fast_bfloat16", lambda device: fast)
     optimiser = replace(recipe.optimiser, autocast=True)  # as shipped recipes compute
     recipe = replace(recipe, lora=lora, former=former, optimiser=optimiser)
     prepared = run.prepare(recipe, 0)
     assert "tiny-r2ag, seed 0: 4 steps" in prepared.cost()
     assert "train:tiny: 4 lessons" in prepared.cost()
+    assert ("in float32, for bfloat16 is slow on this cpu" in prepared.cost()) != fast
     folder = run.folder_of(recipe, 0)
     assert not run.is_made(prepared, folder)
     run.train(prepared, folder)
@@ -580,6 +583,7 @@ def test_from_recipe_to_answer(recipe, lora, former, tmp_path):
     card = json.loads((folder / "card.json").read_text())
     assert card["held_out_loss"]["answer"] > 0
     assert card["steps"] == 4
+    assert card["computed_in"] == ("bfloat16" if fast else "float32")
     assert 1 <= card["kept_after_step"] <= 4
     assert (folder / hub.ADAPTER).exists() == (lora is not None)
     assert (folder / hub.FORMER).exists() == (former is not None)
@@ -678,6 +682,7 @@ def test_shipped_controls_share_lists_steps_and_base():
         "joint",
         "again",
         "long",
+        *TWENTY,
         "gemma3",
         "reasoning",
         "reasoning-free",
@@ -699,6 +704,17 @@ def test_shipped_controls_share_lists_steps_and_base():
         if one.former and one.former.qdm and one.former.stages == "joint":
             assert one.former.head_start == head.former.head_start > 0
     assert "former" not in known["testbed-reader"].facts
+
+
+TWENTY = ("r2ag-mixed-twenty", "r2ag-mixed-twenty-free")
+
+
+def test_trainings_for_twenty_passages_share_their_lists():
+    one, free = map(recipes.recipe, TWENTY)
+    assert {max(lesson["lengths"]) for lesson in one.lessons} == {one.former.places} == {20}
+    assert (free.lessons, free.former.places) == (one.lessons, 20)
+    assert (one.former.inputs, free.former.inputs) == ("features", "free")
+    assert one.former == replace(recipes.recipe("r2ag-mixed").former, places=20)
 
 
 # Over the paper's own reader, with lists and steps of their own, which all three share.
