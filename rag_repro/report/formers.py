@@ -44,7 +44,8 @@ def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
     Numbers trained are the former's and the low-rank matrices'. Steps are of the joint loss; how
     often the lists were matched before, without the reader, stands below. Held out: the loss of
     the answers in nats a token, and how well the head tells gold passages apart (of those that
-    have one). Cards that were not kept and are rebuilt from a page of this book say so.
+    have one). Minutes say so where a processor that is slow in bfloat16 computed in float32.
+    Cards that were not kept and are rebuilt from a page of this book say so.
     """
     head = ["trained", "told of a passage", "reader", "numbers trained", "lists", "steps"]
     head += ["minutes", "held-out loss", "head's AUC"]
@@ -66,7 +67,7 @@ def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
                 f"{card.get('numbers') or hub.numbers_in(folder):,}",
                 sum(card["lessons"].values()),
                 _steps(card["steps"], recipe.get("former") or {}),
-                round(card["seconds"] / 60),
+                _minutes(card),
                 f"{held['answer']:.3f}" if "answer" in held else "",
                 f"{100 * held['auc']:.1f}" if "auc" in held else "",
             ]
@@ -77,6 +78,12 @@ def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
 def _steps(steps: int, former: Mapping[str, Any]) -> int | Under:
     passes = former.get("head_start", 0)
     return Under(str(steps), f"matched {passes} times before") if passes else steps
+
+
+def _minutes(card: Mapping[str, Any]) -> int | Under:
+    minutes = round(card["seconds"] / 60)
+    widened = card["recipe"]["optimiser"]["autocast"] and card.get("computed_in") == "float32"
+    return Under(str(minutes), "in float32") if widened else minutes
 
 
 def told(former: Mapping[str, Any] | None) -> str:

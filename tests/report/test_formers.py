@@ -51,6 +51,14 @@ def test_a_card_says_what_learned_and_what_stayed_as_it_was(made):
     assert str(table.body[1][1]) == "not at hand: `rag-repro train r2ag-mixed-free`"
 
 
+def test_a_card_says_where_it_was_computed_in_float32(made):
+    made("r2ag-mixed", computed_in="bfloat16")
+    made("r2ag-mixed-1", computed_in="float32")
+    table = formers.cards(["r2ag-mixed", "r2ag-mixed-1"])
+    minutes = [row[table.head.index("minutes")] for row in table.body]
+    assert [str(one) for one in minutes] == ["10", "10 (in float32)"]
+
+
 def test_low_rank_matrices_count_among_what_is_trained(made):
     from safetensors.numpy import save_file
 
