@@ -307,12 +307,11 @@ def test_conditions_that_are_one_share_their_records():
 
 def test_no_more_passages_are_asked_for_than_a_question_has():
     most = {"nq10": 10, "nq20": 20, "nq30": 30, "hotpotqa": 10, "2wikimultihopqa": 10}
-    trained = {cell.condition.hash for cell, _ in trained_cells()}
-    places = recipes()["r2ag-mixed"]["former"]["places"]
+    places = {cell.condition.hash: former["places"] for cell, former in trained_cells()}
     most |= {"musique": 20, "dureader": 20, "world-B-20": 20, "hotpotqa_fullwiki": 10}
     for exhibit in paper().exhibits.values():
         for cell in exhibit.cells():
-            if cell.condition.hash in trained:
-                assert cell.condition.configured.k <= places, (exhibit.name, cell.keys)
+            if (room := places.get(cell.condition.hash)) is not None:
+                assert cell.condition.configured.k <= room, (exhibit.name, cell.keys)
             if "k" in cell.keys and not cell.keys["dataset"].endswith(("gold", "nq")):
                 assert cell.keys["k"] <= most.get(cell.keys["dataset"], 10), (exhibit.name, cell)
