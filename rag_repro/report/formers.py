@@ -82,8 +82,9 @@ def _steps(steps: int, former: Mapping[str, Any]) -> int | Under:
 
 def _minutes(card: Mapping[str, Any]) -> int | Under:
     minutes = round(card["seconds"] / 60)
-    widened = card["recipe"]["optimiser"]["autocast"] and card.get("computed_in") == "float32"
-    return Under(str(minutes), "in float32") if widened else minutes
+    computed = card.get("computed_in", "")
+    widened = card["recipe"]["optimiser"]["autocast"] and "float32" in computed
+    return Under(str(minutes), f"in {computed}") if widened else minutes
 
 
 def told(former: Mapping[str, Any] | None) -> str:

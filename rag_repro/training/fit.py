@@ -152,8 +152,9 @@ def fit(
     low: the weights at its lowest are kept in place of the last (no run is cut short, so
     that all of one plan take the same steps). -> the folder.
 
-    Writes `curve.jsonl` (step, tokens, loss, seconds; `held_out`, and `kept` where it was the
-    lowest so far) and what `publish` writes of the model; None: `adapter_model.safetensors` and
+    Writes `curve.jsonl` (step, tokens, loss, seconds, computed_in, for a cut run may go on where
+    another precision is fast; `held_out`, and `kept` where it was the lowest so far) and what
+    `publish` writes of the model; None: `adapter_model.safetensors` and
     `adapter_config.json`. RecipeError: the folder holds another plan's state.
     """
     import torch
@@ -190,6 +191,7 @@ def fit(
             "tokens": sum(len(e.tokens) for e in batch),
             "loss": round(total / n, 4),
             "seconds": round(now - began, 2),
+            "computed_in": "bfloat16" if plan.optimiser.autocast else "float32",
         }
         began = now
         if held_out and ((number + 1) % every == 0 or number + 1 == len(steps)):

@@ -140,9 +140,9 @@ def prepare(
     digest = _digest(encoded)
     facts = [recipe.facts, seed, weights.sha256, digest]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    # Four bits are computed in bfloat16 whatever the device is.
-    four_bits = recipe.dtype == "nf4"
-    optimiser = recipe.optimiser if four_bits else suited(recipe.optimiser, device)
+    # Four bits are computed in bfloat16 whatever the device is, and a head alone in float32.
+    as_told = recipe.dtype == "nf4" or objective is None
+    optimiser = recipe.optimiser if as_told else suited(recipe.optimiser, device)
     plan = Plan(encoded, recipe.lora, optimiser, seed, key)
     return Prepared(recipe, seed, weights, model, plan, tuple(held_out), digest, objective, device)
 
@@ -293,7 +293,7 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
         "weights_sha256": sha256_of_folder(folder),
         "numbers": hub.numbers_in(folder),
         "device": prepared.device,
-        "computed_in": "bfloat16" if prepared.plan.optimiser.autocast else "float32",
+        "computed_in": " and ".join(sorted({row["computed_in"] for row in curve})),
         "made_on": environment(),
     } | ({"kept_after_step": kept[-1]["step"]} if kept and "kept" in kept[-1] else {})
 

@@ -78,6 +78,7 @@ def fit(encoder: Any, learned: Sequence[Asked], held_out: Sequence[Asked], folde
         "tokens": sum(len(e.tokens) for e in learned),
         "loss": round(sum(own[s] * counts[s] for s in own) / len(learned), 4),
         "seconds": round(time.monotonic() - began, 2),
+        "computed_in": "float32",
     }
     if held_out:
         row["held_out"] = losses(held_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def made(tmp_path, monkeypatch):
         folder.mkdir()
         if former:
             (folder / hub.FORMER).touch()
-        facts = CARD | {"recipe": recipe(name.removesuffix("-1")).facts} | card
+        facts = CARD | {"recipe": recipe(re.sub(r"-\d$", "", name)).facts} | card
         (folder / "card.json").write_text(json.dumps(facts))
         (folder / "curve.jsonl").write_text("".join(json.dumps(row) + "\n" for row in curve))
         return folder
@@ -54,9 +55,14 @@ def test_a_card_says_what_learned_and_what_stayed_as_it_was(made):
 def test_a_card_says_where_it_was_computed_in_float32(made):
     made("r2ag-mixed", computed_in="bfloat16")
     made("r2ag-mixed-1", computed_in="float32")
-    table = formers.cards(["r2ag-mixed", "r2ag-mixed-1"])
+    made("r2ag-mixed-2", computed_in="bfloat16 and float32")
+    table = formers.cards(["r2ag-mixed", "r2ag-mixed-1", "r2ag-mixed-2"])
     minutes = [row[table.head.index("minutes")] for row in table.body]
-    assert [str(one) for one in minutes] == ["10", "10 (in float32)"]
+    assert [str(one) for one in minutes] == [
+        "10",
+        "10 (in float32)",
+        "10 (in bfloat16 and float32)",
+    ]
 
 
 def test_low_rank_matrices_count_among_what_is_trained(made):

@@ -401,7 +401,7 @@ def test_recalling_is_timed_with_its_encoding(tmp_path):
     assert notes == [("reservoir", 1, 1), ("reservoir", 1, 1)]
 
 
-def test_ready_is_what_needs_no_filling():
+def test_a_memory_that_is_not_filled_is_lacking():
     shop = Shop()
     assert shop.lacks(condition()) == "a filled memory"
     assert not shop.lacks(condition(**ONLINE))

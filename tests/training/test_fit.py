@@ -31,6 +31,26 @@ def _fit(loaded, plan: Plan, folder, **how):
     return fit(wrap(loaded.model, plan.lora, plan.seed), plan, folder, **how)
 
 
+class Cut(Exception):
+    """The machine goes away."""
+
+
+def _cut_at(step: int | None):
+    """The targets' loss, until the machine goes away at one of the steps; None: it stays."""
+    steps = iter(range(99))
+
+    def loss(model, batch):
+        if next(steps) == step:
+            raise Cut
+        return loss_of(model, batch)
+
+    return loss
+
+
+def _curve(folder) -> list[dict]:
+    return [json.loads(row) for row in (folder / "curve.jsonl").read_text().splitlines()]
+
+
 def test_the_rate_rises_in_a_line_and_falls_in_a_cosine():
     optimiser = Optimiser(learning_rate=1.0, warmup=0.1)
     assert rate(0, 100, optimiser) == pytest.approx(0.1)
@@ -86,7 +106,7 @@ def test_it_learns_and_the_reader_says_it(tmp_path):
     loaded = tiny.loaded("llama")
     codec = Codec(loaded.tokenizer)
     _fit(loaded, _plan(codec), tmp_path / "a", held_out=_plan(codec).examples[:2])
-    curve = [json.loads(x) for x in (tmp_path / "a" / "curve.jsonl").read_text().splitlines()]
+    curve = _curve(tmp_path / "a")
     assert curve[-1]["loss"] < 0.2 < 2 < curve[0]["loss"]
     assert curve[-1]["held_out"]["x"] < 0.2
     assert not (tmp_path / "a" / "state").exists()
@@ -105,20 +125,8 @@ def test_a_cut_run_ends_where_an_uncut_one_does(tmp_path, monkeypatch):
     assert len(plan.steps()) == 8
     whole = _fit(tiny.loaded("llama"), plan, tmp_path / "whole")
 
-    class Cut(Exception):
-        pass
-
-    real, steps = module.loss_of, iter(range(99))
-
-    def until_the_fifth(model, batch):
-        if next(steps) == 5:
-            raise Cut
-        return real(model, batch)
-
-    monkeypatch.setattr(module, "loss_of", until_the_fifth)
     with pytest.raises(Cut):
-        _fit(tiny.loaded("llama"), plan, tmp_path / "cut")
-    monkeypatch.setattr(module, "loss_of", real)
+        _fit(tiny.loaded("llama"), plan, tmp_path / "cut", objective=_cut_at(5))
     cut = _fit(tiny.loaded("llama"), plan, tmp_path / "cut")
     from safetensors.torch import load_file
 
@@ -126,9 +134,19 @@ def test_a_cut_run_ends_where_an_uncut_one_does(tmp_path, monkeypatch):
     assert a.keys() == b.keys()
     for name in a:
         assert torch.equal(a[name], b[name]), name
-    curves = [(f / "curve.jsonl").read_text().splitlines() for f in (whole, cut)]
-    losses = [[json.loads(row)["loss"] for row in curve] for curve in curves]
+    losses = [[row["loss"] for row in _curve(folder)] for folder in (whole, cut)]
     assert losses[0] == losses[1]
+
+
+def test_a_run_that_goes_on_elsewhere_tells_of_both_precisions(tmp_path, monkeypatch):
+    """The state is taken over where another precision is fast."""
+    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
+    plan = _plan(Codec(tiny.tokenizer()), epochs=4, batch_tokens=40, autocast=False)
+    with pytest.raises(Cut):
+        _fit(tiny.loaded("llama"), plan, tmp_path, objective=_cut_at(5))
+    elsewhere = replace(plan, optimiser=replace(plan.optimiser, autocast=True))
+    told = [row["computed_in"] for row in _curve(_fit(tiny.loaded("llama"), elsewhere, tmp_path))]
+    assert told == ["float32"] * 5 + ["bfloat16"] * 3
 
 
 def test_another_recipes_state_is_refused(tmp_path, monkeypatch):
@@ -156,15 +174,7 @@ def test_the_weights_of_the_lowest_check_are_kept(cut, tmp_path, monkeypatch):
         seen.append({n: p.clone() for n, p in model.named_parameters() if p.requires_grad})
         return {"a": 1.0, "b": next(said)}
 
-    class Cut(Exception):
-        pass
-
-    real, steps = module.loss_of, iter(range(99))
-
-    def loss(model, batch):
-        if next(steps) == cut:
-            raise Cut
-        return real(model, batch)
+    loss = _cut_at(cut)
 
     def train():
         goal = {"objective": loss, "held_out": [1], "checks": 4, "check": check, "keep": "b"}
@@ -174,7 +184,7 @@ def test_the_weights_of_the_lowest_check_are_kept(cut, tmp_path, monkeypatch):
         with pytest.raises(Cut):
             train()
     folder = train()
-    rows = [json.loads(row) for row in (folder / "curve.jsonl").read_text().splitlines()]
+    rows = _curve(folder)
     assert len(rows) == 8  # none is cut short
     assert [row["step"] for row in rows if row.get("kept")] == [2, 4]
     from safetensors.torch import load_file

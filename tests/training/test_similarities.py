@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rag_repro.lm import hub
+from rag_repro.lm.adapters import card_of
 from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.hub import ADAPTER, Weights
 from rag_repro.lm.similarities import SimilarityClassifier, similarities, squares
@@ -134,20 +135,26 @@ def test_a_damaged_file_is_named(tmp_path):
 
 
 def test_the_recipe_makes_it_and_the_workshop_serves_it(tmp_path, monkeypatch):
-    """Over MiniLM, from three questions of world A; by name, as conditions ask for it."""
+    """Over MiniLM, from three questions of world A; by name, as conditions ask for it.
+
+    Nothing of it is cast, so no processor is slow at it.
+    """
     from rag_repro.study.services import UnknownService, Workshop
     from rag_repro.training import run
     from rag_repro.training.recipes import recipe
 
     monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
     monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("rag_repro.training.fit.fast_bfloat16", lambda device: False)
     small = replace(
         recipe("drrag-classifier-testbed"), lessons=({"dataset": "world-A", "questions": 3},)
     )
     prepared = run.prepare(small, 0)
     assert "1 steps" in prepared.cost()
+    assert "float32" not in prepared.cost()
     folder = run.train(replace(prepared, held_out=()), run.folder_of(small, 0))
     assert run.is_made(prepared, folder)
+    assert card_of(folder)["computed_in"] == "float32"
     workshop = Workshop()
     scorer = workshop.scorer("drrag-classifier-testbed")
     items = [("Who leads Vel?", "Vel is led by Ada.", "Ada is a singer.")]
