@@ -206,8 +206,8 @@ Table(
 #
 # *recall* is the share of the needed passages that were found, *acc* whether an accepted answer stands
 # in what the reader said, *f1* how many words the two share. Intervals are 95 % bootstrap intervals,
-# and the difference is paired: question by question. Where questions are few, an interval reaches
-# beyond 0 or 100; that is how little they tell.
+# widened where questions are few, and at least as wide as what so few may have left unseen. The
+# difference is paired: question by question.
 
 # %%
 from rag_repro import compare

@@ -40,7 +40,9 @@ def data(arguments: argparse.Namespace) -> None:
 
 def train(arguments: argparse.Namespace) -> None:
     """The headline seed goes to artifacts/NAME, others to results/local/artifacts/NAME-SEED,
-    and so do recipes that are marked as local."""
+    and so do recipes that are marked as local, and what is made over another base
+    (NAME-over-BASE)."""
+    from ..study.files import alone
     from ..training import run
     from ..training.recipes import recipe
 
@@ -51,10 +53,13 @@ def train(arguments: argparse.Namespace) -> None:
         print(prepared.cost())
         return
     folder = arguments.out or run.folder_of(chosen, seed)
-    if run.is_made(prepared, folder):
-        print(f"{folder} is of this very recipe, seed and base already")
-    else:
-        print(run.train(prepared, folder))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Two runs of one folder would take each other's state.
+    with alone(folder.with_name(f".{folder.name}.lock")):
+        if run.is_made(prepared, folder):
+            print(f"{folder} is of this very recipe, seed and base already")
+        else:
+            print(run.train(prepared, folder))
 
 
 def tune(arguments: argparse.Namespace) -> None:

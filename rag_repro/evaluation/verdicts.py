@@ -231,6 +231,7 @@ def of_most(parts: Mapping[str, Verdict]) -> Verdict:
 
     A part that is open, not run or not judged counts for neither.
     """
+    everywhere = of_parts(parts)
     most = len(parts) // 2 + 1
     failed = [name for name, v in parts.items() if v.fails]
     for words in ({REPRODUCED, HOLDS}, {REPRODUCED, HOLDS, DIRECTION_ONLY}):
@@ -243,7 +244,7 @@ def of_most(parts: Mapping[str, Verdict]) -> Verdict:
         word = next(v.word for v in parts.values() if v.fails)
         return Verdict(word, f"fails: {'; '.join(failed)} (of {len(parts)} parts)")
     if not held and not failed:
-        return of_parts(parts)
+        return everywhere
     rest = "; ".join(name for name in parts if name not in held and name not in failed)
     counts = f"{len(held)} of {len(parts)} parts hold, {len(failed)} fail"
     return Verdict(INCONCLUSIVE, f"{counts}, open: {rest}")

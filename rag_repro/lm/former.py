@@ -49,7 +49,7 @@ class R2Former(nn.Module):
         """H (B, k, hidden) of features (B, k, n_features): equation 2.
 
         mask: bool (B, k), True where there is a passage; what stands elsewhere changes nothing.
-        CallError: more passages than places, or other columns than the module's.
+        CallError: more passages than places, or another number of columns than the module's.
         """
         k = _places(features, self.places)
         if features.shape[-1] != self.n_features:
@@ -73,7 +73,7 @@ class R2Former(nn.Module):
         return self.project(self.attend(features[None]))[0]
 
     def start_as(self, embeddings: Tensor) -> None:
-        """Begin with vectors as long as the reader's own (vocabulary, width), on average.
+        """Begin with vectors as long as the reader's own (vocabulary, width), as `met`, on average.
 
         What PyTorch draws is several times longer, and the frozen reader met no such token.
         """
@@ -154,6 +154,15 @@ def _places(features: Tensor, places: int) -> int:
     if k > places:
         raise CallError(f"{k} passages for a former of {places} places; lower k, or train a longer")
     return k
+
+
+def met(table: nn.Module) -> Tensor:
+    """A reader's own embeddings (vocabulary, width) as its layers meet them.
+
+    Gemma's are scaled on their way out of the table, where an embedding of ours is put beside them.
+    """
+    with torch.no_grad():
+        return table(torch.arange(len(table.weight), device=table.weight.device))
 
 
 def _begin(projection: nn.Linear, embeddings: Tensor) -> None:

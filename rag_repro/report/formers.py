@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..lm import hub
@@ -64,7 +65,7 @@ def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
                 Under(one, "card rebuilt from an earlier page") if "taken_from" in card else one,
                 told(recipe.get("former")),
                 reader,
-                f"{card.get('numbers') or hub.numbers_in(folder):,}",
+                f"{_numbers(card, folder):,}",
                 sum(card["lessons"].values()),
                 _steps(card["steps"], recipe.get("former") or {}),
                 _minutes(card),
@@ -73,6 +74,11 @@ def cards(wanted: Sequence[str], caption: str = "", name: str = "") -> Table:
             ]
         )
     return Table(head, body, caption, name, stacked=True)
+
+
+def _numbers(card: Mapping[str, Any], folder: Path) -> int:
+    """How many were trained; an early card whose weights are gone tells of its former's alone."""
+    return card.get("numbers") or hub.numbers_in(folder) or card["former"]["parameters"]
 
 
 def _steps(steps: int, former: Mapping[str, Any]) -> int | Under:

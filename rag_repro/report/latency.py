@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..data.titles import word
 from ..evaluation.statistics import Interval
+from ..evaluation.verdicts import NOT_RUN
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, resampled
 from . import missing
@@ -59,15 +61,13 @@ def _mean(cell: Cell, metric: str, results: Results) -> float | None:
 def table(
     exhibit: Exhibit, cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
 ) -> Table | Note:
-    """One line a timed cell, or how to time them."""
+    """One line a timed cell, and which are not; or how to time them."""
     rows = added(exhibit, cells, results)
     if not rows:
         return missing.note_of_cells(cells, caption)
     body = [
         [
-            word(row.cell.keys["dataset"]),
-            row.cell.keys.get("k", ""),
-            row.label,
+            *_of(exhibit, row.cell),
             number(row.tokens, 0),
             within(row.seconds, 3, n=True),
             within(row.whole, 1),
@@ -76,9 +76,16 @@ def table(
         ]
         for row in rows
     ]
+    timed = [row.cell for row in rows]
+    body += [[*_of(exhibit, c), NOT_RUN, *[""] * 4] for c in cells if c not in timed]
     head = ["data set", "k", "method", "prompt tokens computed", "seconds [95 %], n"]
     head += ["in % of the baseline's", "in the reader, %", "encoding, ms"]
     return Table(head, body, caption, name)
+
+
+def _of(exhibit: Exhibit, cell: Cell) -> list[Any]:
+    label = exhibit.methods[cell.keys["method"]].label
+    return [word(cell.keys["dataset"]), cell.keys.get("k", ""), label]
 
 
 def by_k(

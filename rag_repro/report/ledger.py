@@ -133,14 +133,15 @@ def told(part: Part) -> str:
     """The effect of a contrast with its interval and unit; empty where it has no interval."""
     if part.interval is None:
         return ""
-    contrast, interval = part.contrast, part.interval
+    contrast, interval, side = part.contrast, part.interval, ""
     if contrast.target is not None and contrast.delta is not None and interval.hi < 0:
         # Wholly on the other side of what is claimed: said so, and not by a sign.
         contrast, interval = replace(contrast, above=not contrast.above), interval.flipped()
+        side = ", against the claim"
     # A level has no sign; how far from a target, or more than another, has.
     counted_in = unit(contrast)
     level = contrast.less is None or counted_in in {"%", "% of the other"}
-    return f"{within(interval, sign='' if level else '+')} {counted_in}"
+    return f"{within(interval, sign='' if level else '+')} {counted_in}{side}"
 
 
 def counted(part: Part) -> str:

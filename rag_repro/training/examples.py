@@ -10,7 +10,7 @@ from ..lm.prompts import Codec
 from ..schema import Prompt
 
 LOOK_AHEAD = 64
-"""Batches' worth of examples that are sorted by length together."""
+"""Batches' worth of tokens that are sorted by length together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ def batches(
     """The examples' numbers in batches of at most `budget` padded tokens and `rows`, each once.
 
     The order depends on seed and epoch alone, so a run can go on in the middle.
-    Examples of like length stand together, drawn from a shuffled stream.
+    Examples of like length stand together, drawn from a shuffled stream. Where `rows` is what
+    binds, the stretch of it that is sorted holds more batches than LOOK_AHEAD, at times all
+    examples: then the same ones share a step whatever the seed, and steps alone are shuffled.
     """
     random = Random(f"{seed}/{epoch}")
     order = list(range(len(lengths)))

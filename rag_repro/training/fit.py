@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..lm.adapters import CURVE
+from ..lm.adapters import CARD, CURVE
+from ..lm.hub import trained_files
 from ..lm.load import fast_bfloat16, quiet
 from .examples import Encoded, batches
 from .recipes import Lora, Optimiser
@@ -148,7 +149,8 @@ def fit(
     """Train a wrapped model, going on from `folder/state` where that is of the same plan.
 
     objective: None: cross-entropy of the targets. check: what is watched of held-out
-    examples, `checks` times; None: their mean loss by source. keep: which of it should be
+    examples, at each whole `checks`th part of the steps and at the last one; None: their mean
+    loss by source. keep: which of it should be
     low: the weights at its lowest are kept in place of the last (no run is cut short, so
     that all of one plan take the same steps). -> the folder.
 
@@ -167,7 +169,7 @@ def fit(
     adam = torch.optim.AdamW(
         weights, lr=plan.optimiser.learning_rate, weight_decay=plan.optimiser.weight_decay
     )
-    state = State(folder / "state", plan.key)
+    state = state_of(plan, folder)
     first, curve = state.load(model, adam)
     check = check or partial(held_out_loss, optimiser=plan.optimiser, objective=objective)
     model.train()
@@ -185,21 +187,20 @@ def fit(
         torch.nn.utils.clip_grad_norm_(weights, plan.optimiser.clip)
         adam.step()
         adam.zero_grad(set_to_none=True)
-        now = time.monotonic()
         row = {
             "step": number + 1,
             "tokens": sum(len(e.tokens) for e in batch),
             "loss": round(total / n, 4),
-            "seconds": round(now - began, 2),
             "computed_in": "bfloat16" if plan.optimiser.autocast else "float32",
         }
-        began = now
         if held_out and ((number + 1) % every == 0 or number + 1 == len(steps)):
             row["held_out"] = _watched(model, held_out, plan.optimiser, check)
             lowest = min((r["held_out"][keep] for r in curve if "kept" in r), default=math.inf)
             if keep is not None and row["held_out"][keep] < lowest:
                 row["kept"] = True
                 state.keep(model)
+        now = time.monotonic()
+        row["seconds"], began = round(now - began, 2), now  # with those of a look at held-out ones
         curve.append(row)
         bar.update()
         if now - saved > SAVE_EVERY:
@@ -207,11 +208,18 @@ def fit(
             saved = now
     bar.close()
     state.put_back(model)
+    # No kill may leave these weights beside others, or under the card of others.
+    for path in (folder / CARD, *trained_files(folder)):
+        path.unlink(missing_ok=True)
     (publish or publish_adapter)(model, folder)
     text = "".join(json.dumps(row) + "\n" for row in curve)
     (folder / CURVE).write_text(text, encoding="utf-8")
-    state.forget()
     return folder
+
+
+def state_of(plan: Plan, folder: Path) -> State:
+    """What a cut run goes on from; to be forgotten when all that is made of a run is written."""
+    return State(folder / "state", plan.key)
 
 
 def backward(

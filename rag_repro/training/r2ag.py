@@ -79,11 +79,18 @@ def lists(
     asked = asked.first(questions if split == "train" else held_out)
     if mined:
         asked = candidates.given(asked, str(longest))
-    settings = settings_of(former, longest, asked)
+    # Gold may stand anywhere among a question's own passages: `kept` cuts, and not the search.
+    widest = max([longest, *(len(question.candidates) for question in asked.questions)])
+    settings = settings_of(former, widest, asked)
     made: dict[str, tuple[list[Hit], Any]] = {}
 
     def listen(question: Question, settings: R2AGSettings) -> Flow:
         hits = yield from retrieve(question, settings)
+        if lost := set(question.gold_ids) - {hit.passage.id for hit in hits}:
+            raise RecipeError(
+                f"the search did not bring its gold passage {min(lost)}; say mined: true, so that "
+                "each question has a list with its gold passages"
+            )
         [length] = Random(f"length/{seed}/{question.id}").choices(sizes, weights)
         hits = kept(question, hits, length)
         rows = (yield from inputs(question, hits, settings)) if former else None
@@ -202,7 +209,7 @@ def train(
     from ..lm import former as formers
     from . import joint
 
-    embeddings = reader.get_input_embeddings().weight
+    table = reader.get_input_embeddings()
     if plan.lora is None:
         reader.requires_grad_(False)
     else:
@@ -210,10 +217,10 @@ def train(
     reader = halved(reader, plan.optimiser)
     module, facts = None, {}
     if former:
-        kind, sizes = sizes_of(former, embeddings.shape[1])
+        kind, sizes = sizes_of(former, table.weight.shape[1])
         module = formers.made(kind, plan.seed, **sizes)
-        module.start_as(embeddings)
-        module.to(embeddings.device)
+        module.start_as(formers.met(table))
+        module.to(table.weight.device)
         count = formers.count(module)
         told = {"soft": SOFT, "kind": kind, "settings": sizes, "parameters": count}
         facts = {"former": told}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
@@ -165,16 +166,25 @@ class Recipe:
     def on(self, base: str | None) -> Recipe:
         """The recipe over another base; None: its own. RecipeError: a hub's without a commit.
 
-        What is made over another base is local: the committed adapter is the recipe's own.
+        What is made over another base is local and has a name of its own, "NAME-over-BASE": the
+        recipe's own adapter and card stay. But a hub's base that was only wanting its commit is
+        the recipe's own.
         """
-        local = self.local or base not in (None, self.base)
         base = base or self.base
+        own = self.base in (base, base.partition("@")[0])
+        name = self.name if own else f"{self.name}-over-{_slug(base)}"
+        local = self.local or base != self.base
         if base.startswith("hub:") and "@" not in base:
             raise RecipeError(
                 f"the base of {self.name} is not pinned, since nobody has run it yet; name its "
                 f"commit: rag-repro train {self.name} --base {base}@COMMIT"
             )
-        return replace(self, base=base, local=local)
+        return replace(self, name=name, base=base, local=local)
+
+
+def _slug(base: str) -> str:
+    """A base as part of a folder's name: its last part, without the commit."""
+    return re.sub(r"[^\w.-]+", "-", Path(base.partition("@")[0]).name).lower()
 
 
 def recipes() -> dict[str, Recipe]:

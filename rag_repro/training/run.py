@@ -32,7 +32,7 @@ from ..study.manifests import environment
 from ..study.services import Workshop
 from . import complexity, pairs, r2ag, similarities
 from .examples import encode
-from .fit import Objective, Plan, fit, halved, loss_of, suited, wrap
+from .fit import Objective, Plan, fit, halved, loss_of, state_of, suited, wrap
 from .lessons import lessons
 from .recipes import Recipe, called
 
@@ -130,7 +130,8 @@ def prepare(
 
     data_dir: the folder of real data, for recipes that need it; None: RAG_REPRO_DATA's.
     results: the folder of records, for recipes whose labels are outcomes. device: where the
-    model computes; the card names it, but it makes no other adapter: a run may go on elsewhere.
+    model computes; the card names it, but it makes no other adapter: a run may go on elsewhere, one
+    of R²AG where the encoder makes the same features to the last bit.
     ReaderError: a device that is not here.
     """
     device = device_of(device)
@@ -261,6 +262,7 @@ def train(prepared: Prepared, folder: Path) -> Path:
         model = halved(model, plan.optimiser)
         fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
     write_card(folder, prepared.weights, card(prepared, folder) | more)
+    state_of(plan, folder).forget()
     if folder.parent == hub.local_artifacts_folder():
         keep_card(folder)
     return folder
@@ -293,7 +295,9 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
         "weights_sha256": sha256_of_folder(folder),
         "numbers": hub.numbers_in(folder),
         "device": prepared.device,
-        "computed_in": " and ".join(sorted({row["computed_in"] for row in curve})),
+        "computed_in": " and ".join(
+            sorted({r["computed_in"] for r in curve if "computed_in" in r})
+        ),
         "made_on": environment(),
     } | ({"kept_after_step": kept[-1]["step"]} if kept and "kept" in kept[-1] else {})
 

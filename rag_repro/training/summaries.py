@@ -54,7 +54,8 @@ def summaries(
         for _ in range(exposures if said else 0):
             n = random.choices(sizes, weights)[0]
             bare = random.random() < without and bool(others)
-            # The nearest ones first: that is what a retriever finds.
+            # The first ones: of the testbed and of mined lists the nearest, as a retriever finds
+            # them; HotpotQA and 2WikiMultihopQA hand theirs out in an order of no meaning.
             chosen = others[:n] if bare else [*gold, *others[: max(0, n - len(gold))]]
             random.shuffle(chosen)
             hits = [Hit(p, 0.0, i) for i, p in enumerate(chosen, start=1)]

@@ -212,10 +212,11 @@ def test_everywhere_names_what_decides():
         vd.of_parts(made(vd.NOT_RUN, vd.REPRODUCED, vd.INCONCLUSIVE)).reason
     )
     assert "because" in vd.of_parts(made(vd.NOT_RUN)).reason
-    with pytest.raises(vd.VerdictError, match="at least one part"):
-        vd.of_parts({})
-    with pytest.raises(vd.VerdictError, match="no verdict in common"):
-        vd.of_parts(made(vd.HOLDS, vd.REPRODUCED))
+    for of in (vd.of_parts, vd.of_some, vd.of_most):
+        with pytest.raises(vd.VerdictError, match="at least one part"):
+            of({})
+        with pytest.raises(vd.VerdictError, match="no verdict in common"):
+            of(made(vd.HOLDS, vd.REPRODUCED))
 
 
 # ----------------------------------------------------------------- gate and the rest

@@ -120,6 +120,14 @@ def test_they_begin_as_long_as_the_readers_own_embeddings(kind):
     assert float(lengths.mean()) == pytest.approx(float(own.norm(dim=1).mean()), rel=0.2)
 
 
+@pytest.mark.parametrize("family", ["llama", "gemma3"])
+def test_what_layers_meet_is_told_and_not_what_the_table_holds(family):
+    """Gemma scales its embeddings by the root of their width, behind the table."""
+    table = tiny.loaded(family).model.get_input_embeddings()
+    scale = {"llama": 1, "gemma3": table.weight.shape[1] ** 0.5}[family]
+    np.testing.assert_allclose(former.met(table), scale * table.weight.detach(), rtol=1e-2)
+
+
 @pytest.mark.parametrize("kind", ["r2", "free"])
 def test_saved_and_loaded_it_is_the_same_to_half_precision(kind, tmp_path):
     sizes = {"r2": SMALL, "free": {"places": 6, "width": 5}}[kind]

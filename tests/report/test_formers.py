@@ -52,6 +52,17 @@ def test_a_card_says_what_learned_and_what_stayed_as_it_was(made):
     assert str(table.body[1][1]) == "not at hand: `rag-repro train r2ag-mixed-free`"
 
 
+def test_an_early_card_without_weights_has_its_formers_numbers(made):
+    kept = hub.cards_folder() / "r2ag-mixed-shuffled"
+    kept.parent.mkdir(parents=True)
+    card = json.loads((made("r2ag-mixed-shuffled").rename(kept) / "card.json").read_text())
+    del card["numbers"]
+    (kept / hub.FORMER).unlink()
+    (kept / "card.json").write_text(json.dumps(card))
+    table = formers.cards(["r2ag-mixed-shuffled"])
+    assert table.body[0][table.head.index("numbers trained")] == "1,500,000"
+
+
 def test_a_card_says_where_it_was_computed_in_float32(made):
     made("r2ag-mixed", computed_in="bfloat16")
     made("r2ag-mixed-1", computed_in="float32")

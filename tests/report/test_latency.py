@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rag_repro.lm import hub
@@ -70,6 +72,15 @@ def test_table_and_figure_tell_it(results):
     figure = latency.by_k(EXHIBIT, EXHIBIT.cells(), results, 0.8)
     assert "R²AG, in the reader, k 5: +10.0 %; R²AG, in the reader, k 10: +20.0 %" in figure.alt
     assert "R²AG, all in all, k 10: +30.0 %" in figure.alt
+
+
+def test_rows_that_are_not_timed_are_named_below_the_table(results):
+    fill(results)
+    other = Grid("testbed", ("world-B@2000",), ("rag",), {"k": (5,)}, reader="smollm2-135m")
+    exhibit = replace(EXHIBIT, grids=(*EXHIBIT.grids, other))
+    made = latency.table(exhibit, exhibit.cells(), results)
+    assert len(made.body) == len(EXHIBIT.cells()) + 1
+    assert "Not run: RAG (world-B@2000, 5)." in made._repr_html_()
 
 
 def test_what_nobody_has_timed_says_how_to(results):

@@ -304,10 +304,13 @@ def test_an_effect_wholly_on_the_other_side_is_told_without_a_double_negative():
         return ledger.told(Part(contrast, found))
 
     assert told(10.0, 30.0, less={}) == "+20.00 [+10.00, +30.00] % less than the other"
-    assert told(-30.0, -10.0, less={}) == "+20.00 [+10.00, +30.00] % more than the other"
+    assert told(-30.0, -10.0, less={}) == (
+        "+20.00 [+10.00, +30.00] % more than the other, against the claim"
+    )
     assert told(-10.0, 30.0, less={}) == "+10.00 [-10.00, +30.00] % less than the other"
     assert (
-        told(-30.0, -10.0, less={}, above=True) == "+20.00 [+10.00, +30.00] % less than the other"
+        told(-30.0, -10.0, less={}, above=True)
+        == "+20.00 [+10.00, +30.00] % less than the other, against the claim"
     )
 
 

@@ -128,6 +128,7 @@ def test_the_papers_encoders_want_a_commit(name):
     pinned = f"{recipe.base}@{'0' * 40}"
     assert recipe.on(pinned).base == pinned
     assert recipe.on(pinned).facts["base"] == pinned
+    assert recipe.on(pinned).name == recipe.name
 
 
 def test_over_another_base_the_committed_adapter_stays_what_it_is(tmp_path, monkeypatch):
@@ -136,9 +137,11 @@ def test_over_another_base_the_committed_adapter_stays_what_it_is(tmp_path, monk
     assert own.on(None) == own
     assert own.on(own.base) == own
     other = own.on("smollm2-135m")
-    where = tmp_path / "results" / "local" / "artifacts" / "drrag-classifier"
-    assert run.folder_of(other, 0) == where
-    assert other.facts == {**own.facts, "base": "smollm2-135m"}
+    name = "drrag-classifier-over-smollm2-135m"
+    assert run.folder_of(other, 0) == tmp_path / "results" / "local" / "artifacts" / name
+    assert other.facts == {**own.facts, "name": name, "base": "smollm2-135m"}
+    hub_base = own.on(f"hub:Some/Model@{'0' * 40}")
+    assert hub_base.name == "drrag-classifier-over-model"
 
 
 @pytest.mark.parametrize("given", [{"split": "test"}, {"seed": 7}, {"dataset": "x", "noize": 0.1}])

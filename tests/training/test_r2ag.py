@@ -217,6 +217,21 @@ def test_a_list_that_cannot_be_made_names_its_question(recipe):
         list(made)
 
 
+def test_gold_is_in_a_list_wherever_it_ranks(recipe):
+    own = tuple(replace(q, candidates=tuple(p.id for p in PASSAGES)) for q in QUESTIONS)
+    workshop = Workshop()
+    workshop.dataset = lambda name, split: Dataset(name, own, Corpus("six", PASSAGES))
+    made = list(r2ag.lists("tiny", "train", 0, workshop, recipe.former, lengths={1: 1}))
+    assert [[hit.passage.id for hit in hits] for _, hits, _ in made] == [
+        list(question.gold_ids) for question in own
+    ]
+
+
+def test_a_search_that_misses_gold_makes_no_list(recipe):
+    with pytest.raises(RecipeError, match=r"question q\d: .* gold passage p\d; say mined: true"):
+        lists_of(recipe, lengths={1: 1}, mined=False)
+
+
 @pytest.mark.parametrize("given", [{"split": "test"}, {"seed": 7}, {"dataste": "x"}])
 def test_a_recipe_cannot_choose_split_or_seed(recipe, given):
     with pytest.raises(RecipeError, match=f"r2ag: .*{next(iter(given))}"):
@@ -707,6 +722,17 @@ def test_shipped_controls_share_lists_steps_and_base():
 
 
 TWENTY = ("r2ag-mixed-twenty", "r2ag-mixed-twenty-free")
+
+
+def test_no_weights_of_another_run_stay_beside(recipe, tmp_path):
+    """As low-rank matrices beside a former that was learned without any."""
+    folder = tmp_path / "out"
+    run.train(run.prepare(replace(recipe, lora=LORA, former=None), 0), folder)
+    assert (folder / hub.ADAPTER).exists()
+    prepared = run.prepare(recipe, 0)
+    run.train(prepared, folder)
+    assert hub.trained_files(folder) == [folder / hub.FORMER]
+    assert run.is_made(prepared, folder)
 
 
 def test_trainings_for_twenty_passages_share_their_lists():

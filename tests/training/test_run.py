@@ -77,6 +77,30 @@ def test_from_recipe_to_reader_by_name(base, tmp_path):
     assert reader.fingerprint != LocalReader(hub.resolve(base)).fingerprint
 
 
+def test_a_run_that_was_cut_before_its_card_goes_on_from_its_state(base, monkeypatch):
+    monkeypatch.setattr("rag_repro.training.fit.SAVE_EVERY", 0.0)
+    recipe = replace(RECIPE, base=base)
+    prepared = run.prepare(recipe, 0)
+    folder = run.folder_of(recipe, 0)
+
+    def cut(*given):
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "write_card", cut)
+        with pytest.raises(OSError, match="No space"):
+            run.train(prepared, folder)
+    assert not run.is_made(prepared, folder)
+
+    def learn(*given):
+        raise AssertionError("nothing was left to learn")
+
+    again = run.prepare(recipe, 0)
+    run.train(replace(again, objective=learn), folder)
+    assert run.is_made(again, folder)
+    assert not (folder / "state").exists()
+
+
 def test_an_adapter_of_another_base_is_refused(base, tmp_path):
     prepared = run.prepare(replace(RECIPE, base=base), seed=0)
     folder = run.train(prepared, run.folder_of(prepared.recipe, 0))
