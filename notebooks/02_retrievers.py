@@ -21,8 +21,8 @@
 # <retriever>` find, on the {term}`testbed` and on the questions of HotpotQA
 # {cite}`yang2018hotpotqa`, 2WikiMultihopQA {cite}`ho2020wikimultihop` and MuSiQue
 # {cite}`trivedi2022musique`, how that is counted, and how far a choice that papers seldom report,
-# *which* BM25, moves the numbers by itself. A published gain that is no larger than that is worth a
-# second look.
+# *which* BM25, moves the numbers by itself. A published gain that is no larger than that, on as few
+# questions, is worth a second look.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -124,6 +124,11 @@ for shown in desk.tiers():
     )
 
 # %% [markdown]
+# On public data nobody labelled the roles: a passage counts as static where its title, without what
+# stands in brackets, occurs in the question. A name that is written otherwise counts as dynamic, and
+# since titles are searched too, part of the gap is the rule's own doing ({doc}`chapter 11
+# <11_drrag_recall>`).
+#
 # How steeply a line rises says what a longer list is worth. {numref}`fig-roles-public-2` and
 # {numref}`fig-roles-testbed-2` tell which passages are missing: the methods of the following
 # chapters are for the case that the {term}`dynamic-relevant` ones stay behind, and that a longer
@@ -132,7 +137,8 @@ for shown in desk.tiers():
 # ## Which BM25?
 #
 # Each line changes one thing (Anserini's two, $k_1$ and $b$), and is compared with our default on
-# the same questions, at $k = 3$. The interval says whether the choice matters. The last line is
+# the same questions, at $k = 3$. An interval without zero speaks for a difference; with so many lines, none
+# of which is corrected for their number, a few show one by chance. The last line is
 # another comparison: of the reference implementation, `rank_bm25`, with the fast one under the same
 # (Robertson's) formula. They part only over words that more than half of the passages hold, to which
 # the reference gives a small weight and the formula none.
@@ -145,7 +151,8 @@ for shown in dict.fromkeys(row.keys["dataset"] for row in which):
 
 # %% [markdown]
 # How far apart the best and the worst of these choices lie, for one and the same "BM25", with titles
-# searched once; to leave them out, or to count them twice, is a choice of text:
+# searched once; to leave them out, or to count them twice, is a choice of text. The highest and the lowest
+# of several noisy values lie further apart than the true ones, so that the last column is an upper estimate:
 
 # %% tags=["remove-input"]
 formulas = [row for row in which if row.keys["method"] not in ("text_only", "title_twice")]

@@ -19,9 +19,10 @@
 #
 # DR-RAG {cite}`hei2024drrag` searches twice, lets a small classifier choose among what it found,
 # and asks the {term}`reader` once. Its tables 2 and 3 say that this makes better answers than
-# simpler retrieval, and than methods which call the reader several times. This chapter puts all of
-# them before the *same* reader, over the same corpus and the same questions; Self-RAG alone needs a
-# reader of its own. The paper's table 2 does not do so: the values of its other rows are said to
+# simpler retrieval, and than methods which call the reader several times. This chapter puts them
+# before the *same* reader, over the same corpus; Self-RAG alone needs a reader of its own. Differences
+# are between answers to the same questions. The adaptive methods are run on the testbed alone, and
+# slower ones on fewer questions. The paper's table 2 does not do so: the values of its other rows are said to
 # coincide with those of another paper {cite}`jeong2024adaptiverag`, whose reader was FLAN-T5-XL, on
 # 500 questions a data set. That table was not at hand here, so this is unverified
 # ({doc}`chapter 90 <90_claims>`).
@@ -340,7 +341,8 @@ split.whole(desk, "table3", [row for row in shipped if row.keys.get("reader")], 
 #
 # Comparisons name their two candidates, and yes/no questions have two answers. Two rules need no
 # reading: to say *no* to every question (the commoner of the two among questions that may be
-# trained on), and to name the first of the candidates. A method's *gain* is against the second.
+# trained on), and to name the first of the candidates (and *no* where yes or no is asked for). A method's
+# *gain* is against the second.
 
 # %% tags=["remove-input"]
 COMPARISONS = ["comparison", "bridge_comparison", "yes_no"]
@@ -364,7 +366,9 @@ desk.table("worlds", desk.rows("worlds", metric=["acc", "recall"]), name="tab-wo
 # ## Table 2: against other frameworks
 #
 # The paper's values are not comparable with ours, nor with each other. *Single-step* is SM, *DR-RAG*
-# is CFS, both as in table 3; *gain* is against single-step. Self-RAG reads with a reader that was
+# is CFS, both as in table 3; *gain* is against single-step, on the questions that both have answered. A row
+# of another n is a level on other questions: it can stand below single-step and gain over it. So compare
+# gains, not levels, here and in table 3. Self-RAG reads with a reader that was
 # taught its judgements, and Adaptive-RAG needs a classifier of questions; both were made for the
 # testbed alone.
 
@@ -452,17 +456,24 @@ checks.shuffle_table(*CHECKS)
 # *Does Self-RAG's reader see what is relevant?* {term}`AUC` is the share of comparisons between a
 # gold passage and another in which the gold one has the higher probability of "relevant"; chance
 # has 50. Worlds B to D are worded differently from the lessons, world A's tune split is worded
-# alike: the step between them is what wording costs. Gold is {term}`static-relevant` or
-# {term}`dynamic-relevant`.
+# alike: where both were run, the step between them is what wording costs. Gold is
+# {term}`static-relevant` or {term}`dynamic-relevant`. *Questions* counts those with any passage judged: where
+# few gold ones were, the AUC is of those few and its interval too narrow, and such a row says nothing.
 
 # %% tags=["remove-input"]
 checks.separation_table(*CHECKS)
 
 # %% [markdown]
+# A baseline that always searches, by the first check, has failed it: where a claim holds against it, that
+# speaks neither for DR-RAG nor against it.
+
+# %% [markdown]
 # ## Tables 4, 6 and 7
 #
 # Table 4 takes the second search away: the classifier chooses among the next passages of the
-# question's own ranking (*second* is *next*).
+# question's own ranking (*second* is *next*). All at threshold 0.5, where it refuses little: a selection
+# without the second query is then nearly SM, and one with it nearly QDC. So this shows what the second query
+# adds, and hardly what the classifier does.
 
 # %% tags=["remove-input"]
 without = desk.rows("table4", k=4, metric=["acc", "em", "recall"])
@@ -471,7 +482,8 @@ desk.table("table4", without, name="tab-table4")
 # %% [markdown]
 # Table 6 exchanges the classifier. The paper's three need weights that are not at hand; ours are the
 # one that was trained on real questions and the one that was trained on world A, each also on the
-# other's ground, and the gold labels in their place.
+# other's ground, and the gold labels in their place. At 0.5 classifiers that differ must look alike; that
+# two of them do is weak evidence that the choice does not matter.
 
 # %% tags=["remove-input"]
 desk.table("table6", desk.rows("table6", metric=["acc", "recall"]), name="tab-table6")
@@ -530,8 +542,10 @@ arithmetic.best(desk.paper, "table3", ["qdc", "cis", "cfs"], name="tab-best")
 arithmetic.sample_sizes(desk.paper, "table3", 2300, up_to=6400, name="tab-sizes")
 
 # %% [markdown]
-# Where no number fits all values of a data set, its rows were not all scored on the same questions,
-# or not all rounded alike. Which of the two it is, only the paper's records could tell.
+# The last column counts rows (one method at one $k$) that fit some $n$ near the paper's, which a few values
+# do easily. Where no number fits all values of a data set, its rows were not all scored on the same
+# questions, or not all rounded alike, or a value is misprinted. Which it is, only the paper's records could
+# tell.
 
 # %% [markdown]
 # ### Asked again, just now
@@ -573,7 +587,7 @@ desk.asides(CLAIMS)
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
 # | readers | gpt-3.5-turbo, gpt-4-turbo, "Llama3-8B" (citing a paper on ChatQA, so it may be that tuned one) | SmolLM2-135M-Instruct, dequantised from a Q4_1 file, with and without adapters of ours | what runs on two cores |
-# | training of readers | none | the adapters learned to reason in the prompt's form; on train questions and world A alone | else there would be no reader that can read |
+# | training of readers | none | the adapters learned to reason in the prompt's form, on train questions and world A alone; where passages stood in a lesson, all gold ones were among them | else there would be no reader that can read |
 # | threshold of the classifier | "predefined", not given | 0.5, and two that tune questions choose: by F1, and by the number of passages fed, which decides claims on what selection does; on HotpotQA and world B alone | at 0.5 it may accept most pairs |
 # | rows of plain retrieval | none | SM and BM25 | the claim is about them |
 # | classifier | BigBird and Longformer | a logistic regression over similarities of MiniLM's vectors, one for each tier (chapter 13) | what is at hand |

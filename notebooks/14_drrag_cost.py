@@ -25,8 +25,8 @@
 # Nothing in these columns can be checked from the page alone. The rows of the other methods are
 # said to coincide with a table of another paper, made with another language model (unverified here:
 # that table was not at hand); the times of DR-RAG are its own. A ratio of the two compares machines
-# and models as well as methods. So all methods are timed here on one machine, with one reader, on
-# the same questions, side by side.
+# and models as well as methods. So all methods are timed here on one machine, with one reader
+# (Self-RAG needs another), on the same questions, side by side.
 
 # %% tags=["parameters"]
 tier = "all"  # whose times to show: "testbed", "public" or "all"
@@ -147,7 +147,9 @@ time_figures.one_clock(
 # and CIS are not in the paper's table; they show what the parts of DR-RAG cost one by one, and the
 # rows *without QDC* what the classifier costs where there is no second query. On public data
 # Adaptive Retrieval is another method than the paper's, *half by lot*: these sets tell no page
-# views.
+# views. A row with more searches and a classifier can take less time than single-step: nearly all of the
+# time is the reader's, and what it writes differs with what it is handed. CIS and CFS are at threshold 0.5;
+# one that refuses more would leave less to read.
 
 # %% tags=["remove-input"]
 rows = {name: times.timed(figure_3, desk.results, name) for name in desk.tiers()}
@@ -239,7 +241,8 @@ desk.table("scale", [row for row in growing if row.metric in ("recall", "ms")], 
 # Does it matter how long the needed passages are, or what they are about? The records of table 5 at
 # $k = 4$ can tell, since the testbed knows both of every question. First by the mean length of a question's
 # needed passages, in thirds of the questions; passages of the testbed have three to six sentences,
-# so the range is narrow.
+# so the range is narrow. *n* is that of the plain search. CFS, at threshold 0.5, was run on fewer questions,
+# and what it adds is over those alone: *QDC adds* and *CFS adds* are not on the same questions.
 
 # %% tags=["remove-input"]
 WORLDS = ("world-B", "world-C", "world-D")
@@ -307,7 +310,9 @@ desk.live("fig3")
 # reader: the smaller the reader, the more searches and classifier weigh.
 #
 # A claim that names several methods fails where one of them is not slower, and stays open while one of
-# them is not timed.
+# them is not timed. Self-RAG's reader was taught to give its answer without reasoning, so that it writes less
+# than the others: that DR-RAG takes longer than Self-RAG is in part that, and where a verdict fails by this
+# row alone it says little about the two methods.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)
@@ -330,9 +335,9 @@ desk.asides(CLAIMS)
 # | machine | not stated | two cores; processor, versions and threads in the record's header | |
 # | time | one number a data set, no n, no spread | up to 30 questions a data set (n stands in each cell), one answer each, side by side; interval by question | |
 # | batches | not stated | one question at a time; the second-stage queries of *one* question are searched together | as DR-RAG would be served |
-# | rows of other methods | said to be from another paper (not checked here) | run here, with the same reader, passages and questions | |
+# | rows of other methods | said to be from another paper (not checked here) | run here, with the same passages and questions, and the same reader but for Self-RAG | |
 # | Adaptive Retrieval | not stated what popularity is | testbed: page views of what the question names; public data: half of the questions by lot, as the printed 0.50 | these sets tell no page views |
-# | Self-RAG, Adaptive-RAG | released models | on the testbed alone, with a reader and a classifier taught on another world | no public labels here to teach them on |
+# | Self-RAG, Adaptive-RAG | released models | on the testbed alone, with a reader and a classifier taught on another world; Self-RAG's reader was taught to answer without reasoning | no public labels here to teach them on |
 # | multi-step | up to 15 passages, 10 sentences | the k of all rows; two passages a search, four sentences | the same k for all, which two searches may fill: further rounds then add time and no passages, so the multi-step approach looks slower than need be |
 # | search | not stated; from memory or a server | in memory, in the same process | |
 # | $k$ | DR-RAG's row of table 2 is the mean over k = 3, 4, 6 | k = 4 | |

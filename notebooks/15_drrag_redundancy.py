@@ -287,6 +287,7 @@ desk.asides(CLAIMS)
 # | --- | --- | --- | --- |
 # | effects | argued from differences between methods | gold and others varied apart | methods differ in both |
 # | readers | gpt-3.5-turbo, Llama3-8B | SmolLM2-135M-Instruct with adapters of ours | see chapter 10 |
+# | contexts in training | none | all gold, among others | a reader that never saw a gap may fill it with a guess; part of what a missing passage costs here can be that |
 # | missing gold | not studied | one gold passage, drawn by the question | the least change |
 # | others | what a method happens to find | the best for the question by similarity, or by chance | |
 # | order of passages | not stated | drawn by the question | readers may lean on places |

@@ -198,15 +198,16 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # have no training questions here.
 #
 # R+ shows the reader the rewritten question, R-R-R the original one; *several queries, original
-# question* has R+'s passages with the original. What R+ loses against that row is lost by the
-# wording alone: a rewriter that was taught the testbed's relations asks for another relation where
-# it meets one that it does not know (asked for a man's occupation, it asks by whom he was born). So
+# question* has R+'s passages with the original. Where R+ loses against that row, the wording alone
+# does it. On public questions this is seen where a relation is new: a rewriter that was taught the testbed's
+# relations asks for another where it meets one that it does not know (asked for a man's occupation, it asks by whom he was born). So
 # a verdict on public questions is one on rewriting across such a distance, and says nothing of a
 # rewriter that was taught on real questions.
 #
 # Where answers count is in {numref}`tab-gate-20`. On the testbed's questions about two things they do
-# not (the reader guesses comparisons): read the recall there. An ambiguous question asks for one
-# fact, and R+ mostly writes one query for it: so it tests the rewritten question, not several queries.
+# not (the reader guesses comparisons): read the recall there. Ambiguous questions, and most of PopQA's, get
+# one query from R+ ({doc}`chapter 21 <21_erm4_premises>` counts them), so that there its rows differ by the
+# rewritten question and hardly by several queries.
 
 # %% tags=["remove-input"]
 main = desk.rows("table1", metric=["hit", "acc_words", "f1", "length"])

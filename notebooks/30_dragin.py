@@ -27,8 +27,8 @@
 # Two things make it hard to re-test. The released code does not compute the paper's equations
 # ({doc}`chapter 35 <35_dragin_equations>` takes the differences one by one), so the main tables
 # have both. And a method that searches more often than another may be better for that alone. So
-# quality is shown against the number of searches, and controls stand beside: the same alarms with
-# the question itself as query, alarms by chance, and DRAGIN *behind a first search*. The last is
+# quality is shown against the number of searches, and controls stand beside: RIND's rule with the question
+# itself as query (once that finds something else, later alarms move), alarms by chance, and DRAGIN *behind a first search*. The last is
 # needed because the baselines SR-RAG, FL-RAG, FS-RAG and FLARE (see the symbols) search for the
 # question before they write, and DRAGIN never does: without it, when to retrieve is mixed up with
 # having the question's passages at all.
@@ -281,7 +281,8 @@ desk.table("table2", told, name="tab-behind") if told else missing.note_of_rows(
 #
 # "FLARE's result varies strongly" (dragin.c08): its gains over no retrieval, side by side. Samples
 # of this size would spread even if all gains were the same, so the spread is held against that.
-# Data sets of fewer than 30 questions have no say in it.
+# Data sets of fewer than 30 questions have no say in it. Those on which the reader is too weak have: there a
+# gain tells of the reader as much as of the method, so that a wide spread is no proof of the claim.
 
 # %% tags=["remove-input"]
 spread.of_gains(
@@ -295,8 +296,9 @@ spread.of_gains(
 )
 
 # %% [markdown]
-# Does DRAGIN gain more on multi-hop questions than on StrategyQA (dragin.c11)? A yes or no is right half
-# of the time by chance, so there is less to gain:
+# Does DRAGIN gain more on multi-hop questions than on StrategyQA (dragin.c11)? Shown are gains over no
+# retrieval; the paper's statement is about those over the best baseline. Where a reader says yes or no no
+# better than by chance, its gain tells nothing of the method:
 
 # %% tags=["remove-input"]
 spread.of_gains(
@@ -315,7 +317,8 @@ spread.of_gains(
 # The paper's measure of cost is the number of searches. A search after an alarm also costs a call of
 # the reader, and what was written behind the cut is lost; so calls and tokens stand beside. Where a
 # sentence or the window fills an answer up, FS-RAG and FL-RAG search once more and write nothing with it,
-# which the released code spares: *searches read* are without these, and claims go by them.
+# which the released code spares: *searches read* are without these, and dragin.c13 and dragin.c14 go by
+# them. dragin.c12 goes by alarms, among which they still are, against FS-RAG and FL-RAG.
 
 # %% tags=["remove-input"]
 COSTS = ["retrievals", "used_searches", "reader_calls", "new_tokens"]
@@ -387,7 +390,7 @@ desk.table("passages", desk.rows("passages", metric=["em", "asked_again"]), name
 
 # %% [markdown]
 # By appendix B, where "So the answer is" is missing it is put behind the text, and the reader goes
-# on. The released code does so without passages.
+# on. The released code does so without passages. All rows are DRAGIN by the equations.
 
 # %% tags=["remove-input"]
 desk.table("again", desk.rows("again", metric=["em", "asked_again", "unparsed"]), name="tab-again")
@@ -396,7 +399,8 @@ desk.table("again", desk.rows("again", metric=["em", "asked_again", "unparsed"])
 # ### The baselines as they were
 #
 # Until July 2024, after the paper, the public code searched with the *question* in every round of
-# FL-RAG and FS-RAG, behind a prompt that ended in a blank.
+# FL-RAG and FS-RAG, behind a prompt that ended in a blank. Rows that say so are these baselines; *FS-RAG*
+# and *FL-RAG* without that addition are today's, on the same questions. What is not run has not been tried.
 
 # %% tags=["remove-input"]
 desk.table("then", desk.rows("then", metric=["em", "found_gold"]), name="tab-then")
@@ -450,7 +454,7 @@ desk.asides(CLAIMS)
 # | FLARE | any token | its authors' two thresholds; DRAGIN's code beside | |
 # | FLARE's masked words | its authors: a blank for each | left out, as in DRAGIN's code, so that what is left of two words may stand together | chapter 33 has what both find |
 # | a search for the question before writing | timing and query are said to be all that differs (section 4.3), and table 3 counts less than one search of FLARE's | by SR-RAG, FL-RAG and FS-RAG, as in the released code, and by FLARE, as its authors have it; RIND behind one is a row | chapter 31 has the grid in which nobody makes it |
-# | the last search | released code: none once the answer is as long as it may be | made, and counted, where the sentence that fills the answer ends in an alarm; nothing is written with it | seen late; dragin.c14 shows how often |
+# | the last search | released code: none once the answer is as long as it may be | made, and counted, where the sentence that fills the answer ends in an alarm; nothing is written with it | seen late; *searches* less *searches read* in table 3 shows how often |
 # | sentences | spaCy's parser | RIND: the same model; where a reader stops, spaCy's rules | a parser at every token |
 # | decoding | greedy | greedy; sampled in chapter 35 | |
 

@@ -151,8 +151,10 @@ desk.table(
 # %% [markdown]
 # A query may find a passage that the answer is past, or does not need yet: one that holds the question
 # finds the first step's passage again. A taught answer says a step a sentence, so where the order of the
-# steps is known (the testbed) each alarm has one right passage, that of its sentence's step. The share of
-# the moments behind the first sentence whose search finds it decides dragin.c32:
+# steps is known (the testbed) each alarm has one right passage, that of its sentence's step. There the share
+# of the moments behind the first sentence whose search finds it decides what is claimed of queries
+# (dragin.c10, c20, c23, c24, c32); few answers have such a moment, so that little can be told. On public data,
+# where the steps' order is not known, the table before decides.
 
 # %% tags=["remove-input"]
 NEXT = ["qfs", "sure_sentence", "full_context", "last_sentence", "question", "random_words"]
@@ -210,7 +212,9 @@ desk.table(
 # ## Table 6
 #
 # Whole answers. *Gain* is against QFS. *Recall a query* is the share of gold passages that one
-# search finds; *found* is what all searches of an answer find together.
+# search finds; *found* is what all searches of an answer find together. On the testbed $\theta$ is that of
+# table 2's controls; the grid of {doc}`chapter 31 <31_dragin_timing>` has table 2's own, which is lower, so
+# that rows of one name differ.
 
 # %% tags=["remove-input"]
 desk.table(
@@ -248,7 +252,7 @@ desk.changed(CLAIMS)
 #
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
-# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt, and the prompt's word *Answer* between them, which QFS may take and the other rules do not have | exemplars and passages are not what is asked for; that word stands there by oversight, and rows without it are beside (above) |
+# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt, and the prompt's word *Answer* between them, which QFS may take, and of the other rules only *the last tokens* where the answer is short | exemplars and passages are not what is asked for; that word stands there by oversight, and rows without it are beside (above) |
 # | FLARE's query | without doubtful tokens | what stays is joined, as DRAGIN's code does; FLARE's authors put a blank for each | the table above has both |
 # | heads | not said | their mean | as the released code |
 # | parts of words | not said | the word of a chosen token | BM25 knows whole words |

@@ -189,7 +189,9 @@ heat_case.case(
 # ## The same drafts, decided fourteen ways
 #
 # The reader writes once. On this draft the released code decides, then the same code with one
-# difference at a time put back, then the equations with their own threshold.
+# difference at a time put back, then the equations with their own threshold. On the testbed that is the
+# one of table 2's controls, higher than in the question above and in the whole runs below, so that how
+# often the equations give an alarm is not comparable with those.
 
 # %% tags=["remove-input"]
 REPLAYED = desk.paper.exhibit("replayed").cells()
@@ -197,7 +199,9 @@ replayed.agreement(REPLAYED, desk.results, "Decisions on the same drafts", "tab-
 
 # %% [markdown]
 # A difference that flips nothing on real drafts would be one on paper alone. (On made-up drafts each
-# flips something; the package's tests hold them to it.)
+# flips something; the package's tests hold them to it.) D10 changes which row of attention chooses the
+# query's words. The code chooses among content words, and a first draft seldom has more of them than may be
+# taken, so that nothing is chosen: that the row is of no account in longer texts does not follow.
 
 # %% tags=["remove-input"]
 replayed.still(REPLAYED, desk.results)
@@ -209,10 +213,10 @@ replayed.still(REPLAYED, desk.results)
 # more one that shapes more of what follows? Of a draft's words, two of the same form (a name, a number,
 # another word) that stand next to each other among those are a pair. Each is masked in turn, the text is
 # read again, and the same tokens, up to 16 behind both words, say how far they moved: the mean
-# difference of their log probabilities, in nats a token. A word moves most what is near it, and the
-# nearer one of a pair has the higher a_max more often (*higher stands first* says how often it has not).
-# So *moved more* and *higher a_max moves more* take both orders alike, of answers that have pairs of
-# both; all pairs counted alike would make being near pass for being looked at.
+# difference of their log probabilities, in nats a token. A word moves most what is near it, and where the
+# nearer one of a pair has the higher a_max more often (*higher stands first* says how often it has not),
+# being near would pass for being looked at. So *moved more* and *higher a_max moves more* take both orders
+# alike, of answers that have pairs of both.
 
 # %% tags=["remove-input"]
 desk.table("influence", desk.rows("influence"), name="tab-influence")
@@ -224,7 +228,9 @@ desk.table("influence", desk.rows("influence"), name="tab-influence")
 # bears meaning: by equation 4 there are none, while the released code looks at meaning behind the
 # alarm (D6, dragin.c31). Which prompt is used (D14) can be tried on a reader as shipped alone: the
 # others were taught the form of section 3.3's. A blank behind the prompt is what the code's FL-RAG,
-# FS-RAG and FLARE have, and its DRAGIN has not.
+# FS-RAG and FLARE have, and its DRAGIN has not. *Alarm rate* is alarms by words judged, which end at the
+# alarm: where it nears the whole, the first word of almost every draft gives one, and the released code
+# searches at every sentence, whatever the reader knows.
 
 # %% tags=["remove-input"]
 WHOLE = ["em", "f1", "retrievals", "alarm_rate", "blank_alarms"]
@@ -237,7 +243,9 @@ desk.table("differences", desk.rows("differences", metric=WHOLE), name="tab-whol
 # The paper says greedy and recommends the models' own sampling, "as this will yield better performance"
 # (section 4.5). A token's entropy and probability are those of the distribution that it is drawn from,
 # as in the released code's `generate`: tempered and cut, so that they tell of less doubt than under
-# greedy decoding, at which θ was chosen. So DRAGIN's rows differ in how often they search as well.
+# greedy decoding, at which θ was chosen. At that θ sampled DRAGIN hardly searches at all: its rows compare
+# retrieval with next to none, and not two ways of decoding. What is said of dragin.c37 can be read from
+# SR-RAG's rows alone.
 
 # %% tags=["remove-input"]
 decoded = desk.rows("decoding", metric=["em", "f1", "retrievals"])
@@ -268,7 +276,7 @@ desk.changed(CLAIMS)
 # | third pass | text, split into tokens anew | the same | |
 # | length | a budget of tokens for each of the loop's two passes | one for the whole answer | the same for all methods |
 # | end of an answer | where "the answer is" has been said | where the reader ends | what stands behind it is not read |
-# | state of the code | several, with defects at the time of the paper | the last one | chapter 30 has the baselines as they were |
+# | state of the code | several, with defects at the time of the paper | the last one | chapter 30 tells which of the earlier baselines were run |
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

@@ -73,7 +73,9 @@ run
 # and searched in a process of its own, so that the most memory that it held is its own, under a limit
 # of memory and of the processor's time; the first size that goes beyond a limit is shown as that, and
 # larger ones are not tried. Times are the processor's, which other work on the machine moves least;
-# those of the clock stand beside. Libraries are loaded before anything is counted.
+# those of the clock stand beside. Still, the largest sizes were measured while other programs used both
+# cores, and *Measured again* below shows how far processor time itself moves; prediction intervals do not
+# cover that. Sizes on the disk are exact, times are rough. Libraries are loaded before anything is counted.
 #
 # Two stores hold an index: files that are read into memory (bm25s {cite}`lu2024bm25s` and FAISS
 # {cite}`douze2024faiss`), and Milvus {cite}`wang2021milvus`, here in its embedded form; the same client
@@ -94,8 +96,10 @@ growth.picture(
 growth.table(grown, LABELS, "Each size as it was measured", "tab-growth")
 
 # %% [markdown]
-# *Memory* is what the process held more than before it had a corpus, the corpus in it. *Ms a search* is
-# without the encoding of the question, which does not grow with the corpus; *by the clock* it is counted.
+# *Memory* is what the process held more than before it had a corpus, the corpus in it. *Ms a search* is the
+# processor's time, a mean, without the encoding of the question, which does not grow with the corpus. *By the
+# clock* is the median with the encoding and all waiting, and in brackets what 95 of 100 searches stay
+# below: where nothing is encoded the two differ by waiting, for the store or for a busy processor.
 # *Overlap at 10* is the share of the best ten passages that Milvus and the index in memory have in common.
 #
 # ## Carried on
@@ -106,7 +110,9 @@ growth.table(grown, LABELS, "Each size as it was measured", "tab-growth")
 # on as before. Where the measured sizes leave more than a factor of 100
 # open, nothing is carried on, and no line of memory that ends below the index itself: it rests on what does
 # not grow, as an encoder. Of an index that is read into memory its size on the disk is then the least that
-# is needed.
+# is needed. A retriever that was measured at fewer than three sizes has no line. *Hours to build* are hours
+# of one core. The embedded Milvus is Milvus Lite, written in Python and meant for small corpora: its times
+# and its memory are no guide to those of a server, whose results it shares.
 
 # %% tags=["remove-input"]
 Listing(growth.fit, growth.Fit.at)

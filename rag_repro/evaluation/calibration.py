@@ -87,7 +87,8 @@ def auc_gain(
     def statistic(times: np.ndarray) -> np.ndarray:
         return a(times) - b(times)
 
-    return _interval(statistic(np.ones((1, ours.units)))[0], statistic, ours, rng, draws)
+    estimate = statistic(np.ones((1, ours.units)))[0]
+    return _interval(estimate, statistic, ours, rng, draws, (-1.0, 1.0))
 
 
 def _comparisons(judged: Judgements) -> Callable[[np.ndarray], np.ndarray]:
@@ -139,7 +140,8 @@ def share(
     part, whole = (np.asarray(side, dtype=float) for side in (part, whole))
     if not whole.any():
         return None
-    return resample_ratio(part, whole, rng=rng, clusters=units, draws=DRAWS).interval()
+    drawn = resample_ratio(part, whole, rng=rng, clusters=units, draws=DRAWS)
+    return drawn.within(0.0, 1.0).interval()
 
 
 def bins(judged: Judgements) -> list[Bin]:
@@ -184,11 +186,19 @@ def _balanced(
     return _interval(statistic(np.ones((1, judged.units)))[0], statistic, judged, rng, draws)
 
 
-def _interval(estimate, statistic, judged: Judgements, rng, draws: int) -> Interval:
-    """95 % by drawing units, widened for few of them as `resampling` does."""
+def _interval(
+    estimate,
+    statistic,
+    judged: Judgements,
+    rng,
+    draws: int,
+    limits: tuple[float, float] = (0.0, 1.0),
+) -> Interval:
+    """95 % by drawing units, widened for few of them as `resampling` does; within limits."""
     units = judged.units
     if units == 1:
-        return Resampled(float(estimate), np.full(2, estimate), units, 0.0).interval()
+        drawn = Resampled(float(estimate), np.full(2, estimate), units, 0.0)
+        return drawn.within(*limits).interval()
     kinds = np.stack([np.bincount(judged.unit[k], minlength=units) for k in (judged.y, ~judged.y)])
 
     def defined(times: np.ndarray) -> np.ndarray:
@@ -197,4 +207,4 @@ def _interval(estimate, statistic, judged: Judgements, rng, draws: int) -> Inter
 
     drawn = over_draws(defined, units, draws, rng)
     means = estimate + (drawn - estimate) * math.sqrt(units / (units - 1))
-    return Resampled(float(estimate), means, units, units - 1.0).interval()
+    return Resampled(float(estimate), means, units, units - 1.0).within(*limits).interval()

@@ -18,7 +18,16 @@ _AUXILIARY = frozenset(
     )
 )
 _ASKS = re.compile(r"\b(?:who|whose|whom|what|which|when|where|why|how)\b", re.IGNORECASE)
-_LEADING = re.compile(r"^(?:between|out of|of|among)\s+", re.IGNORECASE)
+# "In" with a capital opens a title.
+_LEADING = re.compile(r"^(?:(?i:between|out of|of|that of|among)|in)\s+")
+_NAMED = (
+    re.compile(
+        r"^(?:between|of|out of|among)\s+(?:the\s+two,\s+)?(?P<first>.+?)\s+(?:and|or)\s+"
+        r"(?P<second>.+?),\s+(?:who|whose|which|what)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(r"^(?P<first>.+?)\s+or\s+(?P<second>.+?):\s+(?:who|whose|which|what)\b"),
+)
 
 
 def _opens_with_auxiliary(clause: str) -> bool:
@@ -42,10 +51,14 @@ def is_yes_no(text: str) -> bool:
 def options(text: str) -> tuple[str, str] | None:
     """The two candidates that a question offers, else None.
 
-    Two forms: "Which ..., A or B?" and "Was A or B born first?", where B is
-    taken to end with its last capital (what follows is the comparison).
+    Forms: "Which ..., A or B?"; "Was A or B born first?", where B is
+    taken to end with its last capital (what follows is the comparison);
+    "Of (the two,) A and B, which ...?"; "A or B: which ...?".
     """
     question = text.strip().rstrip("?").strip()
+    for form in _NAMED:
+        if named := form.match(question):
+            return _short(named["first"], named["second"])
     parts = re.split(r"\s+or\s+(?:is\s+it\s+)?", question)
     if len(parts) != 2:
         return None
@@ -59,10 +72,13 @@ def options(text: str) -> tuple[str, str] | None:
     else:
         # The first comma, not the last: titles have commas of their own.
         first = before.partition(", ")[2]
-    first = _LEADING.sub("", first.strip())
-    if not first or not second or max(len(first.split()), len(second.split())) > 12:
-        return None
-    return first, second
+    return _short(*(_LEADING.sub("", name.strip()) for name in (first, second)))
+
+
+def _short(first: str, second: str) -> tuple[str, str] | None:
+    """Both, where neither is too long for a name."""
+    named = first and second and max(len(first.split()), len(second.split())) <= 12
+    return (first, second) if named else None
 
 
 def pick_one(text: str, which: int = 0) -> str | None:

@@ -148,21 +148,21 @@ class Resampled:
         df = (of_questions + spread) ** 2 / below if below else math.inf
         return math.sqrt(spread), df
 
-    def p_value(self) -> float:
-        """Smallest alpha whose interval excludes zero; never below 10 / draws."""
+    def p_value(self, against: float = 0.0) -> float:
+        """Smallest alpha whose interval excludes that value; never below 10 / draws."""
         low, high = 10 / len(self.draws), 1 - 1e-9
-        if self.df == 0 or self._holds_zero(high):
+        if self.df == 0 or self._holds(against, high):
             return 1.0
-        if not self._holds_zero(low):
+        if not self._holds(against, low):
             return low
         for _ in range(40):
             middle = math.sqrt(low * high)
-            low, high = (middle, high) if self._holds_zero(middle) else (low, middle)
+            low, high = (middle, high) if self._holds(against, middle) else (low, middle)
         return high
 
-    def _holds_zero(self, alpha: float) -> bool:
+    def _holds(self, value: float, alpha: float) -> bool:
         interval = self.interval(1 - alpha)
-        return interval.lo <= 0 <= interval.hi
+        return interval.lo <= value <= interval.hi
 
 
 def _slack(unseen: Unseen, alpha: float) -> float:

@@ -36,13 +36,15 @@ def resample_ratio(
     rng: np.random.Generator,
     clusters: Sequence | None = None,
     draws: int = DRAWS,
+    span: float | None = None,
 ) -> Resampled:
     """Bootstrap of mean(above) / mean(below), questions or clusters drawn.
 
     above, below: (questions,), none below negative and not all zero; a draw of
     nothing but zeros below counts as `BEYOND`. The draws are widened for few units as
-    those of `resample`. Errors: StatisticsError for other values, and for sides of
-    unequal length.
+    those of `resample`. span: the largest value above; with it, a ratio that is the same in
+    every unit gets the interval of what n units may have left unseen, without it one of zero
+    width. Errors: StatisticsError for other values, and for sides of unequal length.
     """
     a, b = (np.atleast_2d(values_of(side)) for side in (above, below))
     if a.shape != b.shape or len(a) > 1:
@@ -67,6 +69,9 @@ def resample_ratio(
         top, bottom = (times @ sums).T
         return np.divide(top, bottom, out=np.full(len(top), BEYOND), where=bottom > 0)
 
+    if span is not None and np.abs(sums_a - estimate * sums_b).max() < 1e-9:
+        unseen = ((span / float(b.mean()), units),)
+        return Resampled(estimate, np.full(draws, estimate), n, math.inf, unseen)
     ratios = over_draws(quotient, units, draws, rng)
     widened = estimate + (ratios - estimate) * math.sqrt(units / (units - 1))
     return Resampled(estimate, widened, n, units - 1.0)

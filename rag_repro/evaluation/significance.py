@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,21 +37,28 @@ def mcnemar(ours, theirs) -> McNemar:
     return McNemar(won, lost, min(1.0, float(exact(table, exact=True).pvalue)))
 
 
-def holm_intervals(contrasts: Mapping[str, Resampled], level: float = 0.95) -> dict[str, Interval]:
+def holm_intervals(
+    contrasts: Mapping[Any, Resampled],
+    level: float = 0.95,
+    bounds: Mapping[Any, Sequence[float]] | None = None,
+) -> dict[Any, Interval]:
     """Intervals of several contrasts, widened so that they decide as Holm does.
 
-    In the order of their p-values, the j-th of m has level 1 - alpha / (m - j +
-    1), until one holds zero; the rest keep that level. So the chance that *any*
-    true null's interval excludes zero stays below alpha: it is the direction
-    of the contrasts that is protected. Joint coverage of all values is not
-    claimed (that needs alpha / m for each).
+    bounds: what a contrast is judged against, where that is not zero: 50 for a level that is to lie
+    above one half, both ends of a margin for an equivalence. In the order of their p-values (of
+    two bounds the larger), the j-th of m has level 1 - alpha / (m - j + 1), until one holds a
+    bound; the rest keep that level. So the chance that *any* true null's interval excludes its
+    bound stays below alpha: it is the direction of the contrasts that is protected. Joint
+    coverage of all values is not claimed (that needs alpha / m for each).
     """
-    order = sorted(contrasts, key=lambda name: (contrasts[name].p_value(), name))
+    against = {name: tuple((bounds or {}).get(name, (0.0,))) for name in contrasts}
+    p = {name: max(map(drawn.p_value, against[name])) for name, drawn in contrasts.items()}
+    order = sorted(contrasts, key=lambda name: (p[name], name))
     remaining, stopped = len(order), False
-    intervals: dict[str, Interval] = {}
+    intervals: dict[Any, Interval] = {}
     for name in order:
         interval = contrasts[name].interval(1 - (1 - level) / remaining)
-        stopped = stopped or interval.lo <= 0 <= interval.hi
+        stopped = stopped or any(interval.lo <= at <= interval.hi for at in against[name])
         if not stopped:
             remaining = max(1, remaining - 1)
         intervals[name] = interval

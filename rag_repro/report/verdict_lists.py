@@ -93,7 +93,7 @@ def main(claims: Sequence[Mapping[str, Any]]) -> str:
         return ""
     caption = (
         "What the papers are known for: the verdict, and the effect in the direction that is "
-        "claimed, with its interval, of the first part that decides it"
+        "claimed, or the level or ratio, with its interval, of the first part that decides it"
     )
     return _lines(list(held.values()), caption, "tab-main", _briefly)
 
@@ -123,8 +123,8 @@ def of_summary(row: Mapping[str, Any]) -> bool:
 NOTE = """\
 An effect in points is a difference of two percentages, in the direction that the paper claims.
 Where a level or a ratio is judged, it is that itself, or how far it lies from what would refute
-the claim; one in percent that lies wholly on the other side is told from there, *against the claim*.
-δ is the smallest effect of interest; *margin* stands for a claim of no difference, *no
+the claim; one in percent that lies wholly on the other side is told from there, *against the
+claim*. δ is the smallest effect of interest; *margin* stands for a claim of no difference, *no
 loss* for one that a difference in the other direction alone refutes. *Below δ* stands where a
 mechanism holds and all that the interval allows is smaller than that. A claim of several parts, as
 one of every data set, holds where each part holds and fails where one fails; one that

@@ -50,11 +50,12 @@ def clocked(services: Mapping[str, Any], clock: Clock, notes: Notes) -> dict[str
     made = {}
     for name, service in services.items():
         inner = uncached(service)
-        if hasattr(inner, "search") and hasattr(inner, "encoder"):
+        encodes = getattr(inner, "encoder", None) is not None  # a store of words has none
+        if hasattr(inner, "search") and encodes:
             # A copy over the same index: the workshop's own goes on with its cache.
             inner = copy.copy(inner)
             inner.encoder = Clocked(uncached(inner.encoder), clock, notes, within="retriever.")
-        elif hasattr(inner, "encoder"):
+        elif encodes:
             # Its encoding is a part of recalling or scoring, and is not told apart.
             inner = copy.copy(inner)
             inner.encoder = uncached(inner.encoder)

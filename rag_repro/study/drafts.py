@@ -11,6 +11,8 @@ from ..schema import Answer, Question
 from .shapes import every, is_amount, is_count, is_flag
 
 _COUNTS = ("drafts", "alarms", "judged", "blank", "unmeant")
+_OWN = {"decide", "retrieve", "write", "ask_again"}
+_OF_OTHERS = {"beside", "popularity"}  # in a search of DR-RAG's or ERM4's
 _are_taken = every(every(is_amount, 2))
 _are_signals = every(every(is_amount, len(FACTORS)))
 _are_found = every(every(is_count))
@@ -32,7 +34,8 @@ def of(
     of the line's `gold` (by place, from 0) its passages are. taken: of QFS's queries, in
     order, [words taken, words up to the alarm's with it].
     """
-    events = answer.trace
+    # Of what is composed with it the events lie between a decision and its search.
+    events = [e for e in answer.trace if e.get("stage") in _OWN and not _OF_OTHERS & e.keys()]
     judged = [(i, e) for i, e in enumerate(events) if _is_draft(e)]
     if not judged:
         return {}

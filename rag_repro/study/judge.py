@@ -191,7 +191,7 @@ def _held_back(
 def _drawn_of(
     sides: Sequence[tuple[Scores, ...]], contrast: Contrast, seeds: Sequence[int] | None = None
 ) -> Resampled | None:
-    return ratio(sides, seeds) if contrast.ratio else paired(sides, contrast.metric, seeds)
+    return (ratio if contrast.ratio else paired)(sides, contrast.metric, seeds)
 
 
 def pair_cells(
@@ -243,7 +243,7 @@ def _name(exhibit: Exhibit, cell: Cell) -> str:
 def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str]) -> dict:
     """Interval of every mean contrast: 95 % where primary, Holm's where secondary."""
     groups: dict[str, dict[tuple[str, int], Resampled]] = defaultdict(dict)
-    intervals = {}
+    intervals, bounds = {}, {}
     for claim in paper.claims:
         for i, contrast in enumerate(claim.contrasts):
             outcome = drawn[claim.id, i]
@@ -253,9 +253,18 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
                 intervals[claim.id, i] = outcome.mean.interval()
             else:
                 groups[claim.exhibit_of(contrast)][claim.id, i] = outcome.mean
+                bounds[claim.id, i] = _bounds(contrast)
     for group in groups.values():
-        intervals |= statistics.holm_intervals(group)
+        intervals |= statistics.holm_intervals(group, bounds=bounds)
     return intervals
+
+
+def _bounds(contrast: Contrast) -> tuple[float, ...]:
+    """What an interval of it must not hold to decide, as `_one` judges it."""
+    centre, margin = contrast.target or 0.0, contrast.margin
+    if margin is None or contrast.delta is not None:
+        return (centre,)
+    return (-margin,) if contrast.no_loss else (centre - margin, centre + margin)
 
 
 def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:

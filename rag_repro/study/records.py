@@ -228,14 +228,18 @@ def forget_failed(root: Path, condition: Condition) -> int:
     if find(root, condition) is None:
         return 0
     with alone(base.with_name(base.name + ".lock")):
-        path = find(root, condition)
-        held = path and _parsed(path)
-        kept = held and held.without_failed()
-        if not held or len(kept.lines) == len(held.lines):
-            return 0
-        packed = path.name.endswith(form.PACKED)
-        files.write_whole(path, form.packed_bytes(kept.content) if packed else kept.content)
-        return len(held.lines) - len(kept.lines)
+        failed: set[str] = set()
+        for ending in (form.PLAIN, form.PACKED):  # a kill can leave both
+            path = base.with_name(base.name + ending)
+            held = _parsed(path) if path.is_file() else None
+            kept = held and held.without_failed()
+            if held and len(kept.lines) < len(held.lines):
+                content = kept.content
+                files.write_whole(
+                    path, form.packed_bytes(content) if ending == form.PACKED else content
+                )
+                failed |= {line["id"] for line in held.lines} - {line["id"] for line in kept.lines}
+        return len(failed)
 
 
 def absorb(root: Path, condition: Condition) -> int:

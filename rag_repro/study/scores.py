@@ -121,7 +121,7 @@ class Results:
     def percent(self, more: Cell | None, less: Cell | None, metric: str) -> Resampled | None:
         """Bootstrap of a cell's mean in percent of another's; None as of `gain` and `ratio`."""
         sides = self._both(more, less, metric, everything)
-        return sides and ratio([sides])
+        return sides and ratio([sides], metric)
 
     def _both(
         self, more: Cell | None, less: Cell | None, metric: str, keep: Keep
@@ -201,17 +201,19 @@ def paired(
     return _limited(drawn, metric, len(pairs[0]))
 
 
-def _borrowed(pairs: Sequence[tuple[Scores, ...]]) -> dict[str, float]:
+def _borrowed(
+    pairs: Sequence[tuple[Scores, ...]], weights: Sequence[float] = _SIGNS
+) -> dict[str, float]:
     """What one training of each recipe adds to the standard error of the mean difference.
 
-    One trained side adds its own, two of different recipes sqrt(2) of it together, and the same
-    weights on both sides, with other inputs, nothing.
+    weights: what a side counts. One trained side adds its own, two of different recipes sqrt(2)
+    of it together, and the same weights on both sides, with other inputs, nothing.
     """
     added: dict[str, float] = {}
     for sides in pairs:
-        for sign, side in zip(_SIGNS, sides, strict=False):
+        for weight, side in zip(weights, sides, strict=False):
             if side.by_training and side.apart:
-                share = sign * side.apart / len(pairs)
+                share = weight * side.apart / len(pairs)
                 added[side.recipe] = added.get(side.recipe, 0.0) + share
     return added
 
@@ -245,11 +247,12 @@ def _aligned(
 
 
 def ratio(
-    pairs: Sequence[tuple[Scores, Scores]], seeds: Sequence[int] | None = None
+    pairs: Sequence[tuple[Scores, Scores]], metric: str, seeds: Sequence[int] | None = None
 ) -> Resampled | None:
     """Bootstrap of mean(more) in percent of mean(less) over one data set; pairs as in `paired`.
 
-    None also where `less` is zero throughout.
+    None also where `less` is zero throughout. Of one training, what is borrowed is carried over
+    to the ratio by its derivatives.
     """
     if (aligned := _aligned(pairs, seeds)) is None:
         return None
@@ -260,7 +263,18 @@ def ratio(
     if not less.any():
         return None
     rng, clusters = fresh(), pairs[0][0].clusters  # as `_drawn`
-    drawn = statistics.resample_ratio(100 * more.mean(0), less.mean(0), rng=rng, clusters=clusters)
+    widest = span(metric)
+    drawn = statistics.resample_ratio(
+        100 * more.mean(0),
+        less.mean(0),
+        rng=rng,
+        clusters=clusters,
+        span=None if widest is None else 100 * widest,
+    )
+    if len(seeds) == 1:
+        below = float(less.mean())
+        slopes = 100 / below, -drawn.estimate / below
+        drawn = replace(drawn, borrowed=_borrowed(pairs, slopes)).within(0, math.inf)
     if len(more) == 1 or not less.mean(1).all():
         return drawn
     apart = 100 * more.mean(1) / less.mean(1) - drawn.estimate

@@ -116,7 +116,7 @@ def test_one_kind_alone_is_refused(y):
 def test_a_single_question_has_no_interval():
     one = Judgements.of([0.9, 0.1], [True, False], ["a", "a"])
     made = calibration.accuracy(one, rng())
-    assert (made.estimate, made.hi) == (1.0, np.inf)
+    assert (made.estimate, made.lo, made.hi) == (1.0, 0.0, 1.0)
 
 
 def test_the_gain_in_auc_is_drawn_on_both_sides_at_once(many):

@@ -56,6 +56,14 @@ def test_sides_that_move_together_have_a_sharp_ratio():
     assert interval.estimate == pytest.approx(3)
 
 
+@pytest.mark.parametrize(("above", "span"), [(0.0, 1.0), (1.0, 1.0)])
+def test_a_ratio_that_is_the_same_everywhere_leaves_room_for_the_unseen(above, span):
+    sides = np.full(20, above), np.ones(20)
+    assert resample_ratio(*sides, rng=rng()).interval().width == 0
+    told = resample_ratio(*sides, rng=rng(), span=span).interval()
+    assert told.hi - told.estimate == pytest.approx(1 - 0.025 ** (1 / 20))
+
+
 def test_clusters_are_drawn_whole():
     above, below = np.tile([1.0, 1.0, 5.0, 5.0], 5), np.ones(20)
     apart = resample_ratio(above, below, rng=rng()).interval()

@@ -365,6 +365,21 @@ def test_holm_intervals_widen_in_order_and_stop(rng):
     assert got["large"].width > contrasts["large"].interval().width
 
 
+def test_holm_goes_by_what_a_contrast_is_judged_against(rng):
+    """Levels far from zero are no finding where they are to lie above one half."""
+    noise = rng.normal(0, 10, 400)
+    noise -= noise.mean()
+    levels = {"half": 50.0, "above": 55.0, "like": 0.0}
+    contrasts = {name: st.resample(noise + at, rng=rng) for name, at in levels.items()}
+    got = st.holm_intervals(contrasts, bounds={"half": [50], "above": [50], "like": [-3, 3]})
+    alphas = {name: round(1 - iv.level, 6) for name, iv in got.items()}
+    # "like" is told from both ends of its margin and "above" from one half; "half" is not.
+    assert sorted(alphas.values()) == [0.016667, 0.025, 0.05]
+    assert alphas["half"] == 0.05
+    # Against zero it would have come first, and left the others at less than is theirs.
+    assert round(1 - st.holm_intervals(contrasts)["half"].level, 6) < 0.05
+
+
 def test_p_value_is_where_the_interval_meets_zero(rng):
     values = rng.normal(0.15, 1, 300)
     drawn = st.resample(values, rng=rng)

@@ -325,5 +325,5 @@ def test_a_ratio_over_settings_averages_a_question_first():
 
     one = (scores(1, 2, 3), scores(2, 2, 2))
     two = (scores(5, 6, 7), scores(4, 4, 4))
-    assert ratio([one, two]).estimate == pytest.approx(100 * 4 / 3)
-    assert ratio([(scores(1, 2), scores(0, 0))]) is None
+    assert ratio([one, two], "seconds").estimate == pytest.approx(100 * 4 / 3)
+    assert ratio([(scores(1, 2), scores(0, 0))], "seconds") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,12 +177,35 @@ def test_equal_differences_of_differences_allow_twice_as_much():
 def test_a_ratio_is_in_percent_of_the_questions_that_both_have():
     more = Scores(("q0", "q1", "q2"), ("q0", "q1", "q2"), np.array([3.0, 1.0, 90.0]))
     less = Scores(("q1", "q0"), ("q1", "q0"), np.array([4.0, 4.0]))
-    assert ratio([(more, less)]).estimate == pytest.approx(50.0)
-    assert ratio([(more, less), (less, less)]).estimate == pytest.approx(75.0)
+    assert ratio([(more, less)], "seconds").estimate == pytest.approx(50.0)
+    assert ratio([(more, less), (less, less)], "seconds").estimate == pytest.approx(75.0)
     nothing = Scores(less.ids, less.clusters, np.zeros(2))
-    assert ratio([(more, nothing)]) is None
-    assert ratio([(nothing, less)]).estimate == 0.0
-    assert ratio([(more, Scores(("q9",), ("q9",), np.array([1.0])))]) is None
+    assert ratio([(more, nothing)], "seconds") is None
+    assert ratio([(nothing, less)], "seconds").estimate == 0.0
+    assert ratio([(more, Scores(("q9",), ("q9",), np.array([1.0])))], "seconds") is None
+
+
+def test_a_ratio_of_one_training_each_borrows_how_far_others_lie():
+    """By the derivatives of 100 A / B: with A = 3, B = 2 and 0.1 apart, 5 and 7.5 points."""
+    more, less = (
+        replace(scores(values), by_training={0: np.array(values)}, recipe=name, apart=0.1)
+        for name, values in (("a", [3.0, 3.5, 2.5, 3.0]), ("b", [2.0, 1.5, 2.5, 2.0]))
+    )
+    drawn = ratio([(more, less)], "length")
+    assert drawn.estimate == pytest.approx(150.0)
+    assert drawn.borrowed == pytest.approx({"a": 5.0, "b": -7.5})
+    # The same weights on both sides lie as far off on either, which leaves a part alone.
+    same = ratio([(more, replace(less, recipe="a"))], "length")
+    assert same.borrowed == pytest.approx({"a": -2.5})
+    wide, narrow = drawn.interval(), replace(drawn, borrowed={}).interval()
+    assert wide.lo < narrow.lo < narrow.hi < wide.hi
+
+
+def test_a_share_that_no_question_shows_is_not_certain():
+    none, all_ = scores([0.0] * 20), scores([100.0] * 20)
+    assert ratio([(none, all_)], "recall").interval().hi == pytest.approx(
+        100 * (1 - 0.025 ** (1 / 20))
+    )
 
 
 def test_a_single_unit_allows_all_that_the_metric_can_be():

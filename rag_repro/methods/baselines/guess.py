@@ -46,4 +46,4 @@ def guess(question: Question, settings: GuessSettings) -> Flow:
     return Answer(text=said, prediction=said)
 
 
-GUESS = MethodSpec("guess", 1, guess, GuessSettings, "this book: evaluation.heuristics")
+GUESS = MethodSpec("guess", 2, guess, GuessSettings, "this book: evaluation.heuristics")

@@ -109,7 +109,7 @@ def pairs_of(draft: Draft, template: Template, language: Language) -> Iterator[t
     the prompt's form; and the last word has nothing behind it.
     """
     marker = template.marker and draft.text.find(template.marker)
-    until = len(draft) if not marker or marker < 0 else draft.tokens_before(marker)
+    until = len(draft) if marker is None or marker < 0 else draft.tokens_before(marker)
     waiting: dict[str, Span] = {}
     for word in words_of(draft.pieces):
         said = bare(text_of(draft.pieces, word))

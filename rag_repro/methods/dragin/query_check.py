@@ -112,7 +112,7 @@ def moments(draft: Draft, settings: DynamicSettings, language: Language) -> Iter
         if moment is None:
             return
         yield moment
-        settled = moment.sentence[1] if settings.rewrites else moment.hits[0][0] + 1
+        settled = moment.sentence[1] if settings.rewrites else moment.keep + 1
 
 
 def sentence_of(draft: Draft, moment: Moment, language: Language) -> int:

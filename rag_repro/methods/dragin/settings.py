@@ -58,7 +58,11 @@ class Rind:
         one_of("gate", self.gate, ("score", "after"))
         one_of("meaning", self.meaning, ("stop_words", "content"))
         one_of("cut", self.cut, ("token", "sentence"))
-        if self.threshold < 0:
+        if not self.factors or len(set(self.factors)) < len(self.factors):
+            raise ValueError(
+                f"factors are {list(self.factors)}; name one to three of them, each once"
+            )
+        if not self.threshold >= 0:
             raise ValueError(f"threshold is {self.threshold}; it must not be below 0")
 
 
@@ -152,6 +156,11 @@ class DynamicSettings(Settings, Rind, Qfs):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} is {value}; it must be at least 1")
+        if self.sampled and not (self.temperature > 0 and 0 < self.top_p <= 1):
+            raise ValueError(
+                f"temperature is {self.temperature} and top_p {self.top_p}; drawing needs the one "
+                "above 0, and the other above 0 and up to 1"
+            )
         for name in ("doubt", "mask", "rate"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")

@@ -27,7 +27,7 @@ from ...schema import Hit, Question
 from ..base import MethodSpec
 from ..stages import read
 from .judging import SelectionSettings, at_its_count, judged, refused_gold
-from .second_stage import Events, Ranking, outside, two_rankings
+from .second_stage import Events, Ranking, outside, since, two_rankings
 
 DEPTH = 10
 MOST_PAIRS = 150  # asked one by one, these stay below the 200 calls that a question has
@@ -131,4 +131,6 @@ def _partners(
     return found
 
 
-CFS = MethodSpec("cfs", 1, cfs, CFSSettings, "DR-RAG, section 2.2.2, equation 4 and algorithm 1")
+CFS = MethodSpec(
+    "cfs", 2, cfs, CFSSettings, "DR-RAG, section 2.2.2, equation 4 and algorithm 1", since=since
+)

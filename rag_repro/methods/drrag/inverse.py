@@ -20,7 +20,7 @@ from ...schema import Question
 from ..base import MethodSpec
 from ..stages import read
 from .judging import SelectionSettings, at_its_count, judged, refused_gold
-from .second_stage import Events, Ranking, fill, one_of, two_rankings
+from .second_stage import Events, Ranking, fill, one_of, since, two_rankings
 
 PAIRS = ("equation", "text")
 
@@ -70,4 +70,4 @@ def inverse_selection(
     return (yield from at_its_count(question, fixed, kept, judged_ones, settings, trace))
 
 
-CIS = MethodSpec("cis", 1, cis, CISSettings, "DR-RAG, section 2.2.2, equation 3")
+CIS = MethodSpec("cis", 2, cis, CISSettings, "DR-RAG, section 2.2.2, equation 3", since=since)

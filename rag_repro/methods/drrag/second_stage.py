@@ -79,7 +79,7 @@ def two_stage(question: Question, settings: TwoStageSettings) -> Flow:
 def two_rankings(question: Question, settings: TwoStageSettings, depth: int, trace: Events):
     """Stage `retrieve` -> first stage's hits, and the ranking of others for each of them.
 
-    A ranking holds up to `depth` passages, none of the first stage. There are
+    A ranking holds up to `depth` passages, none of the first stage or of a query. There are
     as many as first-stage hits, save where fewer random passages can be drawn.
     With k1 = k nothing is left to a second stage, and its rankings are empty.
     """
@@ -97,8 +97,10 @@ def two_rankings(question: Question, settings: TwoStageSettings, depth: int, tra
     if settings.second == "random":
         beside = yield from drawn_outside(first, question, settings)
     queries = [concat(question.text, hit.passage) for hit in beside]
-    found = yield [search(q, depth + len(first), question, settings) for q in queries]
-    rankings = [outside(first, ranking)[:depth] for ranking in found]
+    # What stands in a query comes back first: a drawn passage is no find either.
+    known = tuple({hit.passage.id: hit for hit in chain(first, beside)}.values())
+    found = yield [search(q, depth + len(known), question, settings) for q in queries]
+    rankings = [outside(known, ranking)[:depth] for ranking in found]
     for query, hit, ranking in zip(queries, beside, rankings, strict=True):
         trace.append(retrieved(query, hit.passage.id, ranking))
     return first, rankings
@@ -145,6 +147,19 @@ def selected(by: str, kept: Iterable[Hit], offered: Iterable[Hit]) -> dict[str, 
     return {"stage": "select", "by": by, "kept": chosen, "left_out": list(left_out)}
 
 
+def since(settings: TwoStageSettings) -> int:
+    """The version since which these settings have answered the same.
+
+    Before the second, a passage drawn into a query was handed on as what the query had found.
+    """
+    return 2 if settings.second == "random" else 1
+
+
 TWO_STAGE = MethodSpec(
-    "two_stage", 1, two_stage, TwoStageSettings, "DR-RAG, section 2.2.1, equation 1, its readings"
+    "two_stage",
+    2,
+    two_stage,
+    TwoStageSettings,
+    "DR-RAG, section 2.2.1, equation 1, its readings",
+    since=since,
 )
