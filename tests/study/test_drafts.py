@@ -62,6 +62,19 @@ def test_alarms_are_the_drafts_behind_which_a_search_stands():
     }
 
 
+def test_what_is_composed_with_it_changes_no_count():
+    """ERM4's, DR-RAG's and R²AG's events lie between a decision and its search."""
+    below = (
+        {"stage": "retrieve", "query": "q", "popularity": None, "found": ["p0"]},
+        {"stage": "filter", "passage": "p0", "label": "entailment"},
+        {"stage": "retrieve", "query": "q", "beside": "p0", "found": ["p1"]},
+        {"stage": "features", "rows": []},
+    )
+    alone = of(judged([0.1, 0.9]), found("p0"), WRITE, judged([0.1]), WRITE)
+    assert of(judged([0.1, 0.9]), *below, found("p0"), WRITE, judged([0.1]), WRITE) == alone
+    assert (alone["alarms"], alone["found"]) == (1, [[0]])
+
+
 def test_an_alarm_by_words_without_meaning_alone_is_unmeant():
     unmeant = judged([0.6, 0.4], meaning=[0.0, 1.0], keep=0)
     other = judged([0.6, 0.9], meaning=[0.0, 1.0])  # its second word bears meaning

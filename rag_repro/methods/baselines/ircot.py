@@ -40,7 +40,7 @@ from ..sentences import ENGLISH, Sentences
 from ..stages import read, search
 
 ANSWERS = ("reader", "chain")
-MOST_SENTENCES = 99  # a search and a reader call each: below the 200 calls that a question has
+MOST_SENTENCES = 99  # a search and a reader call each
 
 
 @dataclass(frozen=True)

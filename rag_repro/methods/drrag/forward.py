@@ -30,7 +30,7 @@ from .judging import SelectionSettings, at_its_count, judged, refused_gold
 from .second_stage import Events, Ranking, outside, since, two_rankings
 
 DEPTH = 10
-MOST_PAIRS = 150  # asked one by one, these stay below the 200 calls that a question has
+MOST_PAIRS = 150  # asked one by one, each waits for the one before
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class CFSSettings(SelectionSettings):
             if self.k1 * self.depth > MOST_PAIRS:
                 raise ValueError(
                     f"k1 = {self.k1} rankings read {self.depth} deep may ask "
-                    f"{self.k1 * self.depth} pairs one by one, more calls than a question has; "
+                    f"{self.k1 * self.depth} pairs one by one; at most {MOST_PAIRS} are asked: "
                     f"take a depth of at most {MOST_PAIRS // self.k1}"
                 )
 

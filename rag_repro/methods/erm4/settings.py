@@ -44,7 +44,7 @@ LABELS = ("scored", "written")
 BACK_OFFS = ("nothing", "all", "top")
 
 MOST_CALLS = 180
-"""Of the filter: below the 200 calls that a question has."""
+"""Of the filter, for one query: so many passages are more than any reader is shown."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Filtering:
         it is 1 or unknown.
     label: "scored": the most probable of the labels (`Read`); "written": what the judge
         writes. A written one that is no label is neutral (for "ask": no), and counted as
-        `unlabelled`, as is an explanation that has no end.
+        `unlabelled`, as is an explanation that is cut at its longest.
     explain: the judge first writes an explanation, as the paper's, and `**` behind it.
     explanation_tokens: longest explanation (60).
     titled: the passage is judged with its title (the released code leaves it out).
@@ -234,8 +234,8 @@ class ERM4Settings(Settings, Rewriting, Searching, Filtering, Remembering):
         self.check_remembering(self.filter != "none")
         if self.k * self.calls_a_passage > MOST_CALLS:
             raise ValueError(
-                f"k is {self.k}, and this filter asks {self.calls_a_passage} calls a passage, more "
-                f"in all than a question has; take k up to {MOST_CALLS // self.calls_a_passage}"
+                f"k is {self.k}, and this filter asks {self.calls_a_passage} calls a passage, of "
+                f"{MOST_CALLS} in all at most; take k up to {MOST_CALLS // self.calls_a_passage}"
             )
         for name in ("rewriter", "judge"):
             if getattr(self, name) == RESERVOIR:

@@ -439,3 +439,18 @@ def test_passages_behind_which_nothing_is_written_end_the_answer():
     answer, reader, _ = answered(script, settings)
     assert len(reader.calls) == 2
     assert answer.text == " It is old."
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"threshold": float("nan")}, "threshold is nan; it must not be below 0"),
+        ({"factors": ()}, "factors are .*; name one to three"),
+        ({"factors": ("entropy", "entropy")}, "factors are .*each once"),
+        ({"sampled": True, "temperature": 0.0}, "temperature is 0.0"),
+        ({"sampled": True, "top_p": 0.0}, "top_p 0.0"),
+    ],
+)
+def test_settings_by_which_nothing_could_be_told_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        DynamicSettings(**given)
