@@ -311,9 +311,9 @@ datasets.table(desk.paper, "table4", GROUND, "tab-table4")
 #
 # Frozen in every row: MiniLM and, where no low-rank matrices are named, the reader, SmolLM2-135M as
 # it ships (dequantised from a file of four bits), in its own chat template. Trained once for all
-# data sets but NQ-20, whose lists need twenty places: half with questions of world A, half with NQ's
-# training questions and passages mined for them, so that worlds B to D and the multi-hop sets are
-# *transfer*. The reader reads each list once (of `r2ag-mixed-long` twice); before that the former learns from the matching loss alone, without
+# data sets: half with questions of world A, half with NQ's training questions and passages mined
+# for them, so that worlds B to D and the multi-hop sets are *transfer*. The reader reads each list
+# once (of `r2ag-mixed-long` twice); before that the former learns from the matching loss alone, without
 # the reader, a step for sixteen lists. *Head's AUC* is how often the former's head puts a gold passage
 # above another, on lists that were held out. Each seed draws its own lengths of lists, and stretches of
 # text, of the held-out lists as well, so that losses compare recipes of one seed and the same lengths.
@@ -605,7 +605,8 @@ desk.asides(CLAIMS)
 # | trained on | each data set's own questions | world A and NQ together, half of each, the multi-hop sets being transfer | no passage of a test question may be learned from |
 # | test questions | all; those with too few passages or too many tokens are dropped | n in each cell; none is dropped, lists may be shorter | |
 # | NQ's distractors | Lost in the Middle's | for the test the same; for training mined: the nearest that hold no answer | training questions come without |
-# | lengths of lists | ten, twenty or thirty, each trained apart | 3, 5 and 10 in one training; for NQ-20 5, 10 and 20 in another, `r2ag-mixed-twenty`, from half as many questions | a list of twenty costs twice as much |
+# | lengths of lists | ten, twenty or thirty, each trained apart | 3, 5 and 10 in one training | |
+# | R²AG on NQ-20 | 20 passages | not run; a former of twenty places, `r2ag-mixed-twenty`, is trained and not asked yet | on two cores an answer behind twenty passages takes half a minute |
 # | MuSiQue, every row | 20 passages | the best ten of its twenty, which do not always hold an answer (the table of what compressors keep counts them); table 4 counts all twenty | the former has ten places, and all rows read the same |
 # | length of passages | whole | whole at the test; cut to a stretch in NQ's training | two cores |
 # | test split of NQ | a random fifth of 2,655, by the code's seed | a fixed list that shares no gold passage with what is trained on | |
