@@ -81,7 +81,7 @@ def test_random_passages_of_few_candidates_may_be_fewer():
     settings = TwoStageSettings(k=4, second="random", own_candidates=True)
     got = answer_of(two_stage, QUESTION, settings, retriever=retriever, random=chance)
     assert ids(got.hits) == ["a", "b"]
-    assert got.cost.retrievals == 2
+    assert got.cost.retrievals == 3
     for queries, _, within in retriever.asked + chance.asked:
         assert within == [("a", "b", "c")] * len(queries)
 

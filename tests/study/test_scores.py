@@ -189,7 +189,7 @@ def test_a_ratio_of_one_training_each_borrows_how_far_others_lie():
     """By the derivatives of 100 A / B: with A = 3, B = 2 and 0.1 apart, 5 and 7.5 points."""
     more, less = (
         replace(scores(values), by_training={0: np.array(values)}, recipe=name, apart=0.1)
-        for name, values in (("a", [3.0, 3.5, 2.5, 3.0]), ("b", [2.0, 1.5, 2.5, 2.0]))
+        for name, values in (("a", [3.0, 3.5, 2.5, 3.0] * 20), ("b", [2.0, 1.5, 2.5, 2.0] * 20))
     )
     drawn = ratio([(more, less)], "length")
     assert drawn.estimate == pytest.approx(150.0)
