@@ -194,7 +194,8 @@ desk.table("taken", desk.rows("taken", metric=TAKEN), name="tab-taken")
 # ## Table 3
 #
 # *Gain*: of the rewritten question without knowledge over Direct, and of filtered knowledge over all of it
-# with the same question. What rewriting adds where passages are read stands in {numref}`tab-synergy`. Frozen: the reader. Trained: rewriter and filter, one adapter each for all rows.
+# with the same question. What rewriting adds where passages are read stands in {numref}`tab-synergy-22`.
+# Frozen: the reader. Trained: rewriter and filter, one adapter each for all rows.
 
 # %% tags=["remove-input"]
 METRICS = ["acc_words", "f1", "hit", "f1_chars", "length"]

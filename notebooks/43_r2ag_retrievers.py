@@ -128,7 +128,7 @@ formers.cards(formers.names(CELLS, seed=0), "What was trained for figures 4 and 
 # the column of MAP: it must rank better in the first place. Here only latent semantics is told apart from
 # MiniLM-L6 by it; the smaller MiniLM and BM25 rank no worse, so that their rows say nothing of strength.
 # And accuracy, which decides, favours long lines; plain RAG's are several times as long as R²AG's
-# ({numref}`tab-fig5`). By F1 formers gain on the testbed with most retrievers, and learnable tokens as much
+# ({numref}`tab-fig5-43`). By F1 formers gain on the testbed with most retrievers, and learnable tokens as much
 # where they were run: that is the form of an answer, and not what the retriever knows.
 
 # %% tags=["remove-input"]
@@ -181,13 +181,13 @@ places.gains(
 # ## Figure 5: readers
 #
 # The paper has a former before LLaMA2-13B; the larger reader here is Gemma 3 270M, as it ships: a base
-# model, which was not tuned to follow a chat and has no template for one, so that it is asked in the
-# words of table 5 alone. What it does otherwise than SmolLM2 may be that, and not its size. F1 falls
-# there, the paper says, since larger readers answer at greater length. So F1 stands against length
-# below. Rows without a former have readers as they ship. *Started too short*: formers begin with vectors as
-# long as the reader's own, and Gemma scales its own on their way from the table to the layers, which was
-# overlooked until the records were there. So what this former had learned in its steps may be less than it
-# could have; `rag-repro train r2ag-mixed-gemma3` starts as it should now. *Length* is of answers that were given: Gemma
+# model, which was not tuned to follow a chat and has no template for one, so that it is asked in the words
+# of table 5 alone. What it does otherwise than SmolLM2 may be that, and not its size. F1 falls there, the
+# paper says, since larger readers answer at greater length. So F1 stands against length below. Rows without
+# a former have readers as they ship. *Started too short*: formers begin with vectors as long as the
+# reader's own, and Gemma scales its own on their way from the table to the layers, which was overlooked
+# until the records were there. So what this former had learned in its steps may be less than it could have;
+# `rag-repro train r2ag-mixed-gemma3` starts as it should now. *Length* is of answers that were given: Gemma
 # often gives none, which counts as wrong.
 
 # %% tags=["remove-input"]
@@ -235,7 +235,7 @@ arithmetic.best(
 # The claim (r2ag.c40) is a spread over retrievers, readers and languages, and no difference of two
 # cells. Side by side, what its parts say: the gain over learnable tokens (c23); over plain RAG, by
 # retriever (c25); and the larger reader against the smaller (c27), which is not R²AG against RAG: that,
-# before the larger reader, stands in {numref}`tab-fig5`.
+# before the larger reader, stands in {numref}`tab-fig5-43`.
 
 # %% tags=["remove-input"]
 GENERAL = ["r2ag.c23", "r2ag.c25", "r2ag.c27"]

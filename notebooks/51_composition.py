@@ -75,15 +75,15 @@ Listing(composed.composed, composed.stages)
 # %% [markdown]
 # ## Half of the sixteen
 #
-# Eight runs are enough for the effect of each and of pairs, if they are the right eight: those with
-# an even number of papers. Among them each paper is on in four and off in four, and in either four
-# each of the others is on in two. The price is that effects are *confounded*: what ERM4 and DR-RAG do to
-# each other cannot be told from what DRAGIN and R²AG do to each other, and so for each split into
-# pairs; nor can the effect of one paper be told from what the three others do only when all are on,
-# which is taken to be small. For *prompt tokens* it is not: R²AG alone adds a few to each prompt
-# ({doc}`chapter 50 <50_head_to_head>`), and what stands as its effect on them below is what the other three
-# do to one another. So no paper's effect on them is its own. ERM4 takes part without its memory, which would make a question depend on
-# those before it.
+# Eight runs are enough for the effect of each and of pairs, if they are the right eight: those with an even
+# number of papers. Among them each paper is on in four and off in four, and in either four each of the
+# others is on in two. The price is that effects are *confounded*: what ERM4 and DR-RAG do to each other
+# cannot be told from what DRAGIN and R²AG do to each other, and so for each split into pairs; nor can the
+# effect of one paper be told from what the three others do only when all are on, which is taken to be
+# small. For *prompt tokens* it is not: R²AG alone adds a few to each prompt ({doc}`chapter 50
+# <50_head_to_head>`), and what stands as its effect on them below is what the other three do to one
+# another. So no paper's effect on them is its own. ERM4 takes part without its memory, which would make a
+# question depend on those before it.
 
 # %% tags=["remove-input"]
 desk.table(
@@ -152,7 +152,7 @@ combined.sums(
 
 # %% [markdown]
 # And levels, of one search and of each paper alone, on the questions that all these and the eight have
-# answered. By the means, no combination in {numref}`tab-composition` is above the better of its parts, in
+# answered. By the means, no combination in {numref}`tab-composition-51` is above the better of its parts, in
 # EM or in F1.
 
 # %% tags=["remove-input"]
