@@ -146,8 +146,8 @@ desk.statements(CLAIMS)
 # The reader's trace holds entropy and attention of each token from the same pass in which it wrote
 # them. The paper leaves open which heads count (here their mean, before the maximum). And since
 # attention falls with the length of what stands before, the size of the scores is open as well: the
-# paper's thresholds, 0.6 to 1.5, fit what its released code computes, and not these equations. So
-# $\theta$ is chosen anew, on questions that nothing is tested on.
+# paper's thresholds, 0.6 to 1.5, are of the size of what its released code computes, and not of these
+# equations' scores. So $\theta$ is chosen anew, on questions that nothing is tested on.
 
 # %% tags=["remove-input"]
 Listing(rind.influence, rind.scores, rind.rind)
@@ -336,7 +336,7 @@ desk.table("table3", told, name="tab-bought") if told else missing.note_of_rows(
 
 # %% [markdown]
 # Which is better at the *same* number of searches? A method to the left and above of another is better
-# by both measures. A method that searches less has less to read with, so DRAGIN stands there at several
+# by both measures. DRAGIN has less to read with where it searches less, so it stands there at several
 # thresholds: that of table 2, that of its controls, and 0.05 ({doc}`chapter 32 <32_dragin_threshold>`).
 # All points of a data set are of the same questions: those that every method there has answered.
 
@@ -445,7 +445,7 @@ desk.asides(CLAIMS)
 # | readers | Llama-2-chat 7B and 13B, Vicuna-13B | SmolLM2-135M with adapters of ours; as shipped on 50 questions | what runs on two cores |
 # | prompt | appendix F with exemplars; section 3.3 without | section 3.3's for taught readers, appendix F's for shipped ones | the former were taught it |
 # | corpus | Wikipedia, 21 million passages | the passages that came with all questions of a set, pooled | what is at hand |
-# | questions | 1,000 a set, 954 of IIRC | n stands in each cell, the first of a list; MuSiQue's file is sorted by number of hops, so that its list is drawn, each by its share; IIRC's ten decide nothing; readers are too weak on 2WikiMultihopQA and StrategyQA, so that some rows there have 60 questions | what is at hand |
+# | questions | 1,000 a set, 954 of IIRC | n stands in each cell, the first of a list; MuSiQue's file is sorted by number of hops, so that its list is drawn, each by its share; IIRC's ten decide nothing; readers are too weak on 2WikiMultihopQA and StrategyQA, so that two rows of StrategyQA have 60 questions, and others are not run | what is at hand |
 # | thresholds | one for each reader and data set, chosen how is not said | chosen on tune questions; the released code's are the paper's | equation 5's scores are of another size |
 # | the same alarm again | not said how it is kept from going on for ever | the first token behind a search gives none | |
 # | the last token | looked at by none | its score is 0 | the maximum over nothing |

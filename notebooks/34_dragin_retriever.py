@@ -19,8 +19,8 @@
 #
 # The paper's table 7 puts a dense retriever, SGPT, in the place of BM25, under DRAGIN alone, and
 # finds it worse on three data sets, although "in general" it is said to be better. Two things are
-# mixed there: the retriever and the form of the query, a bag of words from {term}`QFS`, which suits
-# a retriever that goes by words. So both retrievers are asked the bare questions as well. And
+# mixed there: the retriever and the form of the query, a bag of words from {term}`QFS`, which should suit
+# a retriever that goes by words (below it surely does only with few words, on HotpotQA). So both retrievers are asked the bare questions as well. And
 # DRAGIN's advantage "despite retrieval models" needs its baselines under dense search, which the
 # paper does not have.
 

@@ -27,7 +27,7 @@
 #
 # Both are implemented here with the same functions, each difference a setting. First those of deciding
 # and of the query (D1 to D12) are tried one by one on the *same* drafts, so that nothing else varies;
-# then each is run whole, three of them, D1, D8 and D13, on more questions.
+# then these, D13 and D21 are run whole on the testbed, D1, D8 and D13 on more questions.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"

@@ -226,7 +226,7 @@ gains.told(desk.paper.exhibit("likelihood"), parts, "log_likelihood")
 # If the last column is as large as what a part is worth above, one training of each would have told
 # nothing. Rows without a part have one training or two, and are compared with R²AG's of the same seeds. A
 # row of one borrows the spread of rows with several; a row of two has its own, which two trainings hardly
-# tell: hence its far wider interval.
+# tell: its interval is far wider where they lie apart, and no wider where they happen to agree.
 
 # %% tags=["remove-input"]
 seeds.table(

@@ -114,8 +114,8 @@ Listing(method.inputs)
 # %% [markdown] tags=["worked"]
 # ## One question
 #
-# The first that R²AG answers and the learnable tokens do not, and that does not name two things of which
-# one is the answer; and how often this and the reverse happen. Frozen: the reader. Trained: both embeddings, on
+# The first, if there is one, that R²AG answers and the learnable tokens do not, and that does not name two
+# things of which one is the answer; and how often this and the reverse happen. Frozen: the reader. Trained: both embeddings, on
 # questions of another world and of NQ.
 
 # %% tags=["remove-input"]
@@ -225,12 +225,12 @@ seeds.table(
 # ## Figure 3: as passages are added
 #
 # The first point of each line is the gold passages alone, at their mean number; then the best 5 and
-# 10 of twenty, and for plain RAG all of them. The questions are the same, each row is of one training, and
-# the reader is frozen. A list of twenty needs twenty places: a former and tokens with so many have been
-# trained, on lists of 5 to 20 and half as many questions, but two cores take too long to answer behind them.
-# Their cards stand below. In the table, lists of ten that hold the gold passages, as those of twenty do,
-# stand beside the others, on the testbed with fewer questions: the paper's step from NQ-10 to NQ-20
-# (r2ag.c02). Where the gold passages alone are read, *k* is only a limit.
+# 10 of twenty, and all of them. The questions are the same, each row is of one training, and the reader is
+# frozen. A list of twenty needs twenty places: there R²AG and the learnable tokens are of another training
+# than elsewhere, on lists of 5 to 20 and half as many questions, so that their step from 10 to 20 is one
+# of training as well. The cards stand below. In the table, lists of ten that hold the gold passages, as
+# those of twenty do, stand beside the others, on the testbed with fewer questions: the paper's step from
+# NQ-10 to NQ-20 (r2ag.c02). Where the gold passages alone are read, *k* is only a limit.
 
 # %% tags=["remove-input"]
 FIG3 = desk.paper.exhibit("fig3")
@@ -310,7 +310,7 @@ desk.asides(CLAIMS)
 #
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
-# | data set of figure 3 | NQ-10, top-$k$ of ten | the testbed and NQ-20, the best of twenty; RAG alone beyond ten | more noise to add; a former of twenty places is trained, and not asked yet |
+# | data set of figure 3 | NQ-10, top-$k$ of ten | the testbed and NQ-20, the best of twenty; all twenty with a former and tokens of another training | more noise to add; the others have ten places |
 # | passages without redundancy | not said how chosen | the gold ones alone | known |
 # | learnable tokens | not released | a vector a place in place of $\mathbf{H}$, no matching loss | so that they learn at a former's pace |
 # | R²AG in the figure | not drawn | drawn | it is the comparison that decides |

@@ -127,8 +127,8 @@ formers.cards(formers.names(CELLS, seed=0), "What was trained for figures 4 and 
 # *Gain* is against the row that *baseline* names. The claim that a stronger retriever helps rests on
 # the column of MAP: it must rank better in the first place. Here only latent semantics is told apart from
 # MiniLM-L6 by it; the smaller MiniLM and BM25 rank no worse, so that their rows say nothing of strength.
-# And accuracy, which decides, favours long lines; plain RAG's are several times as long as R²AG's
-# ({numref}`tab-fig5-43`). By F1 formers gain on the testbed with most retrievers, and learnable tokens as much
+# And accuracy, which decides, favours long lines; plain RAG's are two to five times as long as
+# R²AG's ({numref}`tab-fig5-43`). By F1 formers gain on the testbed with most retrievers, and learnable tokens as much
 # where they were run: that is the form of an answer, and not what the retriever knows.
 
 # %% tags=["remove-input"]
@@ -184,11 +184,8 @@ places.gains(
 # model, which was not tuned to follow a chat and has no template for one, so that it is asked in the words
 # of table 5 alone. What it does otherwise than SmolLM2 may be that, and not its size. F1 falls there, the
 # paper says, since larger readers answer at greater length. So F1 stands against length below. Rows without
-# a former have readers as they ship. *Started too short*: formers begin with vectors as long as the
-# reader's own, and Gemma scales its own on their way from the table to the layers, which was overlooked
-# until the records were there. So what this former had learned in its steps may be less than it could have;
-# `rag-repro train r2ag-mixed-gemma3` starts as it should now. *Length* is of answers that were given: Gemma
-# often gives none, which counts as wrong.
+# a former have readers as they ship. *Length* is of answers that were given: Gemma often gives none, which
+# counts as wrong.
 
 # %% tags=["remove-input"]
 fig5 = desk.rows("fig5")
@@ -273,7 +270,6 @@ desk.asides(CLAIMS)
 # | their quality | not told | MAP | |
 # | data set | NQ-10 | testbed; NQ-10 with fewer retrievers | two cores |
 # | formers | one a retriever | one a retriever, one training each | |
-# | former before the larger reader | not told | started with vectors many times shorter than Gemma's own, by an oversight; not trained again yet | two cores |
 # | larger reader | LLaMA2-13B, of the same family, tuned to chat as the smaller is | Gemma 3 270M, of another; a base model, asked without a chat's turns; dequantised from a file of four bits | what ships |
 # | length | tokens of one set's answers | tokens of each reader's own, and words | readers count differently |
 

@@ -120,8 +120,8 @@ listed = next(one for one in found if one.labels[:2] == [0, 1])
 lists.table(listed, "r2ag-mixed", "tab-list")
 
 # %% [markdown]
-# The first question of the testbed whose answer is right with its own embeddings and wrong with two
-# of them exchanged, and how often this and the reverse happen. Frozen: the reader, and the former,
+# The first question of the testbed, if there is one, whose answer is right with its own embeddings and
+# wrong with two of them exchanged; and how often this and the reverse happen. Frozen: the reader, and the former,
 # which learned from features as they are.
 
 # %% tags=["remove-input"]
@@ -186,7 +186,7 @@ DEEP = ["attention_embedding_deep", "attention_word_deep", "attention_mark_deep"
 split.whole(desk, "fig6", desk.rows("fig6", metric=DEEP), "tab-deep")
 
 # %% [markdown]
-# Later places get more attention in the first layers, whatever stands there. So a gold passage is
+# The later half of a list gets more attention in the first layers, whatever stands there. So a gold passage is
 # compared with its neighbours in the list that are not gold, and not with the best other passage alone;
 # and since the last places get most of all, with what plain RAG gives to the same passages (r2ag.c31).
 # Learnable tokens draw attention to their places, so that r2ag.c19 goes by the passages' own words.

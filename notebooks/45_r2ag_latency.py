@@ -185,7 +185,7 @@ ahead = [c for c in CELLS if c.keys["method"] in RIVALS and c.keys["dataset"] ==
 latency.table(TIMES, ahead, desk.results, "Time to the first token, of rivals", "tab-rivals")
 
 # %% [markdown]
-# A method whose answers are shorter is done sooner, which is no property of its prompt:
+# A method whose answers are shorter is done sooner, here by the means, which is no property of its prompt:
 
 # %% tags=["remove-input"]
 whole = [c for c in CELLS if not c.keys["method"].endswith("_first")]

@@ -241,24 +241,26 @@ desk.live("head")
 #
 # - **Tuning.** Not all had as many tries, as the table under *The ground* tells; a method with more to tune
 #   has had more chances. On HotpotQA a lower threshold was added since the lowest of four had won; the
-#   lowest won again, so that a better one may lie below. Ties were broken by searches, not by F1. ERM4's
-#   filter was replaced after answers to world B had shown it broken ({doc}`chapter 22 <22_erm4_modules>`), and
-#   Adaptive-RAG's classifier after it had said the same of every question ({doc}`chapter 10 <10_drrag>`);
-#   other methods had no such second look.
+#   lowest won again. For DRAGIN a better one may lie below; FLARE raised no alarm at its lowest, so that
+#   nothing below could differ. Ties were broken by searches, not by F1. ERM4's filter was replaced after
+#   answers to world B had shown it broken ({doc}`chapter 22 <22_erm4_modules>`), and Adaptive-RAG's
+#   classifier after it had said the same of every question ({doc}`chapter 10 <10_drrag>`); other methods had
+#   no such second look.
 # - **One retriever, and no first search for DRAGIN.** All search with MiniLM. DRAGIN's own retriever is
 #   BM25, and its queries are bags of words, which suit BM25 better ({doc}`chapter 34
 #   <34_dragin_retriever>`). It also begins to write without passages, where FLARE has searched for the
 #   question first. Its low recall may be due to either.
-# - **Four passages are a ceiling, not a budget.** What a filter or a threshold leaves may be one or none,
-#   and a dynamic reader replaces what it had by what it finds last, be it nothing; *passages* and *recall*
-#   tell. The testbed's reader was taught to read from two passages or more, or to answer with none, never
-#   from one; HotpotQA's from none to six, one of them rarely. So what leaves one passage asks for what was
-#   taught least.
+# - **Four passages are a ceiling, not a budget.** ERM4's filter may leave one or none, DR-RAG's threshold
+#   leaves two at least, and a dynamic reader replaces what it had by what it finds last, be it nothing;
+#   *passages* and *recall* tell. The testbed's reader was taught to read from two passages or more, or to
+#   answer with none, never from one; HotpotQA's from none to six, one of them rarely. So what leaves one
+#   passage asks for what was taught least.
 # - **The prompts were taught.** The reader's lessons are in the prompt of table 9 and in IRCoT's chain
 #   alike; facts that it was told were said in the chain's form most often.
 # - **Few questions tell methods apart.** On more than half of world B's every method is wrong, on few
-#   every one right; those of the kind *compositional* ({numref}`tab-kinds-testbed-50`) hardly any method
-#   answers. Differences here are between methods near the floor of a small reader.
+#   every one right; of those of the kind *compositional* ({numref}`tab-kinds-testbed-50`) no method
+#   answers more than one in eight, and most next to none. Even with its gold passages this reader is right on
+#   fewer than half of the questions.
 # - **One training.** R²AG's former and its control were trained once each: their intervals hold the
 #   questions' noise, and not how far another training would lie.
 # - **Training.** DR-RAG's classifier, ERM4's adapters and R²AG's former have learned from labels,

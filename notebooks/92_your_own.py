@@ -224,8 +224,8 @@ own
 own.answers()
 
 # %% [markdown]
-# The same two lines for a data set of the book, here the testbed, where every name is invented and no
-# reader can know the answer by heart:
+# The same two lines for a data set of the book, here the testbed, where every name is invented, so
+# that the reader as it comes cannot know the answer by heart:
 
 # %%
 world = compare(methods, run.dataset, results, n=run.n_questions, **same, **names)

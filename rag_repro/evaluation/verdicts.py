@@ -71,7 +71,7 @@ class Verdict:
     delta: the smallest effect of interest, or the margin. mde: the minimum
     detectable effect at this n. Both in the interval's unit. small: it holds, but all that the
     interval allows is below delta (on the testbed no word tells that apart). parts: of how many
-    verdicts it is one.
+    verdicts it is one; makers: the names of those that made the word, where not all had to.
     """
 
     word: str
@@ -81,6 +81,7 @@ class Verdict:
     mde: float | None = None
     small: bool = False
     parts: int = 1
+    makers: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -164,6 +165,20 @@ def _counted(of: Callable[[Mapping[str, Verdict]], Verdict]):
     return counted
 
 
+def _named(parts: Mapping[str, Verdict]) -> str:
+    """Their names, each with what made it where it is itself one of several, or is undecided."""
+    return "; ".join(f"{name}{_behind(verdict)}" for name, verdict in parts.items())
+
+
+def _behind(verdict: Verdict) -> str:
+    if verdict.word in {READER_TOO_WEAK, *UNSAID}:
+        return f" ({verdict.word})"
+    if verdict.parts == 1 or not verdict.makers:
+        return ""
+    every = len(verdict.makers) == verdict.parts
+    return f" (all {verdict.parts})" if every else f" ({'; '.join(verdict.makers)})"
+
+
 @_counted
 def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     """Verdict on "everywhere": holds when each part holds, fails when any fails.
@@ -174,9 +189,6 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     if not parts:
         raise VerdictError("an everywhere-claim needs at least one part")
 
-    def named(*words: str) -> str:
-        return "; ".join(name for name, v in parts.items() if v.word in words)
-
     words = {v.word for v in parts.values()}
     if words & {HOLDS, FAILS} and words & {REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED}:
         raise VerdictError("parts of the testbed and of real data have no verdict in common")
@@ -184,22 +196,21 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     of_m = f"(of {len(parts)} {'parts' if len(parts) > 1 else 'part'})"
     failing = words & {NOT_REPRODUCED, FAILS}
     if failing:
-        return Verdict(failing.pop(), f"fails: {named(NOT_REPRODUCED, FAILS)} {of_m}")
+        failed = {name: v for name, v in parts.items() if v.fails}
+        return Verdict(failing.pop(), f"fails: {_named(failed)} {of_m}", makers=tuple(failed))
     if words <= {*UNSAID, READER_TOO_WEAK}:
         # No part is decided. What can be run comes before what cannot be judged.
         word = next(w for w in (NOT_RUN, READER_TOO_WEAK, NOT_JUDGED) if w in words)
         reason = next(v.reason for v in parts.values() if v.word == word)
         return Verdict(word, f"{all_m}: {reason}" if words == {word} else reason)
     # A part that no record decides says why; of the others the interval does.
-    still_open = "; ".join(
-        name if v.word == INCONCLUSIVE else f"{name} ({v.word})"
-        for name, v in parts.items()
-        if v.word in {INCONCLUSIVE, READER_TOO_WEAK, *UNSAID}
-    )
-    if still_open:
-        return Verdict(INCONCLUSIVE, f"no part fails, but open: {still_open} {of_m}")
+    undecided = {INCONCLUSIVE, READER_TOO_WEAK, *UNSAID}
+    if still_open := {name: v for name, v in parts.items() if v.word in undecided}:
+        reason = f"no part fails, but open: {_named(still_open)} {of_m}"
+        return Verdict(INCONCLUSIVE, reason, makers=tuple(still_open))
     if DIRECTION_ONLY in words:
-        reason = f"each holds, below δ: {named(DIRECTION_ONLY)} {of_m}"
+        below = {name: v for name, v in parts.items() if v.word == DIRECTION_ONLY}
+        reason = f"each holds, below δ: {'; '.join(below)} {of_m}"
         return Verdict(DIRECTION_ONLY, reason, small=True)
     if small := "; ".join(name for name, v in parts.items() if v.small):
         reason = f"{all_m} hold, but the effect is {SMALL}: {small}"
@@ -217,7 +228,8 @@ def of_some(parts: Mapping[str, Verdict]) -> Verdict:
     for word in (REPRODUCED, HOLDS, DIRECTION_ONLY):
         if held := [name for name, v in parts.items() if v.word == word]:
             small = all(parts[name].small for name in held)
-            return Verdict(word, f"holds: {'; '.join(held)} (of {len(parts)})", small=small)
+            reason = f"holds: {'; '.join(held)} (of {len(parts)})"
+            return Verdict(word, reason, small=small, makers=tuple(held))
     failed = [name for name, v in parts.items() if v.fails]
     if whole.fails and len(failed) < len(parts):
         rest = "; ".join(name for name in parts if name not in failed)
@@ -242,7 +254,8 @@ def of_most(parts: Mapping[str, Verdict]) -> Verdict:
             return Verdict(word, f"{len(held)} of {len(parts)} parts hold", small=small)
     if len(failed) > len(parts) - most:
         word = next(v.word for v in parts.values() if v.fails)
-        return Verdict(word, f"fails: {'; '.join(failed)} (of {len(parts)} parts)")
+        named = _named({name: parts[name] for name in failed})
+        return Verdict(word, f"fails: {named} (of {len(parts)} parts)", makers=tuple(failed))
     if not held and not failed:
         return everywhere
     rest = "; ".join(name for name in parts if name not in held and name not in failed)

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
-from . import among, gate, trainings
+from . import among, cell_names, gate, trainings
 from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
 from .scores import Results, Scores, hangs_on_one, paired, ratio, shared_seeds
@@ -97,22 +96,23 @@ def _draw(
     by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
     weak: dict[str, Verdict] = {}
-    for more, less in pairs:
+    names = cell_names.apart(exhibit, [more for more, _ in pairs])
+    for name, (more, less) in zip(names, pairs, strict=True):
         compared = [(more, contrast.more)] + ([(less, contrast.less)] if less else [])
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
-            return f"no condition beside {_name(exhibit, more)} for what is subtracted"
+            return f"no condition beside {cell_names.full(exhibit, more)} for what is subtracted"
         held_back = _held_back(paper, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
         if lacking := next((cell for cell, _ in compared if means.lines(cell) is None), None):
             if weak_here:  # what would not count need not be run
-                weak[_name(exhibit, more)] = held_back
+                weak[name] = held_back
                 continue
             how = f": rag-repro time {exhibit.name}" if lacking.timed else ""
-            missing = f"no records of {_name(exhibit, lacking)}{how}"
+            missing = f"no records of {cell_names.full(exhibit, lacking)}{how}"
             if contrast.rule == "mean":
                 return missing
-            weak[_name(exhibit, more)] = verdicts.not_run(missing)  # another part may fail
+            weak[name] = verdicts.not_run(missing)  # another part may fail
             continue
         keep = among.keep(contrast, more, less, means)
         sides = tuple(
@@ -122,9 +122,10 @@ def _draw(
         if None in sides:
             if among.words(contrast):
                 continue  # a data set without such questions has no say
-            return f"{_name(exhibit, compared[sides.index(None)][0])}: no question has the metric"
+            without = cell_names.full(exhibit, compared[sides.index(None)][0])
+            return f"{without}: no question has the metric"
         if weak_here:
-            weak[_name(exhibit, more)] = held_back
+            weak[name] = held_back
             continue
         if held_back is not None:
             return held_back.reason
@@ -133,8 +134,9 @@ def _draw(
         drawn = _drawn_of([sides], contrast)
         if drawn is None:
             zero = ", or the one below is zero" if contrast.ratio else ""
-            return f"{_name(exhibit, more)}: the two sides share no question or training{zero}"
-        each[_name(exhibit, more)] = drawn
+            nothing = f"the two sides share no question or training{zero}"
+            return f"{cell_names.full(exhibit, more)}: {nothing}"
+        each[name] = drawn
         by_dataset[more.keys["dataset"]].append(sides)
     if weak and not by_dataset:
         if unrun := _unrun(weak):
@@ -229,17 +231,6 @@ def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
     return None
 
 
-def _name(exhibit: Exhibit, cell: Cell) -> str:
-    """As "MuSiQue, QDC, k = 4": its data set, its row and its settings, in a reader's words."""
-    row = exhibit.methods[cell.keys["method"]].label
-    settings = [
-        f"{key.replace('_', ' ')} = {word(str(value))}"
-        for key, value in cell.keys.items()
-        if key not in ("dataset", "method") and value is not False
-    ]
-    return ", ".join([word(cell.keys["dataset"]), row, *settings])
-
-
 def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str]) -> dict:
     """Interval of every mean contrast: 95 % where primary, Holm's where secondary."""
     groups: dict[str, dict[tuple[str, int], Resampled]] = defaultdict(dict)
@@ -309,7 +300,7 @@ def _judge_contrast(
         # The numbers are of a cell that made the verdict: of the mean they would belie it.
         shown = next((v for v in parts.values() if v.word == whole.word), mean)
         told = {"word": whole.word, "reason": whole.reason, "small": whole.small}
-        return replace(shown, **told, parts=whole.parts)
+        return replace(shown, **told, parts=whole.parts, makers=whole.makers)
     if outcome.weak:
         return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
     return mean

@@ -306,3 +306,22 @@ def test_five_equal_answers_are_no_evidence_of_equality():
 def test_parts_of_which_none_is_decided_say_what_is_missing(words, expected):
     parts = {str(i): vd.Verdict(word, f"why {i}") for i, word in enumerate(words)}
     assert vd.of_parts(parts).word == expected
+
+
+def test_a_whole_of_wholes_names_what_made_each():
+    cells = {"NQ": vd.REPRODUCED, "MuSiQue": vd.NOT_REPRODUCED, "HotpotQA": vd.INCONCLUSIVE}
+    each = vd.of_parts({name: vd.Verdict(word, "") for name, word in cells.items()})
+    everywhere = vd.of_parts({name: vd.Verdict(vd.NOT_REPRODUCED, "") for name in cells})
+    one = vd.Verdict(vd.NOT_REPRODUCED, "")
+    assert (each.makers, len(everywhere.makers)) == (("MuSiQue",), 3)
+    for of in (vd.of_parts, vd.of_most):
+        told = of({"Acc": each, "F1": everywhere, "EM": one}).reason
+        assert told == "fails: Acc (MuSiQue); F1 (all 3); EM (of 3 parts)"
+
+
+def test_a_part_that_is_open_names_which_of_its_own_are():
+    cells = {"NQ": vd.REPRODUCED, "MuSiQue": vd.INCONCLUSIVE, "HotpotQA": vd.NOT_RUN}
+    each = vd.of_parts({name: vd.Verdict(word, "why") for name, word in cells.items()})
+    unrun = vd.of_parts({"NQ": vd.not_run("no records")})
+    told = vd.of_parts({"Acc": each, "F1": unrun}).reason
+    assert told == "no part fails, but open: Acc (MuSiQue; HotpotQA); F1 (not run) (of 2 parts)"

@@ -122,7 +122,7 @@ def test_each_fails_where_one_cell_fails(tmp_path):
 
     judged = verdict(tmp_path, each, recall)
     assert judged.verdict.word == "not reproduced"
-    assert "MuSiQue, Concatenation, k = 4" in judged.verdict.reason
+    assert judged.verdict.reason == "fails: MuSiQue, k = 4 (of 4 parts)"
     assert verdict(tmp_path, GAIN, recall).verdict.word == "reproduced"  # the mean hides it
 
 
