@@ -340,8 +340,8 @@ split.whole(desk, "table3", [row for row in shipped if row.keys.get("reader")], 
 # ### What can be guessed
 #
 # Comparisons name their two candidates, and yes/no questions have two answers. Two rules need no
-# reading: to say *no* to every question (the commoner of the two among questions that may be
-# trained on), and to name the first of the candidates (and *no* where yes or no is asked for). A method's
+# reading: to say *no* to every question (the commoner of the two among public questions that
+# may be trained on), and to name the first of the candidates (and *no* where yes or no is asked for). A method's
 # *gain* is against the second.
 
 # %% tags=["remove-input"]

@@ -294,14 +294,14 @@ figures.gains(
 # from some hundreds of questions, where the paper fine-tunes BigBird on whole training sets.
 # {doc}`The chapter on it <13_drrag_classifier>` measures how well it tells pairs apart, and the
 # rows *by the labels* of {numref}`tab-controls-11` show what a perfect one would bring. So a
-# verdict that CIS or CFS brings nothing is one about this classifier; with a better one it may
-# turn.
+# verdict that CFS brings nothing is one about this classifier; with a better one it may turn. CIS can
+# only take away: by the labels, too, it recalls less than QDC.
 #
 # It is also one about the threshold, which the paper calls predefined and does not give. At 0.5 a
 # classifier that learned from balanced pairs may accept most, and a selection that hardly refuses
 # anything can hardly differ from QDC. So {doc}`chapter 12 <12_drrag_selection>` chooses two more on
-# tune questions, which stand below beside 0.5: *by F1* of pairs, where nearly all of the second stage
-# is refused, and *by number fed*, where on tune questions about as much is selected as the paper
+# tune questions, which stand below beside 0.5: *by F1* of pairs, where most of the second stage is
+# refused, on the worlds nearly all, and *by number fed*, where on tune questions about as much is selected as the paper
 # prints. The last decides claims on what selection does; 0.5 all others on this page.
 
 # %% [markdown]

@@ -407,7 +407,7 @@ desk.asides(CLAIMS)
 # | threshold | "predefined" | 0.5; swept, and chosen on questions to tune on in two ways, by F1 and by the number fed; the latter decides claims on what selection does | |
 # | order of the pair | not stated | the passage found first before the other; trained on both | |
 # | classifier | BigBird-base, fine-tuned | a trained layer over similarities by MiniLM | two cores; the chapter on the classifier has others |
-# | questions | about 2,300 | all of HotpotQA at hand for table 4 and what is removed, 250 elsewhere | |
+# | questions | about 2,300 | all of the public sets at hand, and 300 of a world, for what is removed and put back, and of HotpotQA and world B for table 4; 250 of these two for readings, depth and threshold; 60 to 200 for answers | |
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

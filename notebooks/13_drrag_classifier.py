@@ -136,8 +136,8 @@ Listing(Cutter.__call__, PairClassifier.score)
 # %% [markdown]
 # How it is checked: for each test question the classifier is asked about every pair of gold
 # passages, and about as many hard and as many random negatives. The hard ones are made of what the
-# retriever finds for the question among *all* passages, as in use, which is harder than among the
-# question's own ten.
+# retriever finds for the question among *all* passages, as in use, which should be harder than among
+# the question's own ten.
 
 # %% tags=["remove-input"]
 Listing(pair_check.pair_check, pair_check.labelled)
@@ -395,7 +395,7 @@ desk.asides(CLAIMS)
 # | --- | --- | --- | --- |
 # | design | a cross-encoder | a regression over similarities; the cross-encoder is a recipe, shown where it has been trained | hundreds of training questions, two cores |
 # | encoder | BigBird-base; BigBird-large and Longformer in table 6 | all-MiniLM-L6-v2; joint with low-rank matrices and a head | two cores; the others are recipes |
-# | training questions | "the entire training set" | some 300 of HotpotQA, some 300 of 2WikiMultihopQA | what is at hand for training |
+# | training questions | "the entire training set" | some 300 of HotpotQA, some 200 of 2WikiMultihopQA | what is at hand for training |
 # | MuSiQue | trained on | transfer | its training file is not at hand |
 # | negatives | as many as positives, no word on which | half hard, half random | hard ones occur in use; two useless passages that were both found are not taught |
 # | titles | not shown in table 10 | left out | |

@@ -205,9 +205,9 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # rewriter that was taught on real questions.
 #
 # Where answers count is in {numref}`tab-gate-20`. On the testbed's questions about two things they do
-# not (the reader guesses comparisons): read the recall there. Ambiguous questions, and most of PopQA's, get
-# one query from R+ ({doc}`chapter 21 <21_erm4_premises>` counts them), so that there its rows differ by the
-# rewritten question and hardly by several queries.
+# not (the reader guesses comparisons): read the recall there. Nearly all of the testbed's ambiguous
+# questions and of PopQA's ({doc}`chapter 21 <21_erm4_premises>` counts the latter) get one query from R+, so
+# that there its rows differ by the rewritten question and hardly by several queries.
 
 # %% tags=["remove-input"]
 main = desk.rows("table1", metric=["hit", "acc_words", "f1", "length"])

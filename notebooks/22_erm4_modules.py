@@ -21,7 +21,7 @@
 # all, filtered), on two data sets, and speaks of *synergy*: the {term}`Query Rewriter+` and the
 # {term}`Knowledge Filter` together gain more than each alone. That is no test of synergy. Two things
 # that have nothing to do with each other gain more together, too. Together they must gain more than
-# the *sum*, which is an interaction, and its interval is wider than that of any single gain.
+# the *sum*, which is an interaction, and has an interval of its own.
 #
 # The modules are taken apart here, too: in which form the rewriter writes and what its queries
 # find, and what the filter calls each {term}`passage`, with a filter that keeps everything as the
@@ -157,8 +157,8 @@ Listing(filtering.judged)
 # lesson, and makes a set of a few hundred questions smaller still. World A knows what is meant, so
 # that no lesson here need be checked: every row has the rewriter that is taught everything, and
 # *checked* stands beside it where it has been trained (erm4.c26). The paper's other condition, low-rank
-# matrices over a base of four bits, is tried once on few lessons over Gemma-3-270m (*nf4*): that it
-# learns, not how well it then rewrites.
+# matrices over a base of four bits, is tried once on few lessons over Gemma-3-270m (*nf4*): that its loss
+# on held-out lessons falls, not how well it then rewrites.
 
 # %% tags=["remove-input"]
 Listing(rewriting.checked)
@@ -284,8 +284,8 @@ judges.confusion(
 
 # %% [markdown]
 # *Right* goes by what the cell's own hypothesis asks for, and stands beside a filter that entails
-# everything. Where few passages are gold, a filter that drops everything is right more often still;
-# so precision and recall are those of what is kept, and {term}`AUC` asks for no threshold. A filter
+# everything. Where few passages are gold, a filter that drops everything is right more often than most of
+# these; so precision and recall are those of what is kept, and {term}`AUC` asks for no threshold. A filter
 # that gives one label under both hypotheses does not heed them, and is no test of erm4.c23, which then is
 # not judged. Lessons of contradiction are few, so that in effect a tuned filter has two labels.
 
@@ -394,7 +394,7 @@ desk.asides(CLAIMS)
 # | LoRA | rank 8, alpha 16 | the same; targets and dropout from the code | |
 # | filter of the testbed | | a first one, taught labels alone, took by the strong hypothesis no passage found for ambiguous questions; that was seen in world B's answers, which were withdrawn, and another, taught as many passages taken as refused, was looked at on world A's tuning questions first | such a filter says nothing of the paper's |
 # | filter of public data | | a first one, taught beside passages by chance, told hardly anything apart in what search ranks high, on tuning questions; another was taught beside what search ranks high, before any answer | the proof above |
-# | steps | batch 8, 1e-4, 6 epochs | batch 8, 1e-3, 5 epochs (rewriter), 3 (filter of the testbed) and 2 (of public data, which has twice the lessons) | half an hour (rewriter) and an hour (filter) on two cores |
+# | steps | batch 8, 1e-4, 6 epochs | batch 8, 1e-3, 5 epochs (rewriter), 3 (filter of the testbed) and 2 (of public data, which has nearly twice the lessons) | half an hour (rewriter) and an hour (filter) on two cores |
 # | filter's hypotheses | one for each data set | one adapter for both, each taught on questions of its own | |
 # | loss | of the whole sequence, in the code | of what is to be written | |
 # | label | written behind an explanation | the most probable of three; written, and explained, as rows of the table of filters, where they were run (erm4.c24) | a pass instead of up to sixty tokens a passage |

@@ -261,6 +261,12 @@ def _weaker_control(told: Told) -> bool:
     return all(cfs[name].hi < cis[name].lo for name in cfs)
 
 
+def _less_by_labels(told: Told) -> bool:
+    """On each data set."""
+    gains = _over(told.gain, "drrag.table5", "recall", method="cis_oracle", k=4, **POOLED)
+    return len(gains) >= 6 and all(gain.hi < 0 for gain in gains.values())
+
+
 def _loses_by_labels(told: Told) -> bool:
     gains = _over(told.gain, "drrag.table5", "recall", method="cis_oracle", k=4, **POOLED)
     return any(gain.hi < 0 for gain in gains.values())
@@ -693,6 +699,7 @@ SAID = [
     Said("11_drrag_recall", "all other rows hand on $k$", _others_hand_on_k),
     Said("11_drrag_recall", "so that its control is by far the weaker one", _weaker_control),
     Said("11_drrag_recall", "Even by the labels CIS can lose gold", _loses_by_labels),
+    Said("11_drrag_recall", "by the labels, too, it recalls less than QDC", _less_by_labels),
     Said(
         "11_drrag_recall",
         "how much is recalled depends on how many others there are to be confused with",

@@ -18,7 +18,7 @@ from .told import RESULTS, ROOT, Said, Told
 
 PAPER = papers.load("erm4")
 TWO_THINGS = ("world-B-several", "world-C-several")
-SEVERAL = {"world-B-several": "testbed", "hotpotqa": "public", "2wikimultihopqa": "public"}
+SEVERAL = ("world-B-several", "hotpotqa", "2wikimultihopqa")
 STREAMS = {"testbed": "world-B-again-halves", "public": "ambignq_again"}
 """Questions like earlier ones, on which memory is tried, by tier."""
 
@@ -56,9 +56,9 @@ def _gain_on(
     return told.between(drawn.interval())
 
 
-def _several(exhibit: str, **keys: Any) -> set[str]:
+def _several(exhibit: str, method: str = "plus", **keys: Any) -> set[str]:
     """The questions for which R+ wrote several queries."""
-    lines = _lines(exhibit, method="plus", **keys)
+    lines = _lines(exhibit, method=method, **keys)
     return {line["id"] for line in lines if line["counts"]["queries"] > 1}
 
 
@@ -164,10 +164,10 @@ CHAPTER_20 = [
     Said("20_erm4", "(the reader guesses comparisons)", _guesses),
     Said(
         "20_erm4",
-        "Ambiguous questions, and most of PopQA's, get one query from R+",
+        "Nearly all of the testbed's ambiguous questions and of PopQA's",
         lambda told: (
             0.9 <= _one_query(told, "table1", dataset="world-B-ambiguous") <= 1
-            and 0.5 < _one_query(told, "table1", dataset="popqa") <= 1
+            and 0.9 <= _one_query(told, "table1", dataset="popqa") <= 1
         ),
     ),
     Said(
@@ -231,6 +231,16 @@ def _names_tell_all(told: Told) -> bool:
         <= 0
         for name in TWO_THINGS
     )
+
+
+def _first_ten_find_less(told: Told) -> bool:
+    """Of questions with several queries, on the testbed and 2WikiMultihopQA alone."""
+    surely = set()
+    for name in {cell.condition.dataset for cell in _cells("fig2", method="one")}:
+        if ids := _several("fig2", "sequential", dataset=name):
+            place = "fig2", "answer_recall_10", "sequential", "one"
+            surely |= {name} if _gain_on(told, ids, *place, dataset=name).hi < 0 else set()
+    return surely == {*TWO_THINGS, "2wikimultihopqa"}
 
 
 def _catching_up(told: Told) -> bool:
@@ -303,6 +313,11 @@ CHAPTER_21 = [
         "21_erm4_premises",
         "Words find whatever a question names, so BM25 needs no second query for that",
         _names_tell_all,
+    ),
+    Said(
+        "21_erm4_premises",
+        "so that its ten passages find less than one query's; elsewhere that does not show",
+        _first_ten_find_less,
     ),
     Said(
         "21_erm4_premises",
@@ -450,7 +465,7 @@ def _learns(told: Told) -> bool:
 
 
 CHAPTER_22 = [
-    Said("22_erm4_modules", "that it learns, not how well it then rewrites", _learns),
+    Said("22_erm4_modules", "that its loss on held-out lessons falls", _learns),
     Said(
         "22_erm4_modules",
         "makes a set of a few hundred questions smaller still",

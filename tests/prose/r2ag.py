@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.lm.adapters import card_of
 from rag_repro.report import groups, trained
 from rag_repro.report.exhibits import beside
 from rag_repro.study import papers
@@ -38,8 +37,7 @@ def _cells(exhibit: str, tier: str, **keys: Any) -> list[Cell]:
 
 def _held_out(told: Told, training: str, what: str = "answer") -> float:
     """A loss or area of held-out lists, by the card of `r2ag-mixed` and the rest of its name."""
-    name = f"r2ag-mixed{training}"
-    return told.of(card_of(trained.folders([name])[name])["held_out_loss"][what])
+    return told.card(f"r2ag-mixed{training}", "held_out_loss", what)
 
 
 # ------------------------------------------------------------------ chapter 40

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.report import seeds
+from rag_repro.lm.adapters import card_of
+from rag_repro.report import seeds, trained
 from rag_repro.report.exhibits import Row
 from rag_repro.study import judge, papers
 from rag_repro.study.scores import Results
@@ -83,7 +83,7 @@ class Told:
 
     def card(self, name: str, *keys: str) -> float:
         """A number of a training's card, as card("r2ag-mixed", "held_out_loss", "answer")."""
-        found = json.loads((ROOT / "results" / "cards" / name / "card.json").read_text("utf-8"))
+        found = card_of(trained.folders([name])[name])
         for key in keys:
             found = found[key]
         return self.of(found)
