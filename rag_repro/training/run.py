@@ -251,6 +251,7 @@ KINDS = {
 def train(prepared: Prepared, folder: Path) -> Path:
     """Train, or go on with, an adapter; -> its folder, with card and curve."""
     log.info(prepared.cost())
+    began = environment()  # a commit while it learns is not what it learned by
     plan, more = prepared.plan, {}
     if prepared.recipe.task == "r2ag":
         former = prepared.recipe.former
@@ -261,7 +262,7 @@ def train(prepared: Prepared, folder: Path) -> Path:
         model = wrap(prepared.model, plan.lora, plan.seed, KINDS[prepared.recipe.task])
         model = halved(model, plan.optimiser)
         fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
-    write_card(folder, prepared.weights, card(prepared, folder) | more)
+    write_card(folder, prepared.weights, card(prepared, folder, began) | more)
     state_of(plan, folder).forget()
     if folder.parent == hub.local_artifacts_folder():
         keep_card(folder)
@@ -276,8 +277,8 @@ def keep_card(folder: Path) -> None:
         shutil.copyfile(folder / name, kept / name)
 
 
-def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
-    """How an adapter came to be, as plain data."""
+def card(prepared: Prepared, folder: Path, made_on: Mapping[str, Any]) -> dict[str, Any]:
+    """How an adapter came to be, as plain data; made_on: `environment` where its run began."""
     recipe, curve = prepared.recipe, read_curve(folder)
     checked = [row for row in curve if "held_out" in row]
     kept = [row for row in checked if "kept" in row] or checked
@@ -298,7 +299,7 @@ def card(prepared: Prepared, folder: Path) -> dict[str, Any]:
         "computed_in": " and ".join(
             sorted({r["computed_in"] for r in curve if "computed_in" in r})
         ),
-        "made_on": environment(),
+        "made_on": dict(made_on),
     } | ({"kept_after_step": kept[-1]["step"]} if kept and "kept" in kept[-1] else {})
 
 

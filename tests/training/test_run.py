@@ -101,6 +101,20 @@ def test_a_run_that_was_cut_before_its_card_goes_on_from_its_state(base, monkeyp
     assert not (folder / "state").exists()
 
 
+def test_a_card_names_the_code_that_its_run_began_with(base, monkeypatch):
+    now, fit = {"commit": "before"}, run.fit
+
+    def commit_meanwhile(*given, **options):
+        fit(*given, **options)
+        now["commit"] = "after"
+
+    monkeypatch.setattr(run, "environment", lambda: dict(now))
+    monkeypatch.setattr(run, "fit", commit_meanwhile)
+    recipe = replace(RECIPE, base=base)
+    folder = run.train(run.prepare(recipe, 0), run.folder_of(recipe, 0))
+    assert json.loads((folder / "card.json").read_text())["made_on"]["commit"] == "before"
+
+
 def test_an_adapter_of_another_base_is_refused(base, tmp_path):
     prepared = run.prepare(replace(RECIPE, base=base), seed=0)
     folder = run.train(prepared, run.folder_of(prepared.recipe, 0))
