@@ -192,6 +192,12 @@ def _public_prompt(told: Told) -> bool:
     return chosen == ["chat", 0.796, 5]
 
 
+def _public_rate(told: Told) -> bool:
+    accuracy = _tuned(told, "acc_line", "hotpotqa_train", "long_llmlingua")
+    alike = accuracy[0.3] == accuracy[0.55]
+    return alike and _chosen(told, "hotpotqa_train", "long_llmlingua") == 0.3
+
+
 def _best_of_rivals(told: Told) -> bool:
     rivals = ("crag", "cot", "recomp_extractive", "recomp_abstractive", "long_llmlingua")
     crag, *others = (
@@ -249,6 +255,7 @@ CHAPTER_40 = [
     ),
     ("0.8 of the tokens for LongLLMLingua in place of 0.55, by F1 alone", _by_f1_alone),
     ("on public data a plainer prompt for RAG", _public_prompt),
+    ("and 0.3 of the tokens for LongLLMLingua, by F1 alone", _public_rate),
     ("HotpotQA's, which this reader hardly reads by the gate above", _hardly_read),
     ("HotpotQA's did not pass it", _hardly_read),
     (

@@ -138,7 +138,7 @@ def test_some_holds_where_one_cell_does_and_shows_its_numbers(tmp_path):
 
     judged = verdict(tmp_path, some, recall({("musique", 4)}))
     assert judged.verdict.word == "reproduced"
-    assert judged.verdict.reason == "holds: MuSiQue, Concatenation, k = 4 (of 4)"
+    assert judged.verdict.reason == "holds: MuSiQue, k = 4 (of 4)"
     assert judged.headline.interval.estimate == pytest.approx(30)  # the mean is below nought
     assert verdict(tmp_path, some, recall(set())).verdict.word == "not reproduced"
 
