@@ -477,8 +477,9 @@ split.whole(desk, "kept", desk.rows("kept"), "tab-kept")
 # %% [markdown]
 # Where retrieval is perfect, gold passages alone: does what comes between still mislead (r2ag.c37)?
 # On NQ that is one passage, and R²AG's former, which learned from lists of three, five and ten, meets a
-# list that it never learned from: one without a neighbour, where $ζ$ is set to one. (*k* is only a limit
-# here.)
+# list that it never learned from: one without a neighbour, where $ζ$ is set to one. LongLLMLingua drops
+# tokens one by one, and to this reader each digit is one, so that dates and counts seldom stay whole. (*k* is
+# only a limit here.)
 
 # %% tags=["remove-input"]
 perfect = desk.rows("perfect", metric=["acc_line", "answer_kept"])
