@@ -18,7 +18,7 @@ from rag_repro.report.exhibits import Row
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
 
-from .told import RESULTS, Said, Told
+from .told import RESULTS, Said, Told, cells
 
 PAPER = papers.load("dragin")
 PUBLIC = ("hotpotqa", "2wikimultihopqa", "strategyqa")
@@ -54,9 +54,7 @@ def _asked(told: Told, *place: str, **keys: Any) -> float:
 
 
 def _cells(exhibit: str, **keys: Any) -> list[Cell]:
-    """Those that have been run."""
-    found = (cell for cell in PAPER.exhibit(exhibit).cells() if cell.matches(keys))
-    return [cell for cell in found if RESULTS.lines(cell)]
+    return cells(f"dragin.{exhibit}", **keys)
 
 
 def _lines(exhibit: str, **keys: Any) -> Sequence[Mapping[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -15,7 +14,7 @@ from rag_repro.report import selection, times
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
 
-from .told import RESULTS, ROOT, Said, Told, printed
+from .told import RESULTS, Said, Told, card, cells, printed
 
 PUBLIC = ("musique", "hotpotqa", "2wikimultihopqa")
 WORLDS = ("world-B", "world-C", "world-D")
@@ -40,11 +39,8 @@ def _over(ask: Callable, *what: str, datasets=(*PUBLIC, *WORLDS), **keys) -> dic
 
 
 def _cells(exhibit: str, tiers: Iterable[str] = TIERS, **keys: Any) -> Iterator[Cell]:
-    """Its cells that have records."""
     for tier in tiers:
-        for cell in PAPER.exhibit(exhibit).cells(tier):
-            if cell.matches(keys) and RESULTS.lines(cell) is not None:
-                yield cell
+        yield from cells(f"drrag.{exhibit}", tier, **keys)
 
 
 def _ran(told: Told, exhibit: str, key: str, **keys: Any) -> set[str]:
@@ -522,8 +518,7 @@ def _chance_removes_useless(told: Told) -> bool:
 
 def _lessons(told: Told, kind: str) -> float:
     """Pairs of the public classifier's lessons; each was learned in both orders."""
-    text = (ROOT / "artifacts" / "drrag-classifier" / "card.json").read_text("utf-8")
-    lessons = json.loads(text)["lessons"]
+    lessons = card("drrag-classifier")["lessons"]
     return told.of(sum(n for name, n in lessons.items() if name.startswith(kind)) / 2)
 
 

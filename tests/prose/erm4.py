@@ -14,7 +14,7 @@ from rag_repro.report import checked, judges
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
 
-from .told import RESULTS, ROOT, Said, Told
+from .told import RESULTS, ROOT, Said, Told, card, cells, holds_zero
 
 PAPER = papers.load("erm4")
 TWO_THINGS = ("world-B-several", "world-C-several")
@@ -27,14 +27,7 @@ STREAMS = {"testbed": "world-B-again-halves", "public": "ambignq_again"}
 
 
 def _cells(exhibit: str, **keys: Any) -> list[Cell]:
-    """The cells of the two small tiers with these keys, of which there are records."""
-    return [
-        cell
-        for cell in PAPER.exhibit(exhibit).cells()
-        if cell.tier in STREAMS
-        and all(cell.keys.get(key) == value for key, value in keys.items())
-        and RESULTS.lines(cell)
-    ]
+    return cells(f"erm4.{exhibit}", **keys)
 
 
 def _lines(exhibit: str, **keys: Any) -> tuple[Mapping[str, Any], ...]:
@@ -67,24 +60,14 @@ def _one_query(told: Told, exhibit: str, **keys: Any) -> float:
     return told.of(1 - len(_several(exhibit, **keys)) / len(_lines(exhibit, method="plus", **keys)))
 
 
-def _card(name: str) -> Mapping[str, Any]:
-    """A training's card, which lies beside its weights or without them."""
-    places = [ROOT / at / name / "card.json" for at in ("artifacts", "results/cards")]
-    return json.loads(next(p for p in places if p.is_file()).read_text("utf-8"))
-
-
 def _lessons(told: Told, name: str, *labels: str) -> float:
     """How many lessons a filter had, of these labels or of all."""
-    found = ((checked.LABEL.match(s), n) for s, n in _card(name)["lessons"].items())
+    found = ((checked.LABEL.match(s), n) for s, n in card(name)["lessons"].items())
     return told.of(sum(n for of, n in found if not labels or of["label"] in labels))
 
 
 def _minutes(told: Told, name: str) -> float:
-    return told.of(_card(name)["seconds"] / 60)
-
-
-def _holds_zero(interval: Interval) -> bool:
-    return interval.lo <= 0 <= interval.hi
+    return told.of(card(name)["seconds"] / 60)
 
 
 # ------------------------------------------------------------------------------ chapter 20
@@ -296,7 +279,7 @@ def _nobody_knows(told: Told) -> bool:
         told.ours("erm4.fig3", "em", method=method, **ground) < 5
         for method in ("direct", "rewritten_none")
     ) and all(
-        _holds_zero(told.gain("erm4.fig3", metric, method="rewritten_none", **ground))
+        holds_zero(told.gain("erm4.fig3", metric, method="rewritten_none", **ground))
         for metric in FIGURE_3
     )
 
@@ -361,7 +344,7 @@ CHAPTER_21 = [
 
 def _kept_by_check(told: Told) -> tuple[float, float]:
     """Rewrites that the reader's check kept, and all that it saw."""
-    found = [checked.SOURCE.match(s) for s in _card("erm4-rewriter-testbed-checked")["lessons"]]
+    found = [checked.SOURCE.match(s) for s in card("erm4-rewriter-testbed-checked")["lessons"]]
     kept, made = (sum(int(one[part]) for one in found) for part in ("kept", "made"))
     return told.of(kept), told.of(made)
 

@@ -15,7 +15,7 @@ from rag_repro.study import papers
 from rag_repro.study.papers import Cell
 from rag_repro.study.trainings import merged
 
-from .told import RESULTS, Said, Told, printed
+from .told import RESULTS, Said, Told, cells, holds_zero, printed
 
 SMALL, LARGER = "smollm2-135m", "gemma3-270m"
 WORLDS = ("world-B-10", "world-C-10", "world-D-10")
@@ -25,14 +25,8 @@ KINDS = ("choice", "one step", "several steps")
 PART_GONE = ("no_relevance", "no_precedent", "no_neighbour")
 
 
-def _open(interval: Interval) -> bool:
-    return interval.lo <= 0 <= interval.hi
-
-
 def _cells(exhibit: str, tier: str, **keys: Any) -> list[Cell]:
-    """The exhibit's cells that have records."""
-    found = papers.exhibit(f"r2ag.{exhibit}")[1].cells(tier)
-    return [c for c in found if c.matches(keys) and RESULTS.lines(c)]
+    return cells(f"r2ag.{exhibit}", tier, **keys)
 
 
 def _held_out(told: Told, training: str, what: str = "answer") -> float:
@@ -95,7 +89,7 @@ def _again(told: Told, metric: str, dataset: str) -> Interval:
 
 def _gives_scores(told: Told) -> bool:
     asked = [(m, d) for m in ("acc_line", "f1_line") for _, d in BOTH]
-    return all(_open(_again(told, m, d)) for m, d in [*asked, ("length", "world-B-10")])
+    return all(holds_zero(_again(told, m, d)) for m, d in [*asked, ("length", "world-B-10")])
 
 
 def _length(told: Told, method: str, exhibit: str = "retrained") -> float:
@@ -127,7 +121,7 @@ def _form_alone(told: Told) -> bool:
         [told.gain("r2ag.table1", m, dataset=w, method="free") for m in ("f1_line", "acc_line")]
         for w in WORLDS
     ]
-    return max(less.values()) < 0 and all(f1.lo > 0 and _open(acc) for f1, acc in gains)
+    return max(less.values()) < 0 and all(f1.lo > 0 and holds_zero(acc) for f1, acc in gains)
 
 
 def _too_few(told: Told) -> bool:
@@ -430,7 +424,7 @@ def _map(told: Told, retriever: str) -> Interval:
 
 
 def _only_semantics(told: Told) -> bool:
-    return _map(told, "lsa").hi < 0 and all(_open(_map(told, x)) for x in ("l3", "bm25"))
+    return _map(told, "lsa").hi < 0 and all(holds_zero(_map(told, x)) for x in ("l3", "bm25"))
 
 
 def _f1(told: Told, method: str) -> Interval:
@@ -576,7 +570,7 @@ def _as_much_longer(told: Told) -> bool:
         _time(told, "seconds_reader", f"{method}_first") for method in ("r2ag", "constant")
     )
     encoded = _time(told, "seconds_encoder", "r2ag_first").lo > 0
-    none = _open(_time(told, "seconds_encoder", "constant_first"))
+    none = holds_zero(_time(told, "seconds_encoder", "constant_first"))
     alike = 0.8 * ours.estimate < constant.estimate < 1.25 * ours.estimate
     return encoded and none and alike and min(ours.lo, constant.lo) > 0
 

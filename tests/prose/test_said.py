@@ -13,7 +13,7 @@ from . import dragin, drrag, erm4, r2ag, together
 from .told import ROOT, Told
 
 SAID = [*drrag.SAID, *erm4.SAID, *dragin.SAID, *r2ag.SAID, *together.SAID, *together.SAID_PAGES]
-NAMED = {f"{said.page}: {said.sentence[:60]}": said for said in SAID}
+NAMED = {f"{said.page}: {said.sentence}": said for said in SAID}
 # Nothing differs from anything; everything the other way round; everything far larger.
 DISTORTIONS = (lambda x: 0.0, lambda x: -x, lambda x: 3 * x + 7)
 
@@ -40,3 +40,4 @@ def test_other_records_would_make_it_false(name):
 def test_no_sentence_stands_twice():
     times = Counter((said.page, said.sentence) for said in SAID)
     assert [name for name, n in times.items() if n > 1] == []
+    assert len(NAMED) == len(SAID)

@@ -13,6 +13,7 @@ from rag_repro.lm.adapters import card_of
 from rag_repro.report import seeds, trained
 from rag_repro.report.exhibits import Row
 from rag_repro.study import judge, papers
+from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,7 +84,7 @@ class Told:
 
     def card(self, name: str, *keys: str) -> float:
         """A number of a training's card, as card("r2ag-mixed", "held_out_loss", "answer")."""
-        found = card_of(trained.folders([name])[name])
+        found = card(name)
         for key in keys:
             found = found[key]
         return self.of(found)
@@ -102,6 +103,21 @@ class Told:
 def printed(number: float, digits: int = 1) -> str:
     """A number as the pages print it."""
     return f"{number:.{digits}f}"
+
+
+def holds_zero(interval: Interval) -> bool:
+    return interval.lo <= 0 <= interval.hi
+
+
+def card(name: str) -> dict[str, Any]:
+    """A training's card, which lies beside its weights or without them."""
+    return card_of(trained.folders([name])[name])
+
+
+def cells(exhibit: str, tier: str | None = None, **keys: Any) -> list[Cell]:
+    """An exhibit's cells with these keys that have records."""
+    found = papers.exhibit(exhibit)[1].cells(tier)
+    return [cell for cell in found if cell.matches(keys) and RESULTS.lines(cell)]
 
 
 @cache
