@@ -27,6 +27,10 @@
 # questions here, beside the marks that stand before a passage anyway, and beside learnable tokens,
 # which know nothing. And there is an intervention, which the paper lacks: the embeddings of a gold
 # passage and of the best other one change places. If they steer, attention and answers follow.
+#
+# What comes out: an embedding draws several times the attention of a word, and a token that knows nothing
+# more still. To exchange two embeddings changes many answers, to exchange two of those tokens more, and
+# right answers are not lost by it. Attention here is no sign of use.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -43,7 +47,16 @@ from IPython.display import display
 from rag_repro.methods.r2ag import attention_check, method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import attention, attention_areas, cases, formers, lists, split
+from rag_repro.report import (
+    attention,
+    attention_areas,
+    attention_gold,
+    cases,
+    changed_answers,
+    formers,
+    lists,
+    split,
+)
 from rag_repro.report.desk import Desk, Listing
 
 run = chapter(
@@ -102,10 +115,11 @@ desk.statements(CLAIMS)
 Listing(attention_check.attention_check, attention_check.looked, attention_check.lines_of)
 
 # %% [markdown]
-# The intervention, which leaves the passages' text where it is:
+# The intervention, which leaves the passages' text where it is: the first of the gold passages and the best
+# other one give each other their embeddings.
 
 # %% tags=["remove-input"]
-Listing(method.informed)
+Listing(method.informed, method.steered)
 
 # %% [markdown] tags=["worked"]
 # ## One question
@@ -161,8 +175,9 @@ attention.heat(
 
 # %% [markdown]
 # By kind of token. An embedding *is* an anchor where its line lies above that of a token of the
-# passages, and it is one for what it says where it also lies above the marks, and above the line
-# that learnable tokens have in the panel beside:
+# passages, and it is one for what it says where it also lies above the marks of plain RAG, and above the
+# line that learnable tokens have in the panel beside. (Above the marks of its own prompt it lies in any
+# case.)
 
 # %% tags=["remove-input"]
 attention.by_layer(
@@ -202,6 +217,31 @@ GOLD = [
 ]
 split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
 
+# %% [markdown]
+# The sentence as it is printed, by layer: a gold passage above the best other one, an embedding being counted
+# with its passage. Above zero, gold gets more. Under plain RAG the reader does what it does unprompted:
+
+# %% tags=["remove-input"]
+attention_gold.by_layer(
+    FIG6,
+    [c for c in CELLS if c.keys["method"] in ("rag", "r2ag", "free")],
+    desk.results,
+    caption="Attention of the last token on a gold passage above the best other one, by layer",
+    name="fig-gold-layers",
+)
+
+# %% [markdown]
+# And by rank, under plain RAG, which is told nothing of it but the order: at each rank the mean of gold
+# passages and of others, so that a gold passage is compared with what else stands in its place.
+
+# %% tags=["remove-input"]
+attention_gold.by_rank(
+    [c for c in CELLS if c.keys["method"] == "rag"],
+    desk.results,
+    "Attention of the last token by a passage's rank, plain RAG",
+    "tab-ranks",
+)
+
 # %% [markdown] tags=["gap"]
 # ## Is there a gap?
 #
@@ -236,13 +276,25 @@ attention_areas.outcome(fits)
 # exchanged; nothing is trained anew for this. An embedding that stands elsewhere brings its old place's
 # code along. So learnable tokens, which have nothing else, are exchanged as well. A row of one training
 # is held against the same one of R²AG's or of the tokens', not against the mean of three that stands
-# above it. *Distracted* rises as answers grow shorter ({doc}`chapter 42 <42_r2ag_soft_prompts>`), so that
-# only rows with embeddings can be compared by it.
+# above it. On world B few of R²AG's answers are right to begin with, so that few can be spoilt.
+# *Distracted* rises as answers grow shorter ({doc}`chapter 42 <42_r2ag_soft_prompts>`), so that only rows of
+# like *length* can be compared by it.
 
 # %% tags=["remove-input"]
 STEERED = ["rag", "r2ag", "shuffled_test", "exchanged", "free", "exchanged_free"]
-steered = desk.rows("controls", method=STEERED, metric=["acc_line", "distracted"])
+steered = desk.rows("controls", method=STEERED, metric=["acc_line", "distracted", "length"])
 split.whole(desk, "controls", steered, "tab-steered")
+
+# %% [markdown]
+# How many answers change at all, right or wrong? Embeddings do move what is written, and tokens that know
+# nothing of the passages move more of it: a change is no sign of what an embedding says.
+
+# %% tags=["remove-input"]
+TURNED = ("shuffled_test", "exchanged", "exchanged_free")
+turned = [c for c in CONTROLS.cells() if c.keys["method"] in TURNED and c.tier in desk.tiers()]
+changed_answers.table(
+    CONTROLS, turned, desk.results, "Answers that an intervention changes", "tab-changed"
+)
 
 # %% [markdown]
 # ### Asked again, just now
@@ -298,5 +350,6 @@ desk.asides(CLAIMS)
 # rag-repro chapter 44_r2ag_attention                        # this page
 # rag-repro run r2ag.fig6                                    # attention; nothing is written
 # rag-repro run r2ag.controls                                # answers with embeddings exchanged
+# rag-repro run r2ag.fig6 --tier paper --device cuda         # the paper's reader; needs a GPU
 # rag-repro exhibit r2ag.fig6 --format csv                   # every cell as a line
 # ```

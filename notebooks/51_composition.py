@@ -210,7 +210,8 @@ desk.live("composition")
 #
 # - **R²AG's former is trained.** Before the same frozen reader, but on lists of the first world; part of its
 #   effect may be that of training vectors at all. The control for that, *learnable tokens*, stands in
-#   {doc}`chapter 50 <50_head_to_head>`, alone; in a combination it was not tried.
+#   {doc}`chapter 50 <50_head_to_head>`, alone; in a combination it was not tried. It is one training, and its
+#   intervals hold the questions' noise alone.
 # - **ERM4 and DRAGIN are not quite themselves together.** Where DRAGIN is off, the reader reads the rewritten
 #   question; where it is on, the original one, and not every question is searched at all.
 # - **DR-RAG hardly selects here.** At its threshold, by F1, two passages stay for most questions (chapter 50), so

@@ -39,7 +39,7 @@ def one_mark(deep: bool, line: Line) -> float | None:
 
 def gold_part(line: Line, words: bool = False) -> float | None:
     """Of what goes to passages (to their words alone) the gold ones' part, the mean over layers."""
-    whole, gold = _shares(line, "words") if words else passages(line), _gold(line)
+    whole, gold = _shares(line, "words") if words else passages(line), gold_places(line)
     if whole is None or not gold or not (whole.sum(1) > 0).all():
         return None
     return float((whole[:, gold].sum(1) / whole.sum(1)).mean())
@@ -47,16 +47,16 @@ def gold_part(line: Line, words: bool = False) -> float | None:
 
 def gold_early(line: Line) -> float | None:
     """The share that goes to a gold passage in the first layers; None without another beside."""
-    whole, gold = passages(line), _gold(line)
-    if whole is None or not gold or _other(line) is None:
+    whole, gold = passages(line), gold_places(line)
+    if whole is None or not gold or best_other(line) is None:
         return None
     return float(whole[:EARLY, gold].mean())
 
 
 def other_early(line: Line) -> float | None:
     """The share that goes to the best passage that is not gold, as `gold_early`."""
-    whole, other = passages(line), _other(line)
-    if whole is None or other is None or not _gold(line):
+    whole, other = passages(line), best_other(line)
+    if whole is None or other is None or not gold_places(line):
         return None
     return float(whole[:EARLY, other].mean())
 
@@ -104,19 +104,20 @@ def _half(shares: np.ndarray, deep: bool) -> np.ndarray:
     return shares[len(shares) // 2 :] if deep else shares
 
 
-def _gold(line: Line) -> list[int]:
+def gold_places(line: Line) -> list[int]:
     """Places of the gold passages among the hits, from 0."""
     return [rank - 1 for _, _, rank in line.get("gold", ()) if rank is not None]
 
 
-def _other(line: Line) -> int | None:
-    gold = set(_gold(line))
+def best_other(line: Line) -> int | None:
+    """Place of the best passage that is not gold, from 0; None: all are gold."""
+    gold = set(gold_places(line))
     return next((i for i in range(len(line["hits"])) if i not in gold), None)
 
 
 def _beside(line: Line) -> dict[int, list[int]]:
     """Gold passages and the places next to each that are not gold, where there are such."""
-    gold, last = set(_gold(line)), len(line["hits"]) - 1
+    gold, last = set(gold_places(line)), len(line["hits"]) - 1
     near = {g: [i for i in (g - 1, g + 1) if 0 <= i <= last and i not in gold] for g in gold}
     return {place: others for place, others in near.items() if others}
 

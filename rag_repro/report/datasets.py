@@ -29,9 +29,10 @@ Ranked = Mapping[str, Sequence[str]]
 class Statistics:
     """One data set, in the words of the paper's table.
 
-    tokens: a question with all its candidates, on average. gold, passages: of a
-    question, on average. map: mean average precision in percent over the `ranked`
-    questions that name gold passages; None where none is ranked.
+    questions: of the split. tokens: a question with all its candidates, on average. gold,
+    passages: of a question, on average. map: mean average precision in percent over the `ranked`
+    questions that name gold passages; None where none is ranked. asked: questions that have been
+    answered.
     """
 
     dataset: str
@@ -41,6 +42,7 @@ class Statistics:
     passages: float
     map: float | None = None
     ranked: int = 0
+    asked: int | None = None
 
 
 def statistics(
@@ -118,8 +120,8 @@ def of_cells(
 ) -> list[Statistics]:
     """One row a data set of the wanted cells whose data is here: of the questions they ask.
 
-    Tokens are of the cell's reader; `questions` are those that have been answered. Rankings are
-    those of the records where the passages read are all that there are, else MiniLM's, made now.
+    Tokens are of the cell's reader. All but `questions` is of those that the cell asks. Rankings
+    are the records' where the passages read are all that there are, else MiniLM's, made now.
     """
     cells: dict[str, Cell] = {}
     for cell in (c for tier in tiers for c in exhibit.cells(tier) if c.matches(wanted)):
@@ -127,7 +129,8 @@ def of_cells(
             cells.setdefault(cell.keys["dataset"], cell)
     made = []
     for name, cell in cells.items():
-        asked = workshop.dataset(cell.condition.dataset, cell.condition.split).first(cell.n)
+        split = workshop.dataset(cell.condition.dataset, cell.condition.split)
+        asked = split.first(cell.n)
         lines = results.lines(cell) or ()
         ranked = ranked_in(lines)
         if not ranked or _longest(asked) > cell.condition.configured.k:
@@ -135,7 +138,7 @@ def of_cells(
             ranked = ranked_by(minilm, asked.questions)
         count = counter(cell.condition.reader)
         one = statistics(asked, count_tokens=count, ranked=ranked, name=name)
-        made.append(replace(one, questions=len(lines)))
+        made.append(replace(one, questions=len(split.questions), asked=len(lines)))
     return made
 
 
@@ -155,26 +158,38 @@ def counter(reader: str) -> Callable[[str], int]:
 
 
 SHOWN = {
-    "questions tested on": ("test", "questions"),
+    "questions: paper": ("questions", None),
+    "to train on: paper": ("train", None),
+    "to test on": ("test", "questions"),
+    "asked: ours": (None, "asked"),
     "tokens": ("tokens", "tokens"),
     "gold": ("gold", "gold"),
     "passages": ("passages", "passages"),
     "MAP, %": ("map", "map"),
 }
-"""Column of `table` -> the printed figure, and the field of ours."""
+"""Column of `table`, or of two -> the printed figure, and the field of ours; None: one of them."""
 
 
 def table(paper: Paper, key: str, ours: Sequence[Statistics], name: str = "") -> Table:
-    """One line a data set: of each figure what the paper prints, and ours; empty: one has none."""
-    printed = {(e["dataset"], e["metric"]): float(e["value"]) for e in paper.printed(key)}
+    """One line a data set: of each figure what the paper prints, and ours; empty: one has none.
+
+    A data set in another language than English has it behind its name.
+    """
+    entries = paper.printed(key)
+    printed = {(e["dataset"], e["metric"]): float(e["value"]) for e in entries}
+    languages = {e["dataset"]: e["language"] for e in entries}
     told = {row.dataset: row for row in ours}
     body = []
     for dataset in dict.fromkeys([*(place for place, _ in printed), *told]):
-        row: list[Any] = [word(dataset)]
+        language = languages.get(dataset, "English")
+        row: list[Any] = [word(dataset) + ("" if language == "English" else f" ({language})")]
         for of_paper, of_ours in SHOWN.values():
-            values = printed.get((dataset, of_paper)), getattr(told.get(dataset), of_ours, None)
+            values = [printed.get((dataset, of_paper))] if of_paper else []
+            values += [getattr(told.get(dataset), of_ours, None)] if of_ours else []
             row += [number(value).removesuffix(".00") for value in values]
         body.append(row)
-    head = ["data set", *(f"{said}: {whose}" for said in SHOWN for whose in ("paper", "ours"))]
+    head = ["data set"]
+    for said, (of_paper, of_ours) in SHOWN.items():
+        head += [f"{said}: paper", f"{said}: ours"] if of_paper and of_ours else [said]
     caption = f"{paper.exhibit(key).title}: the paper's and ours"
     return Table(head, body, caption, name)

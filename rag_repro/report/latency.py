@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..data.titles import word
-from ..evaluation.statistics import Interval
+from ..evaluation.resampling import fresh
+from ..evaluation.statistics import Interval, resample_ratio
 from ..evaluation.verdicts import NOT_RUN
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, resampled
@@ -80,6 +83,38 @@ def table(
     body += [[*_of(exhibit, c), NOT_RUN, *[""] * 4] for c in cells if c not in timed]
     head = ["data set", "k", "method", "prompt tokens computed", "seconds [95 %], n"]
     head += ["in % of the baseline's", "in the reader, %", "encoding, ms"]
+    return Table(head, body, caption, name)
+
+
+def writing(
+    exhibit: Exhibit, cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
+) -> Table | Note:
+    """One line a cell of whole answers: milliseconds a token behind the first one.
+
+    What whole answers take in the reader, less what the row "..._first" takes there, by the
+    tokens behind the first: all questions' time by all their tokens.
+    """
+    body = []
+    for cell in cells:
+        first = beside(exhibit, cell, {"method": f"{cell.keys['method']}_first"})
+        spans = [c and results.scores(c, "seconds_reader") for c in (cell, first)]
+        tokens = results.scores(cell, "new_tokens")
+        if None in spans or tokens is None:
+            continue
+        ids = [i for i in tokens.ids if all(i in side.ids for side in spans)]
+        whole, prompt = (side.at(ids) for side in spans)
+        written = tokens.at(ids)
+        behind = written.values - 1
+        if not behind.any():
+            continue
+        # Of a question with an answer of one token the difference is noise, and may be negative.
+        above = 1000 * np.maximum(whole.values - prompt.values, 0)
+        drawn = resample_ratio(above, behind, rng=fresh(), clusters=written.clusters)
+        told = [number(float(written.values.mean()), 1), within(drawn.interval(), 1, n=True)]
+        body.append([*_of(exhibit, cell), *told])
+    if not body:
+        return missing.note_of_cells(cells, caption)
+    head = ["data set", "k", "method", "tokens of an answer", "ms a token behind the first"]
     return Table(head, body, caption, name)
 
 

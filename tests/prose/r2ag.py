@@ -21,6 +21,7 @@ SMALL, LARGER = "smollm2-135m", "gemma3-270m"
 WORLDS = ("world-B-10", "world-C-10", "world-D-10")
 TESTBED, PUBLIC = ("testbed", "world-B-10"), ("public", "nq10")
 BOTH = (TESTBED, PUBLIC)
+METRICS = ("acc_line", "f1_line")
 KINDS = ("choice", "one step", "several steps")
 PART_GONE = ("no_relevance", "no_precedent", "no_neighbour")
 
@@ -65,15 +66,20 @@ def _kind(line: Mapping[str, Any]) -> str:
     return "one step" if line["hops"] == 1 else "several steps"
 
 
-def _half_guessed(told: Told) -> bool:
-    """The worlds together, and what gold passages add by kind."""
+def _by_kind(told: Told) -> dict[tuple[str, str], float]:
+    """Accuracy without passages and with gold ones, by kind, the worlds together."""
     held = {}
     for method in ("closed", "gold"):
         for cell in _cells("readers", "testbed", dataset=[*WORLDS], method=method, reader=SMALL):
             for kind in KINDS:
                 scores = RESULTS.scores(cell, "acc_line", lambda x, k=kind: _kind(x) == k)
                 held.setdefault((method, kind), []).extend(scores.values)
-    mean = {key: told.of(np.mean(values)) for key, values in held.items()}
+    return {key: told.of(np.mean(values)) for key, values in held.items()}
+
+
+def _half_guessed(told: Told) -> bool:
+    """And what gold passages add by kind."""
+    mean = _by_kind(told)
     choice, *others = (mean["gold", kind] - mean["closed", kind] for kind in KINDS)
     return 40 <= mean["closed", "choice"] <= 60 and choice < min(others)
 
@@ -99,6 +105,74 @@ def _length(told: Told, method: str, exhibit: str = "retrained") -> float:
 def _far_longer(told: Told) -> bool:
     committed, again = _length(told, "r2ag"), _length(told, "again")
     return again > 2 * committed and _again(told, "length", "nq10").lo > 0
+
+
+def _table1(told: Told, metric: str, dataset: str, method: str) -> Interval:
+    return told.gain("r2ag.table1", metric, dataset=dataset, method=method, reader=SMALL)
+
+
+def _f1_of_both(told: Told) -> bool:
+    """In whole points, the least and the most of the three worlds."""
+    spans = []
+    for method in ("r2ag", "free"):
+        gains = [_table1(told, "f1_line", world, method) for world in WORLDS]
+        points = [round(gain.estimate) for gain in gains]
+        spans.append((min(points), max(points), min(gain.lo for gain in gains) > 0))
+    return spans == [(11, 15, True), (10, 16, True)]
+
+
+def _both_lose(told: Told) -> bool:
+    gains = [[_table1(told, m, "nq10", x) for m in METRICS] for x in ("r2ag", "free")]
+    return all(
+        round(acc.estimate) == -11 and acc.hi < 0 and abs(f1.estimate) < 2 and holds_zero(f1)
+        for acc, f1 in gains
+    )
+
+
+def _exemplars_reach(told: Told) -> bool:
+    ours, shown = (
+        [told.ours("r2ag.table1", m, dataset="world-B-10", method=x) for m in METRICS]
+        for x in ("r2ag", "shown")
+    )
+    return all(theirs >= mine for mine, theirs in zip(ours, shown, strict=True)) and min(ours) > 0
+
+
+def _little_room(told: Told) -> bool:
+    """What gold passages add on several steps, the worlds together, beside c05's 12.5."""
+    means = _by_kind(told)
+    gain = means["gold", "several steps"] - means["closed", "several steps"]
+    return 12.5 <= gain < 15
+
+
+def _shorter_lines(told: Told) -> bool:
+    """With NQ's gold passages alone; the tokens' row is figure 3's."""
+    sides = []
+    for exhibit, method in (("perfect", "r2ag"), ("fig3", "free")):
+        keys = {"dataset": "nq", "method": method}
+        sides.append([told.gain(f"r2ag.{exhibit}", m, **keys) for m in METRICS])
+    (ours, our_f1), (free, free_f1) = sides
+    return ours.estimate < free.estimate < 0 and ours.hi < 0 and min(our_f1.lo, free_f1.lo) > 0
+
+
+def _by_questions(told: Told, metric: str) -> list[float]:
+    """Of formers from 44, 180 and 360 questions, one training each."""
+    return [
+        told.ours("r2ag.sizes", metric, dataset="world-B-10", method=m)
+        for m in ("r2ag_44", "r2ag_180", "r2ag")
+    ]
+
+
+def _f1_rises(told: Told) -> bool:
+    few, half, all_of_them = _by_questions(told, "f1_line")
+    acc, lengths = (_by_questions(told, m) for m in ("acc_line", "length"))
+    return few < half < all_of_them and acc[2] < acc[0] and lengths[0] > 2 * lengths[2]
+
+
+def _by_one(told: Told) -> bool:
+    rivals = ("crag", "cot", "recomp_extractive", "recomp_abstractive", "long_llmlingua")
+    rows = [told.row("r2ag.table1", "acc_line", dataset="world-B-10", method=m) for m in rivals]
+    crag, *others = (round(told.of(r.ours.estimate) * r.ours.n / 100) for r in rows)
+    return crag == max(others) + 1
 
 
 def _unsettled(told: Told) -> bool:
@@ -214,10 +288,21 @@ CHAPTER_40 = [
         "questions hold a gain back",
         _half_guessed,
     ),
+    ("so for accuracy and F1, and for the length of answers on the testbed", _gives_scores),
     (
-        "They do for accuracy and F1, and for the length of answers on the testbed.",
-        _gives_scores,
+        "on the testbed R²AG gains 11 to 15 points of F1 over plain RAG, and tokens that are told "
+        "nothing 10 to 16",
+        _f1_of_both,
     ),
+    ("On NQ-10 both lose 11 points of accuracy, and F1 hardly moves", _both_lose),
+    (
+        "Six exemplars, without any training, reach on world B what R²AG reaches",
+        _exemplars_reach,
+    ),
+    ("on questions of several steps the gold passages alone add little more", _little_room),
+    ("R²AG loses accuracy there as well, learnable tokens nearly as much", _shorter_lines),
+    ("Accuracy does not rise with the number of questions", _f1_rises),
+    ("the best of the four rivals on world B, by one question", _by_one),
     (
         "On NQ-10 the former that was trained again writes far longer lines than the committed one",
         _far_longer,
@@ -288,6 +373,29 @@ def _matching_by_seed(told: Told) -> bool:
     return behind[0] > 0.5 and 0 < behind[1] < 0.05
 
 
+def _as_far_apart(told: Told) -> bool:
+    """World B: the whole method's trainings, and what is gained or lost without a part."""
+    cells_of = [
+        cells("r2ag.table3", "testbed", dataset="world-B-10", method="r2ag", seed=s)
+        for s in (0, 1, 2)
+    ]
+    each = [told.of(RESULTS.scores(cell, "acc_line").values.mean()) for [cell] in cells_of]
+    parts = [
+        told.gain("r2ag.table3", "acc_line", dataset="world-B-10", method=m).estimate
+        for m in (*PART_GONE, "no_qdm")
+    ]
+    return 0 < max(map(abs, parts)) <= max(each) - min(each) + 1e-6
+
+
+def _joint_unlearned(told: Told) -> bool:
+    behind = _held_out(told, "-joint") > _held_out(told, "") + 0.3
+    f1 = [
+        told.ours("r2ag.table3", "f1_line", dataset="world-B-10", method=m)
+        for m in ("joint", "separate")
+    ]
+    return behind and f1[0] < f1[1]
+
+
 def _one_or_two(told: Told) -> bool:
     parts = (*PART_GONE, "no_qdm")
     counts = [
@@ -312,6 +420,12 @@ def _wide_where_apart(told: Told) -> bool:
 
 
 CHAPTER_41 = [
+    (
+        "one recipe, trained again with other seeds, gives accuracies that lie as far apart as the "
+        "differences that table 3 would explain",
+        _as_far_apart,
+    ),
+    ("in 180 steps it has not learned the form of an answer", _joint_unlearned),
     (
         "its interval is far wider where they lie apart, and no wider where they happen to agree",
         _wide_where_apart,
@@ -391,12 +505,46 @@ def _likely_below(told: Told) -> bool:
     return all(s.estimate > -0.5 and s.hi < 0 <= f.hi for s, f in zip(shuffled, free, strict=True))
 
 
+def _labels_hardly(told: Told) -> bool:
+    """By the page's rule: above in accuracy and in F1."""
+    gains = [
+        [told.gain("r2ag.controls", m, dataset=d, method="gold") for m in METRICS] for _, d in BOTH
+    ]
+    return not any(acc.lo > 0 and f1.lo > 0 for acc, f1 in gains) and all(
+        f1.estimate > 0 for _, f1 in gains
+    )
+
+
+def _last_is_best(told: Told) -> bool:
+    where = [
+        [told.ours("r2ag.order", "acc_line", dataset=d, method=m) for m in ("first", "middle")]
+        for _, d in BOTH
+    ]
+    last = [told.ours("r2ag.order", "acc_line", dataset=d, method="last") for _, d in BOTH]
+    gain = told.gain("r2ag.order", "acc_line", dataset="nq10", method="last")
+    return gain.lo > 0 and all(x > max(others) for x, others in zip(last, where, strict=True))
+
+
+def _alone_on_nq(told: Told, metric: str) -> Interval:
+    return told.gain("r2ag.fig3", metric, dataset="nq", method="free")
+
+
 CHAPTER_42 = [
     (
         "In as many steps it need not get as far",
         lambda told: _held_out(told, "-constant") > _held_out(told, "-free") + 0.3,
     ),
-    ("without γ the head is below the shuffled one of its seed", _head_below),
+    ("even a head without γ", _head_below),
+    ("gold labels in their place hardly do, either", _labels_hardly),
+    ("even labels are not above the learnable tokens on either set", _labels_hardly),
+    ("it answers best where gold stands last", _last_is_best),
+    (
+        "on NQ, learnable tokens lose accuracy and gain F1",
+        lambda told: (
+            _alone_on_nq(told, "acc_line").hi < 0 < _alone_on_nq(told, "f1_line").lo
+            and _alone_on_nq(told, "length").hi < 0
+        ),
+    ),
     ("this share rises as answers grow shorter, whatever features do", _shorter_distracted),
     ("plain RAG, which begins otherwise, is far below, and so are formers", _rag_far_below),
     (
@@ -409,7 +557,7 @@ CHAPTER_42 = [
         "three ({numref}`tab-cards-42`), which is the one that is asked here, and ahead in two",
         _behind_in_one,
     ),
-    ("These are, by little; the tokens are not.", _likely_below),
+    ("It is above the first, by little, and not above the tokens.", _likely_below),
     (
         "r2ag.c19 would be judged by attention",
         lambda told: all(told.verdict("r2ag.c19", tier) == "not judged" for tier, _ in BOTH),
@@ -467,7 +615,53 @@ def _two_to_five(told: Told) -> bool:
     return len(found) == 7 and min(found) >= 2.0 and max(found) < 5.5
 
 
+def _none_above_tokens(told: Told) -> bool:
+    gains = [
+        told.contrast("r2ag.c25", "testbed", "with MiniLM-L6 over learnable tokens"),
+        told.contrast("r2ag.c25", "public", "with MiniLM-L6 over learnable tokens"),
+        told.contrast("r2ag.c41", "testbed", "BM25's scores over learnable tokens"),
+    ]
+    return all(gain.lo <= 0 for gain in gains) and any(gain.estimate < 0 for gain in gains)
+
+
+def _shorter_of_gemma(told: Told) -> bool:
+    places = (*BOTH, ("public", "hotpotqa"))
+    pairs = [
+        [
+            told.ours("r2ag.fig5", "length", t, dataset=d, method="rag", reader=r)
+            for r in (LARGER, SMALL)
+        ]
+        for t, d in places
+    ]
+    return all(0 < gemma < small for gemma, small in pairs)
+
+
 CHAPTER_43 = [
+    (
+        "no retriever is shown to make R²AG better than tokens that are told nothing",
+        _none_above_tokens,
+    ),
+    (
+        "a better ranking does not show in the answers of this reader",
+        lambda told: (
+            _map(told, "lsa").hi
+            < 0
+            < told.gain("r2ag.fig4", "acc_line", "testbed", method="rag_lsa").estimate
+        ),
+    ),
+    (
+        "The former behind latent semantics has not learned the form",
+        lambda told: _held_out(told, "-lsa") > _held_out(told, "") + 0.3,
+    ),
+    (
+        "r2ag.c25, which fails by it",
+        lambda told: told.verdict("r2ag.c25", "testbed") == "mechanism fails",
+    ),
+    ("Gemma's are shorter than SmolLM2's under plain RAG", _shorter_of_gemma),
+    (
+        "Before Gemma R²AG gains F1 on NQ-10",
+        lambda told: told.gain("r2ag.fig5", "f1_line", dataset="nq10", method="r2ag_larger").lo > 0,
+    ),
     ("plain RAG's are two to five times as long as R²AG's", _two_to_five),
     ("Here only latent semantics is told apart from MiniLM-L6 by it", _only_semantics),
     (
@@ -535,7 +729,72 @@ def _of_the_place(told: Told) -> bool:
     return words == ["mechanism holds", "reproduced"] and _tokens_draw(told)
 
 
+def _several_times(told: Told) -> bool:
+    several = [
+        _look(told, "embedding", w, "r2ag") > 3 * _look(told, "word", w, "r2ag") > 0 for w in BOTH
+    ]
+    return all(several) and _tokens_draw_more(told)
+
+
+def _changed(told: Told, dataset: str, method: str, base: str) -> float:
+    """In percent of the questions, what is written otherwise; of the first training."""
+    cell, under = (
+        _cells("controls", tier, dataset=dataset, method=m, seed=0)[0]
+        for tier, d in BOTH
+        if d == dataset
+        for m in (method, base)
+    )
+    before = {line["id"]: line["prediction"] for line in RESULTS.lines(under)}
+    after = [line["prediction"] != before[line["id"]] for line in RESULTS.lines(cell)]
+    return told.of(100 * np.mean(after))
+
+
+def _tokens_move_more(told: Told) -> bool:
+    pairs = [
+        (_changed(told, d, "exchanged", "r2ag"), _changed(told, d, "exchanged_free", "free"))
+        for _, d in BOTH
+    ]
+    return all(20 < ours < tokens for ours, tokens in pairs)
+
+
+def _none_lost(told: Told) -> bool:
+    found = [
+        told.gain("r2ag.controls", "acc_line", dataset=d, method=m)
+        for _, d in BOTH
+        for m in ("exchanged", "exchanged_free")
+    ]
+    return all(gain.estimate > 0 for gain in found)
+
+
+def _few_right(told: Told) -> bool:
+    [cell] = _cells("controls", "testbed", dataset="world-B-10", method="r2ag", seed=0)
+    return 0 < told.of(RESULTS.scores(cell, "acc_line").values.sum() / 100) <= 5
+
+
 CHAPTER_44 = [
+    (
+        "an embedding draws several times the attention of a word, and a token that knows nothing "
+        "more still",
+        _several_times,
+    ),
+    (
+        "To exchange two embeddings changes many answers, to exchange two of those tokens more",
+        _tokens_move_more,
+    ),
+    ("right answers are not lost by it", _none_lost),
+    ("On world B few of R²AG's answers are right to begin with", _few_right),
+    (
+        "Embeddings do move what is written, and tokens that know nothing of the passages move "
+        "more of it",
+        _tokens_move_more,
+    ),
+    (
+        "Above the marks of its own prompt it lies in any case.",
+        lambda told: all(
+            _look(told, "embedding", where, "r2ag") > _look(told, "mark", where, "r2ag") > 0
+            for where in BOTH
+        ),
+    ),
     (
         "The later half of a list gets more attention in the first layers, whatever stands there.",
         lambda told: _places(told, lambda of: sum(of[5:]) > sum(of[:5])),
@@ -604,21 +863,49 @@ def _told_by_time(told: Told) -> bool:
 def _sooner(told: Told) -> bool:
     """By the means; its prompt takes longer."""
     shorter = _time(told, "new_tokens", "r2ag").hi < 0 < _time(told, "seconds", "r2ag_first").lo
-    return shorter and _time(told, "seconds", "r2ag").estimate < 0
+    whole = _time(told, "seconds", "r2ag")
+    return shorter and whole.estimate < 0 < whole.hi
+
+
+def _a_fifth(told: Told) -> bool:
+    added = _time(told, "seconds", "r2ag_first").estimate
+    return bool(_rag(told, "seconds")) and 0.15 < added / _rag(told, "seconds") < 0.25
+
+
+def _mostly_encoding(told: Told) -> bool:
+    added, encoding = (
+        _time(told, metric, "r2ag_first").estimate for metric in ("seconds", "seconds_encoder")
+    )
+    return 0 < added < 2 * encoding
+
+
+def _six_and_eleven(told: Told) -> bool:
+    five, ten = (
+        told.gain(
+            "r2ag.latency", "prefilled_tokens", dataset="world-B-20", method="r2ag_first", k=k
+        )
+        for k in (5, 10)
+    )
+    a_passage = (ten.estimate - five.estimate) / 5
+    return round(a_passage, 6) == 6 and round(five.estimate - 5 * a_passage, 6) == 11
 
 
 CHAPTER_45 = [
+    ("R²AG adds a fifth to the time to the first token here", _a_fifth),
+    ("More than half of that is the encoding of passages", _mostly_encoding),
     (
-        "With constant features nothing is encoded, and the reader takes as much longer",
+        "With constant features no passage is encoded, and the reader's own time grows just as "
+        "much",
         _as_much_longer,
     ),
+    ("here $c$ is 6 and $c_0$ 11", _six_and_eleven),
     ("most of what is added there is the longer prompt", _longer_prompt),
     (
         "What works before the reader takes time of its own, and may leave the reader less to read",
         _time_of_its_own,
     ),
     ("its cost is told by the time and not by this column", _told_by_time),
-    ("A method whose answers are shorter is done sooner, here by the means", _sooner),
+    ("A method that writes shorter ones is done sooner, R²AG by the means alone", _sooner),
     ("by which it leaves more to read than in chapter 40", _leaves_more),
 ]
 

@@ -46,13 +46,17 @@ class Told:
     distortion: Distortion = float
 
     def row(self, exhibit: str, metric: str, tier: str | None = None, **keys: Any) -> Row:
-        """The one row of an exhibit ("r2ag.table1") with this metric and these keys.
+        """The one row of an exhibit ("r2ag.table1") with this metric and these keys that was run.
 
         Raises LookupError, naming what there is, where there is none or more than one.
         """
-        held = [r for r in _rows(exhibit) if r.metric == metric and tier in (None, r.tier)]
+        held = [
+            r
+            for r in _rows(exhibit)
+            if r.ours is not None and r.metric == metric and tier in (None, r.tier)
+        ]
         fits = [r for r in held if all(r.keys.get(key) == value for key, value in keys.items())]
-        if len(fits) != 1 or fits[0].ours is None:
+        if len(fits) != 1:
             there = "\n".join(f"{r.tier} {dict(r.keys)} {r.ours}" for r in fits or held)
             raise LookupError(f"{len(fits)} rows of {exhibit}, {metric}, {tier}, {keys}:\n{there}")
         return fits[0]

@@ -77,14 +77,16 @@ def test_the_testbeds_map_is_below_one_and_above_chance():
 def test_the_table_has_both_sides_of_each_figure():
     paper = papers.load("r2ag")
     ours = [
-        datasets.Statistics("nq10", 269, 1600.0, 1.0, 10.0, 90.0, 269),
+        datasets.Statistics("nq10", 269, 1600.0, 1.0, 10.0, 90.0, 60, asked=60),
         datasets.Statistics("world-B-10", 170, 900.5, 2.5, 10.0),
     ]
     table = datasets.table(paper, "table4", ours)
     rows = {row[0]: dict(zip(table.head, row, strict=True)) for row in table.body}
     nq = rows["NQ-10"]
-    # What the paper tests on stands beside what we do, and not its training questions.
-    assert [nq[f"questions tested on: {whose}"] for whose in ("paper", "ours")] == ["531", "269"]
+    # What the paper tests on stands beside what there is here, and what was asked of that.
+    assert [nq[f"to test on: {whose}"] for whose in ("paper", "ours")] == ["531", "269"]
+    assert (nq["questions: paper"], nq["to train on: paper"]) == ("2655", "2124")
+    assert nq["asked: ours"] == "60"
     assert (nq["MAP, %: paper"], nq["MAP, %: ours"]) == ("96.02", "90")
     world = rows["world-B-10"]
     assert (world["tokens: paper"], world["tokens: ours"], world["gold: ours"]) == (
@@ -92,6 +94,7 @@ def test_the_table_has_both_sides_of_each_figure():
         "2.50",
     )
     assert rows["MuSiQue"]["MAP, %: ours"] == ""
+    assert rows["DuReader (Chinese)"]["to train on: paper"] == "160"
 
 
 def test_statistics_are_of_the_questions_that_cells_ask(tmp_path, monkeypatch):
@@ -114,9 +117,11 @@ def test_statistics_are_of_the_questions_that_cells_ask(tmp_path, monkeypatch):
             record.append({"id": q.id, "cluster": q.id, "hits": hits, "scores": {}})
     rows = datasets.of_cells(exhibit, Results(root), workshop, ["public", "testbed"], method="rag")
     [row] = rows  # real data is not at hand
-    assert (row.dataset, row.questions, row.passages) == ("world-B-10@1000", 6, 10)
+    whole = len(workshop.dataset("world-B-10@1000", "test").questions)
+    assert (row.dataset, row.questions, row.passages) == ("world-B-10@1000", whole, 10)
+    assert row.asked == 6 < whole
     assert (row.map, row.ranked) == (100.0, 6)
     [five] = datasets.of_cells(exhibit, Results(root), workshop, ["testbed"], k=5)
     # Without a record of all ten nine are asked, none is answered, and MiniLM ranks.
-    assert (five.questions, five.ranked) == (0, 9)
+    assert (five.asked, five.ranked) == (0, 9)
     assert 0 < five.map < 100

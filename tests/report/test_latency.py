@@ -90,3 +90,27 @@ def test_what_nobody_has_timed_says_how_to(results):
     ):
         assert "rag-repro time mini.time --dataset world-B@1000" in repr(made)
         assert "rag-repro train r2ag-mixed" in repr(made)
+
+
+def test_writing_is_what_is_left_behind_the_first_token(results):
+    methods = {
+        "rag": METHODS["rag"],
+        "rag_first": ExhibitMethod("first", "single_step", "bm25", {"max_new_tokens": 1}),
+    }
+    grid = replace(PLAIN, methods=("rag", "rag_first"), settings={"k": (5,)})
+    exhibit = replace(EXHIBIT, methods=methods, grids=(grid,))
+    # 4 and 2 tokens behind the first, in 0.8 and 0.2 s: a second for six.
+    for cell in exhibit.cells():
+        whole = cell.keys["method"] == "rag"
+        folder = records.times_beside(results.folder, "mini.time")
+        with records.open_record(folder, cell.condition, {}) as record:
+            for i, (behind, seconds) in enumerate(((4, 0.8), (2, 0.2))):
+                reading = 1.0 + whole * seconds
+                turn = {"seconds": 2 + reading, "clock": [["reader", reading, 1]]}
+                cost = {"prefilled_tokens": 100, "new_tokens": 1 + whole * behind}
+                line = {"id": f"q{i}", "cluster": f"q{i}", "hits": [], "scores": {}}
+                record.append(line | {"cost": cost, "turns": [turn]})
+    table = latency.writing(exhibit, exhibit.cells(), results)
+    [row] = [dict(zip(table.head, row, strict=True)) for row in table.body]
+    assert (row["method"], row["tokens of an answer"]) == ("RAG", "4.0")
+    assert row["ms a token behind the first"].startswith("166.7 [")

@@ -127,7 +127,7 @@ def informed(question: Question, hits: Sequence[Hit], settings: R2AGSettings):
     trace: list[dict[str, Any]] = [_told(hits, rows, settings)]
     order = list(range(len(hits)))
     if settings.exchange:
-        places = _steered(question, hits)
+        places = steered(question, hits)
         for place, other in zip(places, reversed(places), strict=True):
             order[place] = other
         trace.append({"stage": "exchange", "passages": [hits[i].passage.id for i in places]})
@@ -177,7 +177,7 @@ def gold_of(question: Question, hits: Sequence[Hit]) -> list[int]:
     return [int(hit.passage.id in question.gold_ids) for hit in hits]
 
 
-def _steered(question: Question, hits: Sequence[Hit]) -> list[int]:
+def steered(question: Question, hits: Sequence[Hit]) -> list[int]:
     """The places of the best gold hit and of the best other one; none where one lacks."""
     gold = gold_of(question, hits)
     return [gold.index(1), gold.index(0)] if {0, 1} <= set(gold) else []
