@@ -36,7 +36,12 @@ def prefilled(line: Line) -> float | None:
 
 
 def over_turns(of: Callable[[Turn], float | None], line: Line) -> float | None:
-    """The mean over the turns; None for a line without any, or where one has no value."""
+    """The mean over the turns; None for a line without any, or where one has no value.
+
+    None, too, for a question that failed: it was done at once, and would count as a fast answer.
+    """
+    if "error" in line:
+        return None
     values = [of(turn) for turn in line.get("turns", ())]
     return None if not values or None in values else sum(values) / len(values)
 

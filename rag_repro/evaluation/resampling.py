@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -132,12 +132,20 @@ def resample_difference(
     return resample(a - b, rng=rng, clusters=clusters, draws=draws, span=span, signed=True)
 
 
-def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) -> Resampled:
+def combine(
+    parts: Sequence[Resampled],
+    weights: Sequence[float] | None = None,
+    families: Sequence[Any] | None = None,
+) -> Resampled:
     """A weighted sum of means over *different* questions; equal weights: their mean.
 
     A macro-average over data sets has weights 1 / m; a gap between two groups
     of questions, or a difference of differences, has 1 and -1. Settings that
     share their questions (k = 3, 4, 6) are averaged a question first.
+
+    families: a label a part; None: each its own. Parts of one family share questions (NQ's with
+    ten passages and with twenty) and count as if they rose and fell together, which is the widest
+    that their sum can be; n counts their questions once.
     """
     if not parts:
         raise StatisticsError("nothing to combine: give at least one cell")
@@ -145,7 +153,9 @@ def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) 
     if len(w) != len(parts):
         raise StatisticsError(f"{len(w)} weights for {len(parts)} cells")
     estimate = sum(f * p.estimate for f, p in zip(w, parts, strict=True))
-    n = sum(p.n for p in parts)
+    labels = list(range(len(parts)) if families is None else families)
+    held = {label: [i for i, own in enumerate(labels) if own == label] for label in labels}
+    n = sum(max(parts[i].n for i in of) for of in held.values())
     ends = [sorted(f * end for end in p.limits) for f, p in zip(w, parts, strict=True) if f]
     # Rounded: a third of 100 three times is a little less, and would leave a gap to 100.
     limits = tuple(round(math.fsum(side), 9) for side in zip((0.0, 0.0), *ends, strict=True))
@@ -159,12 +169,14 @@ def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) 
         )
     # Cells drawn with equal seeds would move together: shuffle each one's draws
     # (they have no order), the same way every time.
+    sums = [_together([w[i] * parts[i].draws for i in of]) for of in held.values()]
     means = sum(
-        f * np.random.default_rng(i).permutation(p.draws)
-        for i, (f, p) in enumerate(zip(w, parts, strict=True))
+        np.random.default_rng(of[0]).permutation(drawn)
+        for of, drawn in zip(held.values(), sums, strict=True)
     )
-    spread = [float(np.var(f * p.draws)) for f, p in zip(w, parts, strict=True)]
-    below = sum(s**2 / p.df for s, p in zip(spread, parts, strict=True))
+    spread = [float(np.var(drawn)) for drawn in sums]
+    dfs = [min(parts[i].df for i in of) for of in held.values()]
+    below = sum(s**2 / df for s, df in zip(spread, dfs, strict=True))
     df = sum(spread) ** 2 / below if below else math.inf
     weighted = list(zip(w, parts, strict=True))
     # What is taken away turns its sides around.
@@ -182,6 +194,11 @@ def combine(parts: Sequence[Resampled], weights: Sequence[float] | None = None) 
         trainings=_summed((f, p.trainings) for f, p in weighted),
         borrowed=_summed((f, p.borrowed) for f, p in weighted),
     )
+
+
+def _together(draws: Sequence[np.ndarray]) -> np.ndarray:
+    """Draws of a sum whose terms are all high at once; of one term as they are."""
+    return draws[0] if len(draws) == 1 else np.sum([np.sort(one) for one in draws], axis=0)
 
 
 def _summed(held: Iterable[tuple[float, Mapping[Key, float]]]) -> dict[Key, float]:

@@ -128,6 +128,8 @@ def run(
 
             try:
                 if failed:
+                    if shard == (1, 1):  # the run joins finished shards, failures and all
+                        records.absorb(results, cell.condition)
                     records.forget_failed(results, cell.condition)
                 new = runner.run(
                     cell.condition,

@@ -151,7 +151,18 @@ def _draw(
     drawn = [seeds is not None and _drawn_of(s, contrast, seeds) for s in by_dataset.values()]
     if not all(drawn):
         return f"its cells share no {'training' if seeds is None else 'question'}"
-    return _Drawn(statistics.combine(drawn), each, weak)
+    families = _families([held[0][0].ids for held in by_dataset.values()])
+    return _Drawn(statistics.combine(drawn, families=families), each, weak)
+
+
+def _families(ids: Sequence[Sequence[str]]) -> list[int]:
+    """A number for each data set, the same for those that share a question."""
+    labels = list(range(len(ids)))
+    for i, of in enumerate(map(set, ids)):
+        for j in range(i):
+            if of.intersection(ids[j]):
+                labels = [labels[j] if label == labels[i] else label for label in labels]
+    return labels
 
 
 def _large(held: Mapping[str, list[tuple[Scores, ...]]]) -> Mapping[str, list[tuple[Scores, ...]]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ While the longest answers of a batch are written, and others wait for what they 
 more questions take the rows that are free: a third more answers in the same time (measured).
 """
 ALL_FAILED = 8  # so many failures without a single answer: the cause is common, stop
+PATIENT = 4  # times as many where an earlier run had answers: some may fail for themselves
 _SHARED = "prefilled_tokens"  # depends on the batch, so it is no property of an answer
 
 
@@ -87,9 +88,9 @@ def run(
         missing = [q for q in wanted if q.id not in record.done and q.id not in known]
         rebuild(services, record.lines, dataset)
         worked = any("error" not in line for line in record.lines)
-        for question, answer in _once_one_works(
-            answers(condition, missing, services, batch_size), condition, worked
-        ):
+        pairs = answers(condition, missing, services, batch_size)
+        asked = [q.id for q in missing]
+        for question, answer in _once_one_works(pairs, condition, asked, worked):
             record.append(line_of(question, answer, dataset, condition))
             entry.answered()
             done = len(wanted) - len(missing) + entry.facts["questions"]
@@ -98,22 +99,30 @@ def run(
 
 
 def _once_one_works(
-    pairs: Iterable[tuple[Question, Answer]], condition: Condition, worked: bool
+    pairs: Iterable[tuple[Question, Answer]],
+    condition: Condition,
+    asked: Sequence[str],
+    worked: bool,
 ) -> Iterator[tuple[Question, Answer]]:
     """The same pairs; first failures are held back until one answer has come.
 
-    Where all of the first fail, or all that there are, the cause is common: the run stops, and
-    has recorded no failure that a repaired run would have to forget. worked: some question has
-    been answered in an earlier run.
+    asked: ids of all that are asked, in that order. Where the first `ALL_FAILED` fail, or all that
+    there are, the cause is common: the run stops, and has recorded no failure that a repaired run
+    would have to forget. Those that fail at once overtake those that are answered, so that it is
+    the first ones asked that tell, and not the first to come back. worked: some question has been
+    answered in an earlier run; then `PATIENT` times as many must fail, and all that there are may.
     """
     held: list[tuple[Question, Answer]] = []
+    most = ALL_FAILED * (PATIENT if worked else 1)
+    waiting = set(asked[:most]) if len(asked) >= most else set()
     pairs = iter(pairs)
     for question, answer in pairs:
         held.append((question, answer))
         if answer.error is None:
             break
-        if len(held) == ALL_FAILED:
-            raise _common(condition, f"the first {ALL_FAILED} questions", answer)
+        if waiting == {question.id}:
+            raise _common(condition, f"the first {most} questions", answer)
+        waiting.discard(question.id)
     else:
         if held and not worked:
             raise _common(condition, f"the {len(held)} questions asked", held[-1][1])
@@ -124,7 +133,7 @@ def _once_one_works(
 def _common(condition: Condition, which: str, last: Answer) -> RunError:
     return RunError(
         f"{which} of {condition.path} all failed, the last with {last.error!r}; none of them is "
-        "recorded"
+        "recorded: mend the cause and run again, what was recorded before stays"
     )
 
 

@@ -75,6 +75,11 @@ def test_several_turns_are_averaged_and_pairs_are_pooled():
     )
 
 
+def test_a_question_that_failed_is_no_fast_answer():
+    failed = LINE | {"error": "too long", "turns": [{"seconds": 0.001, "clock": []}]}
+    assert told(failed, "seconds", "seconds_reader") == {"seconds": None, "seconds_reader": None}
+
+
 def test_an_answer_that_was_not_timed_has_counts_alone():
     plain = {key: value for key, value in LINE.items() if key != "turns"}
     got = told(plain)

@@ -262,6 +262,23 @@ def test_cells_drawn_with_one_seed_do_not_move_together(rng):
     assert st.combine(same).interval() == st.combine(same).interval()
 
 
+def test_cells_of_one_family_are_no_two_samples(rng):
+    values = rng.normal(0, 1, 100)
+    other = st.resample(rng.normal(0, 1, 50), rng=rng)
+    same = [st.resample(values, rng=np.random.default_rng(seed)) for seed in (1, 2)]
+    alone = same[0].interval()
+    # The same questions twice: no narrower than once, and no more questions.
+    twice = st.combine(same, families=["nq", "nq"]).interval()
+    assert (twice.n, twice.width) == (100, pytest.approx(alone.width, rel=0.03))
+    # Where each is its own nothing changes, to the last digit.
+    parts = [*same, other]
+    assert st.combine(parts, families=[0, 1, 2]).interval() == st.combine(parts).interval()
+    # A third of the weight each: two move together, the other for itself.
+    got = st.combine(parts, families=["nq", "nq", "x"]).interval()
+    want = math.hypot(2 * alone.width, other.interval().width) / 3
+    assert (got.n, got.width) == (150, pytest.approx(want, rel=0.04))
+
+
 def test_combine_refuses_nonsense(rng):
     one = st.resample([0.0, 1.0], rng=rng)
     with pytest.raises(st.StatisticsError, match="nothing to combine"):

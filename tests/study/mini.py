@@ -72,15 +72,16 @@ def fill(root, paper, recall, *, n=100, tier="public", kinds=("bridge",), more=l
     more: of the i-th question, what its lines hold besides.
     """
     for cell in paper.exhibits["table1"].cells(tier):
+        asks = cell.keys["dataset"]
         rng = np.random.default_rng(5)
         values = recall(cell.keys["method"], cell.keys["dataset"], cell.keys["k"], rng)
         with open_record(root, cell.condition, {}) as record:
             for i, value in enumerate(np.broadcast_to(values, n)):
                 record.append(
                     {
-                        "id": f"q{i}",
+                        "id": f"{asks}-{i}",
                         "kind": kinds[i % len(kinds)],
-                        "cluster": f"q{i}",
+                        "cluster": f"{asks}-{i}",
                         "hits": [],
                         "scores": {"recall": float(value), "passages": float(cell.keys["k"])},
                         **more(i),

@@ -153,6 +153,16 @@ def test_shards_reach_every_cell(tmp_path):
 
 
 @pytest.mark.usefixtures("methods")
+def test_failures_of_finished_shards_are_asked_again_too(tmp_path):
+    of = cell("stumble")
+    for i in (1, 2):
+        campaign.run([of], Shop(), tmp_path, shard=(i, 2))
+    assert records.find(tmp_path, of.condition) is None  # none has joined them yet
+    assert campaign.run([of], Shop(), tmp_path, failed=True) == 1
+    assert campaign.run([of], Shop(), tmp_path) == 0
+
+
+@pytest.mark.usefixtures("methods")
 def test_an_estimate_has_a_line_a_condition_and_their_sum(tmp_path, monkeypatch):
     told = SimpleNamespace(seconds=100.0, trial=4, cost_a_question={"retrievals": 2.25})
     asked = []

@@ -12,7 +12,7 @@ from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import StudyError
 from rag_repro.study.scores import Results
 
-from .mini import coin, fill, paper
+from .mini import coin, fill, paper, rewrite
 
 GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
 
@@ -334,3 +334,25 @@ def test_the_parts_of_a_secondary_contrast_are_corrected_as_its_mean_is(tmp_path
     assert part.verdict.word == "inconclusive"
     alone = verdict(tmp_path, each.replace("role: secondary", "role: primary"), worse)
     assert alone.verdict.word == "not reproduced"
+
+
+def test_data_sets_that_share_their_questions_are_no_two_samples(tmp_path):
+    mine = paper(tmp_path, GAIN)
+    names = ("hotpotqa", "musique")
+    gain = lambda m, d, k, rng: coin(0.5 if m == "sm" else 0.7, 100, rng)  # noqa: E731
+    fill(tmp_path / "apart", mine, gain)
+    fill(tmp_path / "shared", mine, gain)
+    for cell in mine.exhibits["table1"].cells("public"):
+        assert cell.keys["dataset"] in names
+        rewrite(
+            tmp_path / "shared",
+            cell.condition,
+            lambda line: line | {key: line["id"].split("-")[-1] for key in ("id", "cluster")},
+        )
+    apart, shared = (
+        judge(mine, "public", Results(tmp_path / name))[0].headline.interval
+        for name in ("apart", "shared")
+    )
+    assert (apart.n, shared.n) == (200, 100)
+    assert shared.estimate == apart.estimate
+    assert shared.width > 1.2 * apart.width

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import lzma
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from rag_repro.schema import Answer, Hit
+from rag_repro.schema import Answer, Hit, Question
 from rag_repro.study import manifests, records, runner
 from rag_repro.study.records import RecordError
 from rag_repro.study.runner import ALL_FAILED, RunError, line_of, run
@@ -190,6 +191,39 @@ def test_first_failures_before_an_answer_are_recorded_with_it(tmp_path, monkeypa
     shop.dataset = lambda name, split: only
     run(condition("stumble"), shop, tmp_path, batch_size=1)
     assert ids(tmp_path, "stumble") == ["q2", "q3"]
+
+
+def came(*names: str, good: Sequence[str] = ()) -> list[tuple[Question, Answer]]:
+    """Pairs in the order in which they came back; all but the good ones failed."""
+    return [
+        (Question(n, "?", ("x",)), Answer(error=None if n in good else "too long")) for n in names
+    ]
+
+
+def test_failures_that_overtake_the_first_questions_stop_no_run():
+    late = [f"late{i}" for i in range(ALL_FAILED)]
+    first = [f"first{i}" for i in range(ALL_FAILED)]
+    pairs = came(*late, *first, good=first)
+    of = condition("stumble")
+    assert list(runner._once_one_works(pairs, of, [*first, *late], False)) == pairs
+    # The same in which the first ones fail as well, whoever comes back before.
+    pairs = came(*late[:3], *first, *late[3:], good=late[3:])
+    with pytest.raises(RunError, match=f"the first {ALL_FAILED} questions"):
+        list(runner._once_one_works(pairs, of, [*first, *late], False))
+
+
+def test_a_stretch_of_failures_behind_answers_is_recorded():
+    names = [f"q{i}" for i in range(ALL_FAILED + 4)]
+    pairs = came(*names, good=names[ALL_FAILED:])
+    of = condition("stumble")
+    assert list(runner._once_one_works(pairs, of, names, True)) == pairs
+    assert list(runner._once_one_works(pairs[:ALL_FAILED], of, names[:ALL_FAILED], True))
+
+
+def test_many_failures_behind_answers_have_one_cause_as_well():
+    names = [f"q{i}" for i in range(ALL_FAILED * runner.PATIENT + 1)]
+    with pytest.raises(RunError, match="mend the cause and run again"):
+        list(runner._once_one_works(came(*names), condition("stumble"), names, True))
 
 
 def test_where_all_of_a_few_fail_nothing_is_recorded_either(tmp_path):

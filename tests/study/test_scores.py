@@ -208,6 +208,13 @@ def test_a_share_that_no_question_shows_is_not_certain():
     )
 
 
+def test_a_ratio_is_never_below_nothing():
+    few, whole = scores([0.0, 0.0, 0.0, 0.0, 50.0]), scores([10.0, 9.0, 8.0, 11.0, 10.0])
+    assert ratio([(few, whole)], "length").interval().lo == 0.0
+    trained = replace(few, by_training=dict.fromkeys((0, 1), few.values), recipe="a")
+    assert ratio([(trained, whole)], "length").interval().lo == 0.0
+
+
 def test_a_single_unit_allows_all_that_the_metric_can_be():
     alone = resampled(scores([100.0]), "recall").interval()
     assert (alone.lo, alone.hi) == (0.0, 100.0)
