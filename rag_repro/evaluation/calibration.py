@@ -207,4 +207,7 @@ def _interval(
 
     drawn = over_draws(defined, units, draws, rng)
     means = estimate + (drawn - estimate) * math.sqrt(units / (units - 1))
-    return Resampled(float(estimate), means, units, units - 1.0).within(*limits).interval()
+    # Where all draws are alike, as of a perfect score, what so many units may have left unseen.
+    unseen = ((limits[1] - limits[0], units),) if np.ptp(means) < 1e-12 else ()
+    made = Resampled(float(estimate), means, units, units - 1.0, unseen)
+    return made.within(*limits).interval()

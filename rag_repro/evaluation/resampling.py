@@ -101,7 +101,7 @@ def resample(
     units, n, estimate = len(sums), len(array), float(array.mean())
     if units == 1:
         return Resampled(estimate, np.full(2, estimate), n, 0.0)
-    if np.ptp(array) < 1e-12:
+    if np.ptp(sums / sizes) < 1e-12:  # whatever is drawn, the mean is the same
         unseen = () if span is None else ((float(span), units),)
         return Resampled(estimate, np.full(draws, estimate), n, math.inf, unseen)
     means = _one_level(sums, sizes, draws, rng)

@@ -129,8 +129,10 @@ def test_the_gain_in_auc_is_drawn_on_both_sides_at_once(many):
     # Where both sides move together their difference varies less than two drawn apart.
     apart = [calibration.auc(side, rng(), 4000).width for side in (many, worse)]
     assert made.width < 0.9 * np.hypot(*apart)
+    # Alike in every draw: what three hundred questions may not have shown.
     same = calibration.auc_gain(many, many, rng(), 4000)
-    assert (same.estimate, same.lo, same.hi) == (0, 0, 0)
+    unseen = 2 * (1 - 0.025 ** (1 / 300))
+    assert (same.estimate, same.lo, same.hi) == pytest.approx((0, -unseen, unseen))
 
 
 def test_a_gain_on_other_things_is_refused(many):
@@ -140,3 +142,13 @@ def test_a_gain_on_other_things_is_refused(many):
     ):
         with pytest.raises(StatisticsError, match="the same things judged on both sides"):
             calibration.auc_gain(many, other, rng())
+
+
+def test_a_perfect_score_over_three_questions_is_not_certain():
+    units = [name for name in "abc" for _ in range(2)]
+    perfect = Judgements.of([0.9, 0.1] * 3, [True, False] * 3, units)
+    got = calibration.auc(perfect, rng())
+    assert (got.estimate, got.hi) == (1.0, 1.0)
+    assert got.lo == pytest.approx(0.025 ** (1 / 3))
+    gain = calibration.auc_gain(perfect, perfect, rng())
+    assert gain.lo < 0 < gain.hi

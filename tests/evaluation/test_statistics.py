@@ -262,6 +262,14 @@ def test_cells_drawn_with_one_seed_do_not_move_together(rng):
     assert st.combine(same).interval() == st.combine(same).interval()
 
 
+def test_units_that_are_alike_leave_room_for_what_they_have_not_shown(rng):
+    # Four clusters, each with one right and one wrong: no draw differs from another.
+    clusters = [label for label in "abcd" for _ in range(2)]
+    got = st.resample([0.0, 1.0] * 4, rng=rng, clusters=clusters, span=1.0).interval()
+    reach = 1 - 0.025 ** (1 / 4)
+    assert (got.lo, got.hi) == pytest.approx((0.5 - reach, 0.5 + reach))
+
+
 def test_cells_of_one_family_are_no_two_samples(rng):
     values = rng.normal(0, 1, 100)
     other = st.resample(rng.normal(0, 1, 50), rng=rng)
