@@ -163,6 +163,11 @@ class Recipe:
             del made["optimiser"]["batch_rows"]
         return made
 
+    @property
+    def makes(self) -> dict[str, Any]:
+        """The facts without those that change no weight: what it is about, and further seeds."""
+        return making(self.facts)
+
     def on(self, base: str | None) -> Recipe:
         """The recipe over another base; None: its own. RecipeError: a hub's without a commit.
 
@@ -180,6 +185,11 @@ class Recipe:
                 f"commit: rag-repro train {self.name} --base {base}@COMMIT"
             )
         return replace(self, name=name, base=base, local=local)
+
+
+def making(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a recipe's facts, as its card has them, those that the weights depend on."""
+    return {name: value for name, value in facts.items() if name not in ("about", "seeds")}
 
 
 def _slug(base: str) -> str:

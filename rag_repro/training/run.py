@@ -34,7 +34,7 @@ from . import complexity, pairs, r2ag, similarities
 from .examples import encode
 from .fit import Objective, Plan, fit, halved, loss_of, state_of, suited, wrap
 from .lessons import lessons
-from .recipes import Recipe, called
+from .recipes import Recipe, called, making
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ def prepare(
     sources = Sources(data_dir, results, device)
     model, encoded, held_out, objective = TASKS[recipe.task](recipe, seed, weights, sources)
     digest = _digest(encoded)
-    facts = [recipe.facts, seed, weights.sha256, digest]
+    facts = [recipe.makes, seed, weights.sha256, digest]
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     # Four bits are computed in bfloat16 whatever the device is, and a head alone in float32.
     as_told = recipe.dtype == "nf4" or objective is None
@@ -321,8 +321,8 @@ def is_made(prepared: Prepared, folder: Path) -> bool:
     if not (folder / CARD).is_file():
         return False
     have = card_of(folder)
-    wanted = (prepared.recipe.facts, prepared.seed, prepared.digest, prepared.weights.sha256)
-    found = (have.get("recipe"), have.get("seed"), have.get("lessons_sha256"))
+    wanted = (prepared.recipe.makes, prepared.seed, prepared.digest, prepared.weights.sha256)
+    found = (making(have.get("recipe", {})), have.get("seed"), have.get("lessons_sha256"))
     return (*found, have["base"]["sha256"]) == wanted
 
 

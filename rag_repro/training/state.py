@@ -65,8 +65,8 @@ class State:
             facts = file.metadata()
             if facts["key"] != self.key:
                 raise RecipeError(
-                    f"{path}: the state of another recipe, seed or base; "
-                    "delete the folder to begin anew"
+                    f"{path}: the state of another recipe, seed or base, {facts['step']} steps of "
+                    f"it; delete {self.folder} to lose them and begin anew"
                 )
             saved = set(file.keys())
             with torch.no_grad():

@@ -157,7 +157,7 @@ def test_another_recipes_state_is_refused(tmp_path, monkeypatch):
     model = wrap(loaded.model, plan.lora, 0)
     adam = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
     module.State(tmp_path / "state", "other").save(model, adam, 1, [])
-    with pytest.raises(RecipeError, match="delete the folder"):
+    with pytest.raises(RecipeError, match="to lose them and begin anew"):
         _fit(tiny.loaded("llama"), plan, tmp_path)
 
 

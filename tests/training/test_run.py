@@ -83,11 +83,8 @@ def test_a_run_that_was_cut_before_its_card_goes_on_from_its_state(base, monkeyp
     prepared = run.prepare(recipe, 0)
     folder = run.folder_of(recipe, 0)
 
-    def cut(*given):
-        raise OSError("No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr(run, "write_card", cut)
+        patch.setattr(run, "write_card", _full)
         with pytest.raises(OSError, match="No space"):
             run.train(prepared, folder)
     assert not run.is_made(prepared, folder)
@@ -99,6 +96,28 @@ def test_a_run_that_was_cut_before_its_card_goes_on_from_its_state(base, monkeyp
     run.train(replace(again, objective=learn), folder)
     assert run.is_made(again, folder)
     assert not (folder / "state").exists()
+
+
+def test_a_recipes_words_and_further_seeds_make_no_other_weights(base, monkeypatch):
+    """Neither a finished training nor one that was cut is thrown away for them."""
+    monkeypatch.setattr("rag_repro.training.fit.SAVE_EVERY", 0.0)
+    recipe = replace(RECIPE, base=base)
+    folder = run.folder_of(recipe, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "write_card", _full)
+        with pytest.raises(OSError, match="No space"):
+            run.train(run.prepare(recipe, 0), folder)
+    mended = run.prepare(replace(recipe, about="without the misprint", seeds=(0, 1, 2, 3)), 0)
+    run.train(mended, folder)
+    assert run.is_made(run.prepare(recipe, 0), folder)
+    card = json.loads((folder / "card.json").read_text())
+    assert card["recipe"]["about"] == "without the misprint"
+    other = run.prepare(replace(recipe, lora=Lora(rank=4)), 0)
+    assert not run.is_made(other, folder)
+
+
+def _full(*given):
+    raise OSError("No space left on device")
 
 
 def test_a_card_names_the_code_that_its_run_began_with(base, monkeypatch):

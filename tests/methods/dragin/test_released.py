@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rag_repro.methods.dragin.given import decision
 from rag_repro.methods.dragin.settings import RELEASED, DynamicSettings, ReleasedSettings
 
 from . import reference
+from .given import decision
 from .language import SMALL
 
 WORDS = [

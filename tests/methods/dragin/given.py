@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..language import ENGLISH, Language
-from .draft import Draft, text_of
-from .qfs import context_of, qfs
-from .queries import Situation, plain_query
-from .rind import Scores
-from .settings import DynamicSettings
-from .timing import decide
+from rag_repro.methods.dragin.draft import Draft, text_of
+from rag_repro.methods.dragin.qfs import context_of, qfs
+from rag_repro.methods.dragin.queries import Situation, plain_query
+from rag_repro.methods.dragin.rind import Scores
+from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.methods.dragin.timing import decide
+from rag_repro.methods.language import ENGLISH, Language
 
 
 @dataclass(frozen=True, eq=False)
