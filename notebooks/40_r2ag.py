@@ -51,6 +51,7 @@ batch_size = 8  # questions in flight at once
 from IPython.display import display
 
 from rag_repro.lm.former import R2Former
+from rag_repro.lm.passes import Passes
 from rag_repro.lm.soft import SoftModules
 from rag_repro.methods.r2ag import features, method
 from rag_repro.methods.reading import Template
@@ -206,7 +207,15 @@ Listing(R2Former.__init__, R2Former.attend, R2Former.project)
 # authors' code, have it last. Ours is table 5's.
 
 # %% tags=["remove-input"]
-Listing(method.r2ag, method.informed, method.inputs, Template.fill, SoftModules.rows)
+Listing(
+    method.r2ag,
+    method.informed,
+    method.inputs,
+    Template.fill,
+    Template.spread,
+    SoftModules.rows,
+    Passes.forward,
+)
 
 # %% [markdown]
 # Training joins two losses: whether the former's head knows the gold passages, and whether the

@@ -75,8 +75,12 @@ class Passes:
         finally:
             config._attn_implementation = before
 
-    def _run(self, ids, soft: Sequence[tuple[int, Tensor]], positions, plan, keep) -> Tensor:
-        """Logits, float32 (len(keep), vocabulary), of one packed pass."""
+    def forward(self, ids, soft: Sequence[tuple[int, Tensor]], positions, plan, keep) -> Tensor:
+        """Logits, float32 (len(keep), vocabulary), of one packed pass.
+
+        soft: (place, embedding (width,)): what stands there in place of the token's own (R²AG,
+        equation 5).
+        """
         ids = torch.as_tensor(ids, device=self.device)
         embeds = self._embedding(ids[None])
         for place, vector in soft:
@@ -117,7 +121,7 @@ class Passes:
                     last.append((number, row, len(keep)))
                     keep.extend(range(piece.last - todo.whole, piece.last))
             ids = np.maximum(ids, 0)
-            logits = self._run(ids, soft, np.concatenate(positions), plan, keep)
+            logits = self.forward(ids, soft, np.concatenate(positions), plan, keep)
             for number, row, at in last:
                 captured = {i: plan.captured[i, number] for i in layers if todos[row].traced}
                 yield row, logits[at : at + todos[row].whole], captured
@@ -177,7 +181,7 @@ class Passes:
             layer=self.layers - 1 if traced else None,
         )
         positions = [a + n for a, (_, n) in zip(own, shared, strict=True)]
-        logits = self._run(tokens, (), positions, plan, range(len(tokens)))
+        logits = self.forward(tokens, (), positions, plan, range(len(tokens)))
         return logits, plan.captured, plan.width
 
     def _groups(self, shared: Sequence[tuple[Span | None, int]]) -> list[Group]:

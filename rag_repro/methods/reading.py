@@ -69,7 +69,7 @@ class Template:
         # Cut before anything is put in: a text that imitates a place is text.
         before, _, after = wording.partition("{passages}")
         asked = one_line(question.text)
-        passages = self._passages(hits, soft)
+        passages = self.spread(hits, soft)
         words = joined([before.format(question=asked), *passages, after.format(question=asked)])
         segments = (Prefix(self.exemplars), *words) if self.exemplars else words
         return Prompt.of(*segments, chat=self.chat)
@@ -85,7 +85,7 @@ class Template:
         said = _said(hit)
         return tuple(p.format(number=number, **said) for p in (before, after[:told], after[told:]))
 
-    def _passages(self, hits: Sequence[Hit], soft: Sequence[Soft]) -> Iterator[Segment]:
+    def spread(self, hits: Sequence[Hit], soft: Sequence[Soft]) -> Iterator[Segment]:
         parts = self.passage.split(SOFT)
         for i, hit in enumerate(hits, start=1):
             said = _said(hit)
