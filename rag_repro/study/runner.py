@@ -88,14 +88,23 @@ def run(
         missing = [q for q in wanted if q.id not in record.done and q.id not in known]
         rebuild(services, record.lines, dataset)
         worked = any("error" not in line for line in record.lines)
-        pairs = answers(condition, missing, services, batch_size)
+        pairs, ties = answers(condition, missing, services, batch_size), _ties(services)
         asked = [q.id for q in missing]
         for question, answer in _once_one_works(pairs, condition, asked, worked):
             record.append(line_of(question, answer, dataset, condition))
+            if ties is not None:
+                entry.facts["ties"] = _ties(services) - ties
             entry.answered()
             done = len(wanted) - len(missing) + entry.facts["questions"]
             report(Progress(condition, done, len(wanted)))
     return len(missing)
+
+
+def _ties(services: Mapping[str, Any]) -> int | None:
+    """New tokens so far whose best two logits lay so close that another order of sums may
+    exchange them; None: the reader does not count them. Of calls that were kept none is counted.
+    """
+    return getattr(services.get("reader"), "ties", None)
 
 
 def _once_one_works(

@@ -14,7 +14,7 @@ from rag_repro.study import manifests, records, runner
 from rag_repro.study.records import RecordError
 from rag_repro.study.runner import ALL_FAILED, RunError, line_of, run
 
-from .scripted import DATASET, Shop, condition, use_methods
+from .scripted import DATASET, Echo, Shop, condition, use_methods
 
 
 @pytest.fixture(autouse=True)
@@ -191,6 +191,22 @@ def test_first_failures_before_an_answer_are_recorded_with_it(tmp_path, monkeypa
     shop.dataset = lambda name, split: only
     run(condition("stumble"), shop, tmp_path, batch_size=1)
     assert ids(tmp_path, "stumble") == ["q2", "q3"]
+
+
+def test_the_manifest_tells_how_many_tokens_might_have_been_others(tmp_path):
+    class Close(Echo):
+        ties = 5  # of earlier conditions
+
+        def generate(self, calls):
+            self.ties += len(calls)
+            return super().generate(calls)
+
+    shop = Shop()
+    shop.made["reader"] = Close()
+    run(condition(), shop, tmp_path, n=4)
+    assert [entry["ties"] for entry in manifests.read(tmp_path, condition())] == [4]
+    run(condition(), Shop(), tmp_path)
+    assert "ties" not in manifests.read(tmp_path, condition())[-1]  # that reader counts none
 
 
 def came(*names: str, good: Sequence[str] = ()) -> list[tuple[Question, Answer]]:
