@@ -136,6 +136,11 @@ class Recipe:
     dtype: str = "float32"
 
     def __post_init__(self):
+        if not self.seeds or self.seeds[0] != 0:
+            raise RecipeError(
+                f"seeds are {list(self.seeds)}; begin with 0, whose weights bear the recipe's name "
+                "alone, as rows of exhibits ask for them"
+            )
         if self.dtype not in DTYPES:
             raise RecipeError(
                 f"dtype is {self.dtype!r}{nearest(self.dtype, DTYPES)}; "

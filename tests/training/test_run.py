@@ -180,6 +180,12 @@ def test_four_bits_are_for_readers_with_low_rank_matrices(given, words):
     assert "dtype" not in RECIPE.facts  # cards from before there was one hold still
 
 
+def test_the_first_seed_is_the_one_without_a_number():
+    for seeds in ((), (1, 2)):
+        with pytest.raises(RecipeError, match="begin with 0"):
+            replace(RECIPE, seeds=seeds)
+
+
 @pytest.mark.parametrize(("seed", "kept"), [(0, False), (1, True)])
 def test_card_and_curve_are_kept_where_weights_are_not_committed(seed, kept, base):
     prepared = run.prepare(replace(RECIPE, base=base, lessons=RECIPE.lessons[:1]), seed=seed)
