@@ -671,11 +671,15 @@ desk.asides(CLAIMS)
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself
 #
+# A former belongs to the reader that it was trained before, and to the vectors that it was told of. So these
+# pages have no parameter for either: over another reader it is trained first (`--base`).
+#
 # ```bash
 # rag-repro chapter 40_r2ag                                  # this page
 # rag-repro chapter 40_r2ag -p dataset world-C-10 -p n_questions 20
 # rag-repro train r2ag-mixed --estimate                      # what a training would take
 # rag-repro train r2ag-mixed-free --seed 1                   # a control, another seed
+# rag-repro train r2ag-mixed --base hub:OWNER/NAME@COMMIT    # before a reader of yours
 # rag-repro run r2ag.readers --tier testbed                  # can it read?
 # rag-repro run r2ag.table1 --tier testbed                   # the records, where they stopped
 # rag-repro run r2ag.table1 --tier public                    # needs RAG_REPRO_DATA
