@@ -33,8 +33,8 @@
 # a right word in a long line, *F1* does not.
 #
 # What comes out: features are not shown to add anything to trained tokens. But the test is weak, for gold
-# labels in their place hardly do, either. And nothing is lost in the middle by this reader: it answers best
-# where gold stands last.
+# labels in their place hardly do, either. And the middle is not what is lost: this reader does as badly
+# where gold stands first, and best where it stands last.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"

@@ -26,9 +26,9 @@
 # Here are the encoders that ship with this book, MiniLM of six layers and of three, latent semantics, and
 # {term}`BM25`, which has no vectors: the paper's limitation on sparse retrievers.
 #
-# What comes out: no retriever is shown to make R²AG better than tokens that are told nothing, and a better
-# ranking does not show in the answers of this reader, which favours what stands last
-# ({doc}`chapter 42 <42_r2ag_soft_prompts>`), while a better ranking puts gold first.
+# What comes out: with neither retriever that has learnable tokens beside it is R²AG shown to be better than
+# these. And the ranking of latent semantics, which is surely worse, costs no answers: this reader favours what
+# stands last ({doc}`chapter 42 <42_r2ag_soft_prompts>`), while a better ranking puts gold first.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -213,7 +213,7 @@ places.gains(
 # The paper has a former before LLaMA2-13B; the larger reader here is Gemma 3 270M, as it ships: a base
 # model, which was not tuned to follow a chat and has no template for one, so that it is asked in the words
 # of table 5 alone. What it does otherwise than SmolLM2 may be that, and not its size. With the larger reader
-# F1 falls on two sets, the paper says, since its answers are longer. So F1 stands against length below;
+# F1 falls on HotpotQA and MuSiQue, the paper says, since its answers are longer. So F1 stands against length below;
 # Gemma's are shorter than SmolLM2's under plain RAG. Before Gemma R²AG gains F1 on NQ-10. No learnable tokens were trained before Gemma, so that whether features did it is not known. Rows without
 # a former have readers as they ship. *Length* is of answers that were given: Gemma often gives none, which
 # counts as wrong.
@@ -300,7 +300,7 @@ desk.asides(CLAIMS)
 # | a cross-encoder | one of the five, although it has no passage vectors | none; r alone would be possible, as for BM25 | how its γ and ζ were made is not said; two cores |
 # | sparse retrievers | left for later work | BM25's scores as r alone | |
 # | their quality | not told | MAP | |
-# | data set | NQ-10 | testbed; NQ-10 with MiniLM-L6, and plain RAG by BM25 | two cores |
+# | data set | NQ-10 | testbed; NQ-10 with MiniLM-L6 alone | two cores |
 # | formers | one a retriever | one a retriever, one training each | |
 # | larger reader | LLaMA2-13B, of the same family; not said whether the chat weights | Gemma 3 270M, of another; a base model, asked without a chat's turns; dequantised from a file of four bits | what ships |
 # | larger reader on MuSiQue and 2WikiMultihopQA | the paper's r2ag.c27 and c28 have them | plain RAG alone | Gemma does not pass the gate there |

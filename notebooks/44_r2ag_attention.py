@@ -219,7 +219,7 @@ split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
 
 # %% [markdown]
 # The sentence as it is printed, by layer: a gold passage above the best other one, an embedding being counted
-# with its passage. Above zero, gold gets more. Under plain RAG the reader does what it does unprompted:
+# with its passage. Above zero, gold gets more. Plain RAG shows what the reader does without embeddings:
 
 # %% tags=["remove-input"]
 attention_gold.by_layer(

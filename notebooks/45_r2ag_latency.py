@@ -27,8 +27,8 @@
 # differ. The encoding of texts is shown apart. So are the numbers that a former has, which need no
 # clock.
 #
-# What comes out: R²AG adds a fifth to the time to the first token here, and not 0.8 %. More than half of that
-# is the encoding of passages, which an index can spare, and most of the rest a longer prompt.
+# What comes out: R²AG adds a fifth to the time to the first token here, and not 0.8 %. More than half of what
+# it adds is the encoding of passages, which an index can spare, and most of the rest is a longer prompt.
 
 # %% tags=["parameters"]
 tier = "all"  # whose times to show: "testbed" or "all"
@@ -192,8 +192,8 @@ ahead = [c for c in CELLS if c.keys["method"] in RIVALS and c.keys["dataset"] ==
 latency.table(TIMES, ahead, desk.results, "Time to the first token, of rivals", "tab-rivals")
 
 # %% [markdown]
-# Whole answers. A method that writes shorter ones is done sooner, R²AG by the means alone, which is no
-# property of its prompt:
+# Whole answers. A method that writes shorter ones is done sooner, which is no property of its prompt; of
+# R²AG only the means say so:
 
 # %% tags=["remove-input"]
 whole = [c for c in CELLS if not c.keys["method"].endswith("_first")]
@@ -202,11 +202,11 @@ latency.table(
 )
 
 # %% [markdown]
-# Decoding apart: what is left of the reader's time behind the first token, by the tokens that are written
-# there. The former has no part in it, and a longer prompt hardly one:
+# Decoding apart: what is left of the reader's time behind the first token, by the steps that it takes there.
+# The former has no part in it; the prompt has one, for each step looks back at all of it:
 
 # %% tags=["remove-input"]
-latency.writing(TIMES, whole, desk.results, "Time of a written token", "tab-writing")
+latency.writing(TIMES, whole, desk.results, "Time of a step behind the first token", "tab-writing")
 
 # %% [markdown]
 # ### Asked again, just now

@@ -137,7 +137,8 @@ def combine(
     weights: Sequence[float] | None = None,
     families: Sequence[Any] | None = None,
 ) -> Resampled:
-    """A weighted sum of means over *different* questions; equal weights: their mean.
+    """A weighted sum of means, over different questions but for `families`; equal weights: their
+    mean.
 
     A macro-average over data sets has weights 1 / m; a gap between two groups
     of questions, or a difference of differences, has 1 and -1. Settings that
@@ -154,6 +155,8 @@ def combine(
         raise StatisticsError(f"{len(w)} weights for {len(parts)} cells")
     estimate = sum(f * p.estimate for f, p in zip(w, parts, strict=True))
     labels = list(range(len(parts)) if families is None else families)
+    if len(labels) != len(parts):
+        raise StatisticsError(f"{len(labels)} families for {len(parts)} cells")
     held = {label: [i for i, own in enumerate(labels) if own == label] for label in labels}
     n = sum(max(parts[i].n for i in of) for of in held.values())
     ends = [sorted(f * end for end in p.limits) for f, p in zip(w, parts, strict=True) if f]
@@ -161,7 +164,7 @@ def combine(
     limits = tuple(round(math.fsum(side), 9) for side in zip((0.0, 0.0), *ends, strict=True))
     if any(p.df == 0 for p in parts):
         return Resampled(estimate, np.full(2, estimate), n, 0.0, limits=limits)
-    # Draws of different cells are independent: add them in the order drawn.
+    # Draws of different families are independent: add them in the order drawn.
     sizes = {len(p.draws) for p in parts}
     if len(sizes) > 1:
         raise StatisticsError(

@@ -39,7 +39,7 @@ def over_best_other(lines: Iterable[Line]) -> tuple[np.ndarray, int] | None:
 def by_layer(
     exhibit: Exhibit, cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
 ) -> Picture | Note:
-    """A panel a data set, a line a row of the exhibit: gold above the best other, by layer.
+    """A panel a data set and reader, a line a row of the exhibit: gold above the best other.
 
     Layers from 1, the first. Above zero gold gets more.
     """
@@ -48,21 +48,21 @@ def by_layer(
     if not held:
         return missing.note(cells, results, caption)
     plt, colours = plots()
-    datasets = list(dict.fromkeys(cell.keys["dataset"] for cell, _ in held))
+    sets = list(dict.fromkeys(map(_place, (cell for cell, _ in held))))
     methods = list(dict.fromkeys(cell.keys["method"] for cell, _ in held))
     figure, [axes] = plt.subplots(
-        1, len(datasets), figsize=(WIDTH, 3.2), sharey=True, squeeze=False, layout="constrained"
+        1, len(sets), figsize=(WIDTH, 3.2), sharey=True, squeeze=False, layout="constrained"
     )
     spoken = []
     for cell, (points, n) in held:
-        axis, i = axes[datasets.index(cell.keys["dataset"])], methods.index(cell.keys["method"])
+        axis, i = axes[sets.index(_place(cell))], methods.index(cell.keys["method"])
         label = exhibit.methods[cell.keys["method"]].label
         look = {"color": colours[i], "marker": MARKERS[i], "ms": 3, "lw": 1}
         axis.plot(range(1, len(points) + 1), points, label=label, **look)
-        axis.set_title(word(cell.keys["dataset"]))
+        axis.set_title(_place(cell))
         axis.set_xlabel("layer")
         spoken.append(
-            f"{word(cell.keys['dataset'])}, {label}: {points[:EARLY].mean():+.2f} points in layers "
+            f"{_place(cell)}, {label}: {points[:EARLY].mean():+.2f} points in layers "
             f"1 to {EARLY}, {points.mean():+.2f} over all; {n} questions"
         )
     for axis in axes:
@@ -76,32 +76,36 @@ def by_layer(
 def by_rank(
     cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
 ) -> Table | Note:
-    """One line a rank; of each cell the mean of gold passages there, and of others, in percent.
+    """One line a data set, reader and rank: the mean of gold passages there, and of others, %.
 
     In the first layers (`EARLY`), and in all. Means of fewer than `LEAST` passages are left out.
     """
-    body, most = {}, 0
+    body: dict[tuple[str, str, int], dict[bool, list]] = {}
     for cell in cells:
         for line in results.lines(cell) or ():
             shares, gold = passages(line), gold_places(line)
             if shares is None or not gold:
                 continue
-            dataset, most = cell.keys["dataset"], max(most, shares.shape[1])
             for place in range(shares.shape[1]):
-                found = body.setdefault((dataset, place), {True: [], False: []})
+                at = word(cell.keys["dataset"]), word(cell.keys.get("reader", "")), place
+                found = body.setdefault(at, {True: [], False: []})
                 found[place in gold].append((shares[:EARLY, place].mean(), shares[:, place].mean()))
     if not body:
         return missing.note(cells, results, caption)
     rows = []
-    for (dataset, place), found in sorted(body.items(), key=lambda item: item[0]):
-        told = [word(dataset), place + 1]
+    for (dataset, reader, place), found in sorted(body.items(), key=lambda item: item[0]):
+        told = [dataset, reader, place + 1]
         for depth in (0, 1):
             told += [_mean([pair[depth] for pair in found[is_gold]]) for is_gold in (True, False)]
         rows.append([*told, len(found[True]), len(found[False])])
     depths = (f"layers 1 to {EARLY}", "all layers")
     shares = [f"{who}, {depth}, %" for depth in depths for who in ("gold", "others")]
-    head = ["data set", "rank", *shares, "gold passages", "others"]
+    head = ["data set", "reader", "rank", *shares, "gold passages", "others"]
     return Table(head, rows, caption, name)
+
+
+def _place(cell: Cell) -> str:
+    return f"{word(cell.keys['dataset'])}, {word(cell.keys.get('reader', ''))}"
 
 
 def _mean(shares: Sequence[float]) -> str:

@@ -31,8 +31,9 @@ def table(
         both = [line for line in ours if line["id"] in before and "prediction" in line]
         other = [line["prediction"] != before[line["id"]] for line in both]
         told = [sum(other), len(both), share_of(other, both)]
-        body.append([word(cell.keys["dataset"]), against, *told])
+        where = [word(cell.keys["dataset"]), word(cell.keys.get("reader", ""))]
+        body.append([*where, against, *told])
     if not body:
         return missing.note(asked or cells, results, caption)
-    head = ["data set", "methods", "changed", "questions", "in % [95 %]"]
+    head = ["data set", "reader", "methods", "changed", "questions", "in % [95 %]"]
     return Table(head, body, caption, name)

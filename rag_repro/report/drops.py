@@ -28,10 +28,11 @@ def table(
 ) -> Table | Note:
     """One line a data set and row with a baseline: its drop, and what the paper prints of it.
 
-    Of trainings that both have. A drop below zero is a gain without the part.
+    Of trainings that both have. A drop below zero is a gain without the part. The paper's stand
+    beside ours in each line, whatever its data set.
     """
     exhibit = paper.exhibit(key)
-    whole, means = merged(exhibit, results)
+    whole, means = merged(exhibit, results, paper.exhibits.values())
     printed = _printed(paper, key)
     sets = list(dict.fromkeys(dataset for _, dataset in printed))
     body, asked = [], []
@@ -45,10 +46,11 @@ def table(
         told = [number(printed.get((cell.keys["method"], of)), 2) for of in sets]
         if drawn:
             lost = lost_of(drawn.interval())
-            body.append([word(cell.keys["dataset"]), row.label, within(lost, 1, n=True), *told])
+            where = [word(cell.keys["dataset"]), word(cell.keys.get("reader", ""))]
+            body.append([*where, row.label, within(lost, 1, n=True), *told])
     if not body:
         return missing.note(asked, results, caption)
-    head = ["data set", "method", "drop, % of the whole [95 %], n"]
+    head = ["data set", "reader", "method", "drop, % of the whole [95 %], n"]
     return Table([*head, *(f"paper: {word(of)}" for of in sets)], body, caption, name)
 
 

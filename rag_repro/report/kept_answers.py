@@ -1,4 +1,4 @@
-"""Answers where a compressor left the given answer in its text, and where it did not (r2ag.c14)."""
+"""Scores where a compressor left an answer that the passages held, and where not (r2ag.c14)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lost(line: Mapping[str, Any]) -> bool:
 
 def silent(line: Mapping[str, Any]) -> bool:
     """Whether the reader wrote nothing."""
-    return not line.get("prediction", "").strip()
+    return not (line.get("prediction") or "").strip()
 
 
 def table(
@@ -47,13 +47,14 @@ def table(
         by = [results.scores(cell, metric, keep) for keep in (kept, lost)]
         if not any(by):
             continue
-        lines = results.lines(cell)
+        lines = [line for line in results.lines(cell) if "error" not in line]
         told = (within(s and resampled(s, metric).interval(), 1, n=True) for s in by)
         label = exhibit.methods[cell.keys["method"]].label
         empty = share_of([silent(line) for line in lines], lines)
-        body.append([word(cell.keys["dataset"]), label, *told, empty])
+        where = [word(cell.keys["dataset"]), word(cell.keys.get("reader", ""))]
+        body.append([*where, label, *told, empty])
     if not body:
         return missing.note(cells, results, caption)
     symbol = metrics.get(metric).symbol
-    head = ["data set", "method", f"{symbol} where the answer is left [95 %], n"]
+    head = ["data set", "reader", "method", f"{symbol} where the answer is left [95 %], n"]
     return Table([*head, f"{symbol} where it is lost", "no answer at all, %"], body, caption, name)

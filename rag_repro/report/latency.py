@@ -89,10 +89,11 @@ def table(
 def writing(
     exhibit: Exhibit, cells: Sequence[Cell], results: Results, caption: str = "", name: str = ""
 ) -> Table | Note:
-    """One line a cell of whole answers: milliseconds a token behind the first one.
+    """One line a cell of whole answers: milliseconds a step behind the first token.
 
     What whole answers take in the reader, less what the row "..._first" takes there, by the
-    tokens behind the first: all questions' time by all their tokens.
+    steps behind the first token: all questions' time by all their steps. The token that ends an
+    answer, which is no part of it, takes a step as well.
     """
     body = []
     for cell in cells:
@@ -104,17 +105,16 @@ def writing(
         ids = [i for i in tokens.ids if all(i in side.ids for side in spans)]
         whole, prompt = (side.at(ids) for side in spans)
         written = tokens.at(ids)
-        behind = written.values - 1
+        behind = np.minimum(written.values, cell.condition.configured.max_new_tokens - 1)
         if not behind.any():
             continue
-        # Of a question with an answer of one token the difference is noise, and may be negative.
-        above = 1000 * np.maximum(whole.values - prompt.values, 0)
+        above = 1000 * (whole.values - prompt.values)
         drawn = resample_ratio(above, behind, rng=fresh(), clusters=written.clusters)
         told = [number(float(written.values.mean()), 1), within(drawn.interval(), 1, n=True)]
         body.append([*_of(exhibit, cell), *told])
     if not body:
         return missing.note_of_cells(cells, caption)
-    head = ["data set", "k", "method", "tokens of an answer", "ms a token behind the first"]
+    head = ["data set", "k", "method", "tokens of an answer", "ms a step behind the first token"]
     return Table(head, body, caption, name)
 
 

@@ -41,22 +41,31 @@ def table(
     caption: str = "",
     name: str = "",
 ) -> Table | Note:
-    """One line a data set and group of three rows or more.
+    """One line a data set, reader and group of three rows or more.
 
     groups: a row's group, "" for rows that are left out.
     """
     kept = [row for row in rows if groups(row)]
-    held = whole(kept, (x, y), lambda row: (row.keys["dataset"], groups(row), row.keys["method"]))
+    held = whole(
+        kept,
+        (x, y),
+        lambda row: (
+            *(row.keys["dataset"], row.keys.get("reader", "")),
+            *(groups(row), row.keys["method"]),
+        ),
+    )
     body = []
-    for dataset, group in dict.fromkeys(place[:2] for place in held):
+    for where in dict.fromkeys(place[:3] for place in held):
         pairs = [
             (found[x].ours.estimate, found[y].ours.estimate)
             for place, found in held.items()
-            if place[:2] == (dataset, group)
+            if place[:3] == where
         ]
         if told := spearman(*zip(*pairs, strict=True)):
-            body.append([dataset, group, len(pairs), *(number(value, 2) for value in told)])
+            dataset, reader, group = where
+            numbers = [number(value, 2) for value in told]
+            body.append([word(dataset), word(reader), group, len(pairs), *numbers])
     if not body:
         return note_of_rows(rows)
-    head = ["data set", "rows", "how many", "Spearman's ρ", "p, by all orders"]
-    return Table(head, [[word(dataset), *rest] for dataset, *rest in body], caption, name)
+    head = ["data set", "reader", "rows", "how many", "Spearman's ρ", "p, by all orders"]
+    return Table(head, body, caption, name)

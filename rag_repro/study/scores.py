@@ -275,8 +275,8 @@ def ratio(
         below = float(less.mean())
         slopes = 100 / below, -drawn.estimate / below
         drawn = replace(drawn, borrowed=_borrowed(pairs, slopes))
-    # Neither side is ever below zero.
-    drawn = drawn.within(0, math.inf)
+    if metrics.get(metric).unit != "nats":  # all else is never below zero
+        drawn = drawn.within(0, math.inf)
     if len(more) == 1 or not less.mean(1).all():
         return drawn
     apart = 100 * more.mean(1) / less.mean(1) - drawn.estimate

@@ -293,6 +293,8 @@ def test_combine_refuses_nonsense(rng):
         st.combine([])
     with pytest.raises(st.StatisticsError, match="2 weights for 1"):
         st.combine([one], [1, 1])
+    with pytest.raises(st.StatisticsError, match="1 families for 2"):
+        st.combine([one, one], families=["nq"])
     with pytest.raises(st.StatisticsError, match="cannot be combined"):
         st.combine([one, st.resample([0.0, 1.0], rng=rng, draws=100)])
     assert st.combine([one, st.resample([1.0], rng=rng)]).interval().hi == math.inf

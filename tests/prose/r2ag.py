@@ -145,13 +145,13 @@ def _little_room(told: Told) -> bool:
 
 
 def _shorter_lines(told: Told) -> bool:
-    """With NQ's gold passages alone; the tokens' row is figure 3's."""
-    sides = []
-    for exhibit, method in (("perfect", "r2ag"), ("fig3", "free")):
-        keys = {"dataset": "nq", "method": method}
-        sides.append([told.gain(f"r2ag.{exhibit}", m, **keys) for m in METRICS])
-    (ours, our_f1), (free, free_f1) = sides
-    return ours.estimate < free.estimate < 0 and ours.hi < 0 and min(our_f1.lo, free_f1.lo) > 0
+    """With NQ's gold passages alone, of which figure 3 has both rows."""
+    (ours, our_f1, our_length), (free, free_f1, free_length) = (
+        [told.gain("r2ag.fig3", m, dataset="nq", method=x) for m in (*METRICS, "length")]
+        for x in ("r2ag", "free")
+    )
+    nearly = ours.estimate < free.estimate < 0.75 * ours.estimate and max(ours.hi, free.hi) < 0
+    return nearly and min(our_f1.lo, free_f1.lo) > 0 and max(our_length.hi, free_length.hi) < 0
 
 
 def _by_questions(told: Told, metric: str) -> list[float]:
@@ -301,7 +301,7 @@ CHAPTER_40 = [
     ),
     ("on questions of several steps the gold passages alone add little more", _little_room),
     ("R²AG loses accuracy there as well, learnable tokens nearly as much", _shorter_lines),
-    ("Accuracy does not rise with the number of questions", _f1_rises),
+    ("From 44 to 360 questions F1 rises on world B, and accuracy does not", _f1_rises),
     ("the best of the four rivals on world B, by one question", _by_one),
     (
         "On NQ-10 the former that was trained again writes far longer lines than the committed one",
@@ -522,7 +522,13 @@ def _last_is_best(told: Told) -> bool:
     ]
     last = [told.ours("r2ag.order", "acc_line", dataset=d, method="last") for _, d in BOTH]
     gain = told.gain("r2ag.order", "acc_line", dataset="nq10", method="last")
-    return gain.lo > 0 and all(x > max(others) for x, others in zip(last, where, strict=True))
+    middle = [told.gain("r2ag.order", "acc_line", dataset=d, method="middle") for _, d in BOTH]
+    alike = all(map(holds_zero, middle))
+    return (
+        alike
+        and gain.lo > 0
+        and all(x > max(others) for x, others in zip(last, where, strict=True))
+    )
 
 
 def _alone_on_nq(told: Told, metric: str) -> Interval:
@@ -537,7 +543,10 @@ CHAPTER_42 = [
     ("even a head without γ", _head_below),
     ("gold labels in their place hardly do, either", _labels_hardly),
     ("even labels are not above the learnable tokens on either set", _labels_hardly),
-    ("it answers best where gold stands last", _last_is_best),
+    (
+        "this reader does as badly where gold stands first, and best where it stands last",
+        _last_is_best,
+    ),
     (
         "on NQ, learnable tokens lose accuracy and gain F1",
         lambda told: (
@@ -638,11 +647,12 @@ def _shorter_of_gemma(told: Told) -> bool:
 
 CHAPTER_43 = [
     (
-        "no retriever is shown to make R²AG better than tokens that are told nothing",
+        "with neither retriever that has learnable tokens beside it is R²AG shown to be better "
+        "than these",
         _none_above_tokens,
     ),
     (
-        "a better ranking does not show in the answers of this reader",
+        "the ranking of latent semantics, which is surely worse, costs no answers",
         lambda told: (
             _map(told, "lsa").hi
             < 0
@@ -892,7 +902,8 @@ def _six_and_eleven(told: Told) -> bool:
 
 CHAPTER_45 = [
     ("R²AG adds a fifth to the time to the first token here", _a_fifth),
-    ("More than half of that is the encoding of passages", _mostly_encoding),
+    ("More than half of what it adds is the encoding of passages", _mostly_encoding),
+    ("most of the rest is a longer prompt", _longer_prompt),
     (
         "With constant features no passage is encoded, and the reader's own time grows just as "
         "much",
@@ -905,7 +916,7 @@ CHAPTER_45 = [
         _time_of_its_own,
     ),
     ("its cost is told by the time and not by this column", _told_by_time),
-    ("A method that writes shorter ones is done sooner, R²AG by the means alone", _sooner),
+    ("of R²AG only the means say so", _sooner),
     ("by which it leaves more to read than in chapter 40", _leaves_more),
 ]
 

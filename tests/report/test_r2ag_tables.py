@@ -68,7 +68,7 @@ def test_scores_stand_apart_by_what_a_compressor_left(results):
     ]
     cell = put(results, "cut", lines)
     [row] = rows_of(kept_answers.table(EXHIBIT, [cell], results, "acc_line"))
-    whole, lost, empty = list(row.values())[2:]
+    whole, lost, empty = list(row.values())[3:]
     assert (whole[:5], whole[-3:]) == ("50.0 ", "n 2")
     assert (lost[:4], lost[-3:]) == ("0.0 ", "n 1")
     assert empty.startswith("25.0 ")
