@@ -40,7 +40,7 @@ TITLES = {
         "What nobody can know from here",
         "{n} are of a kind that no record of ours can decide, each for its own reason.",
     ),
-    NEVER: ("What has not been run", "{n} have no record at any tier yet."),
+    NEVER: ("What has not been run", "{n} have no record yet that could decide them."),
 }
 
 
