@@ -448,7 +448,9 @@ def test_the_steps_of_an_answer():
 def test_recorded_answers_on_a_terminal(book, monkeypatch):
     book.fill()
     name = book.exhibit.cells("public")[0].condition.dataset
-    question = Question("q0", HOSTILE[-3], HOSTILE, kind="\x1b[2J", gold=(Gold("p0", "static"),))
+    question = Question(
+        "q0-hotpotqa", HOSTILE[-3], HOSTILE, kind="\x1b[2J", gold=(Gold("p0", "static"),)
+    )
     dataset = Dataset(name, (question,), Corpus(name, PASSAGES))
     monkeypatch.setattr(Workshop, "dataset", lambda self, *given: dataset)
     for cell in book.exhibit.cells("public"):
@@ -459,12 +461,12 @@ def test_recorded_answers_on_a_terminal(book, monkeypatch):
                 line
                 | {"hits": [p.id for p in PASSAGES], "text": "\x1b[2J", "prediction": "\x07"}
                 | {"error": "ValueError: \x1b]0;title\x07"}
-                if line["id"] == "q0"
+                if line["id"] == "q0-hotpotqa"
                 else line
             ),
         )
     records.load(book.records, book.exhibit.cells("public")[0].condition)
-    shown = show.question(book.exhibit.name, "q0", book.records)
+    shown = show.question(book.exhibit.name, "q0-hotpotqa", book.records)
     printed(shown)
     assert "\u241b[2J" in shown
     assert as_shown(PASSAGES[0].title) in shown

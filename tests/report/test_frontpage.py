@@ -13,6 +13,7 @@ import rag_repro
 from rag_repro.report import caveats, exhibits, frontpage, ledger
 from rag_repro.study import campaign, papers, records
 from rag_repro.study.scores import Results
+from tests.study import mini
 from tests.study.mini import rewrite
 
 ROOT = Path(rag_repro.__file__).parents[1]
@@ -175,7 +176,7 @@ def test_the_testbed_failures_and_readers_change_what_is_said(book, monkeypatch)
     rewrite(
         book.records,
         cell.condition,
-        lambda line: line | ({"error": "E"} if line["id"] == "q3" else {}),
+        lambda line: line | ({"error": "E"} if mini.number(line) == 3 else {}),
     )
     sure = section(page(book), "How sure are we")
     assert "Testbed verdicts say whether a mechanism works" in sure
@@ -261,7 +262,7 @@ def flipped(book, method):
 
             def turn(line, chosen=chosen):
                 scores = dict(line["scores"])
-                if int(line["id"][1:]) in chosen:
+                if mini.number(line) in chosen:
                     scores["recall"] = 1 - scores["recall"]
                 return line | {"scores": scores}
 
@@ -322,9 +323,7 @@ def _three(interval):
 def test_other_sizes_change_every_count(book):
     book.fill()
     for cell in book.exhibit.cells("public"):
-        rewrite(
-            book.records, cell.condition, lambda line: line if int(line["id"][1:]) < 37 else None
-        )
+        rewrite(book.records, cell.condition, lambda line: line if mini.number(line) < 37 else None)
     text = page(book)
     assert "Recorded so far: 296 answers under 8 conditions" in text
     assert "each from 74 to 74 answered questions" in text

@@ -85,7 +85,7 @@ def test_progress_counts_conditions_answers_and_failures(book):
     rewrite(
         book.records,
         cell.condition,
-        lambda line: line | ({"error": "E: no"} if line["id"] in ("q1", "q2") else {}),
+        lambda line: line | ({"error": "E: no"} if mini.number(line) in (1, 2) else {}),
     )
     public = {
         "exhibit": "mini.table1",
@@ -143,7 +143,7 @@ def test_a_changed_record_is_found_with_its_difference(two):
     a, b, condition = two
 
     def worse(line):
-        if int(line["id"][1:]) < 50 and line["scores"]["recall"] == 1.0:
+        if mini.number(line) < 50 and line["scores"]["recall"] == 1.0:
             return line | {"hits": ["x"], "scores": line["scores"] | {"recall": 0.0}}
         return line
 
@@ -163,7 +163,7 @@ def test_a_changed_record_is_found_with_its_difference(two):
 @pytest.mark.parametrize("change", [{"prediction": "x"}, {"error": "E"}, {"hits": ["x"]}])
 def test_an_answer_is_the_same_only_with_equal_hits_prediction_and_error(two, change):
     a, b, condition = two
-    rewrite(b, condition, lambda line: line | (change if line["id"] == "q5" else {}))
+    rewrite(b, condition, lambda line: line | (change if mini.number(line) == 5 else {}))
     assert {r["same"] for r in compare.rows(a, b) if r["condition"] == condition.path} == {0.99}
     # The scores are what they were: only the share tells.
     assert "99.0% of the answers are the same" in compare.text(a, b)
@@ -173,13 +173,13 @@ def test_questions_that_hang_together_widen_the_difference(two):
     a, b, condition = two
 
     def worse(line):
-        lost = int(line["id"][1:]) < 40
+        lost = mini.number(line) < 40
         return line | {"scores": line["scores"] | ({"recall": 0.0} if lost else {})}
 
     rewrite(b, condition, worse)
     [free] = [r for r in compare.rows(a, b) if r["diff"]]
     for folder in (a, b):
-        rewrite(folder, condition, lambda line: line | {"cluster": f"c{int(line['id'][1:]) // 20}"})
+        rewrite(folder, condition, lambda line: line | {"cluster": f"c{mini.number(line) // 20}"})
     [bound] = [r for r in compare.rows(a, b) if r["diff"]]
     assert bound["diff"] == free["diff"]
     assert bound["hi"] - bound["lo"] > 1.5 * (free["hi"] - free["lo"])
@@ -187,7 +187,7 @@ def test_questions_that_hang_together_widen_the_difference(two):
 
 def test_only_common_questions_are_compared(two):
     a, b, condition = two
-    rewrite(b, condition, lambda line: line if int(line["id"][1:]) < 30 else None)
+    rewrite(b, condition, lambda line: line if mini.number(line) < 30 else None)
     assert {r["n"] for r in compare.rows(a, b) if r["condition"] == condition.path} == {30}
 
 

@@ -128,8 +128,8 @@ def test_areas_say_what_a_feature_tells_and_what_others_add():
         held.append(listed(rows, f"q{i}"))
     table = feature_areas.table({"nq10": held}, "r2ag-mixed")
     of = {row[1]: row for row in table.body}
-    assert of["ζ"][2] == "100.0 [100.0, 100.0]"
-    assert of["γ"][2] == "50.0 [50.0, 50.0]"
+    assert of["ζ"][2] == "100.0 [91.2, 100.0]"  # what forty lists may not have shown
+    assert of["γ"][2] == "50.0 [41.2, 58.8]"
     assert of["r"][3:] == ["", "", 40]
     assert float(of["r, γ, ζ and rank, fitted"][4].split()[0]) > 20
     assert of["ζ"][4] != of["rank"][4] == ""

@@ -79,14 +79,19 @@ def fill(root, paper, recall, *, n=100, tier="public", kinds=("bridge",), more=l
             for i, value in enumerate(np.broadcast_to(values, n)):
                 record.append(
                     {
-                        "id": f"{asks}-{i}",
+                        "id": f"q{i}-{asks}",
                         "kind": kinds[i % len(kinds)],
-                        "cluster": f"{asks}-{i}",
+                        "cluster": f"q{i}-{asks}",
                         "hits": [],
                         "scores": {"recall": float(value), "passages": float(cell.keys["k"])},
                         **more(i),
                     }
                 )
+
+
+def number(line):
+    """Which question of its data set a line of `fill` is of, from 0."""
+    return int(line["id"].partition("-")[0].removeprefix("q"))
 
 
 def coin(share, n, rng):

@@ -135,7 +135,7 @@ def test_only_questions_where_both_sides_found_something(tmp_path):
         none = range(30) if cell.keys["method"] == "sm" else range(80, 100)
 
         def change(line, none=none):
-            number = int(line["id"][1:])
+            number = mini.number(line)
             line["scores"] = line["scores"] | {"passages": float(number not in none)}
             if number == 30:
                 del line["scores"]["passages"]
@@ -158,7 +158,7 @@ def test_a_data_set_with_a_handful_of_such_questions_has_no_say(tmp_path):
             more = numbers[cell.keys["dataset"]] if cell.keys["method"] == "qdc" else 0
 
             def change(line, more=more):
-                passages = float(int(line["id"][1:]) < more)
+                passages = float(mini.number(line) < more)
                 line["scores"] = line["scores"] | {"passages": passages}
                 return line
 
@@ -197,7 +197,8 @@ def test_a_contrast_may_compare_cells_of_another_exhibit(tmp_path, monkeypatch):
     with open_record(tmp_path / "records", own.condition, {}) as record:
         for i in range(100):
             scores = {"recall": float(i < 40)}
-            record.append({"id": f"q{i}", "cluster": f"q{i}", "hits": [], "scores": scores})
+            name = f"q{i}-{own.keys['dataset']}"  # as `mini.fill` has it
+            record.append({"id": name, "cluster": name, "hits": [], "scores": scores})
     [claim] = judge(paper, "public", Results(tmp_path / "records"))
     assert [part.verdict.word for part in claim.parts] == ["not reproduced", "reproduced"]
     assert claim.parts[1].interval.estimate == pytest.approx(30)

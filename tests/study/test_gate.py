@@ -74,7 +74,8 @@ def fill(root, paper, shown, right, **more):
             for i in range(100):
                 scores = {"acc": float(i < right(dataset, method))}
                 scores |= {name: float(of(method, i)) for name, of in more.items()}
-                line = {"id": f"q{i}", "kind": "bridge", "cluster": f"q{i}", "hits": []}
+                name = f"q{i}-{cell.keys['dataset']}"
+                line = {"id": name, "kind": "bridge", "cluster": name, "hits": []}
                 record.append({**line, "scores": scores})
 
 
@@ -209,7 +210,8 @@ def test_the_other_sides_reader_must_read_only_where_it_is_asked_to(tmp_path, bo
         right = {"sm": 30, "qdc": 60, **(able or {})}[method]
         with open_record(root, cell.condition, {}) as record:
             for i in range(100):
-                line = {"id": f"q{i}", "kind": "bridge", "cluster": f"q{i}", "hits": []}
+                name = f"q{i}-{cell.keys['dataset']}"
+                line = {"id": name, "kind": "bridge", "cluster": name, "hits": []}
                 record.append({**line, "scores": {"acc": float(i < right)}})
     [judged] = judge(paper, "public", Results(root))
     assert judged.verdict.word == word
@@ -230,7 +232,8 @@ def test_the_gate_counts_only_questions_that_both_sides_have(tmp_path):
         part = range(40) if cell.keys["method"] == "gold" else range(100)
         with open_record(root, cell.condition, {}) as record:
             for i in part:  # of the common 40 gold gets 20 right, bare 20: no gain
-                line = {"id": f"q{i}", "cluster": f"q{i}", "hits": []}
+                name = f"q{i}-{cell.keys['dataset']}"
+                line = {"id": name, "cluster": name, "hits": []}
                 record.append({**line, "scores": {"acc": float(i < 20)}})
     [judged] = judge(paper, "public", Results(root))
     assert judged.verdict.word == "reader too weak"
@@ -264,7 +267,8 @@ def test_questions_that_one_side_lacks_moved_nowhere(tmp_path):
         n = {"sm": 60, "qdc": 100}[cell.keys["method"]]
         with open_record(root, cell.condition, {}) as record:
             for i in range(n):
-                line = {"id": f"q{i}", "kind": "bridge", "cluster": f"q{i}", "hits": []}
+                name = f"q{i}-{cell.keys['dataset']}"
+                line = {"id": name, "kind": "bridge", "cluster": name, "hits": []}
                 record.append({**line, "scores": {"acc": 1.0, "recall": 1.0}})
     [judged] = judge(paper, "public", Results(root))
     assert judged.verdict.interval.n == 120

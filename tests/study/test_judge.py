@@ -347,7 +347,7 @@ def test_data_sets_that_share_their_questions_are_no_two_samples(tmp_path):
         rewrite(
             tmp_path / "shared",
             cell.condition,
-            lambda line: line | {key: line["id"].split("-")[-1] for key in ("id", "cluster")},
+            lambda line: line | {key: line["id"].partition("-")[0] for key in ("id", "cluster")},
         )
     apart, shared = (
         judge(mine, "public", Results(tmp_path / name))[0].headline.interval
