@@ -240,7 +240,8 @@ drops.table(
 # every former without a feature ends with a lower loss than R²AG's, which agrees with what stands here; of
 # seed 2 the two that were trained, without r and without ζ, end with a higher one. (A seed holds neither
 # machine nor precision fixed, and those of R²AG's own of that seed were not kept.) And what the matching loss
-# brings here is seed 0's alone: without it that one ended far behind, and the one of seed 1 hardly.
+# brings here is seed 0's alone: without it that one ended far behind, the one of seed 1 hardly, and the one of
+# seed 2, which learned on a GPU, ahead.
 
 # %% tags=["remove-input"]
 Listing(likelihood_check.likelihood_check)
@@ -261,8 +262,8 @@ gains.told(desk.paper.exhibit("likelihood"), parts, "log_likelihood")
 #
 # If the last column is as large as what a part is worth above, one training of each would have told
 # nothing. Rows without a part have two trainings or three, and are compared with R²AG's of the same seeds. A
-# row of one, as those below them, borrows the spread of rows with several; a row of two has its own, which two trainings hardly
-# tell: its interval is far wider where they lie apart, and no wider where they happen to agree.
+# row of one, as those below them, borrows the spread of rows with several; a row of two has its own, which two
+# trainings hardly tell: those without γ happen to agree, and the interval is no wider than of a row of one.
 
 # %% tags=["remove-input"]
 seeds.table(

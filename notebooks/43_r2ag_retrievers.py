@@ -141,7 +141,7 @@ formers.cards(formers.names(CELLS, seed=0), "What was trained for figures 4 and 
 # the column of MAP: it must rank better in the first place. Here only latent semantics is told apart from
 # MiniLM-L6 by it; the smaller MiniLM and BM25 rank no worse, so that their rows say nothing of strength.
 # And accuracy, which decides, favours long lines; plain RAG's are two to five times as long as
-# R²AG's ({numref}`tab-fig5-43`). By F1 formers gain on the testbed with most retrievers, and learnable tokens as much
+# R²AG's ({numref}`tab-fig5-43`). By F1 formers gain on the testbed with most retrievers, and learnable tokens about as much
 # where they were run: that is the form of an answer, and not what the retriever knows. The former behind
 # latent semantics has not learned the form (held-out loss above), so that r2ag.c25, which fails by it, says
 # little of the retriever.

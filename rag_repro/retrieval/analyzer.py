@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from ..without_jax import bm25s
 from .base import RetrievalError, choices
 
 WORDS = r"\w+"
@@ -33,9 +34,7 @@ _WORDS_HASH = "stop_words_sha256"
 def _stop_words(name: str | None) -> frozenset[str]:
     if name is None:
         return frozenset()
-    from bm25s import stopwords
-
-    return frozenset(getattr(stopwords, _STOP_LISTS[name]))
+    return frozenset(getattr(bm25s().stopwords, _STOP_LISTS[name]))
 
 
 @lru_cache

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..data.dataset import Corpus
+from ..without_jax import bm25s
 from .analyzer import DEFAULT, Analyzer
 from .base import RetrievalError, choices
 from .lexical import Lexical
@@ -74,24 +75,20 @@ class BM25(Lexical, Stored):
         return {**settings, "analyzer": Analyzer.from_card(settings["analyzer"])}
 
     def _build(self) -> None:
-        import bm25s
-
         # Numbered in order of first occurrence: the same files from the same corpus.
         numbers: dict[str, int] = {}
         passages = [
             [numbers.setdefault(term, len(numbers)) for term in terms]
             for terms in self._terms_of_passages()
         ]
-        self._index = bm25s.BM25(method=self.variant, k1=self.k1, b=self.b, dtype="float64")
+        self._index = bm25s().BM25(method=self.variant, k1=self.k1, b=self.b, dtype="float64")
         self._index.index((passages, numbers), create_empty_token=False, show_progress=False)
 
     def _write(self, folder: Path) -> None:
         self._index.save(folder, show_progress=False)
 
     def _read(self, folder: Path) -> None:
-        import bm25s
-
-        self._index = bm25s.BM25.load(folder, show_progress=False)
+        self._index = bm25s().BM25.load(folder, show_progress=False)
 
     def _scores(self, terms: Sequence[str], pool: np.ndarray | None) -> np.ndarray:
         known = self._index.get_tokens_ids(terms)

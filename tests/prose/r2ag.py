@@ -118,14 +118,27 @@ def _f1_of_both(told: Told) -> bool:
         gains = [_table1(told, "f1_line", world, method) for world in WORLDS]
         points = [round(gain.estimate) for gain in gains]
         spans.append((min(points), max(points), min(gain.lo for gain in gains) > 0))
-    return spans == [(11, 15, True), (10, 16, True)]
+    return spans == [(11, 15, True), (10, 17, True)]
 
 
 def _both_lose(told: Told) -> bool:
     gains = [[_table1(told, m, "nq10", x) for m in METRICS] for x in ("r2ag", "free")]
     return all(
-        round(acc.estimate) == -11 and acc.hi < 0 and abs(f1.estimate) < 2 and holds_zero(f1)
+        round(acc.estimate) == -9 and acc.hi < 0 and abs(f1.estimate) < 3 and holds_zero(f1)
         for acc, f1 in gains
+    )
+
+
+def _more(told: Told, metric: str, method: str, base: str, dataset: str = "nq10") -> float:
+    """What one row has more than the other, in points, on the many questions."""
+    have, less = (told.ours("r2ag.more", metric, dataset=dataset, method=m) for m in (method, base))
+    return have - less
+
+
+def _both_lose_on_all(told: Told) -> bool:
+    return all(
+        round(_more(told, "acc_line", m, "rag")) == -4 and 3 <= _more(told, "f1_line", m, "rag") < 4
+        for m in ("r2ag", "free")
     )
 
 
@@ -291,10 +304,15 @@ CHAPTER_40 = [
     ("so for accuracy and F1, and for the length of answers on the testbed", _gives_scores),
     (
         "on the testbed R²AG gains 11 to 15 points of F1 over plain RAG, and tokens that are told "
-        "nothing 10 to 16",
+        "nothing 10 to 17",
         _f1_of_both,
     ),
-    ("On NQ-10 both lose 11 points of accuracy, and F1 hardly moves", _both_lose),
+    ("On NQ-10 both lose 9 points of accuracy, and F1 hardly moves", _both_lose),
+    (
+        "on all of its questions, asked of one training of each, both lose 4 and gain 3 to 4 "
+        "points of F1",
+        _both_lose_on_all,
+    ),
     (
         "Six exemplars, without any training, reach on world B what R²AG reaches",
         _exemplars_reach,
@@ -376,8 +394,9 @@ def _agrees(told: Told) -> bool:
 
 
 def _matching_by_seed(told: Told) -> bool:
-    behind = [_held_out(told, f"-no-qdm{seed}") - _held_out(told, seed) for seed in ("", "-1")]
-    return behind[0] > 0.5 and 0 < behind[1] < 0.05
+    seeds = ("", "-1", "-2")
+    behind = [_held_out(told, f"-no-qdm{seed}") - _held_out(told, seed) for seed in seeds]
+    return behind[0] > 0.5 and 0 < behind[1] < 0.05 and behind[2] < -0.1
 
 
 def _as_far_apart(told: Told) -> bool:
@@ -414,15 +433,15 @@ def _two_or_three(told: Told) -> bool:
     return {*counts} == {2.0, 3.0}
 
 
-def _wide_where_apart(told: Told) -> bool:
-    """Rows of two beside the rows of one: far wider without matching, and without γ like theirs."""
+def _no_wider(told: Told) -> bool:
+    """The row of two beside the rows of one."""
 
     def width(method: str) -> float:
         gain = told.gain("r2ag.table3", "acc_line", dataset="world-B-10", method=method)
         return gain.width
 
     ones = max(map(width, ("sum", "separate", "joint")))
-    return width("no_precedent") < ones and 0 < 1.5 * ones < width("no_qdm")
+    return 0 < width("no_precedent") < ones
 
 
 CHAPTER_41 = [
@@ -433,8 +452,8 @@ CHAPTER_41 = [
     ),
     ("in 180 steps it has not learned the form of an answer", _joint_unlearned),
     (
-        "its interval is far wider where they lie apart, and no wider where they happen to agree",
-        _wide_where_apart,
+        "those without γ happen to agree, and the interval is no wider than of a row of one",
+        _no_wider,
     ),
     (
         "Of seeds 0 and 1 every former without a feature ends with a lower loss than R²AG's",
@@ -447,13 +466,28 @@ CHAPTER_41 = [
     ("which agrees with what stands here", _agrees),
     (
         "what the matching loss brings here is seed 0's alone: without it that one ended far "
-        "behind, and the one of seed 1 hardly",
+        "behind, the one of seed 1 hardly, and the one of seed 2, which learned on a GPU, ahead",
         _matching_by_seed,
     ),
     ("Rows without a part have two trainings or three", _two_or_three),
 ]
 
 # ------------------------------------------------------------------ chapter 42
+
+
+def _tokens_form(told: Told) -> bool:
+    return all(
+        _more(told, "f1_line", "free", "rag", d) > 0 > _more(told, "acc_line", "free", "rag", d)
+        for d in (*WORLDS, "nq10")
+    )
+
+
+def _features_open(told: Told) -> bool:
+    gains = {
+        d: told.gain("r2ag.more", "acc_line", dataset=d, method="r2ag") for d in (*WORLDS, "nq10")
+    }
+    above = [d for d, gain in gains.items() if gain.estimate > 0]
+    return len(above) == 2 and "nq10" not in above and all(map(holds_zero, gains.values()))
 
 
 def _head_below(told: Told) -> bool:
@@ -546,6 +580,15 @@ def _alone_on_nq(told: Told, metric: str) -> Interval:
 
 CHAPTER_42 = [
     (
+        "Tokens gain F1 everywhere, which is the form of an answer, and lose accuracy everywhere",
+        _tokens_form,
+    ),
+    (
+        "By accuracy R²AG stands above them on two worlds, and below on the third and on NQ-10; no "
+        "interval leaves zero",
+        _features_open,
+    ),
+    (
         "In as many steps it need not get as far",
         lambda told: _held_out(told, "-constant") > _held_out(told, "-free") + 0.3,
     ),
@@ -606,7 +649,7 @@ def _tokens_gain(told: Told) -> bool:
     """By the means, with both retrievers; and each gain for itself."""
     pairs = (("free", "r2ag"), ("free_bm25", "r2ag_bm25"))
     return all(
-        _f1(told, free).lo > 0 and _f1(told, free).estimate >= _f1(told, ours).estimate
+        _f1(told, free).lo > 0 and _f1(told, free).estimate > _f1(told, ours).estimate - 0.5
         for free, ours in pairs
     )
 
@@ -688,7 +731,7 @@ CHAPTER_43 = [
         lambda told: all(_map(told, x).estimate > 0 for x in ("l3", "bm25")),
     ),
     ("By F1 formers gain on the testbed with most retrievers", _most_gain),
-    ("and learnable tokens as much where they were run", _tokens_gain),
+    ("and learnable tokens about as much where they were run", _tokens_gain),
     ("Gemma often gives none", _gives_none),
 ]
 
@@ -763,8 +806,9 @@ def _changed(told: Told, dataset: str, method: str, base: str) -> float:
         if d == dataset
         for m in (method, base)
     )
-    before = {line["id"]: line["prediction"] for line in RESULTS.lines(under)}
-    after = [line["prediction"] != before[line["id"]] for line in RESULTS.lines(cell)]
+    # Nothing was written where a line has no prediction.
+    before = {line["id"]: line.get("prediction") for line in RESULTS.lines(under)}
+    after = [line.get("prediction") != before[line["id"]] for line in RESULTS.lines(cell)]
     return told.of(100 * np.mean(after))
 
 

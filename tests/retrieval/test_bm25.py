@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from math import log
 
 import numpy as np
@@ -272,3 +275,25 @@ def test_why_bm25l_and_bm25plus_are_not_offered():
     assert lower == pytest.approx([s * 2.5 * 1.5 / 2.0 for s in plain], abs=1e-8)
     assert order("bm25+", delta=0.5) == order("atire", idf_method="bm25+")
     assert any(lower)
+
+
+def test_bm25s_starts_no_jax(tmp_path):
+    # JAX takes three quarters of a GPU's memory at bm25s's first call of it.
+    (tmp_path / "jax").mkdir()
+    (tmp_path / "jax" / "__init__.py").write_text("raise RuntimeError('JAX was started')")
+    program = (
+        "import sys\n"
+        "from rag_repro.without_jax import bm25s\n"
+        "library = bm25s()\n"
+        "assert not library.selection.JAX_IS_AVAILABLE\n"
+        "assert 'jax' not in sys.modules\n"  # found again by whoever asks for it
+        "try:\n    import jax\nexcept RuntimeError as error:\n    print(error)\n"
+        "assert bm25s() is library\n"
+    )
+    found = [str(tmp_path), *sys.path]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "JAX was started"

@@ -16,6 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...without_jax import bm25s
 from ..dataset import Dataset
 from .building import MULTI_HOP, build
 from .dials import DEFAULT, Dials
@@ -48,13 +49,13 @@ class CalibrationRow:
 
 def lexical_recall(dataset: Dataset, k: int = 3) -> CalibrationRow:
     """BM25 (Lucene's variant, k1 1.5, b 0.75, lower case, title and text) on a data set."""
-    import bm25s
+    library = bm25s()
 
     def tokens(texts: Sequence[str]):
-        return bm25s.tokenize(list(texts), stopwords=None, show_progress=False)
+        return library.tokenize(list(texts), stopwords=None, show_progress=False)
 
     passages = dataset.corpus.passages
-    index = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    index = library.BM25(method="lucene", k1=1.5, b=0.75)
     index.index(tokens(f"{p.title} {p.text}" for p in passages), show_progress=False)
     links = _link_queries(dataset)
     linked = math.nan
