@@ -136,7 +136,8 @@ def _more(told: Told, metric: str, method: str, base: str, dataset: str = "nq10"
 
 
 def _both_lose_on_all(told: Told) -> bool:
-    return all(
+    tokens = [told.gain("r2ag.more", m, dataset="nq10", method="free") for m in METRICS]
+    return all(map(holds_zero, tokens)) and all(
         round(_more(told, "acc_line", m, "rag")) == -4 and 3 <= _more(told, "f1_line", m, "rag") < 4
         for m in ("r2ag", "free")
     )
@@ -309,8 +310,8 @@ CHAPTER_40 = [
     ),
     ("On NQ-10 both lose 9 points of accuracy, and F1 hardly moves", _both_lose),
     (
-        "on all of its questions, asked of one training of each, both lose 4 and gain 3 to 4 "
-        "points of F1",
+        "on all of its questions, asked of one training of each, accuracy is 4 points lower and "
+        "F1 3 to 4 higher, neither clearly for the tokens",
         _both_lose_on_all,
     ),
     (
@@ -476,9 +477,14 @@ CHAPTER_41 = [
 
 
 def _tokens_form(told: Told) -> bool:
-    return all(
-        _more(told, "f1_line", "free", "rag", d) > 0 > _more(told, "acc_line", "free", "rag", d)
-        for d in (*WORLDS, "nq10")
+    acc, f1 = (
+        {d: told.gain("r2ag.more", m, dataset=d, method="free") for d in (*WORLDS, "nq10")}
+        for m in METRICS
+    )
+    return (
+        all(f1[world].lo > 0 for world in WORLDS)
+        and holds_zero(f1["nq10"])
+        and all(map(holds_zero, acc.values()))
     )
 
 
@@ -580,7 +586,8 @@ def _alone_on_nq(told: Told, metric: str) -> Interval:
 
 CHAPTER_42 = [
     (
-        "Tokens gain F1 everywhere, which is the form of an answer, and lose accuracy everywhere",
+        "Tokens gain F1 on every world, which is the form of an answer; on NQ-10 it is open, and so "
+        "is accuracy everywhere",
         _tokens_form,
     ),
     (
