@@ -586,8 +586,8 @@ def _alone_on_nq(told: Told, metric: str) -> Interval:
 
 CHAPTER_42 = [
     (
-        "Tokens gain F1 on every world, which is the form of an answer; on NQ-10 it is open, and so "
-        "is accuracy everywhere",
+        "Tokens gain F1 on every world, which is the form of an answer; on NQ-10 it is open, and "
+        "so is accuracy everywhere",
         _tokens_form,
     ),
     (
