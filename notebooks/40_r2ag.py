@@ -35,7 +35,8 @@
 # What comes out, before this reader of 135 million parameters: on the testbed R²AG gains 11 to 15 points
 # of F1 over plain RAG, and tokens that are told nothing 10 to 17. On NQ-10 both lose 9 points of
 # accuracy, and F1 hardly moves; on all of its questions, asked of one training of each, accuracy is 4
-# points lower and F1 3 to 4 higher, neither clearly for the tokens. Six exemplars, without any training, reach on world B what R²AG reaches.
+# points lower and F1 3 to 4 higher. Of the tokens neither is clear; R²AG is compared with these there
+# ({doc}`chapter 42 <42_r2ag_soft_prompts>`). Six exemplars, without any training, reach on world B what R²AG reaches.
 # So whoever wants this gain should try exemplars and plain tokens first: where they do as well, the
 # retriever has no part in it.
 
@@ -437,7 +438,7 @@ seeds.table(
 # %% [markdown]
 # And from itself with the same seed: the recipe of the weights that this book ships, followed again. The
 # sums of a training come out otherwise with other threads, so that the weights differ, and answers
-# may. Where no difference was found, the words below say *open*: so for accuracy and F1, and for the
+# may. And the committed one's answers are a GPU's, which rounds otherwise, the other's are not. Where no difference was found, the words below say *open*: so for accuracy and F1, and for the
 # length of answers on the testbed. With these questions only large differences could have been found
 # (*detectable*). On NQ-10 the former that was trained again writes far
 # longer lines than the committed one: after 180 steps, recipe and seed do not settle whether the form of
@@ -657,6 +658,7 @@ desk.asides(CLAIMS)
 # | order in equation 5 | question first | last, as in table 5 and the code | |
 # | decoding | greedy, 100 tokens (the code) | the same, but that writing stops at the first line break | the first line counts; lengths and times are of one line, and chain of thought ends with it |
 # | precision | not said; 8 bits if asked for, in the code | 32 bits; trained in bfloat16, and where a processor is slow in it in 32 bits, which the card says | |
+# | machine | not said | two cores; of plain RAG, R²AG and the learnable tokens, seed 0 on NQ-10 and worlds B to D, a GPU with another version of PyTorch, whose sums are rounded otherwise; the records' manifests name both | so that many more questions could be asked |
 # | optimiser | Adam, 2e-4; paged AdamW in the code | AdamW, 2e-4, the checkpoint best on tune lists is kept | |
 # | answers learned | one of the accepted ones | the same, drawn by seed | |
 # | RAFT | "RAFT" | low-rank tuning on the same lists with short answers, as the released runner | the original's quotes and dropped gold are not there |

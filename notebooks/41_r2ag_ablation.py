@@ -241,7 +241,7 @@ drops.table(
 # seed 2 the two that were trained, without r and without ζ, end with a higher one. (A seed holds neither
 # machine nor precision fixed, and those of R²AG's own of that seed were not kept.) And what the matching loss
 # brings here is seed 0's alone: without it that one ended far behind, the one of seed 1 hardly, and the one of
-# seed 2, which learned on a GPU, ahead.
+# seed 2, which learned on a GPU, ahead: that may be the machine's, or bfloat16's.
 
 # %% tags=["remove-input"]
 Listing(likelihood_check.likelihood_check)

@@ -193,7 +193,8 @@ for shown in desk.tiers():
 # a GPU. *Gain*: R²AG over the learnable tokens, these over plain RAG; a row of one training borrows the spread
 # between trainings from rows with several. Tokens gain F1 on every world, which is the form of an answer; on
 # NQ-10 it is open, and so is accuracy everywhere. By accuracy R²AG stands above them on two worlds, and below on the
-# third and on NQ-10; no interval leaves zero, and their mean is a contrast of r2ag.c23 below.
+# third and on NQ-10; every interval holds zero. Beside r2ag.c23 below stand the mean over those worlds that the reader
+# can read, and NQ-10, as contrasts.
 
 # %% tags=["remove-input"]
 more = desk.rows("more", metric=["acc_line", "f1_line", "length", "distracted"])
@@ -315,8 +316,8 @@ desk.live("controls")
 # That *retrieval information* helps (c23) needs R²AG above the learnable tokens, by half of what the paper
 # says a feature is worth, in accuracy and in F1, over three trainings of each. So small a difference needs
 # thousands of questions, and the verdict says what these could have shown. After 180 steps a former
-# need not be done learning: one training of each with 600 questions, each read twice, stands beside. So do
-# *shuffled* and *constant*, which decide nothing: where *length* tells that a former writes longer lines than
+# need not be done learning: one training of each with 600 questions, each read twice, stands beside, and so does one after 180
+# steps on many more questions. So do *shuffled* and *constant*, which decide nothing: where *length* tells that a former writes longer lines than
 # R²AG's, it has not learned the form of an answer, and accuracy favours long lines.
 
 # %% tags=["remove-input"]

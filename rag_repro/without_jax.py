@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import sys
+from threading import Lock
 from types import ModuleType
+
+_alone = Lock()
 
 
 def bm25s() -> ModuleType:
-    """The package bm25s, imported so that it finds no JAX.
+    """The package bm25s, which has found no JAX where it is first imported by this.
 
     Where it finds one, it tries JAX's top-k at import, and with that first call JAX takes three
-    quarters of a GPU's memory, beside a reader that wants it. Nothing here uses bm25s's top-k.
+    quarters of a GPU's memory, beside a reader that wants it. So its top-k is NumPy's here.
     """
-    hidden = "bm25s" not in sys.modules and "jax" not in sys.modules
-    if hidden:
+    with _alone:
+        held = sys.modules.get("jax")
         sys.modules["jax"] = None  # type: ignore[assignment]  # an import of it fails
-    try:
-        import bm25s
-    finally:
-        if hidden:
+        try:
+            import bm25s
+        finally:
             del sys.modules["jax"]
+            if held is not None:
+                sys.modules["jax"] = held
     return bm25s

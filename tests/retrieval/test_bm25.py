@@ -277,19 +277,23 @@ def test_why_bm25l_and_bm25plus_are_not_offered():
     assert any(lower)
 
 
-def test_bm25s_starts_no_jax(tmp_path):
+@pytest.mark.parametrize("earlier", [False, True])
+def test_bm25s_starts_no_jax(tmp_path, earlier):
     # JAX takes three quarters of a GPU's memory at bm25s's first call of it. A ValueError, for
     # bm25s itself goes on without JAX after an ImportError or a RuntimeError.
     (tmp_path / "jax").mkdir()
-    (tmp_path / "jax" / "__init__.py").write_text("raise ValueError('JAX was started')")
+    (tmp_path / "jax" / "__init__.py").touch()
+    (tmp_path / "jax" / "lax.py").write_text(
+        "def top_k(*given):\n    raise ValueError('JAX was started')\n"
+    )
     program = (
-        "import sys\n"
-        "from rag_repro.without_jax import bm25s\n"
+        ("import jax.lax\n" if earlier else "import sys\n")
+        + "from rag_repro.without_jax import bm25s\n"
         "library = bm25s()\n"
         "assert not library.selection.JAX_IS_AVAILABLE\n"
-        "assert 'jax' not in sys.modules\n"  # found again by whoever asks for it
-        "try:\n    import jax\nexcept ValueError as error:\n    print(error)\n"
         "assert bm25s() is library\n"
+        "import jax.lax\n"  # found again by whoever asks for it
+        "try:\n    jax.lax.top_k()\nexcept ValueError as error:\n    print(error)\n"
     )
     found = [str(tmp_path), *sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(found)}
