@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class Resampled:
                 f"{len(self.draws)} draws are too few for a level of {level:g}: "
                 f"ask for at least {math.ceil(10 / alpha)}"
             )
-        low, high = map(float, np.quantile(self.draws, [alpha / 2, 1 - alpha / 2]) - self.estimate)
+        low, high = (q - self.estimate for q in self._quantiles(alpha / 2, 1 - alpha / 2))
         spread, df = self._with_trainings()
         z = _normal(alpha)
         low, high = -math.hypot(low, z * spread), math.hypot(high, z * spread)
@@ -142,11 +142,26 @@ class Resampled:
         if count < 2 and not borrowed:
             return 0.0, self.df
         several = np.var([*self.trainings.values()], ddof=1) / count if count > 1 else 0.0
-        of_questions = float(np.var(self.draws))
+        of_questions = self._variance
         below = of_questions**2 / self.df + float(several) ** 2 / max(count - 1, 1)
         spread = float(several) + borrowed
         df = (of_questions + spread) ** 2 / below if below else math.inf
         return math.sqrt(spread), df
+
+    # A p-value asks for dozens of intervals of the same draws.
+    @cached_property
+    def _sorted(self) -> np.ndarray:
+        return np.sort(self.draws)
+
+    @cached_property
+    def _variance(self) -> float:
+        return float(np.var(self.draws))
+
+    def _quantiles(self, *levels: float) -> list[float]:
+        """As numpy.quantile has them: linear between neighbours."""
+        last = len(self._sorted) - 1
+        places = np.multiply(levels, last)
+        return np.interp(places, np.arange(last + 1), self._sorted).tolist()
 
     def p_value(self, against: float = 0.0) -> float:
         """Smallest alpha whose interval excludes that value; never below 10 / draws."""

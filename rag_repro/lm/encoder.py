@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,29 +17,46 @@ from rag_repro.lm.load import device_of, quiet
 class SentenceEncoder:
     """Texts to unit vectors with a sentence-transformers model.
 
-    A text's tokens beyond `max_tokens` (MiniLM: 256, with its two marks) are not read.
+    A text's tokens beyond `max_tokens` (MiniLM: 256, with its two marks) are not read. The model
+    is loaded when it is first needed: to know an index by its encoder's fingerprint needs none.
     """
 
     def __init__(self, weights: Weights, *, device: str = "cpu", batch_size: int = 64):
         if weights.kind != "safetensors":
             raise ReaderError(f"{weights.name}: an encoder needs safetensors, not {weights.kind}")
-        device = device_of(device)
+        self._device = device_of(device)
+        self.weights = weights
+        self.name = weights.name
+        self.batch_size = batch_size
+        self.fingerprint = f"encoder:{weights.sha256}:{self.max_tokens}:normalised:{self._device}"
+
+    @cached_property
+    def _model(self) -> Any:
         with quiet():
             from sentence_transformers import SentenceTransformer
 
-            self._model = SentenceTransformer(
-                str(weights.path),
-                device=device,
+            return SentenceTransformer(
+                str(self.weights.path),
+                device=self._device,
                 local_files_only=True,
                 trust_remote_code=False,
                 model_kwargs={"use_safetensors": True},
             )
-        self.weights = weights
-        self.name = weights.name
-        self.batch_size = batch_size
-        self.max_tokens: int = self._model.max_seq_length
-        self.width: int = self._model.get_embedding_dimension()
-        self.fingerprint = f"encoder:{weights.sha256}:{self.max_tokens}:normalised:{device}"
+
+    @cached_property
+    def max_tokens(self) -> int:
+        """As its own settings say, or, where they are silent, the loaded model."""
+        settings = self.weights.path / "sentence_bert_config.json"
+        if settings.is_file():
+            told = json.loads(settings.read_text(encoding="utf-8")).get("max_seq_length")
+            if told is not None:
+                return int(told)
+        return self._model.max_seq_length
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector."""
+        return self._model.get_embedding_dimension()
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """float32 (texts, width), each row of length 1."""

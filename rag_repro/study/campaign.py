@@ -120,7 +120,8 @@ def run(
     asked, untrained, stopped = 0, Counter(), []
     for place, cell in enumerate(cells, start=1):
         label = f"[{place}/{len(cells)}] {cell.condition.path}"
-        with tqdm(desc=label, unit="q", leave=False) as bar:
+        # Answers come in bursts, of which the last counts: each is drawn.
+        with tqdm(desc=label, unit="q", leave=False, mininterval=0) as bar:
 
             def report(progress: runner.Progress, bar=bar) -> None:
                 bar.total = progress.total

@@ -108,7 +108,11 @@ class Workshop:
         made = [self.encoder(encoder).fingerprint, metadata.version("faiss-cpu")]
         key = json.dumps([kind, settings, made, corpus.sha256], sort_keys=True)
         name = hashlib.sha256(key.encode()).hexdigest()[:16]
-        return cache_folder() / "indexes" / f"{corpus.name}-{kind}-{name}"
+        return self._indexes / f"{corpus.name}-{kind}-{name}"
+
+    @property
+    def _indexes(self) -> Path:
+        return cache_folder() / "indexes"
 
     def lacks(self, condition: Condition) -> str | None:
         """What keeps the condition from being asked at once, in words; None: nothing does.
@@ -134,6 +138,8 @@ class Workshop:
         kind, encoder = settings["kind"], settings.get("encoder")
         if kind != "milvus" and encoder in (None, *FITTED):
             return True
+        if kind != "milvus" and not self._indexes.is_dir():
+            return False  # a new machine has none: its corpora need not be made to know that
         corpus = self.dataset(condition.dataset, condition.split).corpus
         if kind == "milvus":
             from . import corpora

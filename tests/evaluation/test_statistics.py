@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,6 +27,14 @@ def test_interval_is_near_the_t_interval_for_many_values(rng):
     assert (got.estimate, got.n, got.level) == (values.mean(), 400, 0.95)
     assert got.lo == pytest.approx(low, abs=0.006)
     assert got.hi == pytest.approx(high, abs=0.006)
+
+
+def test_quantiles_are_those_of_numpy(rng):
+    for draws in (rng.normal(0, 1, 10_000), rng.integers(-3, 4, 10_000) / 35):
+        drawn = replace(st.resample([0.0, 1.0], rng=rng), draws=draws)
+        for alpha in (0.05, 0.0123, 0.001):
+            levels = (alpha / 2, 1 - alpha / 2)
+            np.testing.assert_allclose(drawn._quantiles(*levels), np.quantile(draws, levels))
 
 
 def test_few_units_are_widened_to_student(rng):

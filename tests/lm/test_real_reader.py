@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -114,6 +116,27 @@ def test_an_encoder_reads_the_first_256_tokens(encoder):
     same, longer = encoder.encode([word, word + "and a capital city"])
     np.testing.assert_allclose(same, longer, atol=1e-5)
     assert PACKAGES["minilm"].sha256 in encoder.fingerprint
+
+
+@pytest.mark.parametrize("settings", ['{"max_seq_length": 64}', '{"max_seq_length": null}', None])
+def test_an_encoder_knows_its_length_and_fingerprint_as_the_loaded_model_does(
+    encoder, tmp_path, settings
+):
+    folder = tmp_path / "minilm"
+    shutil.copytree(encoder.weights.path, folder)
+    told = folder / "sentence_bert_config.json"
+    told.unlink()
+    if settings:
+        told.write_text(settings)
+    made = SentenceEncoder(replace(encoder.weights, path=folder))
+    assert made.max_tokens == made._model.max_seq_length == (64 if "64" in str(settings) else 512)
+    assert f":{made.max_tokens}:" in made.fingerprint
+
+
+def test_an_encoder_of_known_length_is_not_loaded_to_be_told_apart(encoder, monkeypatch):
+    monkeypatch.setattr(SentenceEncoder, "_model", property(lambda self: pytest.fail("loaded")))
+    made = SentenceEncoder(encoder.weights)
+    assert (made.fingerprint, made.max_tokens) == (encoder.fingerprint, 256)
 
 
 def test_an_encoder_needs_safetensors(tmp_path):

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
+from filelock import FileLock
 
 from rag_repro.publish.build import to_html
 from rag_repro.publish.claim_links import CLAIM
@@ -37,14 +38,22 @@ ASKS = re.compile(
 )
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The folder of the built pages."""
-    root = tmp_path_factory.mktemp("book")
-    for name in ("_config.yml", "_toc.yml"):
-        shutil.copy(ROOT / name, root / name)
-    shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("_build"))
-    return to_html(Places(root)).parent
+@pytest.fixture(scope="session")
+def site(tmp_path_factory, request):
+    """The folder of the built pages, built once for all of pytest's workers: it takes minutes."""
+    shared = tmp_path_factory.getbasetemp()
+    if hasattr(request.config, "workerinput"):
+        shared = shared.parent
+    root, built = shared / "the-book", shared / "the-book-is-at"
+    with FileLock(shared / "the-book.lock"):
+        if not built.is_file():
+            shutil.rmtree(root, ignore_errors=True)  # of a worker that failed
+            root.mkdir()
+            for name in ("_config.yml", "_toc.yml"):
+                shutil.copy(ROOT / name, root / name)
+            shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("_build"))
+            built.write_text(str(to_html(Places(root)).parent), encoding="utf-8")
+        return Path(built.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
