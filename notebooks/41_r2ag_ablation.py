@@ -238,8 +238,8 @@ drops.table(
 # helps. Of each row *one* training was asked, that of seed 0: intervals hold the questions' noise alone,
 # and speak of these weights, not of the recipe. The held-out losses above tell a little more. Of seeds 0 and 1
 # every former without a feature ends with a lower loss than R²AG's, which agrees with what stands here; of
-# seed 2 the two that were trained, without r and without ζ, end with a higher one. (A seed holds neither
-# machine nor precision fixed, and those of R²AG's own of that seed were not kept.) And what the matching loss
+# seed 2 only the one without γ does, and those without r and without ζ end with a higher one. (A seed holds
+# neither machine nor precision fixed, and those of R²AG's own of that seed were not kept.) And what the matching loss
 # brings here is seed 0's alone: without it that one ended far behind, the one of seed 1 hardly, and the one of
 # seed 2, which learned on a GPU, ahead: that may be the machine's, or bfloat16's.
 
@@ -261,9 +261,8 @@ gains.told(desk.paper.exhibit("likelihood"), parts, "log_likelihood")
 # ### One training and the next
 #
 # If the last column is as large as what a part is worth above, one training of each would have told
-# nothing. Rows without a part have two trainings or three, and are compared with R²AG's of the same seeds. A
-# row of one, as those below them, borrows the spread of rows with several; a row of two has its own, which two
-# trainings hardly tell: those without γ happen to agree, and the interval is no wider than of a row of one.
+# nothing. Rows without a part have three trainings, of the same seeds as R²AG's, with which they are
+# compared. A row of one, as those below them, borrows the spread of rows with several.
 
 # %% tags=["remove-input"]
 seeds.table(
