@@ -35,7 +35,8 @@
 # What comes out, before this reader of 135 million parameters: on the testbed R²AG gains 11 to 15 points
 # of F1 over plain RAG, and tokens that are told nothing 10 to 17. On NQ-10 both lose 9 points of
 # accuracy, and F1 hardly moves; on all of its questions, asked of one training of each, accuracy is 4
-# points lower and F1 3 to 4 higher. Of the tokens neither is clear; R²AG is compared with these there
+# points lower and F1 3 to 4 higher. Of the tokens the first is open and the second hardly clear; R²AG is
+# compared with these there
 # ({doc}`chapter 42 <42_r2ag_soft_prompts>`). Six exemplars, without any training, reach on world B what R²AG reaches.
 # So whoever wants this gain should try exemplars and plain tokens first: where they do as well, the
 # retriever has no part in it.

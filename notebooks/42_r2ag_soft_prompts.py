@@ -191,8 +191,8 @@ for shown in desk.tiers():
 #
 # The trainings that are committed, one of each, on 150 questions of each world and on all of NQ-10, read by
 # a GPU. *Gain*: R²AG over the learnable tokens, these over plain RAG; a row of one training borrows the spread
-# between trainings from rows with several. Tokens gain F1 on every world, which is the form of an answer; on
-# NQ-10 it is open, and so is accuracy everywhere. By accuracy R²AG stands above them on two worlds, and below on the
+# between trainings from rows with several. Tokens gain F1 on every world, which is the form of an answer, and
+# on NQ-10 by so little that one more training of any row may open it; accuracy is open everywhere. By accuracy R²AG stands above them on two worlds, and below on the
 # third and on NQ-10; every interval holds zero. Beside r2ag.c23 below stand the mean over those worlds that the reader
 # can read, and NQ-10, as contrasts.
 

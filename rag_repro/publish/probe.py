@@ -27,7 +27,7 @@ LAST = "from rag_repro.publish import probe as _probe\n_probe.end()"
 TOLD = (
     "bm25s", "faiss-cpu", "matplotlib", "numpy", "pandas", "peft", "PyStemmer", "rank-bm25",
     "safetensors", "scikit-learn", "scipy", "seaborn", "sentence-transformers", "spacy",
-    "statsmodels", "tokenizers", "torch", "transformers",
+    "tokenizers", "torch", "transformers",
 )  # fmt: skip
 
 _opened: set[str] = set()

@@ -136,10 +136,15 @@ def _more(told: Told, metric: str, method: str, base: str, dataset: str = "nq10"
 
 
 def _both_lose_on_all(told: Told) -> bool:
-    tokens = [told.gain("r2ag.more", m, dataset="nq10", method="free") for m in METRICS]
-    return all(map(holds_zero, tokens)) and all(
-        round(_more(told, "acc_line", m, "rag")) == -4 and 3 <= _more(told, "f1_line", m, "rag") < 4
-        for m in ("r2ag", "free")
+    acc, f1 = (told.gain("r2ag.more", m, dataset="nq10", method="free") for m in METRICS)
+    return (
+        holds_zero(acc)
+        and 0 < f1.lo < 0.3
+        and all(
+            round(_more(told, "acc_line", m, "rag")) == -4
+            and 3 <= _more(told, "f1_line", m, "rag") < 4
+            for m in ("r2ag", "free")
+        )
     )
 
 
@@ -311,7 +316,7 @@ CHAPTER_40 = [
     ("On NQ-10 both lose 9 points of accuracy, and F1 hardly moves", _both_lose),
     (
         "on all of its questions, asked of one training of each, accuracy is 4 points lower and "
-        "F1 3 to 4 higher. Of the tokens neither is clear",
+        "F1 3 to 4 higher. Of the tokens the first is open and the second hardly clear",
         _both_lose_on_all,
     ),
     (
@@ -468,7 +473,7 @@ def _tokens_form(told: Told) -> bool:
     )
     return (
         all(f1[world].lo > 0 for world in WORLDS)
-        and holds_zero(f1["nq10"])
+        and 0 < f1["nq10"].lo < 0.3
         and all(map(holds_zero, acc.values()))
     )
 
@@ -583,8 +588,8 @@ def _on_a_gpu(told: Told) -> bool:
 CHAPTER_42 = [
     ("on 150 questions of each world and on all of NQ-10, read by a GPU", _on_a_gpu),
     (
-        "Tokens gain F1 on every world, which is the form of an answer; on NQ-10 it is open, and "
-        "so is accuracy everywhere",
+        "Tokens gain F1 on every world, which is the form of an answer, and on NQ-10 by so little "
+        "that one more training of any row may open it; accuracy is open everywhere",
         _tokens_form,
     ),
     (
