@@ -93,6 +93,12 @@ def test_missing_counts_questions_up_to_both_limits(tmp_path):
 
 
 @pytest.mark.usefixtures("methods")
+def test_the_bar_draws_the_last_answer_of_a_burst(tmp_path, capsys):
+    campaign.run([cell()], Shop(), tmp_path, n=4)
+    assert " 4/4 " in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("methods")
 def test_run_goes_through_all_cells_up_to_their_n(tmp_path):
     cells = [cell(n=2), cell("stumble", n=5)]
     assert campaign.run(cells, Shop(), tmp_path, n=4) == 2 + 4

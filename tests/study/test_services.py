@@ -418,3 +418,20 @@ def test_encoders_are_known_by_name():
         names.check_retriever(name)
     with pytest.raises(ValueError, match="did you mean 'minilm-l3'"):
         names.check_encoder("minilm-l4")
+
+
+def test_where_no_index_is_kept_no_corpus_is_made_to_know_it(asked, tmp_path, monkeypatch):
+    class Encoder:
+        fingerprint = "encoder-1"
+
+    monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path))
+    monkeypatch.setattr("rag_repro.study.services.lacking", lambda name: None)
+    monkeypatch.setattr(Workshop, "encoder", lambda self, name: Encoder())
+    dense = dataclasses.replace(CONDITION, retriever="minilm")
+    assert Workshop().lacks(dense) == "an index"
+    assert asked == []
+    (tmp_path / "indexes").mkdir()
+    assert Workshop().lacks(dense) == "an index"
+    assert len(asked) == 1
+    Workshop()._folder(DATASET.corpus, **Workshop().settings_of("minilm")).mkdir()
+    assert Workshop().lacks(dense) is None
