@@ -8,6 +8,9 @@ traceback, exit status 2.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,24 +27,41 @@ _DTYPES = "float32, bfloat16 or float16; nf4 with the extra gpu (float32)"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of `rag-repro`; -> exit status."""
-    arguments = parser().parse_args(argv)
-    logs.to_stderr()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may know ASCII alone
+            stream.reconfigure(errors="backslashreplace")
+    arguments = argparse.Namespace(saves=False)
     try:
-        return arguments.run(arguments) or 0
+        try:
+            parser().parse_args(argv, arguments)
+            logs.to_stderr()
+            return arguments.run(arguments) or 0
+        finally:  # what cannot be printed is told here, not when Python ends
+            print(end="", flush=True)
+    except BrokenPipeError:  # whoever read our output, as `head`, has had enough
+        _drop_output()
+        return 0
     except (ValueError, FileNotFoundError) as error:
         # Every room's own errors are ValueErrors whose message says what to do.
         print(f"rag-repro: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # whoever read our output, as `head`, has had enough
-        sys.stdout = None
-        return 0
     except OSError as error:  # a full disk, a folder that may not be written
+        _drop_output()
         place = f"{error.filename}: " if error.filename else ""
-        print(f"rag-repro: {place}{trouble(error)}; what was finished is saved", file=sys.stderr)
+        saved = "; what was finished is saved" if arguments.saves else ""
+        print(f"rag-repro: {place}{trouble(error)}{saved}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("rag-repro: interrupted; what was finished is recorded", file=sys.stderr)
+        saved = "; what was finished is recorded" if arguments.saves else ""
+        print(f"rag-repro: interrupted{saved}", file=sys.stderr)
         return 130
+
+
+def _drop_output() -> None:
+    """Nothing more can be printed; Python would try once more at its end."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        with open(os.devnull, "w") as nowhere, contextlib.suppress(OSError):
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:
@@ -264,7 +284,9 @@ def _command(commands, name: str, run, text: str) -> argparse.ArgumentParser:
     made = commands.add_parser(
         name, help=text, description=text[0].upper() + text[1:] + ".", epilog=run.__doc__
     )
-    made.set_defaults(run=run)
+    # Of these an end before its time costs nothing that was finished.
+    saves = run in (do.run, do.grid, do.time, do.train, do.corpus, do.growth, do.book)
+    made.set_defaults(run=run, saves=saves)
     return made
 
 

@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 
@@ -300,3 +301,81 @@ def test_a_fault_of_ours_keeps_its_traceback(tmp_path, monkeypatch):
 def test_a_mistyped_folder_of_records_is_not_read_as_nothing_run(words, tmp_path, capsys):
     assert cli.main([*words, "--results", str(tmp_path / "recrods")]) == 2
     assert "there is no folder" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------ where it is printed
+
+
+def printed(*words, into=subprocess.PIPE, **variables):
+    """`rag-repro WORDS` in a process of its own -> status, output, errors."""
+    run = [sys.executable, "-m", "rag_repro.cli", *words]
+    env = {**os.environ, **variables}
+    done = subprocess.run(run, stdout=into, stderr=subprocess.PIPE, env=env, check=False)
+    return done.returncode, done.stdout, done.stderr.decode("latin-1")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        {"PYTHONIOENCODING": "cp1252"},
+        {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ],
+)
+def test_a_terminal_that_lacks_a_character_gets_its_number(tmp_path, variables):
+    mine = tmp_path / "öst-文"
+    words = ["compare", str(mine), str(mine)]
+    status, _, told = printed(*words, **variables)
+    assert status == 2
+    assert "there is no folder" in told
+    (mine / "passages").mkdir(parents=True)
+    (mine / "passages" / "文.txt").write_text("A lighthouse.", encoding="utf-8")
+    (mine / "questions.txt").write_text("Who?", encoding="utf-8")
+    status, shown, told = printed("data", "card", f"folder:{mine}", "--json", **variables)
+    assert (status, told) == (0, "")
+    assert b"\\u6587" in shown
+
+
+def test_a_reader_of_the_output_that_has_had_enough_ends_it_in_silence():
+    for words in (["--help"], ["data", "list"]):
+        end, start = os.pipe()
+        os.close(end)  # as `head` does
+        try:
+            assert printed(*words, into=start)[::2] == (0, "")
+        finally:
+            os.close(start)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_an_output_that_takes_no_more_is_one_line():
+    with open("/dev/full", "w") as full:
+        status, _, told = printed("data", "list", into=full)
+    said = "rag-repro: No space left on device; make room on the disk\n"
+    assert (status, told) == (2, said)
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["run", "drrag.table5"], "--results"),
+        (["time", "drrag.fig3"], "--results"),
+        (["grid", "drrag.table5"], "--results"),
+        (["grid", "drrag.table5", "--dry-run"], "--folder"),
+        (["growth", "bm25", "--sizes", "1000"], "--results"),
+        (["train", "testbed-reader"], "--out"),
+    ],
+)
+def test_a_folder_that_cannot_be_is_told_before_the_work(tmp_path, capsys, words, option):
+    (tmp_path / "file").touch()
+    assert cli.main([*words, option, str(tmp_path / "file" / "below")]) == 2
+    told = f"rag-repro: {tmp_path}/file is a file, so nothing can be below it; name another folder"
+    assert capsys.readouterr().err == told + "\n"
+
+
+def test_only_what_keeps_its_work_says_that_it_is_kept(capsys, monkeypatch):
+    def stopped(*given, **named):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(papers, "exhibit", stopped)
+    assert cli.main(["exhibit", "drrag.table5"]) == 130
+    assert capsys.readouterr().err == "rag-repro: interrupted\n"

@@ -13,6 +13,15 @@ def results_of(arguments: argparse.Namespace) -> Path:
     return arguments.results or here().records
 
 
+def written_to(arguments: argparse.Namespace) -> Path:
+    """The same, for who writes: where nothing can be written is told before the work."""
+    from ..study.files import check_output
+
+    folder = results_of(arguments)
+    check_output(folder / "records")
+    return folder
+
+
 def held_in(arguments: argparse.Namespace) -> Path:
     """The same, for who only reads: a mistyped folder must not read as "nobody has run it"."""
     folder = results_of(arguments)

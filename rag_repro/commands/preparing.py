@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .folders import held_in, results_of
+from .folders import held_in, results_of, written_to
 
 
 def data(arguments: argparse.Namespace) -> None:
@@ -42,10 +42,12 @@ def train(arguments: argparse.Namespace) -> None:
     """The headline seed goes to artifacts/NAME, others to results/local/artifacts/NAME-SEED,
     and so do recipes that are marked as local, and what is made over another base
     (NAME-over-BASE)."""
-    from ..study.files import alone
+    from ..study.files import alone, check_output
     from ..training import run
     from ..training.recipes import recipe
 
+    if arguments.out:
+        check_output(arguments.out / "adapter")
     chosen = recipe(arguments.name).on(arguments.base)
     seed = chosen.seeds[0] if arguments.seed is None else arguments.seed
     prepared = run.prepare(chosen, seed, arguments.data, results_of(arguments), arguments.device)
@@ -159,7 +161,7 @@ def growth(arguments: argparse.Namespace) -> None:
     growth.run(
         arguments.retriever,
         arguments.sizes,
-        growth.beside(results_of(arguments)),
+        growth.beside(written_to(arguments)),
         queries=arguments.queries,
         minutes=arguments.minutes,
         gigabytes=arguments.memory,

@@ -10,6 +10,9 @@ def chapter(arguments: argparse.Namespace) -> None:
     from ..publish import execute, parameters
 
     given = {name: parameters.parse_value(value) for name, value in arguments.parameter}
+    if len(given) < len(arguments.parameter):
+        names = [name for name, _ in arguments.parameter]
+        raise ValueError(f"-p gives {max(names, key=names.count)!r} twice; give each value once")
     out = execute.execute(arguments.name, given, kernel=arguments.kernel, out=arguments.out)
     print(out)
 

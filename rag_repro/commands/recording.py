@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from .folders import held_in, results_of
+from .folders import held_in, results_of, written_to
 
 if TYPE_CHECKING:
     from ..study.papers import Cell
@@ -26,7 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
             "`rag-repro grid --dry-run --no-trial` lists them"
         )
     cells = _cells(arguments, conditions=arguments.condition)
-    workshop, results = _workshop(arguments), results_of(arguments)
+    results = (results_of if arguments.estimate else written_to)(arguments)
+    workshop = _workshop(arguments)
     asked = {"n": arguments.n, "shard": arguments.shard}
     if arguments.join:
         campaign.join(cells, workshop, results)
@@ -75,6 +76,7 @@ def grid(arguments: argparse.Namespace) -> int:
     from .. import workflow
     from ..publish.places import here
     from ..study import grid as jobs
+    from ..study.files import check_output
 
     if not arguments.dry_run and (arguments.no_trial or arguments.folder):
         raise ValueError("--no-trial and --folder go with: rag-repro grid ... --dry-run")
@@ -83,11 +85,14 @@ def grid(arguments: argparse.Namespace) -> int:
     places = here()
     for name in arguments.chapter:
         places.source(name)
+    if arguments.folder:
+        check_output(arguments.folder / "plan.json")
+    results = (results_of if arguments.dry_run else written_to)(arguments)
     cells = _cells(arguments)
     workshop = _workshop(arguments)
     settings = jobs.GridSettings(
         tuple(arguments.exhibits),
-        results_of(arguments),
+        results,
         data=arguments.data,
         seeds=tuple(arguments.seeds),
         device=arguments.device,
@@ -125,6 +130,7 @@ def time(arguments: argparse.Namespace) -> None:
     from ..study import campaign, timing
     from ..study.services import Workshop
 
+    results = written_to(arguments)
     cells = campaign.select(
         [arguments.exhibit],
         tier=arguments.tier,
@@ -136,7 +142,6 @@ def time(arguments: argparse.Namespace) -> None:
     workshop = Workshop(
         data_dir=arguments.data, device=arguments.device, dtype=arguments.dtype, batch_size=1
     )
-    results = results_of(arguments)
     timing.with_bar(cells, workshop, results, n=arguments.n, repeats=arguments.repeats)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ..plain import shortened
 from ..words import nearest
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ WORLD, FOLDER = "world", "folder:"
 _WORLD = re.compile(
     r"world-([A-Z])"
     r"(?:-(\d+|gold|ambiguous|meant|several|asked-halves|again-halves|asked|again))?"
-    r"(?:@(\d+))?(?:~([\w.=,]+))?"
+    r"(?:@(\d{1,12}))?(?:~([\w.=,]+))?"
 )
 SEVERAL = ("comparison", "yes_no", "bridge_free")
 """Kinds of questions that name two things and ask for a fact of each."""
@@ -113,11 +114,16 @@ def check_name(name: str) -> None:
     found = _WORLD.fullmatch(name)
     if found is None or f"{WORLD}-{found[1]}" not in names():
         raise UnknownName(
-            f"no data set {name!r}{nearest(name, names())}; there are: {', '.join(names())}; "
+            f"no data set {shortened(repr(name), 60)}{nearest(name, names())}; "
+            f"there are: {', '.join(names())}; "
             "worlds also as world-B@20000, world-B~ties=0.5, world-B-10 (candidates), "
             "world-B-ambiguous, world-B-meant, world-B-several, world-B-asked, world-B-again, "
             "world-B-asked-halves, world-B-again-halves"
         )
+    if found[3]:
+        from .synthworld.world import check_size
+
+        check_size(found[1], int(found[3]), whole=True)
     _dials(name, found[4])
     if found[2] and found[2] not in _APART:
         from . import candidates

@@ -53,8 +53,7 @@ def build_book(
     ChapterError, CheckError or BuildError.
     """
     places = places or here()
-    for path in pair(places):
-        log.info("wrote %s", path.name)
+    pair(places)
     for name in only:
         places.source(name)
     done = _together(_due(places, only, force), places, jobs) if jobs > 1 else []

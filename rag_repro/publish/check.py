@@ -86,7 +86,8 @@ def _whole_book(book: Any, name: str, executed: Path, places: Places) -> Iterato
         yield "is stale: its source changed after it was executed"
     if book.metadata.get("papermill", {}).get("exception"):
         yield "papermill met an exception"
-    if "widgets" in book.metadata:
+    # An editor may save the state of no widget at all.
+    if any(one.get("state", one) for one in book.metadata.get("widgets", {}).values()):
         yield "holds the state of a widget, which needs a script from another host"
     if executed.stat().st_size > LARGEST:
         yield f"is larger than {LARGEST // 2**20} MB"

@@ -6,6 +6,7 @@ block, `metadata.rag_repro`, which says what ran, on what, and how long.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import json
 import logging
@@ -20,6 +21,7 @@ from rag_repro.publish import inputs, numbers, probe
 from rag_repro.publish.pairs import read_source, source_hash, to_text
 from rag_repro.publish.parameters import override
 from rag_repro.publish.places import Places, here
+from rag_repro.study.files import check_output
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +52,9 @@ def execute(
     `parameters` replace defaults; `kernel` names an installed kernel (default:
     this environment's own Python). Without `out` a default run goes to
     book/chapters/ and any other to results/local/chapters/. Raises
-    ParameterError on a name or value that the chapter does not know, and
-    ChapterError with the failing cell where it does not run through.
+    ParameterError on a name or value that the chapter does not know, ValueError
+    where `out` cannot be written, both before a kernel starts, and ChapterError
+    with the failing cell where it does not run through.
     """
     places = places or here()
     source = places.source(name)
@@ -59,6 +62,9 @@ def execute(
     if out is None:
         folder = places.runs if given or kernel else places.chapters
         out = folder / f"{name}.ipynb"
+    check_output(out, "a notebook")
+    if out.is_file() and out.suffix != ".ipynb":
+        raise ChapterError(f"{out} is there and no notebook (.ipynb); name another file")
     own = places.executed(name).resolve()
     book = _with_probe(read_source(source))
     started = datetime.now(UTC).replace(microsecond=0).isoformat()
@@ -115,11 +121,12 @@ def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) 
                 extra_arguments=_quiet(kernel or book.metadata.kernelspec.name),
             )
         except PapermillExecutionError as error:
-            plain = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback or []))
-            raise ChapterError(
-                f"{name}: the code cell that begins {_first_line(error.source)!r} raised "
-                f"{error.ename}: {error.evalue}\n{plain}"
-            ) from None
+            told = f"{name}: the code cell that begins {_first_line(error.source)!r} raised "
+            told += f"{error.ename}: {error.evalue}"
+            if not given or hasattr(builtins, error.ename):
+                told += re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(["", *(error.traceback or [])]))
+            # Else an error with a name of its own says what is wrong with a parameter.
+            raise ChapterError(told) from None
         except NoSuchKernel as error:
             raise ChapterError(
                 f"{name}: no kernel {error.name!r} is installed; `jupyter kernelspec list` "

@@ -2,15 +2,19 @@
 
 The pair is derived from the script alone, byte for byte the same each time
 (ids of cells come from their text), so that a diff shows what was changed.
+What editors write into both of their own accord (the kernel's display name,
+ids, counts) is no content: nothing compares it, and `pair` removes it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
+from rag_repro import logs
 from rag_repro.plain import PlainError, shortened, text_of
 from rag_repro.publish.places import Places, here
 
@@ -19,7 +23,9 @@ class PairError(ValueError):
     """A source that is not a well-formed chapter script."""
 
 
-# What every script's header must say. Papermill needs kernel and language; the
+log = logging.getLogger(__name__)
+
+# What every script's header says. Papermill needs kernel and language; the
 # version of jupytext is left out, since it would change without the chapter.
 NOTEBOOK_METADATA = {
     "jupytext": {
@@ -33,12 +39,23 @@ NOTEBOOK_METADATA = {
 }
 
 
+# What an executed copy says besides, but for the version of Python.
+LANGUAGE = {
+    "codemirror_mode": {"name": "ipython", "version": 3},
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+}
+
 # jupytext reads a script's header and its cells' options with what comes to hand.
 _JUPYTEXT = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
 
 def read_source(source: Path) -> Any:
-    """A script as a notebook (nbformat), with ids that depend on its text only."""
+    """A script as a notebook (nbformat) with its content alone: cells, their tags, ids that
+    depend on their text. PairError where it is no script, or one of another language."""
     import jupytext
     from nbformat import from_dict
     from nbformat.validator import NotebookValidationError
@@ -50,14 +67,20 @@ def read_source(source: Path) -> Any:
         raise PairError(f"{source}: {error}") from error
     except (*_JUPYTEXT, YAMLError, NotebookValidationError) as error:
         raise PairError(f"{source} is no chapter script ({shortened(error)})") from error
-    for key, wanted in NOTEBOOK_METADATA.items():
-        held = book.metadata.get(key)
-        told = {k: v for k, v in held.items() if k in wanted} if isinstance(held, dict) else {}
-        if told != wanted:
-            raise PairError(
-                f"{source.name}: the header's `{key}` says {shortened(told)}, expected {wanted}"
-            )
+    kernel = book.metadata.get("kernelspec")
+    language = kernel.get("language", "python") if isinstance(kernel, dict) else "python"
+    if language != "python":
+        raise PairError(
+            f"{source.name}: its kernel's language is {shortened(language)}; choose a Python kernel"
+        )
     book.metadata = from_dict(NOTEBOOK_METADATA)
+    for cell in book.cells:
+        cell.metadata = _only(cell, "tags", "lines_to_next_cell")  # blank lines of the script
+    return _identified(book)
+
+
+def _identified(book: Any) -> Any:
+    """The notebook, its cells' ids made from their text."""
     book.nbformat, book.nbformat_minor = 4, 5
     seen: dict[str, int] = {}
     for cell in book.cells:
@@ -67,13 +90,51 @@ def read_source(source: Path) -> Any:
     return book
 
 
+def _only(cell: Any, *names: str) -> Any:
+    return type(cell.metadata)({k: v for k, v in cell.metadata.items() if k in names and v != []})
+
+
+def _cells(book: Any) -> list[list]:
+    return [[cell.cell_type, cell.source, cell.metadata.get("tags", [])] for cell in book.cells]
+
+
 def source_hash(source: Path) -> str:
     """What an executed copy must carry to be that of the present source."""
-    cells = [
-        [cell.cell_type, cell.source, cell.metadata.get("tags", [])]
-        for cell in read_source(source).cells
-    ]
-    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(_cells(read_source(source))).encode()).hexdigest()
+
+
+def script(source: Path) -> str:
+    """A script's text without what editors write into it."""
+    import jupytext
+
+    return jupytext.writes(read_source(source), fmt="py:percent")
+
+
+def executed(path: Path) -> str | None:
+    """The text of an executed copy, likewise; None where it is no notebook of ours."""
+    from nbformat import from_dict
+
+    book = _notebook(path)
+    if book is None or "python" not in book.metadata.get("rag_repro", {}):
+        return None
+    block, kernel = book.metadata.rag_repro, NOTEBOOK_METADATA["kernelspec"]
+    language = LANGUAGE | {"version": block.python}
+    kept = {"kernelspec": kernel, "language_info": language, "rag_repro": block}
+    book.metadata = from_dict(kept)
+    for cell in book.cells:
+        cell.metadata = _only(cell, "tags")
+    return to_text(_identified(book))
+
+
+def _notebook(path: Path) -> Any:
+    """What the file holds, as of the present format; None where it is no notebook."""
+    import nbformat
+    from nbformat.reader import NotJSONError
+
+    try:
+        return nbformat.reads(text_of(path), as_version=4)
+    except (PlainError, OSError, NotJSONError, nbformat.ValidationError, *_JUPYTEXT):
+        return None
 
 
 def render(source: Path) -> str:
@@ -89,16 +150,24 @@ def to_text(book: Any) -> str:
 
 
 def pair(places: Places | None = None) -> list[Path]:
-    """Write every script's pair; returns those that were changed."""
+    """Write every script's pair, and the script where an editor put something of its own into
+    it; returns those that were changed. The log says which, and whether outputs were dropped."""
     places = places or here()
     changed = []
     for name in places.names():
-        target = places.notebooks / f"{name}.ipynb"
-        text = render(places.source(name))
-        if not target.is_file() or target.read_text(encoding="utf-8") != text:
-            target.write_text(text, encoding="utf-8")
-            changed.append(target)
+        source, target = places.source(name), places.notebooks / f"{name}.ipynb"
+        for path, text in ((source, script(source)), (target, render(source))):
+            if path.is_file() and path.read_bytes() == text.encode():
+                continue
+            dropped = " without the outputs that it held" if _has_outputs(_notebook(path)) else ""
+            path.write_text(text, encoding="utf-8", newline="\n")
+            log.info("wrote %s%s", path.name, dropped)
+            changed.append(path)
     return changed
+
+
+def _has_outputs(book: Any) -> bool:
+    return book is not None and any(cell.get("outputs") for cell in book.cells)
 
 
 def check_pairs(places: Places | None = None) -> list[str]:
@@ -111,15 +180,16 @@ def check_pairs(places: Places | None = None) -> list[str]:
     for name in names:
         source, target = places.source(name), places.notebooks / f"{name}.ipynb"
         try:
-            text = render(source)
             parameters(name, places)
         except (PairError, ParameterError) as error:
             faults.append(str(error))
             continue
         if not target.is_file():
             faults.append(f"{source.name} has no pair; run `make pair`")
-        elif target.read_text(encoding="utf-8") != text:
+        elif (book := _notebook(target)) is None or _cells(book) != _cells(read_source(source)):
             faults.append(f"{target.name} is not the pair of {source.name}; run `make pair`")
+        elif _has_outputs(book):
+            faults.append(f"{target.name} holds outputs; run `make pair`, which leaves them out")
         if guarded_name(source) != name:
             faults.append(f'{source.name} never calls chapter("{name}", globals())')
     for orphan in sorted({p.stem for p in places.notebooks.glob("*.ipynb")} - set(names)):
@@ -132,6 +202,7 @@ def main(arguments: list[str]) -> None:
     if arguments not in ([], ["--check"]):
         raise SystemExit("usage: python -m rag_repro.publish.pairs [--check]")
     if not arguments:
+        logs.to_stderr()
         pair()
     if faults := check_pairs():
         raise SystemExit("\n".join(faults))

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ast
 import io
+import json
+import math
 import re
 import tokenize
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -108,7 +110,7 @@ def _assignment(statement: ast.stmt, place: str) -> tuple[str, Any]:
     if len(targets) == 1 and isinstance(targets[0], ast.Name) and value is not None:
         try:
             return targets[0].id, ast.literal_eval(value)
-        except ValueError:
+        except (ValueError, TypeError):
             pass  # falls through to the refusal below, as every other statement
     raise ParameterError(
         f"{place}: line {statement.lineno} of the parameters cell is not `name = literal`: "
@@ -156,12 +158,78 @@ def chapter(name: str, namespace: MutableMapping[str, Any], **rules: Rule) -> An
 
 
 def override(name: str, given: Mapping[str, Any], places: Places | None = None) -> dict[str, Any]:
-    """`given` for papermill, unknown names refused before a kernel starts."""
-    declared = parameters(name, places)
-    for one in given:
+    """`given` for papermill: what `chapter` would refuse is refused before a kernel starts, and so
+    is a name that no data set, reader, retriever or device has."""
+    places = places or here()
+    declared, rules = parameters(name, places), _own_rules(places.source(name))
+    for one, value in given.items():
         if one not in declared:
             raise ParameterError(f"{name}: {_unknown(one, declared)}")
+        try:  # papermill writes it into a cell, and we into the executed copy
+            json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+        except (TypeError, ValueError, RecursionError):
+            raise ParameterError(
+                f"{name}: {one} = {_cut(value)} cannot be passed on; give text, a finite number, "
+                "true, false, null or a list of these"
+            ) from None
+        rule = rules.get(one, HOUSE_RULES.get(one, type(declared[one].default)))
+        if rule is not None:
+            _checked(declared[one], value, rule, name)
+        if value != declared[one].default:
+            try:
+                _check_name(one, value)
+            except ValueError as error:
+                raise ParameterError(f"{name}: {one} = {_cut(value)}: {error}") from error
     return dict(given)
+
+
+def _own_rules(source: Path) -> dict[str, Rule | None]:
+    """The rules in the source's call of `chapter`; None for one that only a run can compute."""
+    from rag_repro.publish.pairs import read_source
+
+    text = "\n".join(c.source for c in read_source(source).cells if "chapter(" in c.source)
+    found: dict[str, Rule | None] = {}
+    for call in _calls(text, "chapter"):
+        for given in call.keywords:
+            found[str(given.arg)] = _rule(given.value)
+    return found
+
+
+def _calls(text: str, name: str) -> list[ast.Call]:
+    try:
+        nodes = [*ast.walk(ast.parse(text))]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []  # the kernel will say what is wrong
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    return [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == name]
+
+
+def _rule(node: ast.expr) -> Rule | None:
+    """What stands in the source, if it is `range` of numbers or a tuple of literals."""
+    try:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return range(*map(ast.literal_eval, node.args)) if node.func.id == "range" else None
+        value = ast.literal_eval(node)
+    except (TypeError, ValueError):
+        return None
+    return value if isinstance(value, tuple) else None
+
+
+def _check_name(kind: str, value: str) -> None:
+    """A ValueError, with the nearest name, for what nothing of the kind is called."""
+    from rag_repro import data
+    from rag_repro.study import names
+
+    if kind == "dataset":
+        data.check_name(value)
+    elif kind == "reader":
+        names.check_reader(value)
+    elif kind == "retriever":
+        names.check_retriever(value)
+    elif kind == "device" and value != "cpu":
+        from rag_repro.lm.load import device_of
+
+        device_of(value)
 
 
 def _unknown(name: str, declared: Mapping[str, Declared]) -> str:
@@ -203,7 +271,7 @@ def _literals(text: str) -> list[str]:
     """The names a cell assigns, if literals are all that it holds; else none."""
     try:
         return [_assignment(statement, "")[0] for statement in ast.parse(text).body]
-    except (ParameterError, SyntaxError):
+    except (ValueError, SyntaxError):
         return []
 
 
@@ -212,9 +280,9 @@ def _checked(one: Declared, value: Any, rule: Rule, place: str) -> Any:
         return tuple(value) if isinstance(value, list) else value
     if isinstance(one.default, list | tuple):
         if not isinstance(value, list | tuple):
-            raise ParameterError(f"{place}: {one.name} = {value!r} must be a list")
+            raise ParameterError(f"{place}: {one.name} = {_cut(value)} must be a list")
         if isinstance(rule, type) and issubclass(rule, list | tuple):
-            rule = type(one.default[0]) if one.default else object
+            rule = type(one.default[0]) if one.default else str
         for item in value:
             _obey(one.name, item, rule, place)
         return tuple(value)
@@ -237,10 +305,19 @@ def _obey(name: str, value: Any, rule: Rule, place: str) -> None:
     else:
         wanted = f"of type {rule.__name__}"
         # True is an int to Python; a number of questions it is not.
-        exact = type(value) is rule if rule in (int, bool) else isinstance(value, rule)
-        holds = rule in (object, type(None)) or exact or (rule is float and type(value) is int)
+        if rule is float:
+            wanted = "a finite number"
+            holds = type(value) in (int, float) and abs(value) < 2**63 and math.isfinite(value)
+        elif rule in (int, bool):
+            holds = type(value) is rule and abs(value) < 2**63
+        else:
+            holds = rule is type(None) or isinstance(value, rule)
     if not holds:
-        raise ParameterError(f"{place}: {name} = {value!r} must be {wanted}")
+        raise ParameterError(f"{place}: {name} = {_cut(value)} must be {wanted}")
+
+
+def _cut(value: Any) -> str:
+    return shortened(repr(value), 60)
 
 
 def _freeze(values: dict[str, Any], declared: Mapping[str, Declared]) -> Any:
@@ -275,5 +352,7 @@ def _table(run: Any, declared: Mapping[str, Declared]) -> str:
 
 def guarded_name(source: Path) -> str | None:
     """The name under which a chapter calls `chapter`; None where it does not."""
-    found = re.search(r"\bchapter\(\s*[\"']([^\"']+)[\"']\s*,\s*globals\(\)", source.read_text())
+    found = re.search(
+        r"\bchapter\(\s*[\"']([^\"']+)[\"']\s*,\s*globals\(\)", source.read_text(encoding="utf-8")
+    )
     return found.group(1) if found else None

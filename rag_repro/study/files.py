@@ -6,6 +6,7 @@ import errno
 import fcntl
 import logging
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -17,10 +18,10 @@ _REMEDY = {
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "make room: your quota is used up",
     errno.EFBIG: "raise the limit on the size of files (ulimit -f)",
-    errno.EROFS: "name a folder that can be written (--results)",
-    errno.EACCES: "make it writable, or name another folder (--results)",
-    errno.EPERM: "make it writable, or name another folder (--results)",
-    errno.ENAMETOOLONG: "give reader and retriever shorter names",
+    errno.EROFS: "name a folder that can be written",
+    errno.EACCES: "make it writable, or name another folder",
+    errno.EPERM: "make it writable, or name another folder",
+    errno.ENAMETOOLONG: "take shorter names",
 }
 
 
@@ -67,6 +68,27 @@ def set_aside(path: Path) -> Path:
     names = (f"{path.name}.stale{f'-{i}' if i > 1 else ''}" for i in count(1))
     aside = next(p for p in map(path.with_name, names) if not p.exists())
     return path.rename(aside)
+
+
+def check_output(path: Path, what: str = "a file") -> None:
+    """Refuse, before the work that it is for, where no file can be written.
+
+    Raises ValueError with what to do. Folders that are missing are made later, with the file.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name {what} in it")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no plain file; name another one")
+    folder = next(p for p in path.absolute().parents if p.exists())
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is a file, so nothing can be below it; name another folder")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            if path.exists() and not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, "Permission denied")
+    except OSError as error:
+        told = f"{error.strerror or error}; make it writable, or name another place"
+        raise ValueError(f"{path} cannot be written: {told}") from error
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -102,7 +102,11 @@ def test_an_exception_that_papermill_noted(places):
 
 def test_the_state_of_widgets(places):
     book = sound(places)
-    book.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {}}
+    kept = {"state": {}, "version_major": 2, "version_minor": 0}  # what an editor saves of none
+    book.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": kept}
+    assert faults_of(book, places) == []
+    [kept] = book.metadata["widgets"].values()
+    kept["state"] = {"a1": {"model_name": "IntProgressModel"}}
     assert len(faults_of(book, places)) == 1
 
 

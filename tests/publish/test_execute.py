@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -105,7 +106,7 @@ def test_a_run_with_other_parameters_lies_apart_and_hides_the_injected_cell(plac
 def test_a_misspelt_parameter_and_a_wrong_value_are_refused(places):
     with pytest.raises(ParameterError, match="did you mean 'n_questions'"):
         execute("05_small", {"n_question": 5}, places=places)
-    with pytest.raises(ChapterError, match="must be a whole number from 1"):
+    with pytest.raises(ParameterError, match="must be a whole number from 1"):
         execute("05_small", {"n_questions": 0}, places=places)
     with pytest.raises(ChapterError, match="no kernel 'julia-0' is installed"):
         execute("05_small", kernel="julia-0", places=places)
@@ -140,3 +141,26 @@ def test_plain_papermill_is_stopped_by_the_chapter_itself(places, parameters, co
 
     with pytest.raises(PapermillExecutionError, match=re.escape(complaint)):
         execute_notebook("notebooks/05_small.ipynb", "out.ipynb", parameters, progress_bar=False)
+
+
+def test_an_output_that_cannot_be_is_told_before_the_chapter_runs(places, monkeypatch):
+    monkeypatch.setattr("papermill.execute_notebook", None)
+    (places.root / "notes.md").touch()
+    for out, complaint in [
+        (".", "is a folder; name a notebook in it"),
+        ("notes.md", "is there and no notebook"),
+        ("notes.md/x.ipynb", "notes.md is a file, so nothing can be below it"),
+        ("/dev/null", "is no plain file"),
+        ("/sys/x/y.ipynb", "cannot be written"),
+    ]:
+        with pytest.raises(ValueError, match=complaint):
+            execute("05_small", places=places, out=Path(out))
+
+
+def test_an_error_that_names_a_wrong_parameter_comes_without_a_traceback(places):
+    source = places.source("05_small")
+    bad = "\n# %%\nclass Wrong(ValueError): ...\nif run.changed: raise Wrong('no such thing')\n"
+    source.write_text(source.read_text() + bad)
+    with pytest.raises(ChapterError, match="raised Wrong: no such thing") as told:
+        execute("05_small", {"n_questions": 4}, places=places)
+    assert "\n" not in str(told.value)

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat import from_dict
 
-from rag_repro.publish.pairs import PairError, check_pairs, main, pair, read_source, source_hash
+from rag_repro.publish.inputs import changed, content_hash, hash_of
+from rag_repro.publish.pairs import (
+    LANGUAGE,
+    NOTEBOOK_METADATA,
+    PairError,
+    check_pairs,
+    main,
+    pair,
+    read_source,
+    source_hash,
+    to_text,
+)
+from rag_repro.publish.parameters import override
 from rag_repro.publish.places import PlaceError, Places, here
+
+from .conftest import HEADER
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -72,11 +88,115 @@ def test_a_chapter_must_guard_its_parameters_under_its_own_name(places):
     assert check_pairs(places) == ['05_small.py never calls chapter("05_small", globals())']
 
 
-@pytest.mark.parametrize("line", ["#     language: python\n", "#     formats: ipynb,py:percent\n"])
-def test_a_header_without_what_papermill_and_jupytext_need_is_refused(places, line):
+# What editors and their kernels write into a script's header and cells of their own accord.
+SAVED = {
+    "kernel of Lab": ("display_name: Python 3", "display_name: Python 3 (ipykernel)"),
+    "kernel of conda": ("name: python3", "name: conda-env-rag-py"),
+    "version of jupytext": (
+        "format_version: '1.3'",
+        "format_version: '1.3'\n#       jupytext_version: 1.17.3",
+    ),
+    "header of VS Code": (
+        "#   kernelspec:",
+        "#   language_info:\n#     name: python\n#     version: 3.12.1\n"
+        "#   vscode:\n#     interpreter:\n#       hash: 31f2\n#   kernelspec:",
+    ),
+    "no header": (HEADER + "\n", ""),
+    "no language": ("#     language: python\n", ""),
+    "no formats": ("#     formats: ipynb,py:percent\n", ""),
+    "options of a cell": ('# %% tags=["parameters"]', '# %% id="a1" tags=["parameters"] vscode={}'),
+    "last newline": ("`rag-repro chapter 05_small`\n", "`rag-repro chapter 05_small`"),
+    "line ends of Windows": ("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("what", SAVED)
+def test_what_an_editor_writes_into_a_script_is_no_content_and_is_mended(places, what):
     source = places.source("05_small")
-    source.write_text(source.read_text().replace(line, ""))
-    with pytest.raises(PairError, match="the header's"):
+    text, before = source.read_text(), source_hash(source)
+    read = {"notebooks/05_small.py": hash_of(places.root, "notebooks/05_small.py")}
+    old, new = SAVED[what]
+    assert old in text
+    source.write_text(text.replace(old, new), newline="")
+    assert check_pairs(places) == []
+    assert source_hash(source) == before
+    assert changed(places.root, read, places.executed("05_small")) == []
+    assert override("05_small", {"n_questions": 5}, places)
+    assert pair(places) == [source]
+    assert source.read_bytes() == text.encode()
+    source.write_text(text.replace("# Small", "# Smaller"))
+    assert changed(places.root, read, places.executed("05_small")) == ["notebooks/05_small.py"]
+
+
+def saved_by_an_editor(path):
+    """Kernel, language, ids, counts, format: as JupyterLab or VS Code would leave them."""
+    book = json.loads(path.read_text())
+    book["metadata"]["kernelspec"]["display_name"] = "Python 3 (ipykernel)"
+    book["metadata"]["language_info"] = {"name": "python", "version": "3.12.1"}
+    book["metadata"] |= {"vscode": {"interpreter": {}}, "widgets": {}}
+    for i, cell in enumerate(book["cells"]):
+        cell["id"] = f"id-{i}"
+        cell["metadata"] |= {"vscode": {"languageId": "python"}, "collapsed": True}
+    path.write_text(json.dumps(book, indent=4))
+    return book
+
+
+def test_what_an_editor_writes_into_a_notebook_is_no_content_and_is_mended(places, caplog):
+    target = places.notebooks / "05_small.ipynb"
+    text = target.read_text()
+    book = saved_by_an_editor(target)
+    assert check_pairs(places) == []
+    code = next(cell for cell in book["cells"] if cell["cell_type"] == "code")
+    code["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "1"}]
+    target.write_text(json.dumps(book))
+    told = "05_small.ipynb holds outputs; run `make pair`, which leaves them out"
+    assert check_pairs(places) == [told]
+    with caplog.at_level("INFO"):
+        assert pair(places) == [target]
+    assert caplog.messages == ["wrote 05_small.ipynb without the outputs that it held"]
+    assert target.read_text() == text
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"cells": 3, "nbformat": 4}', "\x00"])
+def test_a_notebook_that_is_none_is_told_and_mended(places, text):
+    target = places.notebooks / "05_small.ipynb"
+    target.write_text(text)
+    assert check_pairs(places) == ["05_small.ipynb is not the pair of 05_small.py; run `make pair`"]
+    assert pair(places) == [target]
+    assert check_pairs(places) == []
+
+
+def test_an_executed_copy_that_an_editor_saved_makes_no_chapter_stale_that_read_it(places):
+    out, key = places.executed("05_small"), "book/chapters/05_small.ipynb"
+    book = read_source(places.source("05_small"))
+    book.metadata = from_dict(
+        {
+            "kernelspec": NOTEBOOK_METADATA["kernelspec"],
+            "language_info": {**LANGUAGE, "version": "3.11.7"},
+            "rag_repro": {"python": "3.11.7"},
+        }
+    )
+    out.write_text(to_text(book))
+    read = {key: hash_of(places.root, key)}
+    saved = saved_by_an_editor(out)
+    assert hash_of(places.root, key) != read[key]
+    assert changed(places.root, read, places.root / "other") == []
+    saved["metadata"]["rag_repro"]["seconds"] = 1
+    out.write_text(json.dumps(saved))
+    assert changed(places.root, read, places.root / "other") == [key]
+
+
+def test_the_books_own_chapters_are_as_no_editor_touched_them():
+    """Else their recorded hashes, of bytes, would not be those of their content."""
+    for name in Places(ROOT).names():
+        for key in (f"notebooks/{name}.py", f"book/chapters/{name}.ipynb"):
+            assert content_hash(ROOT, key) == hash_of(ROOT, key), key
+
+
+def test_a_script_of_another_language_is_refused(places):
+    source = places.source("05_small")
+    source.write_text(source.read_text().replace("language: python", "language: R"))
+    with pytest.raises(PairError, match="its kernel's language is R; choose a Python kernel"):
         read_source(source)
     assert len(check_pairs(places)) == 1
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
+import yaml
 
 from rag_repro.publish.parameters import (
     ParameterError,
@@ -13,6 +15,7 @@ from rag_repro.publish.parameters import (
     parameters,
     parse_value,
 )
+from rag_repro.publish.places import Places
 
 INJECTED = "# Parameters\n"
 
@@ -122,6 +125,62 @@ def test_unknown_names_are_refused_before_a_kernel_starts(places):
     assert override("05_small", {"n_questions": 5}, places) == {"n_questions": 5}
     with pytest.raises(ParameterError, match="did you mean 'n_questions'"):
         override("05_small", {"nquestions": 5}, places)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("n_questions", "{1,2}", r"n_questions = \{1, 2\} cannot be passed on"),
+        ("ks", "{3,4}", "cannot be passed on; give text, a finite number"),
+        ("ks", "[{3}]", "cannot be passed on"),
+        ("ks", "[[3]]", r"ks = \[3\] must be a whole number from 1 to 99"),
+        ("ks", "[99, 100]", "ks = 100 must be a whole number from 1 to 99"),
+        ("ks", "3", "must be a list"),
+        ("n_questions", "b'3'", "cannot be passed on"),
+        ("n_questions", "1j", "cannot be passed on"),
+        ("n_questions", "nan", "must be a whole number from 1"),
+        ("n_questions", "1" + "0" * 30, "must be a whole number from 1"),
+        ("n_questions", "9" * 9000, r"9\.\.\. must be a whole number"),
+        ("n_questions", "__import__('os')", "must be a whole number from 1"),
+        ("n_questions", "{'a': {'b': [1]}}", "must be a whole number from 1"),
+        ("price", "nan", "must be a finite number"),
+        ("price", "1e999", "cannot be passed on"),
+        ("price", "-1e999", "cannot be passed on"),
+        ("price", "9" * 400, "must be a finite number"),
+        ("price", "true", "must be a finite number"),
+        ("whole", "9" * 30, "must be of type int"),
+        ("names", "[1]", "names = 1 must be of type str"),
+        ("dataset", "a\udc80", "cannot be passed on"),
+        ("dataset", "world-Z", "no data set 'world-Z', did you mean"),
+        ("dataset", "world-B@7", "world B cannot have 7 passages"),
+        ("dataset", "world-B@" + "9" * 50, "no data set"),
+        ("reader", "smolm2-135m", "did you mean 'smollm2-135m'"),
+        ("retriever", "bm52", "did you mean 'bm25'"),
+        ("device", "gpu", "must be text like"),
+        ("device", "cuda:99", "device 'cuda:99' wanted"),
+    ],
+)
+def test_values_that_no_run_can_take_are_refused_before_a_kernel_starts(
+    places, name, text, complaint
+):
+    source = places.source("05_small")
+    further = (
+        'price = 0.5  # p\nnames = []  # n\nwhole = 7  # w\ndataset = ""  # d\n'
+        'reader = ""  # r\nretriever = ""  # t\ndevice = "cpu"  # v\n'
+    )
+    source.write_text(source.read_text().replace("n_questions = 3 ", further + "n_questions = 3 "))
+    with pytest.raises(ParameterError, match=complaint) as told:
+        override("05_small", {name: parse_value(text)}, places)
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 2000
+
+
+def test_what_a_chapter_says_of_its_second_run_can_be_told():
+    """The rules that are read from the source refuse no value that the kernel takes."""
+    book = Places(Path(__file__).resolve().parents[2])
+    second = Path(__file__).with_name("chapters.yaml").read_text(encoding="utf-8")
+    for name, run in yaml.safe_load(second).items():
+        assert override(name, run["parameters"], book) == run["parameters"]
 
 
 def test_the_table_of_parameters_escapes_what_it_shows(places):

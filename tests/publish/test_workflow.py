@@ -88,9 +88,15 @@ def test_it_asks_for_no_more_than_it_needs():
     assert not any("${{" in one.get("run", "") for one in STEPS)
 
 
-@pytest.mark.parametrize("uses", [one["uses"] for one in STEPS if "uses" in one])
-def test_every_action_is_githubs_own_at_a_major_version(uses):
-    assert re.fullmatch(r"actions/[a-z-]+@v\d+", uses)
+@pytest.mark.parametrize("uses", re.findall(r"uses:(.*)", TEXT))
+def test_every_action_is_githubs_own_and_pinned_by_commit_with_its_version(uses):
+    """Whoever owns an action can move its tags; nobody can move a commit."""
+    assert re.fullmatch(r" actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", uses)
+
+
+def test_no_other_workflow_is_there_whose_actions_nobody_checks():
+    """Also of other folders of .github, as composite actions."""
+    assert [*(ROOT / ".github").rglob("*.y*ml")] == [FILE]
 
 
 def test_one_run_a_branch_at_a_time_and_no_publishing_is_cut_off():

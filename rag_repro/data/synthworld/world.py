@@ -70,7 +70,7 @@ class Fact:
     taught: bool
 
 
-def _check(name: str, n_passages: int, *, whole: bool) -> None:
+def check_size(name: str, n_passages: int, *, whole: bool) -> None:
     if name not in WORLDS:
         raise WorldError(f"there is no world {name!r}; worlds are {', '.join(WORLDS)}")
     if not MIN_PASSAGES <= n_passages <= MAX_PASSAGES:
@@ -97,7 +97,7 @@ def stream_passages(
     The same name, seed and dials give the same bytes, and a shorter stream is
     a prefix of a longer one. Raises WorldError at once, not at the first item.
     """
-    _check(name, n_passages, whole=False)
+    check_size(name, n_passages, whole=False)
     seed = SEEDS[name] if seed is None else seed
     return islice(_all_passages(name, seed, dials), n_passages)
 
@@ -124,7 +124,7 @@ class World:
     relations: Mapping[str, Relation] = field(default_factory=relations, repr=False)
 
     def __post_init__(self):
-        _check(self.name, self.n_passages, whole=True)
+        check_size(self.name, self.n_passages, whole=True)
 
     @property
     def n_blocks(self) -> int:
@@ -262,5 +262,5 @@ def world(
     Raises WorldError for a name other than A to D or a size outside 1,000 to
     1,000,000 in steps of 500. For a million passages use stream_passages.
     """
-    _check(name, n_passages, whole=True)
+    check_size(name, n_passages, whole=True)
     return _world(name, n_passages, dials, SEEDS[name] if seed is None else seed)
