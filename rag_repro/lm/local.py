@@ -17,7 +17,6 @@ from rag_repro.lm import former
 from rag_repro.lm.adapters import Adapters, card_of
 from rag_repro.lm.decode import Decoder
 from rag_repro.lm.errors import CallError, PromptTooLong
-from rag_repro.lm.hub import FORMER, Weights
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
@@ -26,6 +25,7 @@ from rag_repro.lm.reading import Reading, read
 from rag_repro.lm.rows import Job
 from rag_repro.lm.sizes import KEPT, PACKED
 from rag_repro.lm.soft import SoftModules, content_id
+from rag_repro.lm.weights import FORMER, Weights
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
 
 WAVE = 256

@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from rag_repro.digest import sha256
-from rag_repro.lm import hub
+from rag_repro.lm import convert, hub
 from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.load import fast_bfloat16, load
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.packaged import PACKAGES, lacking
+from rag_repro.lm.weights import files_of, identity
 from rag_repro.schema import Generate, Prompt
 
 from . import tiny
@@ -44,7 +45,7 @@ def saved(tmp_path_factory):
 def test_a_folder(saved):
     weights = hub.resolve(str(saved))
     assert weights.kind == "safetensors"
-    assert weights.sha256 == sha256(saved / "model.safetensors")
+    assert weights.sha256 == identity(saved)
     call = Generate(Prompt.of("The capital of France"), 6)
     assert (
         LocalReader(weights).generate([call])[0].tokens == tiny.reader().generate([call])[0].tokens
@@ -205,7 +206,7 @@ def gguf(folder):
 def test_gguf_is_converted_once_and_whole(tmp_path, monkeypatch):
     file = gguf(tmp_path)
     digest = sha256(file)
-    folder = hub.converted(file, digest, tmp_path / "cache" / "tiny")
+    folder = convert.converted(file, digest, tmp_path / "cache" / "tiny")
     assert folder.parent.name == "tiny"
     config = json.loads((folder / "config.json").read_text())
     assert "quantization_config" not in config
@@ -221,12 +222,12 @@ def test_gguf_is_converted_once_and_whole(tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("converted twice")
 
-    monkeypatch.setattr("rag_repro.lm.convert.convert", never)
-    assert hub.converted(file, digest, tmp_path / "cache" / "tiny") == folder
+    monkeypatch.setattr("rag_repro.lm.convert._convert", never)
+    assert convert.converted(file, digest, tmp_path / "cache" / "tiny") == folder
     with (folder / "model.safetensors").open("r+b") as weights:
         weights.truncate(100)
     with pytest.raises(WeightsError, match="damaged; delete"):
-        hub.converted(file, digest, tmp_path / "cache" / "tiny")
+        convert.converted(file, digest, tmp_path / "cache" / "tiny")
 
 
 def test_a_conversion_that_fails_leaves_nothing(tmp_path, monkeypatch):
@@ -237,7 +238,7 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("transformers.PreTrainedModel.save_pretrained", full)
     with pytest.raises(OSError, match="No space"):
-        hub.converted(file, sha256(file), tmp_path / "cache")
+        convert.converted(file, sha256(file), tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
@@ -321,7 +322,9 @@ def server(saved, monkeypatch):
 def test_a_model_from_the_hub(server, saved, tmp_path):
     name = f"hub:lab/tiny@{COMMIT}"
     weights = hub.resolve(name, cache=tmp_path)
-    assert weights.sha256 == sha256(saved / "model.safetensors")
+    loaded = ("config", "generation_config", "model", "tokenizer", "tokenizer_config")
+    assert {p.stem for p in files_of(weights.path)} == {*loaded, "chat_template"}
+    assert weights.sha256 == identity(saved)
     assert weights.licence == "apache-2.0"
     assert weights.source == f"lab/tiny at {COMMIT[:12]}"
     fetched = {p.name for p in weights.path.rglob("*") if p.is_file()}
