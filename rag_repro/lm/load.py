@@ -166,7 +166,7 @@ def _nf4(device: str) -> dict[str, Any]:
 
 def check(model) -> None:
     """ReaderError where our attention would not be the model's own."""
-    name, config = type(model).__name__, model.config
+    name, config = type(model).__name__, model.config.get_text_config()
     if not getattr(model, "_supports_attention_backend", False):
         raise ReaderError(f"{name} does not take attention from outside: it cannot be traced")
     rope = getattr(config, "rope_parameters", None) or {}
@@ -178,6 +178,8 @@ def check(model) -> None:
             f"{name}: its position code depends on the longest row of a batch, "
             "so rows would influence one another"
         )
+    if not isinstance(getattr(config, "max_position_embeddings", None), int):
+        raise ReaderError(f"{name}: its config.json has no max_position_embeddings")
     if getattr(config, "attention_chunk_size", None):
         raise ReaderError(f"{name}: chunked attention is not supported")
     types = set(getattr(config, "layer_types", None) or ()) - {

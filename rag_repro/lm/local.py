@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from torch import Tensor
 
-from rag_repro.lm import former
+from rag_repro.digest import sha256
+from rag_repro.lm import attention, former, passes
 from rag_repro.lm.adapters import Adapters, card_of
 from rag_repro.lm.decode import Decoder
 from rag_repro.lm.errors import CallError, PromptTooLong
+from rag_repro.lm.hub import cache_folder
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
@@ -69,7 +72,7 @@ class LocalReader:
         self.dtype = loaded.dtype
         self.name = loaded.weights.name
         self.tie_margin = tie_margin
-        self.context = self.model.config.max_position_embeddings
+        self.context = self.model.config.get_text_config().max_position_embeddings
         self.codec = Codec(loaded.tokenizer, template)
         self.reuse = reuse
         self._adapters = Adapters(self.model, self.weights)
@@ -80,6 +83,7 @@ class LocalReader:
         self._store = Store(keep_bytes)
         pack = pack or (1024 if self.model.device.type == "cpu" else 8192)
         self._passes = Passes(self.model, pack, packed_bytes)
+        self._verify()
         ends = self.codec.ends() | _ids(self.model.config) | _ids(self.model.generation_config)
         self._decoder = Decoder(
             self._passes, self.codec, self._store, ends, batch_size, reuse, tie_margin
@@ -257,6 +261,19 @@ class LocalReader:
             self.codec.tokenizer.chat_template,
             self.codec.template,
         ]
+
+    def _verify(self) -> None:
+        """Once a machine for these weights, dtype and libraries: `Passes.verify`."""
+        code = [sha256(Path(module.__file__)) for module in (attention, passes)]
+        shape = repr(self.model.config.to_dict())
+        facts = [self._identity(), code, shape, torch.__version__, transformers.__version__]
+        kept = cache_folder() / "readers" / _hash(facts)
+        if not kept.is_file():
+            with self._evaluating():
+                self._passes.verify()
+            with suppress(OSError):  # a cache that cannot be written costs a second check
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.touch()
 
     def __repr__(self) -> str:
         return f"LocalReader({self.name}, {self.dtype}, {self.model.device})"
