@@ -45,7 +45,9 @@ class SentenceEncoder:
             if self.name not in PACKAGES:
                 # It does not say what the files lacked, so they are loaded a second time.
                 load = type(made[0].auto_model).from_pretrained
-                _, info = load(self.weights.path, output_loading_info=True)
+                _, info = load(
+                    self.weights.path, output_loading_info=True, ignore_mismatched_sizes=True
+                )
                 refuse_gaps(self.weights.path, info, encoder=True)
         return made
 

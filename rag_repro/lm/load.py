@@ -99,7 +99,7 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
                 "take a causal language model"
             )
         model, info = AutoModelForCausalLM.from_pretrained(
-            folder, config=config, output_loading_info=True, **how
+            folder, config=config, output_loading_info=True, ignore_mismatched_sizes=True, **how
         )
     refuse_gaps(weights.path, info)
     if dtype != "nf4":

@@ -99,6 +99,7 @@ def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) 
                 local_files_only=True,
                 use_safetensors=True,
                 output_loading_info=True,
+                ignore_mismatched_sizes=True,
             )
     finally:
         logging.set_verbosity(shown)

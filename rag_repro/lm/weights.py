@@ -109,7 +109,7 @@ def refuse_gaps(path: Path, info: Any, encoder: bool = False) -> None:
     over = {n for n in info["unexpected_keys"] if not _BUFFERS.search(n)}
     if encoder:
         over = {name for name in over if _LAYER.search(name)}
-    other = {name for name, *_ in info["mismatched_keys"]}
+    other = {n for n, *_ in info["mismatched_keys"] if not (encoder and _HEAD.search(n))}
     for names, what in ((lacking, "lacks"), (other, "has other shapes for"), (over, "also holds")):
         if names:
             raise WeightsError(
