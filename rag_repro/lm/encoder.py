@@ -43,9 +43,9 @@ class SentenceEncoder:
                 model_kwargs={"use_safetensors": True},
             )
             if self.name not in PACKAGES:
+                made.encode(["a"], show_progress_bar=False)  # some settings fail only here
                 # It does not say what the files lacked, so they are loaded a second time.
-                load = type(made[0].auto_model).from_pretrained
-                _, info = load(
+                _, info = type(made[0].auto_model).from_pretrained(
                     self.weights.path, output_loading_info=True, ignore_mismatched_sizes=True
                 )
                 refuse_gaps(self.weights.path, info, encoder=True)

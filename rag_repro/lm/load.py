@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_repro.lm.errors import ReaderError
+from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.weights import ADAPTER, Weights, loading, refuse_gaps
 from rag_repro.words import nearest
 
@@ -102,6 +102,11 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
             folder, config=config, output_loading_info=True, ignore_mismatched_sizes=True, **how
         )
     refuse_gaps(weights.path, info)
+    if tokenizer.vocab_size > (rows := len(model.get_input_embeddings().weight)):
+        raise WeightsError(
+            f"{weights.path}: the tokenizer has {tokenizer.vocab_size} tokens, and the model "
+            f"embeddings for {rows}; fetch or save both together again"
+        )
     if dtype != "nf4":
         model = model.to(device)
     return Loaded(model.eval(), tokenizer, weights, dtype)
@@ -115,7 +120,9 @@ def tokenizer_of(weights: Weights) -> Any:
         weights = weights.base
     folder, how = _where(weights)
     with loading(weights.path):
-        return AutoTokenizer.from_pretrained(folder, **how)
+        made = AutoTokenizer.from_pretrained(folder, **how)
+        made("a")  # some settings fail only here
+        return made
 
 
 def _where(weights: Weights) -> tuple[Path, dict[str, Any]]:

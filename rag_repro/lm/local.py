@@ -18,7 +18,7 @@ from rag_repro.digest import sha256
 from rag_repro.lm import attention, former, passes
 from rag_repro.lm.adapters import Adapters, card_of
 from rag_repro.lm.decode import Decoder
-from rag_repro.lm.errors import CallError, PromptTooLong
+from rag_repro.lm.errors import CallError, PromptTooLong, WeightsError
 from rag_repro.lm.hub import cache_folder
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
@@ -76,8 +76,9 @@ class LocalReader:
         self.codec = Codec(loaded.tokenizer, template)
         self.reuse = reuse
         self._adapters = Adapters(self.model, self.weights)
-        width = self.model.get_input_embeddings().embedding_dim
-        self._soft = SoftModules(width, self.model.device)
+        table = self.model.get_input_embeddings()
+        self._words = len(table.weight)
+        self._soft = SoftModules(table.embedding_dim, self.model.device)
         if self.weights.base is not None and (self.weights.path / FORMER).is_file():
             self.add_soft(*former.load(self.weights.path, card_of(self.weights.path)))
         self._store = Store(keep_bytes)
@@ -190,6 +191,11 @@ class LocalReader:
     def _content(self, encoded: Encoded) -> tuple[np.ndarray, dict[int, Tensor]]:
         """Ids that name the content everywhere: a soft place gets one made of its vector."""
         tokens = np.array(encoded.tokens, dtype=np.int64)
+        if tokens.max(initial=0) >= self._words:
+            raise CallError(
+                f"the prompt has a token that the model has no embedding for: {tokens.max()}, and "
+                f"its last is {self._words - 1}; leave the token out, or take another reader"
+            )
         vectors = self._soft.still([segment for _, segment in encoded.soft])
         soft = {at: vector for (at, _), vector in zip(encoded.soft, vectors, strict=True)}
         for at, vector in soft.items():
@@ -287,4 +293,9 @@ def _hash(facts: list) -> str:
 def _ids(config) -> set[int]:
     """The end-of-sequence ids that a configuration names."""
     ids = getattr(config, "eos_token_id", None)
-    return set(ids) if isinstance(ids, list) else {ids} - {None}
+    ids = ids if isinstance(ids, list) else [] if ids is None else [ids]
+    if wrong := [i for i in ids if type(i) is not int]:
+        raise WeightsError(
+            f"eos_token_id is {wrong[0]!r} in {type(config).__name__}; mend its file"
+        )
+    return set(ids)

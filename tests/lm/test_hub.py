@@ -6,6 +6,7 @@ import json
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -287,6 +288,12 @@ def server(saved, monkeypatch):
                 file = saved / path.split(COMMIT + "/")[1]
                 data = file.read_bytes()
                 digest = sha256(file)
+                if body and made.endless and file.suffix == ".safetensors":
+                    self.send_response(200)
+                    self.end_headers()
+                    for _ in range(made.endless):
+                        self.wfile.write(bytes(1 << 20))
+                    return
                 self.raw(data, body, {"ETag": f'"{digest}"', "X-Repo-Commit": COMMIT})
             else:
                 self.send_response(404)
@@ -307,7 +314,7 @@ def server(saved, monkeypatch):
                 self.wfile.write(data)
 
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.seen = []
+    made.seen, made.endless = [], 0
     thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -354,6 +361,28 @@ def test_a_model_that_the_hub_does_not_have(server, tmp_path):
     with pytest.raises(WeightsError, match="lab/none at 0123456789ab could not be downloaded"):
         hub.resolve(f"hub:lab/none@{COMMIT}", cache=tmp_path)
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_download_ends_where_its_announced_size_does(server, tmp_path, monkeypatch):
+    """Else it would fill the disk."""
+    monkeypatch.setattr(hub, "_SETTINGS", 1 << 20)
+    server.endless = 60
+    with pytest.raises(WeightsError, match=r"more than the \d+ bytes that it announced came"):
+        hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
+
+
+def test_a_download_that_does_not_fit_is_not_begun(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+    with pytest.raises(WeightsError, match="bytes announced, and there is room for 1000"):
+        hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_a_download_that_was_changed_is_refused(server, tmp_path):
+    weights = hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
+    (weights.path / "generation_config.json").write_text('{"eos_token_id": 5}')
+    with pytest.raises(WeightsError, match="gone or changed since it was downloaded; delete it"):
+        hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["hub:lab/tiny", "hub:lab/tiny@main", "hub:tiny@" + COMMIT,

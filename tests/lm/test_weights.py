@@ -20,6 +20,7 @@ from rag_repro.lm.local import LocalReader
 from rag_repro.lm.pairs import sequence_classifier
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.weights import Weights
+from rag_repro.schema import Generate, Marker, Prompt
 
 from . import encoders, tiny
 from .test_hub import gguf
@@ -166,6 +167,12 @@ def test_an_encoders_tensors_that_do_not_fit_are_refused(sentences):
     refused(lambda: sequence_classifier(weights), "lacks 'bert.encoder.layer.1.attention")
 
 
+def test_an_encoder_that_fails_only_in_use_is_one_sentence(sentences):
+    change(sentences / "2_Dense" / CONFIG, module_input_name=[1])
+    weights = hub.resolve(str(sentences))
+    refused(lambda: SentenceEncoder(weights).encode(["a"]), str(sentences), "cannot be loaded")
+
+
 # ------------------------------------------------------------------- damaged files
 
 
@@ -266,6 +273,38 @@ def test_a_gguf_files_sizes_are_bounded(tmp_path, at):
     refused(lambda: load(weights), str(file)) if at != -2000 else refused(lambda: load(weights))
 
 
+@pytest.mark.parametrize(
+    ("name", "facts", "words"),
+    [
+        ("tokenizer_config.json", {"model_max_length": "long"}, "cannot be loaded"),
+        ("generation_config.json", {"eos_token_id": {"a": 1}}, "eos_token_id is {'a': 1}"),
+    ],
+)
+def test_settings_that_fail_only_in_use_are_found_at_load(folder, name, facts, words):
+    change(folder / name, **facts)
+    refused(lambda: LocalReader(hub.resolve(str(folder))), words)
+
+
+def test_a_tokenizer_with_more_words_than_the_model_is_refused(folder):
+    def cut(held):
+        return held | {k: held[k][:390].clone() for k in held if "embed" in k or "head" in k}
+
+    change(folder / CONFIG, vocab_size=390)
+    tensors(folder, cut)
+    refused(lambda: load(hub.resolve(str(folder))), "400 tokens, and the model embeddings for 390")
+
+
+def test_an_added_token_without_an_embedding_is_the_calls_fault():
+    made = tiny.loaded()
+    made.tokenizer.add_tokens(["<image>"], special_tokens=True)
+    reader = LocalReader(made)
+    found, whole = reader.generate(
+        [Generate(Prompt.of("a", Marker("<image>")), 2), Generate(Prompt.of("a"), 2)]
+    )
+    assert "no embedding for: 400" in str(found)
+    assert whole.tokens
+
+
 # ----------------------------------------------------------------- the self-check
 
 
@@ -341,8 +380,6 @@ def test_a_half_precision_model_passes(folder, tmp_path, monkeypatch):
 def test_a_text_and_image_model_answers_in_text(tmp_path, monkeypatch):
     monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path))
     import transformers as t
-
-    from rag_repro.schema import Generate, Prompt
 
     eyes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1,
             "num_attention_heads": 2, "image_size": 28, "patch_size": 14}  # fmt: skip
