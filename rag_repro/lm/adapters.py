@@ -13,10 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_repro.digest import sha256
+from rag_repro.lm import hub
 from rag_repro.lm.errors import CallError, WeightsError
-from rag_repro.lm.hub import Weights
-from rag_repro.lm.load import quiet
+from rag_repro.lm.weights import Weights, loading
 from rag_repro.plain import PlainError, fits, from_json, text_of
 from rag_repro.words import nearest
 
@@ -91,8 +90,8 @@ class Adapters:
         weights = Path(folder) / "adapter_model.safetensors"
         if not weights.is_file():
             raise WeightsError(f"{weights}: no such file (pickled adapters are never read)")
-        digest = sha256(weights)
-        with quiet():
+        digest = hub.digest_of(Path(folder))
+        with loading(Path(folder)):
             self._model.load_adapter(str(folder), adapter_name=name, is_trainable=False)
         self._model.disable_adapters()
         self._model.eval()

@@ -1,6 +1,9 @@
 """Other files to safetensors: GGUF, which takes half a minute to load, and ONNX.
 
-What is left is a folder that is loaded as any other, in a second.
+What is left is a folder that is loaded as any other, in a second. A sentence encoder in an ONNX
+graph becomes the model that the graph was written from, so it computes as the other encoders do
+and needs no runtime of its own. An exporter folds constants, and a folded matrix has lost its
+name; that of the bias which is added to the matrix's product tells whose it is.
 """
 
 from __future__ import annotations
@@ -10,20 +13,50 @@ import logging
 import os
 import shutil
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from rag_repro.lm.errors import WeightsError
-from rag_repro.lm.load import quiet
-from rag_repro.lm.onnx_file import sentence_encoder
+from rag_repro.lm.weights import (
+    files_of,
+    listed,
+    loading,
+    quiet,
+    refuse_gaps,
+    refuse_pointer,
+    settings_of,
+)
+from rag_repro.plain import PlainError, shortened
 
 log = logging.getLogger(__name__)
 
+PREFIX = "model.0.auto_model."
+HEADS = 12
+MAX_TOKENS = 128
+"""Of paraphrase-MiniLM-L3-v2: in its configuration, and nowhere in its graph."""
 
-def convert(file: Path, digest: str, target: Path) -> None:
-    """Write a GGUF or ONNX file's weights, in float32, and tokenizer to `target`.
 
-    Written beside it first and then renamed: a killed conversion leaves
-    nothing that looks finished, and of two at once one wins.
+def converted(file: Path, digest: str, folder: Path) -> Path:
+    """A GGUF (which takes half a minute to load) or ONNX file as a folder, made once.
+
+    The folder's name holds the file's hash; it appears whole or not at all, and its card holds
+    the hash of what was written. WeightsError: it was changed since, or cannot be written.
+    """
+    target = folder / digest[:20]
+    card = target / "card.json"
+    if not card.is_file():
+        _convert(file, digest, target)
+    elif settings_of(card).get("files") != listed(set(files_of(target)) - {card}, target):
+        raise WeightsError(f"{target}: the converted weights are damaged; delete the folder")
+    return target
+
+
+def _convert(file: Path, digest: str, target: Path) -> None:
+    """Written beside it first and then renamed: a killed conversion leaves nothing that looks
+    finished, and of two at once one wins.
     """
     import transformers
 
@@ -41,7 +74,7 @@ def convert(file: Path, digest: str, target: Path) -> None:
         card = {
             "source": file.name,
             "sha256": digest,
-            "bytes": (work / "model.safetensors").stat().st_size,
+            "files": listed(files_of(work), work),
             "transformers": transformers.__version__,
         }
         (work / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
@@ -59,14 +92,18 @@ def convert(file: Path, digest: str, target: Path) -> None:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _reader(file: Path, work: Path) -> None:
+def _from_gguf(file: Path, work: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    check_gguf(file)
     where = {"gguf_file": file.name, "local_files_only": True}
-    with quiet():
+    with loading(file):
         tokenizer = AutoTokenizer.from_pretrained(file.parent, **where)
-        model = AutoModelForCausalLM.from_pretrained(file.parent, dtype=torch.float32, **where)
+        model, info = AutoModelForCausalLM.from_pretrained(
+            file.parent, dtype=torch.float32, output_loading_info=True, **where
+        )
+    refuse_gaps(file, info)
     # The tensors are plain floats by now; with these left on, saving is refused.
     model.hf_quantizer = None
     del model.config.quantization_config
@@ -75,4 +112,141 @@ def _reader(file: Path, work: Path) -> None:
     tokenizer.save_pretrained(work)
 
 
-WRITERS = {".gguf": _reader, ".onnx": sentence_encoder}
+_WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
+
+
+def check_gguf(file: Path) -> None:
+    """WeightsError where a GGUF file's counts and lengths reach beyond its end.
+
+    The library believes them, and would read nothing for ever.
+    """
+    size = file.stat().st_size
+    with file.open("rb") as held:
+
+        def take(width: int) -> int:
+            data = held.read(width)
+            if len(data) < width:
+                raise PlainError(f"cut at byte {held.tell()} of its header")
+            return int.from_bytes(data, "little")
+
+        def skip(length: int) -> None:
+            if length > size - held.tell():
+                raise PlainError(f"a length of {length} at byte {held.tell()} of {size}")
+            held.seek(length, os.SEEK_CUR)
+
+        def value(kind: int, times: int = 1) -> None:
+            if kind in _WIDTHS:
+                skip(_WIDTHS[kind] * times)
+            elif times > size - held.tell():
+                raise PlainError(f"{times} entries at byte {held.tell()} of {size}")
+            elif kind == 8:
+                for _ in range(times):
+                    skip(take(8))
+            elif kind == 9 and times == 1:
+                value(take(4), take(8))
+            else:
+                raise PlainError(f"a value of the unknown kind {kind}")
+
+        try:
+            if held.read(4) != b"GGUF":
+                raise PlainError("it does not begin with GGUF")
+            take(4)
+            tensors, entries = take(8), take(8)
+            if max(tensors, entries) > size:
+                raise PlainError(f"{tensors} tensors and {entries} entries in {size} bytes")
+            for _ in range(entries):
+                skip(take(8))
+                value(take(4))
+            for _ in range(tensors):
+                skip(take(8))
+                axes = take(4)
+                shape = [take(8) for _ in range(axes if axes <= 8 else 0)]
+                if not shape or max(shape) > 8 * size:
+                    raise PlainError(f"a tensor of shape {shortened(shape)} in {size} bytes")
+                skip(4)
+                if take(8) > size:
+                    raise PlainError("a tensor that begins behind the end")
+        except PlainError as error:
+            refuse_pointer(file)
+            raise WeightsError(f"{file}: not a whole GGUF file ({error}); fetch it again") from None
+
+
+def sentence_encoder(file: Path, work: Path) -> None:
+    """Write the encoder in `file` to `work`, in the form of sentence-transformers.
+
+    Tokenizer and pooling are MiniLM's (`minilm`), of whose family it is: words of
+    bert-base-uncased, the mean over tokens. WeightsError: the package `onnx` is missing, or the
+    graph is another model's.
+    """
+    from rag_repro.lm import hub
+
+    try:
+        import onnx
+    except ImportError as error:
+        raise WeightsError(
+            f"{file.name} is read with the package onnx: pip install 'rag-repro[minilm-l3]'"
+        ) from error
+    with loading(file):
+        graph = onnx.load(file).graph
+        stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    model = _bert(named(stored, graph.node), file)
+    beside = hub.resolve("minilm").path
+    skipped = shutil.ignore_patterns("*.safetensors", "README*", ".git*", "data_config.json")
+    shutil.copytree(beside, work, ignore=skipped, dirs_exist_ok=True)
+    settings = {"max_seq_length": MAX_TOKENS, "do_lower_case": False}
+    (work / "sentence_bert_config.json").write_text(json.dumps(settings) + "\n", encoding="utf-8")
+    with quiet():
+        model.save_pretrained(work)
+
+
+def named(stored: Mapping[str, np.ndarray], nodes: Iterable[Any]) -> dict[str, np.ndarray]:
+    """The weights under the names that the model has for them.
+
+    stored: the graph's constants, a matrix (in, out) as it is multiplied; nodes: with
+    `op_type`, `input` and `output`. -> matrices (out, in), as linear layers hold them.
+    """
+    made = {
+        name.removeprefix(PREFIX): array
+        for name, array in stored.items()
+        if name.startswith(PREFIX)
+    }
+    factors = {}
+    for node in nodes:
+        if node.op_type == "MatMul" and node.input[1] in stored:
+            factors[node.output[0]] = stored[node.input[1]]
+        if node.op_type == "Add":
+            for bias, product in (node.input, tuple(node.input)[::-1]):
+                if bias in stored and product in factors:
+                    owner = bias.removeprefix(PREFIX).removesuffix("bias")
+                    made[f"{owner}weight"] = factors[product].T
+    return made
+
+
+def _bert(weights: Mapping[str, np.ndarray], file: Path) -> Any:
+    """The model of these weights. Its pooler, which the mean over tokens passes by, is zero."""
+    import torch
+    from transformers import BertConfig, BertModel
+
+    try:
+        words, width = weights["embeddings.word_embeddings.weight"].shape
+        config = BertConfig(
+            vocab_size=words,
+            hidden_size=width,
+            num_hidden_layers=len({n.split(".")[2] for n in weights if n.startswith("encoder.")}),
+            num_attention_heads=HEADS,
+            intermediate_size=len(weights["encoder.layer.0.intermediate.dense.bias"]),
+            max_position_embeddings=len(weights["embeddings.position_embeddings.weight"]),
+        )
+        state = {name: torch.tensor(array) for name, array in weights.items()}
+        state |= {
+            "pooler.dense.weight": torch.zeros(width, width),
+            "pooler.dense.bias": torch.zeros(width),
+        }
+        model = BertModel(config)
+        model.load_state_dict(state)
+    except (KeyError, RuntimeError) as error:
+        raise WeightsError(f"{file.name}: not the graph of a MiniLM encoder ({error})") from error
+    return model
+
+
+WRITERS = {".gguf": _from_gguf, ".onnx": sentence_encoder}

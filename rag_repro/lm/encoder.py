@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rag_repro.lm.errors import ReaderError
-from rag_repro.lm.hub import Weights
-from rag_repro.lm.load import device_of, quiet
+from rag_repro.lm.load import device_of
+from rag_repro.lm.packaged import PACKAGES
+from rag_repro.lm.weights import Weights, loading, refuse_gaps, settings_of
 
 
 class SentenceEncoder:
@@ -32,23 +32,31 @@ class SentenceEncoder:
 
     @cached_property
     def _model(self) -> Any:
-        with quiet():
+        with loading(self.weights.path):
             from sentence_transformers import SentenceTransformer
 
-            return SentenceTransformer(
+            made = SentenceTransformer(
                 str(self.weights.path),
                 device=self._device,
                 local_files_only=True,
                 trust_remote_code=False,
                 model_kwargs={"use_safetensors": True},
             )
+            if self.name not in PACKAGES:
+                made.encode(["a"], show_progress_bar=False)  # some settings fail only here
+                # It does not say what the files lacked, so they are loaded a second time.
+                _, info = type(made[0].auto_model).from_pretrained(
+                    self.weights.path, output_loading_info=True, ignore_mismatched_sizes=True
+                )
+                refuse_gaps(self.weights.path, info, encoder=True)
+        return made
 
     @cached_property
     def max_tokens(self) -> int:
         """As its own settings say, or, where they are silent, the loaded model."""
         settings = self.weights.path / "sentence_bert_config.json"
         if settings.is_file():
-            told = json.loads(settings.read_text(encoding="utf-8")).get("max_seq_length")
+            told = settings_of(settings).get("max_seq_length")
             if told is not None:
                 return int(told)
         return self._model.max_seq_length

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rag_repro.lm.errors import CallError, WeightsError
-from rag_repro.lm.hub import FORMER
+from rag_repro.lm.weights import FORMER
 
 
 class R2Former(nn.Module):

@@ -9,37 +9,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
-from dataclasses import dataclass, replace
+import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rag_repro.digest import sha256
 from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.packaged import PACKAGES, checked
+from rag_repro.lm.weights import (
+    ADAPTER,
+    FORMER,
+    Weights,
+    check_config,
+    check_folder,
+    identity,
+    settings_of,
+    sha256_of_folder,
+)
+from rag_repro.plain import shortened
 from rag_repro.words import nearest
 
+log = logging.getLogger(__name__)
+
 CACHE_VARIABLE = "RAG_REPRO_CACHE"
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Weights that a reader or an encoder can load.
-
-    path: a folder (kind "safetensors"; "adapter": of what was trained over `base`) or
-    a file (kind "gguf").
-    sha256: of the weights as they were shipped; several files: of their
-    names and hashes. note: what a user of the numbers should know.
-    """
-
-    name: str
-    path: Path
-    kind: str
-    sha256: str
-    source: str
-    licence: str
-    note: str = ""
-    base: Weights | None = None
 
 
 def cache_folder(cache: str | Path | None = None) -> Path:
@@ -48,21 +45,10 @@ def cache_folder(cache: str | Path | None = None) -> Path:
     return Path(named).expanduser() if named else Path.home() / ".cache" / "rag-repro"
 
 
-def sha256_of_folder(folder: Path) -> str:
-    """Of its safetensors files: of the one file, or of all their names and hashes."""
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        pickles = [*folder.glob("*.bin"), *folder.glob("*.pt"), *folder.glob("*.pth")]
-        why = f"only pickles ({pickles[0].name}), which are never read" if pickles else "none"
-        raise WeightsError(f"{folder}: safetensors wanted, found {why}; convert the weights first")
-    if len(files) == 1:
-        return sha256(files[0])
-    listed = "".join(f"{file.name} {sha256(file)}\n" for file in files)
-    return hashlib.sha256(listed.encode()).hexdigest()
-
-
 def _shipped(name: str, cache: Path) -> Weights:
     """What an installed package ships, converted once where it is no folder of safetensors."""
+    from rag_repro.lm.convert import converted
+
     package, file = PACKAGES[name], checked(name)
     loadable = file.suffix == ".safetensors"
     return Weights(
@@ -90,8 +76,6 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
     a model that needs code of its own.
     """
     if name.startswith("hub:"):
-        from rag_repro.lm.download import from_hub
-
         return from_hub(name, cache_folder(cache))
     if name in PRESETS:
         return replace(resolve(PRESETS[name], cache=cache), name=name)
@@ -123,10 +107,6 @@ def _unknown(name: str) -> WeightsError:
     )
 
 
-ADAPTER = "adapter_model.safetensors"
-FORMER = "former.safetensors"
-"""What training makes: low-rank matrices (or a classifier's), an R²-Former, or both."""
-
 ARTIFACTS_VARIABLE = "RAG_REPRO_ARTIFACTS"
 
 
@@ -156,6 +136,17 @@ def artifacts() -> dict[str, Path]:
     }
 
 
+def is_artifact(folder: Path) -> bool:
+    """Whether it lies in a folder of artifacts, where weights alone name it: records hold that."""
+    known = (local_artifacts_folder(), artifacts_folder())
+    return folder.resolve().parent in [place.resolve() for place in known]
+
+
+def digest_of(folder: Path) -> str:
+    """What names an adapter: of an artifact its weights, of another folder all that is loaded."""
+    return sha256(folder / ADAPTER) if is_artifact(folder) else identity(folder)
+
+
 def trained_files(folder: Path) -> list[Path]:
     """The weights in an artifact's folder; none: it is no artifact, or not finished."""
     return [folder / name for name in (ADAPTER, FORMER) if (folder / name).is_file()]
@@ -182,57 +173,118 @@ def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights
     card = card_of(folder)
     base = resolve(card["base"]["name"], cache=cache)
     check_base(card, base, folder)
-    digest = hashlib.sha256(f"{base.sha256} {sha256_of_folder(folder)}".encode()).hexdigest()
+    trained = sha256_of_folder(folder) if is_artifact(folder) else identity(folder)
+    digest = hashlib.sha256(f"{base.sha256} {trained}".encode()).hexdigest()
     source = f"adapter {folder.name} over {base.source}"
     return Weights(name, folder.resolve(), "adapter", digest, source, base.licence, base.note, base)
 
 
 def local_folder(name: str, folder: Path) -> Weights:
     """A folder as `save_pretrained` writes it."""
-    refuse_code(folder)
-    return Weights(
-        name,
-        folder.resolve(),
-        "safetensors",
-        sha256_of_folder(folder),
-        "a local folder",
-        "unknown",
-    )
+    check_folder(folder)
+    made = identity(folder)
+    return Weights(name, folder.resolve(), "safetensors", made, "a local folder", "unknown")
 
 
-def refuse_code(folder: Path) -> None:
-    """WeightsError where the model is not one of transformers' own classes."""
-    config = folder / "config.json"
-    try:
-        settings = json.loads(config.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise WeightsError(f"{folder}: no config.json, so no model") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise WeightsError(f"{config}: not JSON ({error})") from None
-    if not isinstance(settings, dict):
-        raise WeightsError(f"{config}: an object wanted, found {type(settings).__name__}")
-    from transformers import CONFIG_MAPPING
+# --------------------------------------------------------------------- from a hub
 
-    kind = settings.get("model_type")
-    if kind not in CONFIG_MAPPING:
-        why = "it needs remote code: not run" if "auto_map" in settings else "transformers lacks it"
-        raise WeightsError(f"{folder}: model type {kind!r}: {why}")
+_NAME = re.compile(r"hub:(?P<repo>[\w.-]+/[\w.-]+)@(?P<revision>[0-9a-f]{40})", re.ASCII)
+_WANTED = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja", "README.md", "LICENSE*"]
+# Copies of the weights in other layouts, which some repositories hold besides; an encoder's
+# further modules lie in folders that begin with a number.
+_UNWANTED = ["[!0-9]*/*.safetensors", "consolidated*"]
+_SETTINGS = 64 << 20  # bytes that a model's settings may take
 
 
-def converted(file: Path, digest: str, folder: Path) -> Path:
-    """A GGUF or ONNX file as a folder of safetensors with its tokenizer, made once.
+def from_hub(name: str, cache: Path) -> Weights:
+    """`hub:owner/name@commit` -> weights in the cache, downloaded if they are not there.
 
-    The folder's name holds the file's hash, and it appears whole or not at all.
+    HF_ENDPOINT names another hub. WeightsError: a name without a full commit,
+    no such model, only pickles, a model that needs code of its own.
     """
-    from rag_repro.lm.convert import convert
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise WeightsError(
+            f"{name!r}: hub:owner/name@commit is wanted, with the commit's 40 hex digits "
+            "(branches and tags can move, so a result would not say what it was made with)"
+        )
+    repo, revision = match["repo"], match["revision"]
+    card = cache / "hub" / f"{repo.replace('/', '--')}@{revision}.json"
+    facts = settings_of(card) if card.is_file() else {}
+    if "identity" not in facts:  # also a card of a time when it named the weights alone
+        folder = _download(repo, revision, cache / "hub")
+        check_folder(folder)
+        made = identity(folder)
+        facts = {"folder": str(folder), "identity": made, "licence": _licence(folder)}
+        part = card.with_name(f".{card.name}-{os.getpid()}")
+        part.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        part.replace(card)
+    folder = Path(str(facts.get("folder")))
+    if not folder.is_dir() or identity(folder) != facts["identity"]:
+        raise WeightsError(
+            f"{folder}: gone or changed since it was downloaded; delete it and {card}"
+        )
+    source = f"{repo} at {revision[:12]}"
+    return Weights(name, folder, "safetensors", facts["identity"], source, str(facts["licence"]))
 
-    target = folder / digest[:16]
-    card = target / "card.json"
-    if card.is_file():
-        size = json.loads(card.read_text(encoding="utf-8"))["bytes"]
-        weights = target / "model.safetensors"
-        if weights.is_file() and weights.stat().st_size == size:
-            return target
-        raise WeightsError(f"{target}: the converted weights are damaged; delete the folder")
-    convert(file, digest, target)
-    return target
+
+def _download(repo: str, revision: str, cache: Path) -> Path:
+    """No more than the hub announces, and than the disk has room for."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    where = {
+        "repo_id": repo,
+        "revision": revision,
+        "cache_dir": cache,
+        "endpoint": os.environ.get("HF_ENDPOINT") or None,
+    }
+    wanted = {"allow_patterns": _WANTED, "ignore_patterns": _UNWANTED}
+    log.info("downloading %s at %s", repo, revision)
+    try:
+        # The configuration first: it says whether the rest is worth fetching.
+        for files in ({"allow_patterns": ["config.json"]}, wanted):
+            sizes = [f.file_size for f in snapshot_download(**where, **files, dry_run=True)]
+            cache.mkdir(parents=True, exist_ok=True)
+            room = shutil.disk_usage(cache).free if files is wanted else _SETTINGS
+            if min(sizes, default=0) < 0 or sum(sizes) > room:
+                raise OSError(f"{sum(sizes)} bytes announced, and there is room for {room}")
+            folder = snapshot_download(**where, **files, tqdm_class=_bar(sum(sizes)))
+            check_config(Path(folder))
+        return Path(folder)
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = shortened(str(error).strip().splitlines()[0], 300)
+        raise WeightsError(
+            f"{repo} at {revision[:12]} could not be downloaded: {reason}"
+        ) from error
+
+
+def _bar(announced: int) -> Any:
+    """Shows how far a download is, and ends one that sends more than was announced."""
+    from huggingface_hub.utils import tqdm
+
+    class Bar(tqdm):
+        came = 0
+
+        def __init__(self, *given: Any, **settings: Any):
+            self.counts = settings.get("unit") == "B"
+            super().__init__(*given, **settings)
+
+        def update(self, n: float | None = 1) -> bool | None:
+            self.came += n or 0
+            if self.counts and self.came > announced + _SETTINGS:
+                raise OSError(f"more than the {announced} bytes that it announced came")
+            return super().update(n)
+
+    return Bar
+
+
+def _licence(folder: Path) -> str:
+    """What the model's card declares in its front matter."""
+    readme = folder / "README.md"
+    if readme.is_file():
+        head = readme.read_text(encoding="utf-8", errors="replace")[:4000]
+        found = re.search(r"^license:\s*(\S+)", head, re.MULTILINE)
+        if found:
+            return found[1]
+    return "unknown"

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rag_repro.lm.errors import ReaderError
-from rag_repro.lm.hub import ADAPTER, Weights
+from rag_repro.lm.errors import ReaderError, WeightsError
+from rag_repro.lm.weights import ADAPTER, Weights, loading, refuse_gaps
 from rag_repro.words import nearest
 
 DTYPES = ("float32", "bfloat16", "float16", "nf4")
@@ -26,29 +22,6 @@ class Loaded:
     tokenizer: Any
     weights: Weights
     dtype: str = "float32"
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without transformers' own progress bars, which are debris in stored output.
-
-    And without its word to peft, which still asks for a name that will go, nor bitsandbytes' on a
-    package that would make it faster, which peft draws in where it is installed.
-    """
-    from transformers.utils import logging as shown_by
-
-    shown, four_bits = shown_by.is_progress_bar_enabled(), logging.getLogger("bitsandbytes")
-    level = four_bits.level
-    shown_by.disable_progress_bar()
-    four_bits.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
-            yield
-    finally:
-        four_bits.setLevel(level)
-        if shown:
-            shown_by.enable_progress_bar()
 
 
 def device_of(device: str) -> str:
@@ -105,20 +78,35 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
         )
     device = device_of(device)
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, AutoModelForCausalLM
 
     if weights.base is not None:
         return _adapted(weights, device, dtype)
-    folder, how = _where(weights)
+    folder, where = _where(weights)
     tokenizer = tokenizer_of(weights)
+    how = dict(where)
     if weights.kind == "safetensors":
         how["use_safetensors"] = True
     if dtype == "nf4":
         how |= _nf4(device)
     else:
         how["dtype"] = getattr(torch, dtype)
-    with quiet():
-        model = AutoModelForCausalLM.from_pretrained(folder, **how)
+    with loading(weights.path):
+        config = AutoConfig.from_pretrained(folder, **where)
+        if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+            raise ReaderError(
+                f"{weights.path}: a {config.model_type} model does not write text alone; "
+                "take a causal language model"
+            )
+        model, info = AutoModelForCausalLM.from_pretrained(
+            folder, config=config, output_loading_info=True, ignore_mismatched_sizes=True, **how
+        )
+    refuse_gaps(weights.path, info)
+    if tokenizer.vocab_size > (rows := len(model.get_input_embeddings().weight)):
+        raise WeightsError(
+            f"{weights.path}: the tokenizer has {tokenizer.vocab_size} tokens, and the model "
+            f"embeddings for {rows}; fetch or save both together again"
+        )
     if dtype != "nf4":
         model = model.to(device)
     return Loaded(model.eval(), tokenizer, weights, dtype)
@@ -131,14 +119,19 @@ def tokenizer_of(weights: Weights) -> Any:
     while weights.base is not None:
         weights = weights.base
     folder, how = _where(weights)
-    with quiet():
-        return AutoTokenizer.from_pretrained(folder, **how)
+    with loading(weights.path):
+        made = AutoTokenizer.from_pretrained(folder, **how)
+        made("a")  # some settings fail only here
+        return made
 
 
 def _where(weights: Weights) -> tuple[Path, dict[str, Any]]:
     """The folder, and how transformers is to read it."""
     how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     if weights.kind == "gguf":
+        from rag_repro.lm.convert import check_gguf
+
+        check_gguf(weights.path)
         return weights.path.parent, how | {"gguf_file": weights.path.name}
     return weights.path, how
 
@@ -156,7 +149,7 @@ def _adapted(weights: Weights, device: str, dtype: str) -> Loaded:
             "take --dtype bfloat16, or train it over four bits (a recipe's dtype: nf4)"
         )
     base = load(weights.base, device, dtype)
-    with quiet():
+    with loading(weights.path):
         from peft import PeftModel
 
         model = PeftModel.from_pretrained(base.model, weights.path).merge_and_unload()
@@ -180,7 +173,7 @@ def _nf4(device: str) -> dict[str, Any]:
 
 def check(model) -> None:
     """ReaderError where our attention would not be the model's own."""
-    name, config = type(model).__name__, model.config
+    name, config = type(model).__name__, model.config.get_text_config()
     if not getattr(model, "_supports_attention_backend", False):
         raise ReaderError(f"{name} does not take attention from outside: it cannot be traced")
     rope = getattr(config, "rope_parameters", None) or {}
@@ -192,6 +185,8 @@ def check(model) -> None:
             f"{name}: its position code depends on the longest row of a batch, "
             "so rows would influence one another"
         )
+    if not isinstance(getattr(config, "max_position_embeddings", None), int):
+        raise ReaderError(f"{name}: its config.json has no max_position_embeddings")
     if getattr(config, "attention_chunk_size", None):
         raise ReaderError(f"{name}: chunked attention is not supported")
     types = set(getattr(config, "layer_types", None) or ()) - {

@@ -5,19 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from torch import Tensor
 
-from rag_repro.lm import former
+from rag_repro.digest import sha256
+from rag_repro.lm import attention, former, passes
 from rag_repro.lm.adapters import Adapters, card_of
 from rag_repro.lm.decode import Decoder
-from rag_repro.lm.errors import CallError, PromptTooLong
-from rag_repro.lm.hub import FORMER, Weights
+from rag_repro.lm.errors import CallError, PromptTooLong, WeightsError
+from rag_repro.lm.hub import cache_folder
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
@@ -26,6 +28,7 @@ from rag_repro.lm.reading import Reading, read
 from rag_repro.lm.rows import Job
 from rag_repro.lm.sizes import KEPT, PACKED
 from rag_repro.lm.soft import SoftModules, content_id
+from rag_repro.lm.weights import FORMER, Weights
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
 
 WAVE = 256
@@ -69,17 +72,19 @@ class LocalReader:
         self.dtype = loaded.dtype
         self.name = loaded.weights.name
         self.tie_margin = tie_margin
-        self.context = self.model.config.max_position_embeddings
+        self.context = self.model.config.get_text_config().max_position_embeddings
         self.codec = Codec(loaded.tokenizer, template)
         self.reuse = reuse
         self._adapters = Adapters(self.model, self.weights)
-        width = self.model.get_input_embeddings().embedding_dim
-        self._soft = SoftModules(width, self.model.device)
+        table = self.model.get_input_embeddings()
+        self._words = len(table.weight)
+        self._soft = SoftModules(table.embedding_dim, self.model.device)
         if self.weights.base is not None and (self.weights.path / FORMER).is_file():
             self.add_soft(*former.load(self.weights.path, card_of(self.weights.path)))
         self._store = Store(keep_bytes)
         pack = pack or (1024 if self.model.device.type == "cpu" else 8192)
         self._passes = Passes(self.model, pack, packed_bytes)
+        self._verify()
         ends = self.codec.ends() | _ids(self.model.config) | _ids(self.model.generation_config)
         self._decoder = Decoder(
             self._passes, self.codec, self._store, ends, batch_size, reuse, tie_margin
@@ -186,6 +191,11 @@ class LocalReader:
     def _content(self, encoded: Encoded) -> tuple[np.ndarray, dict[int, Tensor]]:
         """Ids that name the content everywhere: a soft place gets one made of its vector."""
         tokens = np.array(encoded.tokens, dtype=np.int64)
+        if tokens.max(initial=0) >= self._words:
+            raise CallError(
+                f"the prompt has a token that the model has no embedding for: {tokens.max()}, and "
+                f"its last is {self._words - 1}; leave the token out, or take another reader"
+            )
         vectors = self._soft.still([segment for _, segment in encoded.soft])
         soft = {at: vector for (at, _), vector in zip(encoded.soft, vectors, strict=True)}
         for at, vector in soft.items():
@@ -258,6 +268,19 @@ class LocalReader:
             self.codec.template,
         ]
 
+    def _verify(self) -> None:
+        """Once a machine for these weights, dtype and libraries: `Passes.verify`."""
+        code = [sha256(Path(module.__file__)) for module in (attention, passes)]
+        shape = repr(self.model.config.to_dict())
+        facts = [self._identity(), code, shape, torch.__version__, transformers.__version__]
+        kept = cache_folder() / "readers" / _hash(facts)
+        if not kept.is_file():
+            with self._evaluating():
+                self._passes.verify()
+            with suppress(OSError):  # a cache that cannot be written costs a second check
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.touch()
+
     def __repr__(self) -> str:
         return f"LocalReader({self.name}, {self.dtype}, {self.model.device})"
 
@@ -270,4 +293,9 @@ def _hash(facts: list) -> str:
 def _ids(config) -> set[int]:
     """The end-of-sequence ids that a configuration names."""
     ids = getattr(config, "eos_token_id", None)
-    return set(ids) if isinstance(ids, list) else {ids} - {None}
+    ids = ids if isinstance(ids, list) else [] if ids is None else [ids]
+    if wrong := [i for i in ids if type(i) is not int]:
+        raise WeightsError(
+            f"eos_token_id is {wrong[0]!r} in {type(config).__name__}; mend its file"
+        )
+    return set(ids)

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.digest import sha256
 from rag_repro.lm.errors import CallError, ReaderError
-from rag_repro.lm.hub import ADAPTER, Weights
-from rag_repro.lm.load import device_of, quiet
+from rag_repro.lm.hub import digest_of
+from rag_repro.lm.load import device_of
 from rag_repro.lm.plain import Plain
+from rag_repro.lm.weights import Weights, loading, refuse_gaps
 
 MAX_TOKENS = 512
 """A pair's room where the encoder has more (BigBird, Longformer): few pairs need it."""
@@ -90,14 +90,20 @@ def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) 
     shown = logging.get_verbosity()
     logging.set_verbosity_error()  # it would report that the head is new, as it should be
     try:
-        with quiet(), torch.random.fork_rng():
+        with loading(weights.path), torch.random.fork_rng():
             torch.manual_seed(0)  # the head, which training replaces
             tokenizer = AutoTokenizer.from_pretrained(weights.path, local_files_only=True)
-            model = AutoModelForSequenceClassification.from_pretrained(
-                weights.path, num_labels=labels, local_files_only=True, use_safetensors=True
+            model, info = AutoModelForSequenceClassification.from_pretrained(
+                weights.path,
+                num_labels=labels,
+                local_files_only=True,
+                use_safetensors=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,
             )
     finally:
         logging.set_verbosity(shown)
+    refuse_gaps(weights.path, info, encoder=True)
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise ReaderError(f"{weights.name}: its tokenizer has no [CLS] and [SEP]")
     return model.to(device).eval(), tokenizer
@@ -152,7 +158,7 @@ class Classifier:
         from rag_repro.lm.packed import PackedLinears
 
         base, self._tokenizer = sequence_classifier(weights.base, device, self.labels)
-        with quiet():
+        with loading(weights.path):
             from peft import PeftModel
 
             model = PeftModel.from_pretrained(base, weights.path)
@@ -162,7 +168,7 @@ class Classifier:
         self.batch_tokens = batch_tokens or (2048 if device == "cpu" else 16384)
         self._linears = PackedLinears(self._model, PACKED_BYTES)
         self._cutter = Cutter.of(self._tokenizer, self._model, room)
-        facts = f"{self.kind}:{weights.base.sha256}:{sha256(weights.path / ADAPTER)}:{device}"
+        facts = f"{self.kind}:{weights.base.sha256}:{digest_of(weights.path)}:{device}"
         facts += f":{room}" if room else ""
         self.fingerprint = hashlib.sha256(facts.encode()).hexdigest()
         self.judged = self.cut = 0

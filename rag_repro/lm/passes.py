@@ -12,8 +12,12 @@ import torch
 from torch import Tensor
 
 from rag_repro.lm.attention import Group, Piece, Ragged, Step, register
+from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.packed import PackedLinears
 from rag_repro.lm.slots import Slots, Span
+from rag_repro.plain import shortened
+
+_WINDOW = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -58,8 +62,9 @@ class Passes:
         self.limit = limit
         self._linears = PackedLinears(model, packed_bytes)
         self.device = model.device
-        self.layers = model.config.num_hidden_layers
-        self.heads = model.config.num_attention_heads
+        config = model.config.get_text_config()
+        self.layers = config.num_hidden_layers
+        self.heads = config.num_attention_heads
         self._embedding = model.get_input_embeddings()
         self._name = register()
 
@@ -125,6 +130,86 @@ class Passes:
             for number, row, at in last:
                 captured = {i: plan.captured[i, number] for i in layers if todos[row].traced}
                 yield row, logits[at : at + todos[row].whole], captured
+
+    def verify(self) -> None:
+        """Raise ReaderError where logits or attention of our passes are not the model's own.
+
+        Two short rows are read together and one token after each; windows are narrowed to
+        `_WINDOW` tokens meanwhile, so that layers that have one hide something from these, too.
+        """
+        words = len(self._embedding.weight)
+        rows = [[(31 * i * i + 7 * i + 3 * n) % words for i in range(1, n)] for n in (13, 9)]
+        name = type(self.model).__name__
+        try:
+            with torch.no_grad(), self._narrow():
+                pairs = [*zip(map(self._plain, rows), self._both(rows), strict=True)]
+        except (MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # a model's own code, which may raise anything
+            words = shortened(" ".join(str(error).split()) or type(error).__name__)
+            raise ReaderError(
+                f"{name}: its layers cannot be computed with our attention ({words}); "
+                "take another reader"
+            ) from error
+        exact = self._embedding.weight.dtype is torch.float32
+        for plain, ours in pairs:
+            for wanted, found in zip(plain, ours, strict=True):
+                if wanted is None:
+                    continue  # it hands out no attention to compare with
+                spread = (wanted - wanted.mean()).norm()
+                off = ((found - wanted).norm() / spread).item()
+                if not off <= (1e-3 if exact else 0.2):
+                    raise ReaderError(
+                        f"{name}: with our attention it computes something else than its own "
+                        f"plain pass (off by {off:.2g} of the spread); take another reader"
+                    )
+
+    @contextmanager
+    def _narrow(self):
+        """Every window of the model is `_WINDOW` tokens wide for this block."""
+        holders = [self.model.config.get_text_config(), *self.model.modules()]
+        wide = [(h, w) for h in holders if type(w := getattr(h, "sliding_window", None)) is int]
+        for holder, _ in wide:
+            holder.sliding_window = _WINDOW
+        try:
+            yield
+        finally:
+            for holder, width in wide:
+                holder.sliding_window = width
+
+    def _plain(self, ids: Sequence[int]) -> tuple[Tensor, Tensor | None]:
+        """The model's own logits (n, vocabulary) and last layer's attention (H, n, n)."""
+        config = self.model.config
+        before, config._attn_implementation = config._attn_implementation, "eager"
+        try:
+            given = torch.tensor([list(ids)], device=self.device)
+            out = self.model(input_ids=given, use_cache=False, output_attentions=True)
+        finally:
+            config._attn_implementation = before
+        found = (out.attentions or (None,))[-1]
+        return out.logits[0].float(), None if found is None else found[0].float()
+
+    def _both(self, rows: Sequence[Sequence[int]]) -> list[tuple[Tensor, Tensor]]:
+        """As `_plain` for rows together: all tokens but the last in one pass, then these."""
+        last = self.layers - 1
+        slots = Slots(len(rows), max(map(len, rows)))
+        own = [len(ids) - 1 for ids in rows]
+        todos = [
+            Todo(np.array(ids[:-1]), {}, slots, row, whole=n, traced=n)
+            for row, (ids, n) in enumerate(zip(rows, own, strict=True))
+        ]
+        read = list(self.ragged(todos, frozenset({last})))
+        logits, attention, _ = self.step(
+            [ids[-1] for ids in rows], own, [(None, 0)] * len(rows), slots, traced=True
+        )
+        made = []
+        for row, seen, captured in read:
+            n = own[row]
+            looks = attention.new_zeros(self.heads, n + 1, n + 1)
+            looks[:, :n, :n] = captured[last]
+            looks[:, n] = attention[row, :, : n + 1]
+            made.append((torch.cat([seen, logits[row : row + 1]]), looks.float()))
+        return made
 
     def _packs(self, todos: Sequence[Todo]) -> Iterator[_Pack]:
         pack = _Pack()

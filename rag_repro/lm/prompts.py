@@ -9,20 +9,29 @@ is ten characters).
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from rag_repro.lm.errors import CallError
 from rag_repro.lm.plain import Plain
+from rag_repro.plain import shortened
 from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Soft, pieces_of
 from rag_repro.words import nearest
 
 log = logging.getLogger(__name__)
 
 _MARK = "\ue000here\ue001"
-# Some templates print today's date; a prompt must not change from one day to the next.
+# Some templates print today's date; a prompt must not change from one day to the next. The day is
+# the one that Llama 3.1's own template falls back on.
+_TODAY = datetime(2024, 7, 26)
 _FIXED = {"date_string": "26 Jul 2024"}
+_STEPS, _LONGEST = 500_000, 1 << 20
+"""Lines that a chat template may run, and characters that it may have and make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +222,58 @@ class Codec:
         return self._turn
 
     def _render(self, said: str) -> str:
-        return self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": said}],
-            tokenize=False,
-            add_generation_prompt=True,
-            **self.template,
+        return self._rendered([("user", said)], self._parts)
+
+    @cached_property
+    def _parts(self) -> bool:
+        """Whether the template reads what is said as a list of parts, as of text and images.
+
+        CallError: it fails, or does not write what the user says just once.
+        """
+        failed = None
+        for parts in (False, True):
+            try:
+                if self._rendered([("user", _MARK)], parts).count(_MARK) == 1:
+                    return parts
+            except CallError as error:
+                failed = failed or error
+        raise failed or self._bad("does not write what the user says just once")
+
+    def _rendered(self, turns: Sequence[tuple[str, str]], parts: bool) -> str:
+        from transformers.utils.chat_template_utils import _compile_jinja_template as compiled
+
+        try:
+            chat = self.tokenizer.get_chat_template()
+            if len(chat) > _LONGEST:
+                raise ValueError(f"it has {len(chat)} characters")
+            from jinja2.nodes import Pow
+
+            if compiled("").environment.parse(chat).find(Pow):
+                raise ValueError("it computes powers")
+            with _limited(_STEPS):
+                # The library keeps what it compiled, so that this is what it renders.
+                compiled(chat).globals["strftime_now"] = _TODAY.strftime
+                made = self.tokenizer.apply_chat_template(
+                    [
+                        {"role": role, "content": [{"type": "text", "text": t}] if parts else t}
+                        for role, t in turns
+                    ],
+                    tokenize=False,
+                    add_generation_prompt=turns[-1][0] == "user",
+                    **self.template,
+                )
+            if len(made) > _LONGEST:
+                raise ValueError(f"it makes {len(made)} characters")
+        except Exception as error:  # a template is a program, which may raise anything
+            raise self._bad(
+                f"fails ({shortened(' '.join(str(error).split()) or type(error).__name__)})"
+            ) from error
+        return made
+
+    def _bad(self, how: str) -> CallError:
+        return CallError(
+            f"{self.tokenizer.name_or_path or 'the tokenizer'}: its chat template {how}; "
+            "mend chat_template.jinja, or remove it and ask without a chat"
         )
 
     def _check(self) -> None:
@@ -231,12 +287,14 @@ class Codec:
             )
 
     def ends(self) -> frozenset[int]:
-        """Ids that end the reader's turn: its end-of-sequence token and its template's."""
+        """Ids that end the reader's turn: its end-of-sequence token and its template's.
+
+        CallError: the chat template fails.
+        """
         ids = {self.tokenizer.eos_token_id}
         if self.tokenizer.chat_template:
-            turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": _MARK}]
-            text = self.tokenizer.apply_chat_template(turns, tokenize=False, **self.template)
-            found = self._words.pattern.search(text.rpartition(_MARK)[2])
+            text = self._rendered([("user", "a"), ("assistant", _MARK)], self._parts)
+            found = self._words.pattern.search(text.rpartition(_MARK)[2] if _MARK in text else "")
             if found:
                 ids.add(self._words.added[found[found.lastindex]])
         return frozenset(ids - {None})
@@ -259,6 +317,25 @@ class Codec:
             before = self.text(tokens[:i])
             starts.append(_common(before, text))
         return tuple(starts)
+
+
+@contextmanager
+def _limited(steps: int) -> Iterator[None]:
+    """Raises RuntimeError where Python runs more lines than so many within this block."""
+    left, before = steps, sys.gettrace()
+
+    def count(frame, event, given):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise RuntimeError("it does not come to an end")
+        return count
+
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def kept(segment: Kept) -> tuple[Sequence[int], Sequence[str]]:

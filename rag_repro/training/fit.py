@@ -17,7 +17,8 @@ from typing import Any
 
 from ..lm.adapters import CARD, CURVE
 from ..lm.hub import trained_files
-from ..lm.load import fast_bfloat16, quiet
+from ..lm.load import fast_bfloat16
+from ..lm.weights import quiet
 from .examples import Encoded, batches
 from .recipes import Lora, Optimiser
 from .state import State

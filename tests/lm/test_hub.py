@@ -6,16 +6,18 @@ import json
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from rag_repro.digest import sha256
-from rag_repro.lm import hub
+from rag_repro.lm import convert, hub
 from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.load import fast_bfloat16, load
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.packaged import PACKAGES, lacking
+from rag_repro.lm.weights import files_of, identity
 from rag_repro.schema import Generate, Prompt
 
 from . import tiny
@@ -44,7 +46,7 @@ def saved(tmp_path_factory):
 def test_a_folder(saved):
     weights = hub.resolve(str(saved))
     assert weights.kind == "safetensors"
-    assert weights.sha256 == sha256(saved / "model.safetensors")
+    assert weights.sha256 == identity(saved)
     call = Generate(Prompt.of("The capital of France"), 6)
     assert (
         LocalReader(weights).generate([call])[0].tokens == tiny.reader().generate([call])[0].tokens
@@ -205,7 +207,7 @@ def gguf(folder):
 def test_gguf_is_converted_once_and_whole(tmp_path, monkeypatch):
     file = gguf(tmp_path)
     digest = sha256(file)
-    folder = hub.converted(file, digest, tmp_path / "cache" / "tiny")
+    folder = convert.converted(file, digest, tmp_path / "cache" / "tiny")
     assert folder.parent.name == "tiny"
     config = json.loads((folder / "config.json").read_text())
     assert "quantization_config" not in config
@@ -221,12 +223,12 @@ def test_gguf_is_converted_once_and_whole(tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("converted twice")
 
-    monkeypatch.setattr("rag_repro.lm.convert.convert", never)
-    assert hub.converted(file, digest, tmp_path / "cache" / "tiny") == folder
+    monkeypatch.setattr("rag_repro.lm.convert._convert", never)
+    assert convert.converted(file, digest, tmp_path / "cache" / "tiny") == folder
     with (folder / "model.safetensors").open("r+b") as weights:
         weights.truncate(100)
     with pytest.raises(WeightsError, match="damaged; delete"):
-        hub.converted(file, digest, tmp_path / "cache" / "tiny")
+        convert.converted(file, digest, tmp_path / "cache" / "tiny")
 
 
 def test_a_conversion_that_fails_leaves_nothing(tmp_path, monkeypatch):
@@ -237,7 +239,7 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("transformers.PreTrainedModel.save_pretrained", full)
     with pytest.raises(OSError, match="No space"):
-        hub.converted(file, sha256(file), tmp_path / "cache")
+        convert.converted(file, sha256(file), tmp_path / "cache")
     assert list((tmp_path / "cache").iterdir()) == []
 
 
@@ -286,6 +288,12 @@ def server(saved, monkeypatch):
                 file = saved / path.split(COMMIT + "/")[1]
                 data = file.read_bytes()
                 digest = sha256(file)
+                if body and made.endless and file.suffix == ".safetensors":
+                    self.send_response(200)
+                    self.end_headers()
+                    for _ in range(made.endless):
+                        self.wfile.write(bytes(1 << 20))
+                    return
                 self.raw(data, body, {"ETag": f'"{digest}"', "X-Repo-Commit": COMMIT})
             else:
                 self.send_response(404)
@@ -306,7 +314,7 @@ def server(saved, monkeypatch):
                 self.wfile.write(data)
 
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.seen = []
+    made.seen, made.endless = [], 0
     thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -321,7 +329,9 @@ def server(saved, monkeypatch):
 def test_a_model_from_the_hub(server, saved, tmp_path):
     name = f"hub:lab/tiny@{COMMIT}"
     weights = hub.resolve(name, cache=tmp_path)
-    assert weights.sha256 == sha256(saved / "model.safetensors")
+    loaded = ("config", "generation_config", "model", "tokenizer", "tokenizer_config")
+    assert {p.stem for p in files_of(weights.path)} == {*loaded, "chat_template"}
+    assert weights.sha256 == identity(saved)
     assert weights.licence == "apache-2.0"
     assert weights.source == f"lab/tiny at {COMMIT[:12]}"
     fetched = {p.name for p in weights.path.rglob("*") if p.is_file()}
@@ -351,6 +361,28 @@ def test_a_model_that_the_hub_does_not_have(server, tmp_path):
     with pytest.raises(WeightsError, match="lab/none at 0123456789ab could not be downloaded"):
         hub.resolve(f"hub:lab/none@{COMMIT}", cache=tmp_path)
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_download_ends_where_its_announced_size_does(server, tmp_path, monkeypatch):
+    """Else it would fill the disk."""
+    monkeypatch.setattr(hub, "_SETTINGS", 1 << 20)
+    server.endless = 60
+    with pytest.raises(WeightsError, match=r"more than the \d+ bytes that it announced came"):
+        hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
+
+
+def test_a_download_that_does_not_fit_is_not_begun(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+    with pytest.raises(WeightsError, match="bytes announced, and there is room for 1000"):
+        hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_a_download_that_was_changed_is_refused(server, tmp_path):
+    weights = hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
+    (weights.path / "generation_config.json").write_text('{"eos_token_id": 5}')
+    with pytest.raises(WeightsError, match="gone or changed since it was downloaded; delete it"):
+        hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["hub:lab/tiny", "hub:lab/tiny@main", "hub:tiny@" + COMMIT,

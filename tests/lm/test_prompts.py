@@ -119,3 +119,51 @@ def test_a_tokenizer_that_differs_in_pieces_is_reported(caplog):
     with caplog.at_level(logging.WARNING):
         Codec(tiny.tokenizer(metaspace=True)).encode(Prompt.of("Who?", chat=True))
     assert "in pieces" in caplog.text
+
+
+# ------------------------------------------------------------------ other templates
+
+
+def test_a_template_that_prints_todays_date_prints_one_day():
+    made = Codec(tiny.tokenizer("Today: {{ strftime_now('%d %b %Y') }}. " + tiny.TEMPLATE))
+    text = made.text(made.encode(Prompt.of("Who wrote it?", chat=True)).tokens)
+    assert text.startswith("Today: 26 Jul 2024. <|im_start|>user\nWho")
+
+
+def test_a_template_that_reads_parts_is_given_parts():
+    template = (
+        "{% for m in messages %}{{ m['role'] + ':' }}{% for part in m['content'] %}"
+        "{% if part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}<|im_end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
+    )
+    made = Codec(tiny.tokenizer(template))
+    text = made.text(made.encode(Prompt.of("Who wrote it?", Reply(" He"), chat=True)).tokens)
+    assert text == "user:Who wrote it?<|im_end|>\nassistant: He"
+    assert made.ends() == {2}
+
+
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ("{{ raise_exception('A system\nmessage is required') }}", "A system message is required"),
+        ("{% if %}", "Expected an expression"),
+        ("{{ messages.none.at_all }}", "no attribute 'none'"),
+        ("{{ messages[0]['content'] | upper }}", "just once"),
+        ("{{ messages[0]['content'] * 2 }}", "just once"),
+        ("a template of no one", "just once"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
+        ("{% for a in range(9**5) %}{% for b in range(9**5) %}{% endfor %}{% endfor %}", "powers"),
+        ("{% for a in range(60000) %}{% for b in range(60000) %}{% endfor %}{% endfor %}", "end"),
+        ("{{ 'a' * 2000000 }}{{ messages[0]['content'] }}", r"20000\d\d characters"),
+        ("{{ 'a' * 100000000000000 }}{{ messages[0]['content'] }}", "MemoryError"),
+        ("{# " + "a" * 2000000 + " #}{{ messages[0]['content'] }}", r"20000\d\d characters"),
+    ],
+)
+def test_a_template_that_fails_is_one_sentence(template, why):
+    made = Codec(tiny.tokenizer(template))
+    for ask in (made.ends, lambda: made.encode(Prompt.of("Who?", chat=True))):
+        with pytest.raises(CallError, match=why) as caught:
+            ask()
+        assert "\n" not in str(caught.value)
+        assert "mend chat_template.jinja" in str(caught.value)
+    assert made.encode(Prompt.of("Who?")).tokens

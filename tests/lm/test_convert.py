@@ -10,9 +10,9 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, BertModel
 
-from rag_repro.lm import hub, onnx_file
+from rag_repro.lm import convert, hub
+from rag_repro.lm.convert import PREFIX, named
 from rag_repro.lm.errors import WeightsError
-from rag_repro.lm.onnx_file import PREFIX, named
 
 
 def node(kind, inputs, output):
@@ -88,7 +88,7 @@ def shipped(tmp_path, monkeypatch):
 
 def test_the_same_vectors_from_a_folder(shipped, tmp_path):
     model, file = shipped
-    folder = hub.converted(file, "0" * 64, tmp_path / "cache")
+    folder = convert.converted(file, "0" * 64, tmp_path / "cache")
     again = AutoModel.from_pretrained(folder).eval()
     ids = torch.tensor([[2, 5, 7, 9]])
     with torch.no_grad():
@@ -98,13 +98,13 @@ def test_the_same_vectors_from_a_folder(shipped, tmp_path):
     assert (folder / "vocab.txt").read_text() == "vocab.txt"
     assert (folder / "1_Pooling" / "config.json").read_text() == "1_Pooling/config.json"
     assert '"max_seq_length": 128' in (folder / "sentence_bert_config.json").read_text()
-    assert hub.converted(file, "0" * 64, tmp_path / "cache") == folder
+    assert convert.converted(file, "0" * 64, tmp_path / "cache") == folder
 
 
 def test_without_the_package_that_reads_it(shipped, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(WeightsError, match=r"pip install 'rag-repro\[minilm-l3\]'"):
-        hub.converted(shipped[1], "0" * 64, tmp_path / "cache")
+        convert.converted(shipped[1], "0" * 64, tmp_path / "cache")
     assert not list((tmp_path / "cache").iterdir())
 
 
@@ -115,4 +115,4 @@ def test_another_models_graph(shipped, tmp_path, monkeypatch, lost):
     whole.graph.initializer = [t for t in whole.graph.initializer if lost not in t.name]
     monkeypatch.setattr(sys.modules["onnx"], "load", lambda file: whole)
     with pytest.raises(WeightsError, match=r"tiny\.onnx: not the graph of a MiniLM encoder"):
-        onnx_file.sentence_encoder(file, tmp_path)
+        convert.sentence_encoder(file, tmp_path)
