@@ -75,7 +75,7 @@ desk.statements(CLAIMS)
 # %% [markdown] tags=["symbols"]
 # ## The differences
 #
-# 27 differences were found, D1 to D27. The first table has those by which the two versions here
+# 28 differences were found, D1 to D28. The first table has those by which the two versions here
 # differ; its column *equations* is the default of the setting. The second has the others, which
 # concern prompts, decoding, data, baselines and what is counted.
 
@@ -126,6 +126,12 @@ Table(
 # | D25: FLARE's query | the last sentence (table 4) | the sentence without what is doubtful, or all of the text | either, setting `query` |
 # | D26: FL-RAG's query | the last 25 tokens | tokens as the tokenizer writes them, marks and all | the text of these tokens |
 # | D27: a retrieval | not said | each search | each search |
+# | D28: where the answer is read | not said | behind the first "the answer is", to the text's end; for StrategyQA, whether "yes" follows | behind the last "So the answer is", to the line's end |
+#
+# By D28 the same text can hold another answer, or none, as these made-up ones do:
+
+# %% tags=["remove-input"]
+replayed.answers("Answers that the released code takes, and those taken here", "tab-answers")
 
 # %% [markdown] tags=["equation"]
 # ## One function for both

@@ -23,6 +23,17 @@ from rag_repro.lm.post import Key
 from rag_repro.lm.servers import Servers, Waiting
 from rag_repro.schema import Generate, Generation, Kept, Marker, Prompt, Read, Reply, Soft
 
+_ENDS = {"length", "max_tokens"}  # a reply's finish where it was cut at max_tokens
+_BROKEN = {"content_filter", "safety", "recitation", "error", "abort", "cancelled"}
+_BROKEN |= {"insufficient_system_resource"}
+_NAME = r"(?:seed:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad)"
+# What reasoning stands between, in the spellings of many models.
+_MARK = re.compile(
+    rf"(?P<open>(?i:<{_NAME}(?:\s[^<>]{{0,99}})?>)|\[THINK\]|\u25c1think\u25b7"
+    r"|<\|(?i:begin_of_thought|start_thinking)\|>|<\|channel\|?>(?:analysis|commentary|thought)\b)"
+    rf"|(?i:</{_NAME}\s*>)|\[/THINK\]|\u25c1/think\u25b7"
+    r"|<\|(?i:end_of_thought|end_thinking)\|>|<\|channel\|>final(?:<\|message\|>)?|<channel\|>"
+)
 _PIECE = re.compile(r"\s*\S+|\s+")
 # What chat templates and tokenizers write around turns; most servers take it for that anywhere.
 _IMITATION = re.compile(
@@ -128,17 +139,24 @@ class ApiReader:
             raise self._unread()
         path, body = self._request(call)
         stop = [s if isinstance(s, str) else ["rule", s.name] for s in call.stop]
-        facts = [self.fingerprint, path, body, stop]
+        # Servers of one name need not have the same model: answers are kept by address.
+        facts = [self.fingerprint, sorted(self.urls), path, body, stop]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
     def _one(self, call: Generate, stop: threading.Event) -> Generation | CallError:
         try:
             path, body = self._request(call)
             try:
-                reply = self._asking.ask(path, body, stop)
+                try:
+                    return _generation(call, self._asking.ask(path, body, stop))
+                except _Unsaid:
+                    if "stop" not in body:
+                        raise
+                    # The server stopped before the answer began; what comes without is cut here.
+                    del body["stop"]
+                    return _generation(call, self._asking.ask(path, body, stop))
             except CallError as error:
                 raise CallError(f"{self.name}: {error}") from None
-            return self._generation(call, reply)
         except CallError as error:
             return error
 
@@ -161,7 +179,10 @@ class ApiReader:
             raise CallError(f"{self.name} has no {', '.join(lacking)}; use a local reader")
         if "" in call.stop:
             raise CallError("an empty stop string would end every answer at once")
-        strings = [s for s in call.stop if isinstance(s, str)]
+        # In a chat no blanks are sent: a server would stop at a line of reasoning that its template
+        # opened, which nobody could tell from an answer; and a turn ends by itself.
+        blanks = not call.prompt.chat
+        strings = [s for s in call.stop if isinstance(s, str) and (blanks or not s.isspace())]
         body: dict[str, Any] = {"model": self.model, "max_tokens": call.max_new_tokens}
         # Endpoints take four at most; the rest is cut here.
         body |= {"stop": strings[:4]} if strings else {}
@@ -188,33 +209,74 @@ class ApiReader:
             messages.append({"role": "assistant", "content": _text(prompt.segments[cut:])})
         return messages
 
-    # ----------------------------------------------------------------- reply
 
-    def _generation(self, call: Generate, reply: dict[str, Any]) -> Generation:
-        try:
-            choice = reply["choices"][0]
-            text = choice["message"]["content"] if call.prompt.chat else choice["text"]
-            usage = reply.get("usage") or {}
-            counted, written = (
-                _count(usage, name) for name in ("prompt_tokens", "completion_tokens")
-            )
-            cached = _count(usage.get("prompt_tokens_details") or {}, "cached_tokens")
-        except (KeyError, IndexError, TypeError, AttributeError):
-            told = shown(reprlib.repr(reply))
-            raise CallError(f"{self.name}: a reply of another form: {told}") from None
-        text = "" if text is None else text
-        if not isinstance(text, str):
-            raise CallError(f"{self.name}: a reply whose text is a {type(text).__name__}")
-        text = whole(text)
-        finish = "length" if choice.get("finish_reason") == "length" else "eos"
-        strings = [s for s in call.stop if isinstance(s, str)]
-        cuts = [text.find(s) for s in strings if s in text]
-        if cuts:
-            text, finish = text[: min(cuts)], "stop"
-        ruled = _until(text, [s for s in call.stop if not isinstance(s, str)])
-        if ruled is not None:
-            text, finish = ruled, "stop"
-        return Generation(text, (), (), finish, counted, max(0, counted - cached), written=written)
+# ----------------------------------------------------------------------- the reply
+
+
+class _Unsaid(CallError):
+    """The reply ended before its answer began, and not for want of tokens."""
+
+
+def _generation(call: Generate, reply: Any) -> Generation:
+    """CallError: the reply holds no answer, which is another thing than an empty one."""
+    try:
+        choice = reply["choices"][0]
+        said = choice["message"] if call.prompt.chat else choice
+        text = _joined(said["text"] if not call.prompt.chat else said.get("content"))
+        refusal = said.get("refusal")
+        reasoned = any(said.get(name) for name in ("reasoning_content", "reasoning", "thinking"))
+        usage = reply.get("usage") or {}
+        counted, written = (_count(usage, name) for name in ("prompt_tokens", "completion_tokens"))
+        cached = _count(usage.get("prompt_tokens_details") or {}, "cached_tokens")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise CallError(f"a reply of another form: {shown(reprlib.repr(reply))}") from None
+    ended = str(choice.get("finish_reason")).lower()
+    if refusal:
+        raise CallError(f"no answer: the model refuses ({shown(str(refusal))})")
+    if ended in _BROKEN:
+        raise CallError(f"no answer: the server broke its reply off (finish_reason {ended})")
+    text, cut = _behind_reasoning(whole(text or ""))
+    cut = cut or (reasoned and not text.strip())
+    unsaid = CallError if ended in _ENDS else _Unsaid
+    if cut:
+        raise unsaid(
+            f"no answer: the reply was cut inside its reasoning after {written} tokens "
+            f"(finish_reason {ended}); raise max_new_tokens, or let the model answer without"
+        )
+    finish = "length" if ended in _ENDS else "eos"
+    if (at := call.cut(text)) is not None:
+        text, finish = text[:at], "stop"
+    ruled = _until(text, [s for s in call.stop if not isinstance(s, str)])
+    if ruled is not None:
+        text, finish = ruled, "stop"
+    if not text.strip() and (finish == "length" or not call.prompt.begun):
+        raise unsaid(f"no answer: the reply is empty (finish_reason {ended}, {written} tokens)")
+    return Generation(text, (), (), finish, counted, max(0, counted - cached), written=written)
+
+
+def _joined(content: Any) -> str | None:
+    """A reply's text, which some servers give in parts; reasoning among them is left out."""
+    if isinstance(content, list):
+        content = "".join(
+            part if isinstance(part, str) else part["text"]
+            for part in content
+            if isinstance(part, str) or str(part["type"]).endswith("text")
+        )
+    if content is not None and not isinstance(content, str):
+        raise TypeError
+    return content
+
+
+def _behind_reasoning(text: str) -> tuple[str, bool]:
+    """A reply without its reasoning, and whether it was cut inside that."""
+    kept, at, inside = [], 0, False
+    for mark in _MARK.finditer(text):
+        if not inside:
+            kept.append(text[at : mark.start()])
+            if not mark["open"]:  # where a block only ends, the prompt's template opened it
+                kept.clear()
+        at, inside = mark.end(), bool(mark["open"])
+    return "".join(kept) + ("" if inside else text[at:]), inside
 
 
 def _text(segments: Sequence) -> str:

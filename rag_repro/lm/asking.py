@@ -6,12 +6,13 @@ import email.utils
 import json
 import logging
 import re
+import sys
 import threading
 from typing import Any
 
 from rag_repro.lm.endpoint import KEY_VARIABLE
 from rag_repro.lm.errors import CallError, ReaderError
-from rag_repro.lm.post import Key, Unreachable, get, post
+from rag_repro.lm.post import Key, Unreachable, get, post, through
 from rag_repro.lm.servers import Server, Servers
 from rag_repro.words import nearest
 
@@ -21,6 +22,12 @@ _TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _NOT_NOW = {429, 503}
 _REFUSED = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410}
 _NO_LIST = {404, 405, 501}
+# The codes of accounts that are used up, where waiting helps nobody.
+_SPENT = re.compile(
+    r"insufficient_(?:quota|balance|credits?|funds)|billing_(?:hard_limit_reached|not_active)"
+)
+_STREAM = re.compile(r"\s*(?:data|event|id|retry)?:")
+_COUNTS = 256  # tokens from which a server's count is held against its prompt
 _GLANCE = 10.0  # seconds for a list of models, which a server that is up has at hand
 
 
@@ -75,14 +82,15 @@ class Asking:
         CallError: this request cannot be answered. ReaderError: no server is left. `Stopped`:
         the run has ended meanwhile.
         """
-        data, last, tries, failed = json.dumps(body).encode(), None, 0, 0
+        last, tries, failed = None, 0, 0
         while True:
             with self.servers.place(stop, avoid=last) as server:
                 last, tries, since = server, tries + 1, self.servers.clock()
                 try:
                     self._look(server)
-                    reply = self._reply(server, path, data)
+                    reply = self._reply(server, path, body)
                     self.servers.fine(server)
+                    _check_whole(server, body, reply)
                     return reply
                 except CallError:
                     self.servers.fine(server)
@@ -115,7 +123,7 @@ class Asking:
         small = small if "messages" in body else {"prompt": "Hello"}
         small = {"model": self.model, "max_tokens": 1, "temperature": 0, **small}
         try:
-            self._reply(server, path, json.dumps(small).encode())
+            self._reply(server, path, small)
         except (_Passing, _Refusal):
             return False
         except CallError:
@@ -124,18 +132,32 @@ class Asking:
 
     # ------------------------------------------------------------- one request
 
-    def _reply(self, server: Server, path: str, data: bytes) -> Any:
+    def _reply(self, server: Server, path: str, body: dict[str, Any]) -> Any:
+        asked = {server.limit if name == "max_tokens" else name: body[name] for name in body}
+        data = json.dumps(asked).encode()
         try:
             status, headers, text = post(server.url + path, data, self._key, self._timeout)
         except ConnectionError as error:
             sent = not isinstance(error, Unreachable)
             raise _Passing(shown(str(error)), of_server=True, of_call=sent) from None
+        newer = "max_completion_tokens"
+        if status == 400 and newer in text and server.limit != newer:
+            server.limit = newer
+            return self._reply(server, path, body)
+        if status in _NO_LIST and (better := self._elsewhere(server)):
+            raise _Refusal(better)
         if status != 200:
-            raise self._judged(status, headers, text)
+            raise self._judged(server, status, headers, text)
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             why = f"a reply that is no JSON: {shown(text)}"
+        if _STREAM.match(text):
+            raise _Refusal(
+                "it streams its replies, which it was not asked for; turn streaming off there"
+            )
+        if better := self._elsewhere(server):  # a page for people, as many roots have
+            raise _Refusal(better)
         raise _Passing(why, of_server=False, of_call=True)
 
     def _look(self, server: Server) -> None:
@@ -151,7 +173,7 @@ class Asking:
         listed = _listed(text) if status == 200 else None
         if listed is None:
             if status != 200 and status not in _NO_LIST:
-                trouble = self._judged(status, headers, text)
+                trouble = self._judged(server, status, headers, text)
                 # Of no call: none was made yet.
                 if isinstance(trouble, CallError):
                     trouble = _Refusal(str(trouble))
@@ -160,6 +182,8 @@ class Asking:
                 raise trouble
             why = f"{server.url} has no list of its models (GET /models: status {status})"
             if len(self.servers.all) > 1:
+                if better := self._elsewhere(server):
+                    raise ReaderError(better)
                 raise ReaderError(
                     f"{why}, so that it cannot be seen to answer as the other servers do; "
                     "name it alone"
@@ -173,20 +197,86 @@ class Asking:
             )
         server.checked = True
 
-    def _judged(self, status: int, headers: dict[str, str], text: str) -> Exception:
+    def _elsewhere(self, server: Server) -> str | None:
+        """Where the server lists models, if not at the address that was given: what to say."""
+        root = re.sub(r"(?<=[^/:])/.*", "", server.url, count=1)
+        above = re.sub(r"/(?:(?:chat/)?completions|models)$", "", server.url)
+        for url in dict.fromkeys((above, f"{above}/v1", f"{root}/v1")):
+            if url == server.url or url.endswith("/v1/v1"):
+                continue
+            try:
+                status, _, text = get(f"{url}/models", self._key, min(_GLANCE, self._timeout))
+            except ConnectionError:
+                continue
+            if status == 200 and _listed(text) is not None:
+                return f"no models are listed at {server.url}, but at {url}: name that"
+        return None
+
+    def _judged(self, server: Server, status: int, headers: dict[str, str], text: str) -> Exception:
         """What a status other than 200 means."""
-        why = f"status {status}: {shown(text)}"
+        why = f"status {status}: {shown(self._key.hidden(_told(text)))}{through(server.url)}"
         if 300 <= status < 400:
             why = f"status {status}: redirects are not followed; name the address it points to, "
             why += shown(headers.get("location", "none"))
         if status == 401 and not self._key.name:
             why += f" ({KEY_VARIABLE} holds no key)"
-        if status in _REFUSED:
+        if status in _REFUSED or (status == 429 and _SPENT.search(text)):
             return _Refusal(why)
         if status not in _TEMPORARY:
             return CallError(why)
         busy = status in _NOT_NOW
         return _Passing(why, of_server=busy, of_call=not busy, wait=_wanted(headers))
+
+
+def _told(text: str) -> str:
+    """An error's own words, where a server wraps them in JSON as most do."""
+    try:
+        held = json.loads(text)
+        held = held.get("error") or held
+        held = held if isinstance(held, str) else held.get("message") or held.get("detail")
+    except (ValueError, RecursionError, AttributeError):
+        held = None
+    return held if isinstance(held, str) else text
+
+
+def _check_whole(server: Server, body: dict[str, Any], reply: Any) -> None:
+    """CallError: the server read less than the whole prompt; where that only seems so, a warning.
+
+    A word takes a token at least, and a token rarely holds 16 bytes. Where the most tokens that
+    a server ever counts are those of several prompts of other lengths, its context ends there.
+    """
+    try:
+        usage = reply["usage"]
+        tokens = int(usage["prompt_tokens"])
+        tokens += int((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        return
+    if tokens < _COUNTS:
+        return  # what some servers tell of any prompt
+    said = body["prompt"] if "prompt" in body else " ".join(m["content"] for m in body["messages"])
+    words = said.split()
+    size = len("".join(words).encode())
+    remedy = "give the server a longer context (Ollama: num_ctx), or fewer or shorter passages"
+    if tokens < max(len(words) * 3 // 4, size // 16):
+        raise CallError(
+            f"no answer to the whole prompt: {server.url} read {tokens} tokens of it, and it has "
+            f"{len(words)} words in {size} bytes; {remedy}"
+        )
+    most, sizes = server.counts
+    if tokens > most:
+        most, sizes = tokens, frozenset()
+    if tokens == most:
+        sizes |= {size}
+        least, longest = min(sizes), max(sizes)
+        sizes = frozenset({least, longest, *sorted(sizes)[1:2]})  # three tell enough
+        if len(sizes) == 3 and longest > 1.1 * least:
+            log.warning(
+                "%s counts %d tokens in prompts of %d to %d bytes and in none more: it seems to "
+                "cut prompts there, and answers to cut ones are wrong; %s",
+                *(server.url, most, least, longest, remedy),
+            )
+            most = sys.maxsize  # said once
+    server.counts = most, sizes
 
 
 def _listed(text: str) -> list[str] | None:

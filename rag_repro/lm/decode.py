@@ -191,10 +191,8 @@ class Decoder:
 
     def _stops(self, row: Row) -> bool:
         text = self.codec.text(row.tokens)
-        strings = [s for s in row.job.call.stop if isinstance(s, str)]
-        cuts = [at for s in strings if (at := text.find(s)) >= 0]
-        if cuts:
-            self._finish(row, "stop", min(cuts))
+        if (cut := row.job.call.cut(text)) is not None:
+            self._finish(row, "stop", cut)
         elif any(not isinstance(s, str) and s.holds(text) for s in row.job.call.stop):
             self._finish(row, "stop")
         return row.finish is not None

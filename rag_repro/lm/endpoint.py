@@ -60,4 +60,4 @@ def checked(url: str) -> str:
             "the endpoint's address must hold no credentials and no query: "
             "put the key into an environment variable and name that"
         )
-    return url.rstrip("/")
+    return parts._replace(netloc=parts.netloc.lower()).geturl().rstrip("/")

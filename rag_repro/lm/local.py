@@ -249,7 +249,15 @@ class LocalReader:
                 text = ["tokens", *kept(text)[0]]
             asked = ["read", text, list(call.layers)]
         else:
-            stop = [["rule", s.name] if isinstance(s, Until) else s for s in call.stop]
+            stop = [
+                ["rule", s.name]
+                if isinstance(s, Until)
+                # Once such stops ended a reply at its first blank.
+                else ["behind blanks", s]
+                if s.isspace() and not call.prompt.begun
+                else s
+                for s in call.stop
+            ]
             s = call.sampling
             sampling = None if s is None else [s.seed, s.temperature, s.top_p]
             trace = call.trace and (call.attention or "without attention")

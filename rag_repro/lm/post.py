@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import io
+import ipaddress
 import os
 import re
 import socket
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 
@@ -93,7 +96,7 @@ def _asked(
     try:
         status, headers, body = _sent(url, data, key, timeout)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        why = key.hidden(f"{type(error).__name__}: {error}")
+        why = key.hidden(f"{type(error).__name__}: {error}") + through(url)
         # So urllib wraps what goes wrong before there is anything to read.
         kind = Unreachable if isinstance(error, urllib.error.URLError) else ConnectionError
     else:
@@ -106,7 +109,10 @@ def _asked(
 def _sent(
     url: str, data: bytes | None, key: Key, timeout: float
 ) -> tuple[int, Mapping[str, str], bytes]:
-    opener = urllib.request.build_opener(_NoRedirect, _Timed(timeout), _TimedSafe(timeout))
+    proxies = None if proxy(url) else {}  # None: those of the environment
+    opener = urllib.request.build_opener(
+        _NoRedirect, _Timed(timeout), _TimedSafe(timeout), urllib.request.ProxyHandler(proxies)
+    )
     headers = {"Content-Type": "application/json", **key.headers()}
     request = urllib.request.Request(url, data, headers, method="GET" if data is None else "POST")
     try:
@@ -118,6 +124,29 @@ def _sent(
         if len(body) > LARGEST:
             raise ValueError(f"a reply of more than {LARGEST} bytes")
         return answer.status, answer.headers, body
+
+
+def proxy(url: str) -> str | None:
+    """The proxy of the environment that a request goes through; none leads to this machine."""
+    parts = urllib.parse.urlsplit(url)
+    host = parts.hostname or ""
+    here = host == "localhost" or host.endswith(".localhost")
+    with contextlib.suppress(ValueError):
+        address = ipaddress.ip_address(host)
+        address = getattr(address, "ipv4_mapped", None) or address
+        here = address.is_loopback or address.is_unspecified
+    if here or urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)
+
+
+def through(url: str) -> str:
+    """For messages: the proxy that stands between, which may be what failed; "" without one."""
+    named = proxy(url)
+    if named is None:
+        return ""
+    # Its user and password are nobody's business.
+    return f" (through the proxy {named.rpartition('@')[2]} of the environment)"
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

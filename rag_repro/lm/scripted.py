@@ -144,9 +144,8 @@ class ScriptedReader:
         finish, n, text = "eos", len(words), told.text
         for i in range(1, len(words) + 1):
             so_far = "".join(words[:i])
-            cuts = [so_far.find(s) for s in call.stop if isinstance(s, str) and s in so_far]
-            if cuts:
-                finish, text = "stop", so_far[: min(cuts)]
+            if (cut := call.cut(so_far)) is not None:
+                finish, text = "stop", so_far[:cut]
                 n = sum(start < len(text) for start in _starts(words[:i]))
                 break
             if any(not isinstance(s, str) and s.holds(so_far) for s in call.stop):

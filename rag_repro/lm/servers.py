@@ -51,7 +51,8 @@ class Server:
     load: requests in flight. served: places taken so far. failures: in a row. until: the moment up
     to which it rests. why: its last failure. checked: it was seen to list the model. lost: it did
     not answer a one-word question either, and is tried again now and then; refuses: it
-    wants nothing of us, and is not.
+    wants nothing of us, and is not. limit: what it calls the most tokens of a reply. counts: the
+    most tokens that it counted in a prompt, and the lengths of the prompts of so many.
     """
 
     url: str
@@ -64,6 +65,8 @@ class Server:
     checked: bool = False
     lost: bool = False
     refuses: bool = False
+    limit: str = "max_tokens"
+    counts: tuple[int, frozenset[int]] = (0, frozenset())
 
 
 @dataclass

@@ -114,17 +114,17 @@ def one_line(text: str) -> str:
 def extract(text: str, template: Template) -> str | None:
     """The prediction in a reader's text; None where it did not keep the form.
 
-    After the last marker: what stands in the angle brackets that the form
-    shows, else the rest of the line without its closing mark.
+    After the last marker that something follows: what stands in the angle brackets
+    that the form shows, else the rest of the line without its closing mark.
     """
     if template.marker is None:
         return text.strip() or None
-    _, found, rest = text.rpartition(template.marker)
-    if not found:
-        return None
-    line = rest.strip().split("\n", 1)[0]
-    bracketed = re.match(r"<([^<>]+)>", line)
-    return (bracketed[1] if bracketed else line.rstrip(".; ")).strip() or None
+    for rest in reversed(text.split(template.marker)[1:]):
+        line = rest.strip().split("\n", 1)[0]
+        bracketed = re.match(r"<([^<>]+)>", line)
+        if said := (bracketed[1] if bracketed else line.rstrip(".; ")).strip():
+            return said
+    return None
 
 
 # Quoted from DR-RAG, table 9: the one prompt that the paper prints.

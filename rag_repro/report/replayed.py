@@ -11,6 +11,7 @@ from typing import Any
 
 from ..data.titles import word
 from ..methods.dragin.replay import DIFFERENCES, EQUATIONS, RELEASED, VARIANTS
+from ..methods.reading import PROMPTS, extract
 from ..study.papers import Cell
 from ..study.scores import Results
 from . import missing
@@ -35,6 +36,41 @@ WORDS = {
     "D12": "D12: the context as the reader had it",
     EQUATIONS: "the equations, at a threshold of their own",
 }
+
+# D28: texts as readers write them, made up, and whether the data set asks for yes or no.
+SAYINGS = (
+    ("Ada was born in Sarnby. So the answer is Sarnby.", False),
+    ("Ada was born in Sarnby. Thus, the answer is Sarnby.", False),
+    ("So the answer is Sarnby. So the answer is Old Perrin.", False),
+    ("So the answer is Sarnby. Ada lived there.\nShe wrote.", False),
+    ("A pear floats. So the answer is no, it would not sink.", True),
+    ("A stone sinks. So the answer is: yes.", True),
+)
+
+
+def released_answer(text: str, yes_no: bool) -> str | None:
+    """What DRAGIN's released code takes for the answer in a reader's text (D28)."""
+    _, found, rest = text.partition("the answer is")
+    if not found:
+        return None
+    if yes_no:
+        return "yes" if rest[1:4] == "yes" else "no"
+    return rest[1:].removesuffix("</s>").removesuffix("<|endoftext|>").removesuffix(".")
+
+
+def answers(caption: str = "", name: str = "") -> Table:
+    """One line of SAYINGS each: the answer that the released code takes, and ours."""
+    template = PROMPTS["dragin"]
+    body = [
+        [
+            text.replace("\n", " \u21b5 "),
+            "yes or no" if yes_no else "words",
+            *((said or "none").replace("\n", " \u21b5 ") for said in taken),
+        ]
+        for text, yes_no in SAYINGS
+        for taken in [(released_answer(text, yes_no), extract(text, template))]
+    ]
+    return Table(["the reader's text", "asked for", "released code", "here"], body, caption, name)
 
 
 def agreement(

@@ -73,6 +73,16 @@ class Prompt:
     segments: tuple[Segment, ...]
     chat: bool = False
 
+    @property
+    def begun(self) -> bool:
+        """Whether words of the reply itself stand in the prompt, which the reader continues."""
+        return any(
+            bool(s.n_tokens)
+            if isinstance(s, Kept)
+            else isinstance(s, Reply) and bool(s.text.strip())
+            for s in self.segments
+        )
+
     @classmethod
     def of(cls, *segments: Segment, chat: bool = False) -> Prompt:
         return cls(tuple(segments), chat)
@@ -159,7 +169,7 @@ class Sampling:
 class Generate:
     """Ask a reader to write. -> Generation
 
-    stop: strings (cut off from the text) or rules (kept) that end it.
+    stop: strings (cut off from the text, see `cut`) or rules (kept) that end it.
     trace: also probability, entropy and last-layer attention of each token. attention:
         False leaves the attention out of the trace, where nobody reads it.
     watch: tokens, given as text, whose probability is wanted at each step.
@@ -174,6 +184,16 @@ class Generate:
     sampling: Sampling | None = None
     adapter: str | None = None
     service: str = "reader"
+
+    def cut(self, text: str) -> int | None:
+        """Where a stop string ends a reply's text; None where none does.
+
+        The blanks that a reply begins with end nothing: it has said nothing yet.
+        """
+        blanks = 0 if self.prompt.begun else len(text) - len(text.lstrip())
+        strings = [s for s in self.stop if isinstance(s, str)]
+        found = [text.find(s, max(0, blanks + 1 - len(s))) for s in strings]
+        return min((at for at in found if at >= 0), default=None)
 
 
 @dataclass(frozen=True, slots=True)

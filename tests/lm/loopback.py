@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+PATHS = ("/v1/completions", "/v1/chat/completions")
 Trouble = str | tuple[int, dict, str]
 
 
@@ -60,6 +61,8 @@ class Handler(BaseHTTPRequestHandler):
         with self.server.turn:
             self.server.seen.append((self.path, body, dict(self.headers)))
             what = self.server.plan.pop(0) if self.server.plan else self.server.default
+        if self.path.endswith("ions") and self.path not in PATHS:
+            what = (404, {}, "404 page not found")
         self.do(what, body)
 
     def do(self, what: Trouble, body: dict):
@@ -73,7 +76,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         """The list of models; nothing else is asked for so, but by who follows a redirect."""
         models = self.server.models
-        if self.path != "/v1/models":
+        if self.path.endswith("/models") and self.path != "/v1/models":
+            self.reply(b"404 page not found", 404)
+        elif self.path != "/v1/models":
             self.server.seen.append((self.path, {}, dict(self.headers)))
             self.ok({})
         elif isinstance(models, list):

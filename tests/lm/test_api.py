@@ -88,6 +88,106 @@ def test_rules_are_applied_to_what_comes_back(server):
     assert (made.text, made.finish) == ("It is Rome.", "stop")
 
 
+def reply(content, finish="stop", **more) -> str:
+    """A chat's reply as it stands in JSON."""
+    choice = {"message": {"content": content, **more}, "finish_reason": finish}
+    return json.dumps({"choices": [choice], "usage": {"completion_tokens": 7}})
+
+
+REASONED = [
+    "<think>\nRome?\nNo.\n</think>\n\nParis",
+    "<think></think>Paris",
+    "Rome?\nNo.\n</think>\n\nParis",
+    "<think>a <think>b</think> c</think> Paris",
+    "<reasoning>Rome?</reasoning>\nParis",
+    '<Thought depth="2">Rome?</Thought>Paris',
+    "<thinking>Rome?</thinking>Paris",
+    "<seed:think>Rome?</seed:think>Paris",
+    "[THINK]Rome?[/THINK]Paris",
+    "<|begin_of_thought|>Rome?<|end_of_thought|>Paris",
+    "<|START_THINKING|>Rome?<|END_THINKING|>Paris",
+    "\u25c1think\u25b7Rome?\u25c1/think\u25b7Paris",
+    "<|channel|>analysis<|message|>Rome?<|end|><|start|>assistant<|channel|>final<|message|>Paris",
+]
+
+
+@pytest.mark.parametrize("said", REASONED)
+def test_reasoning_is_no_part_of_the_answer(server, said):
+    server.plan = [reply(said)]
+    made = ask(reader(server), "Who?", chat=True, stop=("\n",))
+    assert (made.text.strip(), len(server.seen)) == ("Paris", 1)
+    assert "stop" not in server.seen[0][1]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text", "text": "Par"}, {"type": "output_text", "text": "is"}],
+        ["Paris"],
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "Rome?"}]}, "Paris"],
+    ],
+)
+def test_an_answer_in_parts_is_put_together(server, content):
+    server.plan = [reply(content)]
+    assert ask(reader(server), "Who?", chat=True).text == "Paris"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (reply(None), "the reply is empty (finish_reason stop, 7 tokens)"),
+        (reply(""), "the reply is empty"),
+        (reply(" \n\n"), "the reply is empty"),
+        (reply([]), "the reply is empty"),
+        (reply(None, "tool_calls"), "the reply is empty (finish_reason tool_calls"),
+        (reply("Question: what?"), "the reply is empty"),  # cut here at "Question:"
+        (reply(None, refusal="I must not."), "the model refuses (I must not.)"),
+        (reply(None, "content_filter"), "broke its reply off (finish_reason content_filter)"),
+        (reply("It is Par", "content_filter"), "broke its reply off"),
+        (reply("It is Par", "error"), "broke its reply off"),
+        (reply(None, "length", reasoning_content="Rome?"), "cut inside its reasoning after 7"),
+        (reply("", "length", reasoning="Rome?"), "cut inside its reasoning"),
+        (reply("<think>\nRome?", "length"), "cut inside its reasoning"),
+        (reply("[THINK]Rome?", "length"), "cut inside its reasoning"),
+        (reply("<|channel|>analysis<|message|>Rome?", "length"), "cut inside its reasoning"),
+        (reply("<think>Rome?</think>\n", "length"), "the reply is empty"),
+    ],
+)
+def test_an_answer_that_did_not_come_is_a_failed_call_and_not_kept(server, tmp_path, said, why):
+    one = CachedReader(reader(server), Store(tmp_path / "calls.sqlite"))
+    call = Generate(Prompt.of("Who?", chat=True), 9, stop=("\n", "Question:"))
+    server.default = said
+    [failed] = one.generate([call])
+    assert isinstance(failed, CallError)
+    assert "api:tiny: no answer: " in str(failed)
+    assert why in str(failed)
+    server.default = reply("Paris")
+    assert one.generate([call])[0].text == "Paris"
+
+
+@pytest.mark.parametrize("said", ["\n\nParis", " \n \n\nParis", "<think>\nRome?</think>\nParis"])
+@pytest.mark.parametrize("chat", [True, False])
+def test_a_stop_before_the_answer_begins_is_none(server, said, chat):
+    """Whoever cuts: a server stops at once, and is asked once more without."""
+
+    def cut(body: dict) -> str:
+        return min(
+            (said.partition(stop)[0] for stop in body.get("stop", [])), key=len, default=said
+        )
+
+    server.text = lambda body: cut(body) if body.get("stop") else said + "\nmore"
+    made = ask(reader(server), "Who?", chat=chat, stop=("\n",))
+    assert (made.text.strip(), made.finish) == ("Paris", "stop")
+    assert len(server.seen) == (1 if chat else 2)
+
+
+def test_a_reply_that_was_begun_may_end_at_once(server):
+    """A chain of sentences ends so; its first sentence must come."""
+    server.text = "\nQuestion: what?"
+    made = ask(reader(server), "Who?", Reply(" Ada wrote it."), stop=("\n",))
+    assert (made.text, made.finish) == ("", "stop")
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -392,3 +492,21 @@ def test_calls_are_named_by_what_is_asked(server):
     assert one.key(call) != one.key(Generate(Prompt.of("a"), 9, stop=("y",)))
     assert one.key(call) != one.key(Generate(Prompt.of("a"), 9, stop=(Until("x", bool),)))
     assert one.key(call) != ApiReader(server.url, "other", jitter=random.Random(0)).key(call)
+
+
+def test_answers_are_kept_by_address_and_records_know_the_model_alone(server, tmp_path):
+    """Two servers may call other models by one name."""
+
+    def at(urls: str) -> ApiReader:
+        return ApiReader(urls, "tiny", jitter=random.Random(0))
+
+    call = Generate(Prompt.of("a"), 9)
+    a, b = "http://a:1/v1", "http://b/v1"
+    assert at(a).key(call) != at(b).key(call) != at(f"{a},{b}").key(call)
+    assert at(f"{a},{b}").key(call) == at(f"{b}/,HTTP://A:1/v1").key(call)
+    assert at(a).fingerprint == at(b).fingerprint == "api:tiny"
+    store = Store(tmp_path / "calls.sqlite")
+    with loopback.serving() as other:
+        other.text = "Nobody knows."
+        said = [CachedReader(reader(s), store).generate([call])[0].text for s in (server, other)]
+    assert said == [server.text, other.text]

@@ -8,7 +8,7 @@ import torch
 
 from rag_repro.lm.choose import choose, distribution, entropy
 from rag_repro.lm.errors import CallError, PromptTooLong
-from rag_repro.schema import Generate, Kept, Prompt, Read, Sampling, Until
+from rag_repro.schema import Generate, Kept, Prompt, Read, Reply, Sampling, Until
 
 from . import tiny
 
@@ -45,6 +45,35 @@ def test_a_stop_string_is_cut_with_the_tokens_that_begin_after_it():
     assert reader.codec.text(made.tokens) == " Paris."
     assert len(made.offsets) == len(made.tokens) == len(made.trace.entropy)
     assert made.trace.attention[-1].shape[1] == len(made.tokens)
+
+
+@pytest.mark.parametrize("stop", [("\n",), ("\n\n", "\n"), (" ", "\n")])
+def test_the_blanks_that_a_reply_begins_with_end_nothing(stop):
+    made = forced(spell("\n\nParis.\n\nQuestion")).generate(
+        [Generate(Prompt.of("a"), 50, stop=stop, trace=True)]
+    )[0]
+    assert (made.text, made.finish) == ("\n\nParis.", "stop")
+    assert len(made.offsets) == len(made.tokens) == len(made.trace.entropy)
+    [made] = forced(spell("\n\nQuestion: b")).generate(
+        [Generate(Prompt.of("a"), 50, stop=("\nQuestion:",))]
+    )
+    assert made.text == "\n"  # a stop of words is one wherever it stands
+
+
+def test_a_reply_that_the_prompt_begins_may_end_with_its_line():
+    prompt = Prompt.of("a", Reply(" It is Paris."))
+    [made] = forced(spell("\nQuestion")).generate([Generate(prompt, 50, stop=("\n",))])
+    assert (made.text, made.finish) == ("", "stop")
+
+
+def test_only_calls_whose_result_it_may_change_have_another_name():
+    reader = tiny.reader()
+    names = {
+        reader.key(Generate(Prompt.of(*parts), 9, stop=stop))
+        for parts in (("a b",), ("a", Reply(" b")))
+        for stop in (("\n",), ("x",))
+    }
+    assert len(names) == 3  # " b" as a reply's beginning or as the prompt's end are the same tokens
 
 
 def test_a_token_astride_the_cut_is_kept_whole():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import threading
@@ -10,6 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from rag_repro.lm import post
 from rag_repro.lm import servers as rooms
 from rag_repro.lm.api import ApiReader
 from rag_repro.lm.errors import CallError, ReaderError
@@ -398,3 +400,119 @@ def test_requests_in_flight_when_a_run_ends_are_handed_out_too(pair):
     with pytest.raises(ReaderError, match="must end"):
         one.generate_each(asked(2), kept.__setitem__)
     assert [made.text for made in kept.values()] in (["says 0"], ["says 1"])
+
+
+# ------------------------------------------------------------- what an operator must hear
+
+
+QUOTA = json.dumps({"error": {"message": "You exceeded your quota.", "code": "insufficient_quota"}})
+
+
+def test_a_quota_that_is_used_up_is_not_waited_for(pair):
+    a, _ = pair
+    a.default = (429, {"Retry-After": "60"}, QUOTA)
+    with pytest.raises(ReaderError, match=r"refuses us .status 429: You exceeded your quota"):
+        reader(a, backoff=60).generate(asked(2))
+    assert len(a.seen) <= 2
+
+
+def test_an_error_is_told_in_its_own_words(pair):
+    a, _ = pair
+    for body in ({"error": {"message": "too long"}}, {"detail": "too long"}, {"error": "too long"}):
+        a.plan = [(400, {}, json.dumps(body))]
+        [failed] = reader(a).generate(asked(1))
+        assert str(failed) == "api:tiny: status 400: too long"
+
+
+def test_a_server_that_calls_the_limit_by_its_newer_name(pair):
+    a, _ = pair
+    a.plan = [(400, {}, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.")]
+    check(reader(a, in_flight=1).generate(asked(3)))
+    limits = [{n: v for n, v in body.items() if n.startswith("max_")} for _, body, _ in a.seen]
+    assert limits == [{"max_tokens": 9}, *[{"max_completion_tokens": 9}] * 3]
+
+
+@pytest.mark.parametrize("begin", ["data: ", ": waiting\n\ndata: ", "event: message\ndata: "])
+def test_a_server_that_streams_unasked(pair, begin):
+    a, _ = pair
+    a.default = begin + '{"choices": [{"delta": {"content": "Rome"}}]}\n\ndata: [DONE]\n\n'
+    with pytest.raises(ReaderError, match="streams its replies, which it was not asked for"):
+        reader(a).generate(asked(1))
+    assert len(a.seen) == 1
+
+
+@pytest.mark.parametrize("path", ["", "/", "/v1/chat/completions", "/v1/models", "/api"])
+def test_an_address_beside_the_right_one_is_told_with_the_right_one(pair, path):
+    a, b = pair
+    root = a.url.removesuffix("/v1")
+    one = ApiReader(root + path, "tiny", jitter=random.Random(0), backoff=0.001)
+    with pytest.raises(ReaderError) as refused:
+        one.generate(asked(1))
+    assert f"no models are listed at {(root + path).rstrip('/')}, but at {a.url}: name" in str(
+        refused.value
+    )
+    several = ApiReader(f"{root}{path},{b.url}", "tiny", jitter=random.Random(0))
+    with pytest.raises(ReaderError, match=f"but at {a.url}: name that"):
+        several.generate(asked(1))
+
+
+def test_requests_to_this_machine_take_no_proxy_and_another_is_named(pair, monkeypatch):
+    a, b = pair
+    monkeypatch.setenv("http_proxy", b.url.replace("//", "//me:secret@").removesuffix("/v1"))
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    check(reader(a).generate(asked(1)))
+    for here in ("localhost", "x.localhost", "[::1]", "127.9.0.1", "0.0.0.0", "[::ffff:127.0.0.1]"):
+        assert post.proxy(f"http://{here}:1/v1") is None
+    far = ApiReader("http://far.example/v1", "tiny", jitter=random.Random(0))
+    with pytest.raises(ReaderError) as refused:
+        far.generate(asked(1))
+    assert f"through the proxy 127.0.0.1:{b.server_port} of the environment" in str(refused.value)
+    assert "secret" not in str(refused.value)
+    monkeypatch.setenv("http_proxy", "http://me:secret@127.0.0.1:9")
+    with pytest.raises(ConnectionError, match=r"through the proxy 127\.0\.0\.1:9") as gone:
+        post.get("http://far.example/v1/models", post.Key(None), 5)
+    assert "secret" not in str(gone.value)
+
+
+def counting(server, count) -> None:
+    """Let the server count a prompt's tokens so."""
+    real = loopback.says
+
+    def sound(self, body):
+        return json.dumps(real("Rome", self.path, count(len(body["prompt"].split())))).encode()
+
+    server.RequestHandlerClass = type("Counting", (loopback.Handler,), {"sound": sound})
+
+
+def long(*words: int) -> list[Generate]:
+    return [Generate(Prompt.of("word " * n), 9) for n in words]
+
+
+def test_an_answer_to_a_cut_prompt_is_a_failed_call(pair, caplog):
+    a, _ = pair
+    counting(a, lambda words: min(words, 400))
+    fine, cut = reader(a).generate(long(300, 900))
+    assert fine.text == "Rome"
+    assert isinstance(cut, CallError)
+    assert f"{a.url} read 405 tokens of it, and it has 900 words in 3600 bytes" in str(cut)
+    han = Generate(Prompt.of("\u4e2d" * 9000), 9)
+    counting(a, lambda words: 512)
+    assert "27000 bytes; give the server a longer context" in str(reader(a).generate([han])[0])
+
+
+def test_a_server_that_seems_to_cut_prompts_is_told_once(pair, caplog):
+    a, _ = pair
+    counting(a, lambda words: min(words * 2, 400))
+    one = reader(a, in_flight=1)
+    assert all(made.text == "Rome" for made in one.generate(long(150, 190, 205, 230)))
+    assert "seems to cut" not in caplog.text
+    one.generate(long(260, 300, 350, 400))
+    assert caplog.text.count(f"{a.url} counts 405 tokens in prompts of 820 to 1040 bytes") == 1
+    assert caplog.text.count("seems to cut") == 1
+    caplog.clear()
+    counting(a, lambda words: words * 2)
+    reader(a, in_flight=1).generate(long(*range(150, 600, 30), 300, 300, 300))
+    counting(a, lambda words: 12)  # tells the same of any prompt
+    assert not isinstance(reader(a).generate(long(9000))[0], CallError)
+    assert "seems to cut" not in caplog.text

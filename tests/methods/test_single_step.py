@@ -62,6 +62,8 @@ def test_own_candidates_leave_only_the_questions_own():
         ("Answer: wrong\nAnswer: right.", "right"),
         ("the answer is Old Perrin", None),
         ("Answer:   ", None),
+        ("It is Paris.\nAnswer: Paris\n\nAnswer:", "Paris"),
+        ("Answer: Paris\nAnswer: .\nAnswer: <>", "<>"),
     ],
 )
 def test_extraction_after_the_marker(text, prediction):

@@ -83,3 +83,21 @@ def test_without_records_it_is_not_run(tmp_path):
 
 def test_every_variant_has_its_words():
     assert tuple(replayed.WORDS) == VARIANTS
+
+
+def test_where_the_answer_is_read():
+    """D28: the first "the answer is" to the text's end, or the last "So the answer is" in its line.
+
+    Of StrategyQA the released code takes what is not "yes" at once for "no".
+    """
+    rows = [row[2:] for row in replayed.answers().body]
+    assert rows == [
+        ["Sarnby", "Sarnby"],
+        ["Sarnby", "none"],
+        ["Sarnby. So the answer is Old Perrin", "Old Perrin"],
+        ["Sarnby. Ada lived there. \u21b5 She wrote", "Sarnby. Ada lived there"],
+        ["no", "no, it would not sink"],
+        ["no", ": yes"],
+    ]
+    assert replayed.released_answer("It is Sarnby.", yes_no=True) is None
+    assert replayed.released_answer("the answer is yes, so it is.", yes_no=True) == "yes"
