@@ -63,16 +63,9 @@ def _work(work: Work, workshop: Workshop, trial: bool) -> tuple[str, float | Non
                 cost = runner.estimate(work.condition, workshop, missing=work.missing)
             except (ValueError, OSError) as error:
                 why = f", not tried: {error}"
-    words = campaign.of_one(work.missing, cost)
-    if work.joins and not work.missing:
-        words = "all answered, to be joined"
+    words = campaign.of_one(work.missing, cost, work.is_complete)
     if len(work.shards) > 1:
         words += f", in {len(work.shards)} shards"
-    for part in work.stray:
-        words += (
-            f"; part {part} was killed and is left aside: its own --shard finishes it, else its "
-            "questions are asked again"
-        )
     seconds = cost.seconds if cost else (None if why else 0.0)
     return words + why, seconds
 

@@ -141,14 +141,6 @@ def test_a_run_without_names_or_a_condition_is_refused(capsys):
     assert "name an exhibit, as drrag.table5" in capsys.readouterr().err
 
 
-def test_a_part_that_a_kill_left_is_told(tmp_path):
-    cell = campaign.select(["drrag.table5"], tier="testbed", methods=["bm25"])[0]
-    work = grid.Work(cell, 5, 5, {(1, 1): 5}, joins=False, stray=("2-of-3",))
-    plan = grid.GridPlan((work,), {}, {})
-    line, _ = workflow.told(plan, None, grid.GridSettings((), tmp_path), trial=False).splitlines()
-    assert "part 2-of-3 was killed and is left aside: its own --shard finishes it" in line
-
-
 # ---------------------------------------------------------------------------- what it hands on
 
 FAKE = """#!{python}

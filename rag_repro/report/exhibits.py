@@ -13,7 +13,7 @@ from typing import Any
 from ..evaluation import metrics
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
-from ..study import gate
+from ..study import costs, gate
 from ..study.grouping import group_of, groups
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.printed import Compared
@@ -34,7 +34,8 @@ class Row:
     keys: dataset, method and the settings that the exhibit varies. paper: as
     printed, None where the paper has no such cell; theirs: its own names for the keys. ours: with
     its interval and n. diff: ours minus the method's baseline on the same questions; drawn: of
-    which that is the interval, for those who compare several.
+    which that is the interval, for those who compare several. short: how many answers of how many
+    its record has, where it lacks some.
     """
 
     exhibit: str
@@ -47,6 +48,7 @@ class Row:
     baseline: str | None = None
     diff: Interval | None = None
     note: str = ""
+    short: str = ""
     drawn: Resampled | None = field(default=None, compare=False, repr=False)
     theirs: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -71,7 +73,7 @@ class Row:
             "diff_lo": number(diff and diff.lo),
             "diff_hi": number(diff and diff.hi),
             "role": self.role,
-            "note": self.note,
+            "note": _joined(self.note, self.short),
         }
 
 
@@ -108,10 +110,12 @@ def _row(
 ) -> Row:
     method = exhibit.methods[cell.keys["method"]]
     keys = dict(cell.keys) if group is None else {**cell.keys, exhibit.by: group}
-    row = Row(exhibit.name, cell.tier, cell.role, keys, metric)
+    lines = results.lines(cell)
+    short = costs.short(cell, len(lines)) if lines is not None else ""
+    row = Row(exhibit.name, cell.tier, cell.role, keys, metric, short=short)
     scores = results.scores(cell, metric, keep)
     if scores is None:
-        if results.lines(cell) is not None:
+        if lines is not None:
             return replace(row, note=UNMEASURED)
         held_back = gate.of_answers(paper, [metric], cell, results)
         weak = held_back is not None and held_back.word == READER_TOO_WEAK

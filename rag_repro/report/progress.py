@@ -5,21 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..study import papers
+from ..study import costs, papers
 from ..study.conditions import TIERS
 from ..study.scores import Results
 
 
 def rows(results: Path) -> list[dict[str, Any]]:
-    """exhibit, tier, conditions, run, answers, failed: counted from the records."""
+    """exhibit, tier, conditions, run, complete, answers, failed: counted from the records.
+
+    run: with an answer; complete: with all that are asked.
+    """
     records = Results(results)
     made = []
     for name in papers.names():
         for exhibit in papers.load(name).exhibits.values():
             for tier in TIERS:
                 cells = exhibit.cells(tier)
-                lines = [records.lines(cell) for cell in cells]
-                held = [line for line in lines if line is not None]
+                lines = ((cell, records.lines(cell)) for cell in cells)
+                held = [(cell, found) for cell, found in lines if found is not None]
                 if cells:
                     made.append(
                         {
@@ -27,8 +30,9 @@ def rows(results: Path) -> list[dict[str, Any]]:
                             "tier": tier,
                             "conditions": len(cells),
                             "run": len(held),
-                            "answers": sum(map(len, held)),
-                            "failed": sum("error" in x for line in held for x in line),
+                            "complete": sum(not costs.short(c, len(x)) for c, x in held),
+                            "answers": sum(len(x) for _, x in held),
+                            "failed": sum("error" in line for _, x in held for line in x),
                         }
                     )
     return made

@@ -157,6 +157,10 @@ def exhibit_table(
                 cells[place] = Under(cells[place], f"over “{exhibit.methods[base].label}”")
     elif bases:
         parts.append(f"gains over “{exhibit.methods[next(iter(bases))].label}”")
+    lines = exhibits.lines_of(every).values()
+    if short := [line[0].short for line in lines if line[0].short]:
+        told = ", ".join(dict.fromkeys(short))
+        parts.append(f"{len(short)} of {len(lines)} rows are not complete ({told})")
     if weak:
         parts.append(f"reader too weak for verdicts on answers: {', '.join(weak)}")
     meanings = {one.symbol: one.meaning for one in _metrics(rows)}

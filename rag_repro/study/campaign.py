@@ -153,7 +153,8 @@ def run(
                 log.error("%s: stopped: %s", label, error, exc_info=unforeseen)
                 stopped.append(f"{cell.condition.path} since {error}")
                 continue
-        log.info("%s: %s", label, f"{new} questions answered" if new else "complete")
+        nothing = "complete" if shard == (1, 1) else "nothing left to ask in this shard"
+        log.info("%s: %s", label, f"{new} questions answered" if new else nothing)
         asked += new
     told = []
     if stopped:
@@ -170,25 +171,18 @@ def run(
 
 
 def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:
-    """Join the finished shards of each cell, and ask nothing -> answers joined."""
+    """Join the parts of each cell that no run is writing, and ask nothing -> answers joined."""
     joined = 0
     for cell in cells:
         added = parts.join(cell.condition, workshop, results)
         log.info("%s: %s", cell.condition.path, f"{added} answers joined")
+        if written := parts.held(results, cell.condition).written:
+            log.warning(
+                "%s is not complete: %s is being written; join again when that run has ended",
+                *(cell.condition.path, ", ".join(sorted(written))),
+            )
         joined += added
     return joined
-
-
-def missing(
-    cell: Cell,
-    workshop: Workshop,
-    results: Path,
-    n: int | None,
-    shard: tuple[int, int] = (1, 1),
-) -> int:
-    """How many of the cell's questions (of this shard) have no record yet."""
-    held = parts.held(results, cell.condition)
-    return len(wanted(cell, workshop, n, shard) - held.ids(shard))
 
 
 def wanted(
@@ -215,11 +209,12 @@ def estimate(
     """
     total = 0.0
     for cell in cells:
-        left = missing(cell, workshop, results, n, shard)
+        held = parts.held(results, cell.condition)
+        done = held.ids(shard)
+        left = len(wanted(cell, workshop, n, shard) - done)
         try:
             cost = None
             if left:
-                done = parts.held(results, cell.condition).ids(shard)
                 cost = runner.estimate(
                     cell.condition, workshop, missing=left, done=done, batch_size=batch_size
                 )
@@ -229,17 +224,18 @@ def estimate(
             yield f"{cell.condition.path}: {left} questions, not tried: {error}"
             continue
         total += cost.seconds if cost else 0
-        yield f"{cell.condition.path}: {of_one(left, cost)}"
+        complete = held.is_complete(wanted(cell, workshop, n))
+        yield f"{cell.condition.path}: {of_one(left, cost, complete)}"
     yield (
         f"{len(cells)} conditions, about {duration(total)} on this machine, "
         "besides building indexes and loading weights"
     )
 
 
-def of_one(left: int, cost: runner.Estimate | None) -> str:
+def of_one(left: int, cost: runner.Estimate | None, complete: bool) -> str:
     """What is left of one condition, in words; cost: None where there was no trial."""
     if not left:
-        return "complete"
+        return "complete" if complete else "all answered, to be joined"
     if cost is None:
         return f"{left} questions"
     each = ", ".join(f"{count:.1f} {name}" for name, count in cost.cost_a_question.items())

@@ -87,12 +87,26 @@ def sizes(all_cells: Sequence[Cell], results: Path) -> dict[tuple[str, str], int
             most = max(recorded(cell, results), cell.n or 0)
             if most:
                 found[place] = max(most, found.get(place, 0))
-        elif place not in found:
-            try:
-                found[place] = len(splits.ids(*place))
-            except SplitError:
-                continue
+        elif place not in found and (there := _listed(cell)) is not None:
+            found[place] = there
     return found
+
+
+def _listed(cell: Cell) -> int | None:
+    """Questions that the split file lists for the cell; None where it does not know its set."""
+    try:
+        return len(splits.ids(cell.condition.label, cell.condition.split))
+    except SplitError:
+        return None
+
+
+def short(cell: Cell, answers: int) -> str:
+    """As "750 of 1,000 answers", where a record of so many lacks some; "" where it lacks none.
+
+    Of a cell of all questions of a world, nobody knows how many these are without making it.
+    """
+    asked = campaign.least(cell.n, _listed(cell))
+    return f"{answers:,} of {asked:,} answers" if asked is not None and answers < asked else ""
 
 
 def spent(cell: Cell, known: Sizes, results: Path) -> Spent:

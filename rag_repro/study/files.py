@@ -32,8 +32,8 @@ def trouble(error: OSError) -> str:
 
 
 @contextmanager
-def alone(lock: Path) -> Iterator[None]:
-    """Hold the lock file; wait for whoever holds it. It is gone afterwards.
+def alone(lock: Path, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock file -> True; wait for whoever holds it, or yield False. It is gone afterwards.
 
     The system frees the lock of a process that was killed; the empty file that
     it leaves behind holds up nobody.
@@ -43,6 +43,10 @@ def alone(lock: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
+            if not wait:
+                file.close()
+                yield False
+                return
             log.info("%s: another run is at work on this; waiting for its end", lock)
             fcntl.flock(file, fcntl.LOCK_EX)
         # Its last holder may have removed it while we waited: then ours is a ghost.
@@ -50,10 +54,22 @@ def alone(lock: Path) -> Iterator[None]:
             break
         file.close()
     try:
-        yield
+        yield True
     finally:
         lock.unlink(missing_ok=True)
         file.close()
+
+
+def is_locked(lock: Path) -> bool:
+    """Whether a process that still runs holds the lock file; nothing is written."""
+    try:
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _is_still(path: Path, descriptor: int) -> bool:

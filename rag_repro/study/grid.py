@@ -53,7 +53,6 @@ class Work:
     total: how many questions are wanted; missing: how many of them no record has. shards: (i,
     of) of each run that has something to ask -> how much; one of (1, 1) makes the record by
     itself. joins: whether parts are joined behind them. lacks: what must be trained first.
-    stray: parts of other shards that a killed run left, which nobody joins as they are.
     """
 
     cell: Cell
@@ -62,7 +61,6 @@ class Work:
     shards: Mapping[tuple[int, int], int]
     joins: bool
     lacks: tuple[str, ...] = ()
-    stray: tuple[str, ...] = ()
 
     @property
     def condition(self) -> Condition:
@@ -137,24 +135,21 @@ def plan(
 
 def _work(cell: Cell, workshop: Workshop, results: Path, n: int | None, shards: int) -> Work:
     condition, held = cell.condition, parts.held(results, cell.condition)
-    total = len(campaign.wanted(cell, workshop, n))
+    wanted = campaign.wanted(cell, workshop, n)
+    total = len(wanted)
     of = 1 if reservoirs.is_ordered(condition) else max(1, min(shards, total))
     every = [(i, of) for i in range(1, of + 1)]
     left = {shard: campaign.wanted(cell, workshop, n, shard) - held.ids(shard) for shard in every}
     missing = {shard: len(ids) for shard, ids in left.items() if ids}
-    finished = {name: parts.is_finished(part) for name, part in held.parts.items()}
-    is_open = held.whole is not None and not parts.is_finished(held.whole)
     alone = of == 1 and bool(missing)  # such a run joins and compresses by itself
-    ours = [parts.name(shard) for shard in every]
     lacks = names.untrained(condition.reader, condition.configured.needs) if missing else {}
     return Work(
         cell,
         total,
         sum(missing.values()),
         missing,
-        joins=not alone and (bool(missing) or any(finished.values()) or is_open),
+        joins=not alone and not held.is_complete(wanted),
         lacks=tuple(lacks),
-        stray=tuple(name for name in finished if not finished[name] and name not in ours),
     )
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from . import manifests, records
 from .conditions import Condition
-from .lines import PACKED, PLAIN
-from .records import SHARD, Record
+from .records import Record
 from .services import Workshop
 
 
@@ -20,43 +19,49 @@ def name(shard: tuple[int, int]) -> str:
 
 @dataclass(frozen=True)
 class Held:
-    """What is recorded of a condition: its record, and its parts that are not joined yet."""
+    """What is recorded of a condition: its record, and its parts that are not joined yet.
+
+    written: names of the parts that runs are writing now; all others will be joined.
+    """
 
     whole: Record | None
     parts: Mapping[str, Record]
+    written: frozenset[str] = frozenset()
 
     def ids(self, shard: tuple[int, int] = (1, 1)) -> set[str]:
         """The questions that this shard need not ask.
 
-        Those of the record, of finished parts, which will be joined, and of its own part.
+        Those of the record, of the parts that will be joined, and of its own part.
         """
         own = name(shard)
-        found = [part for key, part in self.parts.items() if is_finished(part) or key == own]
-        found += [self.whole] if self.whole is not None else []
-        return set().union(*(record.by_question for record in found))
+        there = [part for key, part in self.parts.items() if key not in self.written or key == own]
+        there += [self.whole] if self.whole is not None else []
+        return set().union(*(record.by_question for record in there))
+
+    def is_complete(self, wanted: set[str]) -> bool:
+        """Whether the record itself has all wanted answers and is sealed, and no part is left.
+
+        This is what "complete" means everywhere.
+        """
+        sealed = self.whole is None or self.whole.is_sealed
+        return sealed and not self.parts and wanted <= self.ids()
 
 
 def held(root: Path, condition: Condition) -> Held:
-    """The condition's record and its parts, finished or not, as they are now."""
-    base = root / (condition.path + SHARD)
-    names = {
-        path.name.removeprefix(base.name).removesuffix(ending)
-        for ending in (PLAIN, PACKED)
-        for path in base.parent.glob(f"{base.name}*{ending}")
-    }
+    """The condition's record and its parts, as they are now."""
     # Parts before the record: what is joined between the two looks is then met twice, not never.
-    found = {name: records.load(root, condition, name) for name in sorted(names)}
+    names = records.parts(root, condition)
+    # Before they are read: a part whose run ends between the two looks is then met later.
+    written = frozenset(key for key in names if records.is_written(root, condition, key))
+    found = {key: records.load(root, condition, key) for key in names}
     whole = records.load(root, condition)
-    return Held(whole, {name: part for name, part in found.items() if part is not None})
-
-
-def is_finished(record: Record) -> bool:
-    """Whether the run that made it has ended: a part that has not is joined by nobody."""
-    return record.path.name.endswith(PACKED)
+    kept = {key: part for key, part in found.items() if part is not None}
+    return Held(whole, kept, written)
 
 
 def join(condition: Condition, workshop: Workshop, results: Path) -> int:
-    """Join the condition's finished parts into its record -> answers that it now has more.
+    """Join the condition's parts that no run is writing into its record -> answers that it now
+    has more.
 
     No question is asked, and no index or reader loaded: what a run without shard does first,
     alone. The record is left as by a run, compressed and in the order of the questions.

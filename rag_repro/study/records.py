@@ -27,8 +27,8 @@ from .files import alone, trouble
 from .lines import Parsed, RecordError
 from .record_writer import AGAIN, RecordWriter, packed_name
 
-__all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "find", "load"]
-__all__ += ["open_record", "read", "set_aside", "times_beside"]
+__all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "find", "is_written", "load"]
+__all__ += ["open_record", "parts", "read", "set_aside", "times_beside"]
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +45,11 @@ class Record:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it is compressed: one that is not is being written, or its run was killed."""
+        return self.path.name.endswith(form.PACKED)
 
     @property
     def by_question(self) -> dict[str, Mapping[str, Any]]:
@@ -74,6 +79,27 @@ def find(root: Path, condition: Condition, shard: str = "") -> Path | None:
 
 def _name(condition: Condition, shard: str) -> str:
     return condition.path + (SHARD + shard if shard else "")
+
+
+def parts(root: Path, condition: Condition) -> list[str]:
+    """The condition's parts that are not joined yet, open or compressed, as "1-of-4"."""
+    base = root / (condition.path + SHARD)
+    return sorted(
+        {
+            path.name.removeprefix(base.name).removesuffix(ending)
+            for ending in (form.PLAIN, form.PACKED)
+            for path in base.parent.glob(f"{base.name}*{ending}")
+        }
+    )
+
+
+def is_written(root: Path, condition: Condition, shard: str = "") -> bool:
+    """Whether a run is at work on it now. One that was killed is not: the system frees its lock."""
+    return files.is_locked(_lock(root, condition, shard))
+
+
+def _lock(root: Path, condition: Condition, shard: str = "") -> Path:
+    return root / (_name(condition, shard) + ".lock")
 
 
 def load(root: Path, condition: Condition, shard: str = "") -> Record | None:
@@ -144,7 +170,7 @@ def open_record(
     with ExitStack() as stack:
         try:
             base.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(alone(base.with_name(base.name + ".lock")))
+            stack.enter_context(alone(_lock(root, condition, shard)))
             for ending in (form.PLAIN, form.PACKED, ".manifest.json"):  # what a kill left half
                 base.with_name(f"{base.name}{ending}.part").unlink(missing_ok=True)
             writer = _writer(plain, condition, fingerprint)
@@ -164,27 +190,27 @@ def open_record(
 
 def _writer(plain: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> RecordWriter:
     """A writer that goes on from what is there, which is touched only once it is found to fit."""
-    packed = packed_name(plain)
-    fits = []
-    for path in (plain, packed):
-        parsed = _parsed(path) if path.exists() else None
-        if parsed is not None:
-            _check(path, parsed, condition, fingerprint)
-            fits.append(parsed)
-    if not fits:
-        new = Parsed({}, [], form.header_bytes(condition, fingerprint))
-        return RecordWriter(plain, new, begun=True)
-    if len(fits) == 1:
-        return RecordWriter(plain, fits[0], begun=plain.exists())
-    return RecordWriter(plain, _both(*fits), begun=True)
+    stored = _stored(plain, condition, fingerprint)
+    begun = stored is None or plain.exists()
+    new = Parsed({}, [], form.header_bytes(condition, fingerprint))
+    return RecordWriter(plain, stored or new, begun=begun)
 
 
-def _both(open_: Parsed, packed: Parsed) -> Parsed:
-    """The open record with what only the compressed one has.
+def _stored(plain: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> Parsed | None:
+    """What is there, open or compressed; of both, the open one with what only the other has.
 
     A kill can leave both, with the same lines; version control can bring back
     a compressed one beside an open one that went another way.
     """
+    fits = []
+    for path in (plain, packed_name(plain)):
+        parsed = _parsed(path) if path.exists() else None
+        if parsed is not None:
+            _check(path, parsed, condition, fingerprint)
+            fits.append(parsed)
+    if len(fits) < 2:
+        return fits[0] if fits else None
+    open_, packed = fits
     known = {line["id"] for line in open_.lines}
     more = [line for line in packed.lines if line["id"] not in known]
     content = open_.content + b"".join(map(form.line_bytes, more))
@@ -227,7 +253,7 @@ def forget_failed(root: Path, condition: Condition) -> int:
     base = root / condition.path
     if find(root, condition) is None:
         return 0
-    with alone(base.with_name(base.name + ".lock")):
+    with alone(_lock(root, condition)):
         failed: set[str] = set()
         for ending in (form.PLAIN, form.PACKED):  # a kill can leave both
             path = base.with_name(base.name + ending)
@@ -243,37 +269,42 @@ def forget_failed(root: Path, condition: Condition) -> int:
 
 
 def absorb(root: Path, condition: Condition) -> int:
-    """Join the condition's finished shards into its record, and remove them -> lines added.
+    """Join the condition's parts into its record, and remove them -> lines added.
 
-    Each shard must have been made with the same data and weights as the first.
+    Those that a run is writing are left to it; one whose run was killed is joined as it is. Each
+    must have been made with the same data and weights as the first.
     """
-    base = root / condition.path
-    while shards := sorted(base.parent.glob(f"{base.name}{SHARD}*{form.PACKED}")):
-        try:
-            fingerprint = read(shards[0]).header["fingerprint"]
-        except RecordError as error:
-            if isinstance(error.__cause__, FileNotFoundError):
-                continue  # another run has joined it since we looked
-            raise
+    for first in parts(root, condition):
+        part = None if is_written(root, condition, first) else load(root, condition, first)
+        if part is None:  # nothing in it, or joined by another run since we looked
+            continue
+        fingerprint = part.header["fingerprint"]
         with open_record(root, condition, fingerprint) as record:
-            return sum(_join(path, condition, fingerprint, record) for path in shards)
+            names = parts(root, condition)
+            added = sum(_join(root, condition, fingerprint, name, record) for name in names)
+            if not record.lines:
+                record.discard()
+            return added
     return 0
 
 
 def _join(
-    path: Path, condition: Condition, fingerprint: Mapping[str, Any], record: RecordWriter
+    root: Path,
+    condition: Condition,
+    fingerprint: Mapping[str, Any],
+    name: str,
+    record: RecordWriter,
 ) -> int:
-    """One shard's lines into the open record, and the shard away; 0 where another run did it."""
-    with alone(path.with_name(path.name.removesuffix(form.PACKED) + ".lock")):
-        if not path.exists():
+    """One part's lines into the open record, and the part away; 0 where a run is at work on it."""
+    plain = root / (_name(condition, name) + form.PLAIN)
+    with alone(_lock(root, condition, name), wait=False) as free:
+        if not free:
             return 0
-        shard = _parsed(path)
-        if shard is None:
-            raise RecordError(f"{path} holds nothing; delete it")
-        _check(path, shard, condition, fingerprint)
-        new = [line for line in shard.lines if line["id"] not in record.done]
+        part = _stored(plain, condition, fingerprint)
+        new = [line for line in part.lines if line["id"] not in record.done] if part else []
         for line in new:
             record.append(line)
         record.settle()
-        path.unlink()
+        for path in (plain, packed_name(plain)):
+            path.unlink(missing_ok=True)
     return len(new)

@@ -56,7 +56,8 @@ def run(
 
     n: None for all questions of its split. shard (i, of): only every `of`-th
     question beginning with the i-th, counted from 1, into a part of its own,
-    so that shards can run at once; a run without shard joins finished parts.
+    so that shards can run at once; a run without shard joins the parts that no run is writing.
+    Where nothing is missing, what cannot be loaded (weights that are not here) is not asked for.
     Refused where a service keeps state from question to question.
     -> how many were asked now. Appends as each is finished, so that a killed
     run continues where it stopped.
@@ -64,9 +65,16 @@ def run(
     dataset = workshop.dataset(condition.dataset, condition.split)
     i, of = shard
     wanted = dataset.first(n).questions[i - 1 :: of]
-    services = workshop.services(condition)
-    fingerprint = workshop.fingerprint(condition)
     part = parts.name(shard)
+    try:
+        services = workshop.services(condition)
+        fingerprint = workshop.fingerprint(condition)
+    except (ValueError, OSError):
+        if not part:
+            parts.join(condition, workshop, results)
+        if {q.id for q in wanted} <= parts.held(results, condition).ids(shard):
+            return 0
+        raise
     known: set[str] = set()
     if part:
         if is_ordered(services):

@@ -12,7 +12,7 @@ import pytest
 from rag_repro.report import escape, exhibits, tables
 from rag_repro.report.picture import Download
 from rag_repro.report.table import Table
-from rag_repro.study import papers
+from rag_repro.study import costs, papers
 from rag_repro.study.scores import Results
 from tests.study import mini
 
@@ -42,6 +42,17 @@ def test_ours_stands_beside_the_papers_printed_text(book):
     row = one(rows(book), dataset="hotpotqa", method="qdc", k=3, metric="passages")
     assert (row.paper, row.note) == ("3.00", "suspect")
     assert row.ours.estimate == 3.0  # a number of passages, not a percentage
+
+
+def test_a_record_shorter_than_what_is_asked_says_so(book):
+    book.fill()
+    row = one(rows(book), dataset="hotpotqa", method="qdc", k=3, metric="passages")
+    assert row.flat()["note"] == "suspect; 100 of 1,000 answers"
+    caption = tables.exhibit_table(book.exhibit, rows(book, "public")).caption
+    assert "8 of 8 rows are not complete (100 of 1,000 answers)" in caption
+    [cell, *_] = book.exhibit.cells("public")
+    assert costs.short(cell, 999) == "999 of 1,000 answers"
+    assert costs.short(cell, 1000) == costs.short(dataclasses.replace(cell, n=100), 100) == ""
 
 
 def test_the_difference_is_to_the_rows_own_baseline_on_the_same_questions(book):

@@ -92,14 +92,16 @@ def test_progress_counts_conditions_answers_and_failures(book):
         "tier": "public",
         "conditions": 8,
         "run": 8,
+        "complete": 0,  # of 1,000 questions each has 100
         "answers": 800,
         "failed": 2,
     }
-    testbed = public | {"tier": "testbed", "conditions": 4, "run": 0, "answers": 0, "failed": 0}
+    none = {"run": 0, "complete": 0, "answers": 0, "failed": 0}
+    testbed = public | {"tier": "testbed", "conditions": 4} | none
     assert progress.rows(book.records) == [testbed, public]
     lines = progress.text(book.records).splitlines()
     assert lines[0].split() == list(public)
-    assert lines[2].split() == ["mini.table1", "public", "8", "8", "800", "2"]
+    assert lines[2].split() == ["mini.table1", "public", "8", "8", "0", "800", "2"]
     assert len(set(map(len, lines))) == 1
 
 

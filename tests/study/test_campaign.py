@@ -83,13 +83,11 @@ def test_unknown_exhibits_are_refused():
 
 
 @pytest.mark.usefixtures("methods")
-def test_missing_counts_questions_up_to_both_limits(tmp_path):
+def test_questions_are_wanted_up_to_both_limits():
     shop = Shop()
-    assert campaign.missing(cell(), shop, tmp_path, None) == 6
-    assert campaign.missing(cell(n=4), shop, tmp_path, 5) == 4
-    assert campaign.run([cell()], shop, tmp_path, n=3) == 3
-    assert campaign.missing(cell(), shop, tmp_path, None) == 3
-    assert campaign.missing(cell(n=2), shop, tmp_path, None) == 0
+    assert len(campaign.wanted(cell(), shop, None)) == 6
+    assert campaign.wanted(cell(n=4), shop, 5) == {"q0", "q1", "q2", "q3"}
+    assert campaign.wanted(cell(n=4), shop, 2) == {"q0", "q1"}
 
 
 @pytest.mark.usefixtures("methods")

@@ -98,13 +98,29 @@ def test_a_killed_shard_is_the_only_one_asked_again_and_only_what_it_lacks(plann
     plan = planned(tmp_path, shards=2)
     assert kinds(plan) == ["answers/it.shard-1-of-2", "join/it"]
     assert plan.works[0].shards == {(1, 2): 2}
-    assert plan.works[0].stray == ()
 
 
-def test_a_killed_part_of_other_shards_is_told(planned, tmp_path):
+def test_a_killed_part_of_other_shards_is_joined_and_not_asked_again(planned, tmp_path):
     killed(tmp_path, (1, 2), n=1)
-    [work] = planned(tmp_path, shards=3).works
-    assert (work.stray, work.missing) == (("1-of-2",), 6)
+    plan = planned(tmp_path, shards=3)
+    asks = [f"answers/it.shard-{i}-of-3" for i in (1, 2, 3)]
+    assert (kinds(plan), plan.works[0].missing) == ([*asks, "join/it"], 5)
+
+
+def test_a_shard_killed_before_it_was_sealed_is_never_complete_and_joined(planned, tmp_path):
+    killed(tmp_path, (1, 2), n=6)
+    runner.run(condition(), Shop(), tmp_path, shard=(2, 2))
+    for shards in (1, 2, 3):
+        plan = planned(tmp_path, shards=shards)
+        assert (kinds(plan), plan.works[0].is_complete) == (["join/it"], False)
+    assert campaign.join([cell()], Shop(), tmp_path) == 6
+    assert planned(tmp_path, shards=2).works[0].is_complete
+
+
+def test_a_part_that_is_being_written_is_not_complete(planned, tmp_path):
+    runner.run(condition(), Shop(), tmp_path)
+    with records.open_record(tmp_path, condition(), {"corpus": "c1"}, "1-of-2"):
+        assert not planned(tmp_path).works[0].is_complete
 
 
 def test_a_complete_record_that_a_kill_left_open_is_sealed(planned, tmp_path):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import lzma
+import os
+import signal
 
 import pytest
 
-from rag_repro.study import campaign, manifests, parts, records, runner
-from rag_repro.study.papers import Cell
+from rag_repro.study import campaign, files, manifests, parts, records, runner
+from rag_repro.study.names import Untrained
+from rag_repro.study.papers import Cell, StudyError
 
 from .scripted import Shop, condition, use_methods
 
@@ -39,20 +42,98 @@ def test_parts_are_found_by_name_whether_they_are_finished_or_not(tmp_path):
     runner.run(condition(), Shop(), tmp_path, shard=(2, 3))
     killed(tmp_path, (1, 2), n=1)
     held = parts.held(tmp_path, condition()).parts
-    assert {name: parts.is_finished(part) for name, part in held.items()} == {
+    assert {name: part.is_sealed for name, part in held.items()} == {
         "1-of-2": False,
         "2-of-3": True,
     }
     assert [line["id"] for line in held["2-of-3"].lines] == ["q1", "q4"]
 
 
-def test_a_shard_need_not_ask_what_record_finished_parts_and_its_own_part_hold(tmp_path):
+def test_a_shard_need_not_ask_what_the_record_and_parts_that_nobody_writes_hold(tmp_path):
     runner.run(condition(), Shop(), tmp_path, n=2)
     runner.run(condition(), Shop(), tmp_path, shard=(3, 3))
     assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
     killed(tmp_path, (2, 2), n=4)
-    assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
-    assert parts.held(tmp_path, condition()).ids((2, 2)) == {"q0", "q1", "q2", "q3", "q5"}
+    assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q3", "q5"}
+    with files.alone(tmp_path / f"{condition().path}.shard-2-of-2.lock"):
+        assert parts.held(tmp_path, condition()).written == {"2-of-2"}
+        assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
+        assert parts.held(tmp_path, condition()).ids((2, 2)) == {"q0", "q1", "q2", "q3", "q5"}
+
+
+def test_a_worker_killed_between_its_last_answer_and_the_seal_loses_nothing(tmp_path):
+    child = os.fork()
+    if child == 0:
+        records.RecordWriter.close = lambda *a: os.kill(os.getpid(), signal.SIGKILL)
+        runner.run(condition(), Shop(), tmp_path, shard=(1, 2))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    runner.run(condition(), Shop(), tmp_path, shard=(2, 2))
+    wanted = {f"q{i}" for i in range(6)}
+    held = parts.held(tmp_path, condition())
+    assert (held.ids(), held.written, held.is_complete(wanted)) == (wanted, frozenset(), False)
+    assert not held.parts["1-of-2"].is_sealed
+    assert parts.join(condition(), Closed(), tmp_path) == 6
+    assert parts.held(tmp_path, condition()).is_complete(wanted)
+    names = sorted(path.name.split(".", 1)[1] for path in tmp_path.rglob("*.*"))
+    assert names == ["jsonl.xz", "manifest.json"]
+
+
+def test_a_part_that_is_being_written_is_joined_by_nobody(tmp_path, caplog):
+    runner.run(condition(), Shop(), tmp_path, shard=(2, 2))
+    with records.open_record(tmp_path, condition(), {"corpus": "c1"}, "1-of-2") as record:
+        for i in (0, 2, 4):
+            record.append({"id": f"q{i}", "cluster": "c", "hits": [], "scores": {}})
+        keys = {"dataset": "little", "method": "walk"}
+        cell = Cell("mini.t", "public", "primary", keys, condition(), None)
+        assert campaign.join([cell], Closed(), tmp_path) == 3
+        assert "is not complete: 1-of-2 is being written; join again" in caplog.text
+        assert len(records.load(tmp_path, condition())) == 3
+        record.append({"id": "extra", "cluster": "c", "hits": [], "scores": {}})
+    assert parts.join(condition(), Closed(), tmp_path) == 4
+
+
+def test_a_part_without_an_answer_holds_nobody_up(tmp_path):
+    runner.run(condition(), Shop(), tmp_path)
+    torn = tmp_path / f"{condition().path}.shard-1-of-2.jsonl"
+    torn.write_bytes(b'{"format": 1, "iden')
+    assert parts.held(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
+    assert parts.join(condition(), Closed(), tmp_path) == 0
+
+
+class Bare(Shop):
+    """Its weights are not here."""
+
+    def services(self, condition):
+        raise Untrained("there are no weights")
+
+
+def test_what_is_complete_needs_no_weights(tmp_path):
+    keys = {"dataset": "little", "method": "walk"}
+    cells = [Cell("mini.t", "public", "primary", keys, condition(), None)]
+    runner.run(condition(), Shop(), tmp_path, n=4)
+    killed(tmp_path, (2, 2), n=6)
+    assert campaign.run(cells, Bare(), tmp_path, n=4) == 0
+    with pytest.raises(StudyError, match="passed over: 1 since there are no weights"):
+        campaign.run(cells, Bare(), tmp_path)
+    assert campaign.run(cells, Bare(), tmp_path, shard=(2, 2)) == 0
+    runner.run(condition(), Shop(), tmp_path, shard=(1, 2))
+    assert campaign.run(cells, Bare(), tmp_path) == 0
+    assert parts.held(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
+
+
+def test_an_estimate_calls_complete_what_is_joined_and_nothing_else(tmp_path):
+    keys = {"dataset": "little", "method": "walk"}
+    cells = [Cell("mini.t", "public", "primary", keys, condition(), None)]
+
+    def line():
+        return next(campaign.estimate(cells, Closed(), tmp_path, n=None)).partition(": ")[2]
+
+    runner.run(condition(), Shop(), tmp_path, shard=(1, 2))
+    killed(tmp_path, (2, 2), n=6)
+    assert line() == "all answered, to be joined"
+    parts.join(condition(), Closed(), tmp_path)
+    assert line() == "complete"
 
 
 def test_a_shard_asks_nothing_that_a_finished_part_of_another_split_holds(tmp_path):

@@ -548,13 +548,15 @@ def test_a_shard_that_another_run_joined_meanwhile_is_passed_over(tmp_path, whol
     run(tmp_path, shard=(3, 3))
 
     @contextlib.contextmanager
-    def late(lock):
+    def late(lock, wait):
         lock.with_name(lock.name.removesuffix(".lock") + ".jsonl.xz").unlink(missing_ok=True)
-        yield
+        yield True
 
     real = files.alone
     monkeypatch.setattr(
-        records, "alone", lambda lock: (late if "1-of-3" in lock.name else real)(lock)
+        records,
+        "alone",
+        lambda lock, wait=True: (late if "1-of-3" in lock.name else real)(lock, wait),
     )
     assert records.absorb(tmp_path, condition()) == 1  # the third's one of two that was new
     assert lines(tmp_path) == [*whole[:5], whole[6]]
