@@ -34,7 +34,6 @@ from ..plain import PlainError, from_json, shortened
 from ..schema import Hit, Passage
 from .base import RetrievalError, Retriever, Within, check_corpus, check_search
 from .pages import best_sentences
-from .served import SearchServer
 
 log = logging.getLogger(__name__)
 
@@ -291,6 +290,8 @@ class Served(WebSearch):
     """
 
     def __init__(self, retriever: Retriever, *, latency: float = 0.0, **settings: Any):
+        from rag_repro.retrieval.served import SearchServer  # a web server takes time to import
+
         self._server = SearchServer(retriever, latency=latency).started()
         super().__init__(self._server.url, retriever.corpus, **settings)
 
