@@ -132,7 +132,7 @@ def test_what_no_retriever_can_be_asked_is_refused_before_anything_is_sent(odd):
     for settings in ({"sentences": 0}, {"latency": -1.0}, {"latency": float("nan")}):
         with pytest.raises(RetrievalError):
             Served(BM25(CORPUS), **settings)
-    with pytest.raises(RetrievalError, match="begins with http"):
+    with pytest.raises(RetrievalError, match="no address of a search service"):
         WebSearch("ftp://x", CORPUS)
 
 
@@ -499,3 +499,15 @@ def test_a_process_ends_though_its_service_does_not():
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (ran.stdout, ran.stderr) == ("1\n", "")
+
+
+def test_a_key_from_the_environment_is_sent_and_told_to_nobody(odd, monkeypatch):
+    key = "sk-search-0123456789"
+    monkeypatch.setenv("RAG_REPRO_SEARCH_KEY", key)
+    made = web(odd)
+    odd.plan = [reply(), (400, {}, f"wrong key {key}")]
+    assert made.about
+    [refused] = made.search(["q"], 1)
+    assert odd.seen[-1][2]["Authorization"] == f"Bearer {key}"
+    assert "[key]" in str(refused)
+    assert key not in f"{refused} {made!r} {vars(made)} {made.card}"
