@@ -296,7 +296,10 @@ class Server:
                 f"no Milvus answers at {self.where} ({what}); start it, or name another address"
                 f" (a server that asks for a token takes it from {KEY_VARIABLE})"
             )
-        return f"Milvus at {self.where} refused: {what}"
+        told = f"Milvus at {self.where} refused: {what}"
+        if not self.embedded:
+            return told
+        return f"{told}; if its folder is damaged, delete it: it is built again when it is needed"
 
 
 def among(ids: Sequence[str]) -> str:
