@@ -21,11 +21,12 @@ from random import Random
 import pytest
 
 from rag_repro import data
+from rag_repro.cli import main
 from rag_repro.lm import api
 from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.post import Key, post
 from rag_repro.schema import Generate, Prompt
-from rag_repro.study import records, runner
+from rag_repro.study import names, records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import Workshop
 from tests.lm import loopback
@@ -285,3 +286,51 @@ def test_an_executed_notebook(ground):
     assert ran.returncode != 0
     assert not found_in(ran.stdout + ran.stderr)
     assert not found_under(ground)
+
+
+ADDRESSES = [
+    *(
+        "http://me:{}@127.0.0.1:1",
+        "http://{}@h",
+        "https://h/x?token={}",
+        "http://h#{}",
+        "http://h?{}",
+    ),
+    *("HTTP://me:{}@h", "http:me:{}@h", "http:/me:{}@h", "//me:{}@h", "me:{}@h", "http://h\\@{}"),
+    *("http://me:{}@h:port", "http://me: {}@h", "http://h/x;a?{}#pages=5", "ftp://me:{}@h"),
+]
+
+
+@pytest.mark.parametrize("prefix", ["", "milvus:", "Milvus:"])
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_of_a_search_holds_no_secret_and_its_refusal_tells_none(prefix, address, capsys):
+    secret = "pw-7f3a9c"
+    name = prefix + address.format(secret)
+    for make in (names.check_retriever, names.label, Workshop().settings_of):
+        if make is names.label and not name.startswith(("http://", "https://", "milvus:")):
+            continue  # no name of anything: where it is used it is refused
+        with pytest.raises(ValueError, match="address") as refused:
+            make(name)
+        assert secret not in f"{refused.value} {refused.value.args}"
+    assert main(["corpus", "card", "world-B@1000", "--address", address.format(secret)]) == 2
+    assert secret not in "".join(capsys.readouterr())
+
+
+def test_an_identity_tells_what_is_searched_and_not_where():
+    def made(retriever):
+        return Condition("world-B@1000", "single_step", retriever=retriever)
+
+    one, other = made("http://10.0.0.7:8765#pages=5"), made("https://search.example/at#pages=5")
+    assert one.identity["retriever"] == "web#pages=5"
+    assert (one.hash, one.path) == (other.hash, other.path)
+    assert made("http://10.0.0.7:8765").hash != one.hash
+    milvus = made("milvus:http://10.0.0.7:19530#dense")
+    assert milvus.identity["retriever"] == "milvus#dense"
+    assert made("milvus-bm25").identity["retriever"] == "milvus-bm25"
+    for condition in (one, other, milvus):
+        said = f"{condition.identity} {condition.path}"
+        assert not any(word in said for word in ("10.0", "8765", "19530", "example", "http"))
+    with pytest.raises(ValueError, match="RAG_REPRO_SEARCH_KEY"):
+        made("http://me:secret@h")
+    with pytest.raises(ValueError, match="RAG_REPRO_MILVUS_TOKEN"):
+        made("milvus:http://me:secret@h")

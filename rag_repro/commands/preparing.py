@@ -98,18 +98,18 @@ def serve_search(arguments: argparse.Namespace) -> None:
 
     workshop = Workshop(data_dir=arguments.data)
     corpus = workshop.dataset(arguments.dataset, None).corpus
-    with SearchServer(
+    server = SearchServer(
         workshop.retriever(arguments.retriever, corpus),
         host=arguments.host,
         port=arguments.port,
         latency=arguments.latency,
-    ) as server:
-        log = logging.getLogger(__name__)
-        log.info("%d passages of %s at %s", len(corpus), corpus.name, server.url)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            log.info("no longer served")
+    )
+    log = logging.getLogger(__name__)
+    log.info("%d passages of %s at %s", len(corpus), corpus.name, server.url)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        log.info("no longer served")
 
 
 def corpus(arguments: argparse.Namespace) -> int:

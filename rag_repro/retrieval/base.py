@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from ..schema import Hit, Passage
 from ..words import nearest
 
 Within = Sequence[Sequence[str] | None] | None
+
+
+SCHEMES = ("http://", "https://")
 
 
 class RetrievalError(ValueError):
@@ -231,3 +235,22 @@ def check_search(queries: Sequence[str], k: int, within: Within) -> None:
             f"within has {len(within)} entries for {len(queries)} queries; give one list of ids "
             "for each query, None where the whole corpus is meant"
         )
+
+
+def check_address(address: str, what: str, example: str, variable: str) -> str:
+    """A service's address without a slash at its end; nothing that could be a secret is in it.
+
+    Raises RetrievalError, which does not show the address, for one that cannot be used.
+    """
+    try:
+        parts = urlsplit(address)
+        right = address.startswith(SCHEMES) and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none
+        right = False
+    plain = address.isascii() and address.isprintable() and not set(address) & set(" @?#\\")
+    if not right or not plain:
+        raise RetrievalError(
+            f"this is no address of {what}; write as {example}, without name, password or query: "
+            f"a key belongs into the environment variable {variable}"
+        )
+    return address.rstrip("/")

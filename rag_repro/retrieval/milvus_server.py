@@ -15,15 +15,16 @@ from contextlib import contextmanager
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from ..lm.post import Key
 from ..plain import PlainError, from_json, shortened
-from .base import RetrievalError
+from .base import RetrievalError, check_address
 
 KEY_VARIABLE = "RAG_REPRO_MILVUS_TOKEN"
 """Environment variable with the token of a server that asks for one ("user:password")."""
 INSTALL = "pip install 'rag-repro[milvus]'"
-SCHEMES = ("http://", "https://")
+HOW = ("a Milvus server", "http://127.0.0.1:19530", KEY_VARIABLE)
+"""`base.check_address` of it."""
 ENDING = ".db"
 """Of an embedded Milvus's folder: pymilvus knows it by that."""
 CARDS = "rag_repro_cards"
@@ -42,20 +43,6 @@ class MilvusError(RetrievalError):
     """Milvus is not installed, does not answer, or refuses what it is asked."""
 
 
-def check_address(address: str) -> str:
-    """The address as it is used. Raises MilvusError for what is none."""
-    try:
-        parts = urlsplit(address)
-        right = address.startswith(SCHEMES) and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is none
-        right = False
-    if not right or parts.query or parts.fragment:
-        raise MilvusError(
-            f"{address!r} is no address of a Milvus server; write as http://127.0.0.1:19530"
-        )
-    return address.rstrip("/")
-
-
 class Server:
     """The collections of one Milvus.
 
@@ -66,10 +53,12 @@ class Server:
     """
 
     def __init__(self, where: str | Path):
-        self.embedded = not str(where).startswith(SCHEMES)
-        self.where = str(where) if self.embedded else check_address(str(where))
+        self.embedded = "://" not in str(where)
+        self.where = str(where) if self.embedded else check_address(str(where), *HOW)
         if self.embedded and Path(self.where).suffix != ENDING:
-            raise MilvusError(f"{where}: the folder of an embedded Milvus ends in {ENDING}")
+            raise MilvusError(
+                f"the folder of an embedded Milvus ends in {ENDING}, and an address begins with http://"
+            )
         _check_installed("pymilvus", *(["milvus_lite"] if self.embedded else []))
         import pymilvus
 
@@ -292,7 +281,8 @@ class Server:
             raise MilvusError(self._words(error)) from error
 
     def _words(self, error: Exception) -> str:
-        what = shortened(" ".join(str(getattr(error, "message", error)).split()), 300)
+        said = Key(KEY_VARIABLE).hidden(str(getattr(error, "message", error)))
+        what = shortened(" ".join(said.split()), 300)
         if self.embedded and not hasattr(self, "version"):
             return (
                 f"the embedded Milvus in {self.where} cannot be opened ({what}); another process "
@@ -306,7 +296,10 @@ class Server:
                 f"no Milvus answers at {self.where} ({what}); start it, or name another address"
                 f" (a server that asks for a token takes it from {KEY_VARIABLE})"
             )
-        return f"Milvus at {self.where} refused: {what}"
+        told = f"Milvus at {self.where} refused: {what}"
+        if not self.embedded:
+            return told
+        return f"{told}; if its folder is damaged, delete it: it is built again when it is needed"
 
 
 def among(ids: Sequence[str]) -> str:

@@ -15,50 +15,51 @@ request is told with status 400 or 404 and {"error": why}.
 
 from __future__ import annotations
 
-import json
+import asyncio
 import logging
+import socket
 import threading
-import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any
 
-from ..plain import PlainError, from_json
-from ..schema import Passage
-from .base import RetrievalError, Retriever
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from rag_repro.plain import PlainError, from_json
+from rag_repro.retrieval.base import RetrievalError, Retriever
+from rag_repro.schema import Passage
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = "127.0.0.1"
-LARGEST = 1 << 20
-"""Bytes of a request."""
-MOST = 1_000
-"""Results of a search."""
-IDLE = 30.0
-"""Seconds that a client may be silent within a request."""
+LARGEST = 1 << 20  # bytes of a request
+MOST = 1_000  # results of a search
+CLIENTS = 512  # connections at once; those beyond get status 503 and may ask again
+IDLE = 30.0  # seconds within which a request must be there
+ONCE = {"Connection": "close"}  # a body that is not read would be taken for the next request
 
 
-class SearchServer(ThreadingHTTPServer):
+class SearchServer:
     """Serves a retriever at `url` once `serve_forever` runs, or in a thread (`started`).
 
-    host: the loopback alone by default; anybody who reaches the address can search.
-    port: 0 takes any that is free. latency: seconds that each search and each page wait before
-    they are answered, as an engine far away would have it; nothing else depends on it.
+    host: the loopback alone by default; anybody who reaches the address can search. On the
+    loopback a request must name it as its Host, so that no web page reaches it by a name of its
+    own. port: 0 takes any that is free. latency: seconds that each search and each page take
+    longer, as an engine far away would; nothing else depends on it.
 
     Raises RetrievalError for an address that cannot be had or a latency below 0.
     """
 
-    daemon_threads = True
-    allow_reuse_address = True
-
     def __init__(
-        self,
-        retriever: Retriever,
-        *,
-        host: str = LOOPBACK,
-        port: int = 0,
-        latency: float = 0.0,
+        self, retriever: Retriever, *, host: str = "127.0.0.1", port: int = 0, latency: float = 0
     ):
         if not 0 <= latency < float("inf"):
             raise RetrievalError(f"latency is {latency}; it must be a number of seconds from 0")
@@ -68,30 +69,54 @@ class SearchServer(ThreadingHTTPServer):
             self._pages[passage.title].append(passage)
         self._one_at_a_time = threading.Lock()  # retrievers promise nothing about threads
         try:
-            super().__init__((host, port), _Handler)
+            self._socket = socket.create_server((host, port), backlog=2_048)
         except (OSError, OverflowError) as error:
             raise RetrievalError(
                 f"no search service at {host}, port {port} ({error}); name another host or port"
             ) from error
+        address, port = self._socket.getsockname()
+        self.url = f"http://{address}:{port}"
+        hosts = [host, address, "localhost"] if ip_address(address).is_loopback else ["*"]
+        app = Starlette(
+            routes=[Route("/{what}", self._answered, methods=["POST"])],
+            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
+            exception_handlers={HTTPException: _told, Exception: _told},
+        )
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=_Protocol,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",  # it logs clients that went away, with a stack
+                limit_concurrency=CLIENTS,
+                timeout_graceful_shutdown=3,
+            )
+        )
+        self._thread = threading.Thread(target=self.serve_forever, daemon=True)
 
-    @property
-    def url(self) -> str:
-        host, port = self.server_address[:2]
-        return f"http://{host}:{port}"
+    def serve_forever(self) -> None:
+        """Until `stop`, or an interrupt, which is raised once the last answers are out."""
+        self._server.run(sockets=[self._socket])
 
     def started(self) -> SearchServer:
         """Serving in a thread that ends with the process, or with `stop`."""
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+        self._thread.start()
         return self
 
     def stop(self) -> None:
         """Nobody is answered any more."""
-        self.shutdown()
-        self.server_close()
+        self._server.should_exit = True
+        self._thread.join()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
-        log.debug("a search was not answered to its end", exc_info=True)
+    async def _answered(self, request: Request) -> JSONResponse:
+        served = {"about": self.about, "search": self.search, "page": self.page}
+        if (what := request.path_params["what"]) not in served:
+            raise HTTPException(404, f"there are /{', /'.join(served)}")
+        reply = await asyncio.to_thread(served[what], await _asked(request))  # others are heard
+        await asyncio.sleep(self.latency if what != "about" else 0)
+        return JSONResponse(reply, headers=ONCE)
 
     # --------------------------------------------------------------- answers
 
@@ -103,16 +128,14 @@ class SearchServer(ThreadingHTTPServer):
     def search(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         query, count = asked.get("query"), asked.get("count")
         if not isinstance(query, str) or not query.strip():
-            raise _Refused(400, "query must be some text")
+            raise HTTPException(400, "query must be some text")
         if type(count) is not int or not 1 <= count <= MOST:
-            raise _Refused(400, f"count must be a whole number from 1 to {MOST}")
-        time.sleep(self.latency)
+            raise HTTPException(400, f"count must be a whole number from 1 to {MOST}")
         with self._one_at_a_time:
             [hits] = self.retriever.search([query], count)
         rows = [
-            {"id": h.passage.id, "title": h.passage.title, "snippet": h.passage.text}
-            | {"score": h.score}
-            for h in hits
+            {"id": p.id, "title": p.title, "snippet": p.text, "score": score}
+            for p, score in ((hit.passage, hit.score) for hit in hits)
         ]
         return {"fingerprint": self.retriever.fingerprint, "results": rows}
 
@@ -120,70 +143,45 @@ class SearchServer(ThreadingHTTPServer):
         name, known = asked.get("id"), self.retriever.corpus.by_id
         found = known.get(name) if isinstance(name, str) else None
         if found is None:
-            raise _Refused(404, "there is no such page")
-        time.sleep(self.latency)
+            raise HTTPException(404, "there is no such page")
         text = "\n".join(passage.text for passage in self._pages[found.title])
         return {"id": found.id, "title": found.title, "text": text}
 
 
-class _Refused(Exception):
-    """A request that cannot be answered: the status, and why."""
+class _Protocol(H11Protocol):
+    """As its base, which waits for a request for ever."""
 
-    def __init__(self, status: int, why: str):
-        super().__init__(why)
-        self.status = status
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(IDLE, self._hang_up)
+
+    def _hang_up(self) -> None:
+        if self.cycle is None or self.cycle.more_body:
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: SearchServer
-    protocol_version = "HTTP/1.1"
-    timeout = IDLE
+async def _asked(request: Request) -> dict[str, Any]:
+    length = request.headers.get("Content-Length")
+    if length is None or "Transfer-Encoding" in request.headers:
+        raise HTTPException(411, "the length of the request is not told")
+    if int(length) > LARGEST:
+        raise HTTPException(413, f"a request has at most {LARGEST} bytes")
+    try:
+        asked = from_json(await request.body())
+    except PlainError as error:
+        raise HTTPException(400, f"the request is {error}") from error
+    if not isinstance(asked, dict):
+        raise HTTPException(400, "the request is no JSON object")
+    return asked
 
-    def log_message(self, *arguments: Any) -> None:
-        log.debug(*arguments)
 
-    def do_POST(self) -> None:
-        # One request a connection: a body that is not read would be taken for the next.
-        self.close_connection = True
-        served: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
-            "/about": self.server.about,
-            "/search": self.server.search,
-            "/page": self.server.page,
-        }
-        try:
-            if self.path not in served:
-                raise _Refused(404, f"there are {', '.join(served)}")
-            status, reply = 200, served[self.path](self._asked())
-        except _Refused as refused:
-            status, reply = refused.status, {"error": str(refused)}
-        except Exception as error:  # the service goes on; who asked is told, and may ask again
-            log.warning("a search failed: %s", error, exc_info=True)
-            status, reply = 500, {"error": f"{type(error).__name__}: {error}"}
-        self._reply(status, reply)
-
-    def do_GET(self) -> None:
-        self.close_connection = True
-        self._reply(405, {"error": "ask by POST, with JSON"})
-
-    def _asked(self) -> dict[str, Any]:
-        length = self.headers.get("Content-Length", "")
-        if not length.isdecimal():
-            raise _Refused(411, "the length of the request is not told")
-        if int(length) > LARGEST:
-            raise _Refused(413, f"a request has at most {LARGEST} bytes")
-        try:
-            asked = from_json(self.rfile.read(int(length)))
-        except PlainError as error:
-            raise _Refused(400, f"the request is {error}") from error
-        if not isinstance(asked, dict):
-            raise _Refused(400, "the request is no JSON object")
-        return asked
-
-    def _reply(self, status: int, reply: Mapping[str, Any]) -> None:
-        data = json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(data)
+async def _told(request: Request, error: Exception) -> JSONResponse:
+    """What is wrong. The service goes on, and who asked may ask again."""
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": error.detail}, error.status_code, ONCE)
+    log.warning("a search failed: %s", error, exc_info=error)
+    return JSONResponse({"error": f"{type(error).__name__}: {error}"}, 500, ONCE)

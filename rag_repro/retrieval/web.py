@@ -18,6 +18,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 import random
 import re
 import time
@@ -25,20 +26,32 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from ..data.dataset import Corpus
 from ..lm.plain import whole
 from ..lm.post import Key, post
 from ..plain import PlainError, from_json, shortened
 from ..schema import Hit, Passage
-from .base import RetrievalError, Retriever, Within, check_corpus, check_search
+from .base import (
+    RetrievalError,
+    Retriever,
+    Within,
+    check_address,
+    check_corpus,
+    check_search,
+)
 from .pages import best_sentences
-from .served import SearchServer
 
 log = logging.getLogger(__name__)
 
-SCHEMES = ("http://", "https://")
+KEY_VARIABLE = "RAG_REPRO_SEARCH_KEY"
+"""Environment variable with the key of a service that asks for one."""
+_HOW = (
+    "a search service",
+    "http://127.0.0.1:8765, or http://127.0.0.1:8765#pages=5 to read the best 5 sentences of each "
+    "page",
+    KEY_VARIABLE,
+)
 PLAIN_WORD = "hello"
 _PAGES = re.compile(r"pages=([1-9]\d{0,2})")
 _TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
@@ -64,14 +77,9 @@ def parsed(name: str) -> dict[str, Any]:
     read, and its best five sentences are its text. Raises RetrievalError.
     """
     address, _, wish = name.partition("#")
-    parts = urlsplit(address)
     found = _PAGES.fullmatch(wish)
-    if not parts.netloc or parts.query or (wish and found is None):
-        raise RetrievalError(
-            f"{name!r} is no address of a search service; write as http://127.0.0.1:8765, or "
-            "http://127.0.0.1:8765#pages=5 to read the best 5 sentences of each page"
-        )
-    return {"url": address.rstrip("/"), "sentences": int(found[1]) if found else None}
+    url = check_address(address if found or not wish else "", *_HOW)
+    return {"url": url, "sentences": int(found[1]) if found else None}
 
 
 class WebSearch:
@@ -102,11 +110,15 @@ class WebSearch:
         timeout: float = 30.0,
         backoff: float = 0.5,
     ):
-        if not url.startswith(SCHEMES):
-            raise RetrievalError(f"{url!r} is no address; it begins with http:// or https://")
         if sentences is not None and sentences < 1:
             raise RetrievalError(f"sentences is {sentences}; it must be at least 1, or none")
-        self.url, self.corpus, self.sentences = url.rstrip("/"), check_corpus(corpus), sentences
+        self.url, self.corpus, self.sentences = (
+            check_address(url, *_HOW),
+            check_corpus(corpus),
+            sentences,
+        )
+        self._key = Key(KEY_VARIABLE if os.environ.get(KEY_VARIABLE) else None)
+        self._key.check()
         self._at_once, self._retries = at_once, retries
         self._timeout, self._backoff = timeout, backoff
         self._jitter = random.Random()  # of waiting times, which change no result
@@ -257,7 +269,7 @@ class WebSearch:
                 wait = self._backoff * 2 ** (attempt - 1)
                 time.sleep(wait * self._jitter.uniform(0.75, 1.25))
             try:
-                status, _, text = post(self.url + path, data, Key(None), self._timeout)
+                status, _, text = post(self.url + path, data, self._key, self._timeout)
             except ConnectionError as error:
                 why = shortened(str(error), 300)
                 continue
@@ -291,6 +303,8 @@ class Served(WebSearch):
     """
 
     def __init__(self, retriever: Retriever, *, latency: float = 0.0, **settings: Any):
+        from rag_repro.retrieval.served import SearchServer  # a web server takes time to import
+
         self._server = SearchServer(retriever, latency=latency).started()
         super().__init__(self._server.url, retriever.corpus, **settings)
 

@@ -20,6 +20,7 @@ from .. import data
 from ..lm import endpoint
 from ..methods import base
 from ..plain import fits, hints, shortened
+from . import names
 
 TIERS = ("testbed", "public", "paper")
 ROLES = ("primary", "secondary")
@@ -32,7 +33,7 @@ class Condition:
     dataset: a name that `data.load` knows, which the identity holds without a
     path (`label`); `split` limits it to that split of the frozen split file.
     retriever, reader: names that `study.services` knows; of a reader at an endpoint the
-    identity holds the model and no address.
+    identity holds the model, of a retriever at an address what it does, and no address.
     """
 
     dataset: str
@@ -51,6 +52,7 @@ class Condition:
         self.configured  # noqa: B018
         if self.reader and self.reader.startswith(endpoint.PREFIX):
             endpoint.parse(self.reader)
+        names.label(self.retriever)
 
     @cached_property
     def spec(self) -> base.MethodSpec:
@@ -72,7 +74,7 @@ class Condition:
                 name: endpoint.label(value) if _is_reader(value, self.configured) else value
                 for name, value in asdict(self.configured).items()
             },
-            "retriever": self.retriever,
+            "retriever": names.label(self.retriever),
             "reader": endpoint.label(self.reader),
             "seed": self.seed,
         }
@@ -93,7 +95,13 @@ class Condition:
     def path(self) -> str:
         """Where its record lies below the records' folder, without an ending."""
         reader = endpoint.label(self.reader)
-        parts = [self.method, self.retriever, reader, f"k{self.configured.k}", self.hash]
+        parts = [
+            self.method,
+            names.label(self.retriever),
+            reader,
+            f"k{self.configured.k}",
+            self.hash,
+        ]
         return f"{self.label}/" + re.sub(r"[^\w.@-]+", "_", "-".join(p for p in parts if p))
 
 

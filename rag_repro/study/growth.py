@@ -22,7 +22,7 @@ from ..plain import PlainError, from_json, text_of
 from ..retrieval.milvus_server import versions
 from . import timing
 from .files import alone, write_whole
-from .names import check_retriever
+from .names import check_retriever, label
 from .strict import listed, strict, table
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ def beside(records: Path) -> Path:
 
 
 def file_of(folder: Path, retriever: str) -> Path:
-    return folder / (re.sub(r"[^\w.@-]+", "_", retriever) + ".json")
+    return folder / (re.sub(r"[^\w.@-]+", "_", label(retriever)) + ".json")
 
 
 def load(path: Path) -> Growth:

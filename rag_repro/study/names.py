@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 
 from ..retrieval import milvus, web
-from ..retrieval.milvus_server import check_address
+from ..retrieval.base import SCHEMES, check_address
+from ..retrieval.milvus_server import HOW
 from ..words import nearest
 
 RETRIEVERS = Path(__file__).parent / "retrievers.yaml"
@@ -135,11 +136,13 @@ def scorer_name(name: str) -> tuple[str, int | None]:
 def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
     """Raise UnknownService, with the nearest name, for no retriever's name; nothing is built."""
     known = known_retrievers() if known is None else known
-    if name.startswith(web.SCHEMES):
-        web.parsed(name)
-    elif name.startswith(MILVUS):
+    if name in known or name.startswith(DENSE):
+        return
+    if name.startswith(MILVUS):
         in_milvus(name)
-    elif name not in known and not name.startswith(DENSE):
+    elif set("/@?") & set(name):  # an address, or meant as one: it may hold a password
+        web.parsed(name)
+    else:
         raise UnknownService(
             f"there is no retriever {name!r}{nearest(name, known)}; "
             f"there are: {', '.join(sorted(known))}"
@@ -154,18 +157,30 @@ def in_milvus(name: str) -> dict[str, Any]:
     """
     address, _, wish = name.removeprefix(MILVUS).partition("#")
     mode, _, encoder = wish.partition("=")
-    made = {"kind": "milvus", "mode": mode or "bm25", "where": check_address(address)}
+    made = {"kind": "milvus", "mode": mode or "bm25", "where": check_address(address, *HOW)}
     if made["mode"] not in milvus.MODES or (encoder and made["mode"] == "bm25"):
         raise UnknownService(
-            f"{name!r}: behind the address stands #{', #'.join(milvus.MODES)}, or as "
+            f"behind the address stands #{', #'.join(milvus.MODES)}, or as "
             f"#dense=ENCODER{nearest(mode, milvus.MODES)}"
         )
     return made if made["mode"] == "bm25" else made | {"encoder": encoder or "minilm"}
 
 
+def label(name: str | None) -> str | None:
+    """A retriever's name as records hold it: of one at an address what it does, and not where.
+
+    What was searched there stands in the record's fingerprint. Raises as `check_retriever`.
+    """
+    if name is None or not name.startswith((*SCHEMES, MILVUS)):
+        return name
+    check_retriever(name)
+    _, hash, wish = name.partition("#")
+    return ("milvus" if name.startswith(MILVUS) else "web") + hash + wish
+
+
 def is_outside(name: str) -> bool:
     """Whether a retriever of that name asks a service, which may say what is in no corpus."""
-    return name.startswith(web.SCHEMES) or known_retrievers().get(name, {}).get("kind") == "served"
+    return name.startswith(SCHEMES) or known_retrievers().get(name, {}).get("kind") == "served"
 
 
 def check_reader(name: str) -> None:

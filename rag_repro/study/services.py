@@ -19,6 +19,7 @@ from ..lm import endpoint
 from ..lm.hub import cache_folder
 from ..lm.packaged import lacking
 from ..retrieval import web
+from ..retrieval.base import SCHEMES
 from .conditions import Condition
 from .names import (
     DENSE,
@@ -81,7 +82,7 @@ class Workshop:
         check_retriever(name, known)
         if name.startswith(DENSE):
             return {"kind": "dense", "encoder": name.removeprefix(DENSE)}
-        if name.startswith(web.SCHEMES):
+        if name.startswith(SCHEMES):
             return {"kind": "web", **web.parsed(name)}
         if name.startswith(MILVUS):
             return in_milvus(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -343,3 +344,28 @@ def test_a_request_of_many_searches_is_given_more_time():
     assert milvus_server._patience(["a"]) == milvus_server.SHORT
     assert milvus_server._patience(["a"] * 500) == 50 * milvus_server.SHORT
     assert milvus_server._patience(["a"] * 20, ["b"] * 20) == 4 * milvus_server.SHORT
+
+
+@pytest.mark.parametrize("file", ["*.parquet", "schema.json", "manifest.json*"])
+def test_a_damaged_folder_is_one_sentence_that_says_what_to_do(tmp_path, file):
+    corpus, folder = corpus_of("red apples", "blue plums"), tmp_path / "milvus.db"
+    code = (
+        "import sys; from rag_repro.retrieval import Milvus;"
+        "from tests.retrieval.conftest import corpus_of;"
+        "made = Milvus(corpus_of('red apples', 'blue plums'), sys.argv[1]); made.load();"
+        "made.search(['red'], 1)"
+    )
+    Milvus(corpus, folder).load()
+    copy = tmp_path / "copy.db"  # this process holds the first one open
+    shutil.copytree(folder, copy)
+    [*damaged] = copy.rglob(file)
+    assert damaged
+    for path in damaged:
+        path.write_bytes(b"damage")
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(copy)], capture_output=True, text=True, timeout=60
+    )
+    *frames, last = ran.stderr.strip().splitlines()
+    assert last.startswith("rag_repro.retrieval.milvus_server.MilvusError: Milvus at")
+    assert str(copy) in last
+    assert "if its folder is damaged, delete it" in last

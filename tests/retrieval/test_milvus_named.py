@@ -8,7 +8,8 @@ import pytest
 
 from rag_repro import retrieval
 from rag_repro.retrieval import Milvus, RetrievalError, milvus_server
-from rag_repro.retrieval.milvus_server import MilvusError, among, check_address
+from rag_repro.retrieval.base import check_address
+from rag_repro.retrieval.milvus_server import HOW, MilvusError, among
 
 from .conftest import corpus_of
 
@@ -36,12 +37,12 @@ def test_what_is_missing_is_told_with_what_installs_it(tmp_path, monkeypatch, wh
     ],
 )
 def test_what_is_no_address_is_refused(address):
-    with pytest.raises(MilvusError, match="no address of a Milvus server; write as http://"):
-        check_address(address)
+    with pytest.raises(RetrievalError, match="no address of a Milvus server; write as http://"):
+        check_address(address, *HOW)
 
 
 def test_an_address_ends_without_a_stroke():
-    assert check_address("https://milvus.example:19530/") == "https://milvus.example:19530"
+    assert check_address("https://milvus.example:19530/", *HOW) == "https://milvus.example:19530"
 
 
 def test_a_folder_has_the_ending_that_makes_it_embedded(tmp_path):

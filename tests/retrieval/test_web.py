@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from rag_repro import engine
 from rag_repro.methods.base import Settings
 from rag_repro.methods.baselines.single_step import single_step
-from rag_repro.retrieval import BM25, RetrievalError
+from rag_repro.retrieval import BM25, RetrievalError, served
 from rag_repro.retrieval.pages import best_sentences
 from rag_repro.retrieval.served import LARGEST, SearchServer
 from rag_repro.retrieval.web import QueryError, Served, ServiceUnusable, WebSearch, parsed
@@ -76,12 +81,18 @@ def test_a_round_trip_changes_nothing(ours):
 
 
 def test_latency_changes_time_and_nothing_else(ours, monkeypatch):
-    waited = []
-    monkeypatch.setattr(time, "sleep", waited.append)
+    waited, plain = [], asyncio.sleep
+
+    def sleep(seconds):
+        if seconds != 0.1:  # how often the server looks whether it shall end
+            waited.append(seconds)
+        return plain(min(seconds, 0.1))
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     slow = Served(BM25(CORPUS), latency=1.5, **QUICK)
     try:
         assert slow.fingerprint == web(ours).fingerprint
-        assert waited == []  # what it tells of itself is not delayed
+        assert 1.5 not in waited  # what it tells of itself is not delayed
         assert list(map(told, slow.search(QUERIES, 3))) == list(
             map(told, web(ours).search(QUERIES, 3))
         )
@@ -121,7 +132,7 @@ def test_what_no_retriever_can_be_asked_is_refused_before_anything_is_sent(odd):
     for settings in ({"sentences": 0}, {"latency": -1.0}, {"latency": float("nan")}):
         with pytest.raises(RetrievalError):
             Served(BM25(CORPUS), **settings)
-    with pytest.raises(RetrievalError, match="begins with http"):
+    with pytest.raises(RetrievalError, match="no address of a search service"):
         WebSearch("ftp://x", CORPUS)
 
 
@@ -270,7 +281,7 @@ def test_a_failing_query_is_its_questions_failure(odd):
 
 def test_a_service_killed_in_mid_run_stops_it_and_a_new_one_goes_on():
     first = SearchServer(BM25(CORPUS)).started()
-    port = first.server_port
+    port = int(first.url.rpartition(":")[2])
     made = web(first)
     run = engine.run(questions("red", "plums", "pears"), {"retriever": made}, batch_size=1)
     task, answer = next(run)
@@ -373,15 +384,17 @@ def test_what_a_client_says_wrong_is_told(ours, path, data, status, why):
 
 
 def test_requests_without_end_and_by_get_are_refused(ours):
-    host, port = ours.server_address[:2]
+    host, port = ours.url.removeprefix("http://").split(":")
     for head, status in (
         (f"POST /search HTTP/1.1\r\nContent-Length: {LARGEST + 1}\r\n\r\n", b"413"),
         ("POST /search HTTP/1.1\r\n\r\n", b"411"),
-        ("POST /search HTTP/1.1\r\nContent-Length: -5\r\n\r\n", b"411"),
+        ("POST /search HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"411"),
+        ("POST /search HTTP/1.1\r\nContent-Length: -5\r\n\r\n", b"400"),
         ("GET /search HTTP/1.1\r\n\r\n", b"405"),
+        ("POST /search HTTP/1.1\r\nX: " + "x" * 100_000, b"400"),
     ):
         with socket.create_connection((host, port), timeout=5) as client:
-            client.sendall(head.encode())
+            client.sendall(head.replace("\r\n", f"\r\nHost: {host}\r\n", 1).encode())
             assert client.recv(1000).split(b" ")[1] == status
 
 
@@ -406,8 +419,9 @@ def test_a_retriever_that_raises_is_told_and_the_service_goes_on():
 
 def test_the_loopback_alone_is_served_and_a_taken_port_is_told(ours):
     assert ours.url.startswith("http://127.0.0.1:")
-    with pytest.raises(RetrievalError, match=f"port {ours.server_port} .*name another"):
-        SearchServer(BM25(CORPUS), port=ours.server_port)
+    port = int(ours.url.rpartition(":")[2])
+    with pytest.raises(RetrievalError, match=f"port {port} .*name another"):
+        SearchServer(BM25(CORPUS), port=port)
     with pytest.raises(RetrievalError, match="name another"):
         SearchServer(BM25(CORPUS), port=70_000)
 
@@ -426,3 +440,74 @@ def test_many_clients_at_once_get_what_is_theirs(ours):
     for thread in threads:
         thread.join()
     assert results == [direct] * 6
+
+
+@pytest.mark.parametrize("clients", [50, 200])
+def test_a_crowd_is_answered_whole_and_at_once(ours, clients):
+    """A queue of five connections had some of them reset, and others wait for a second."""
+    body = b'{"query": "red", "count": 1}'
+    ready = threading.Barrier(clients)
+
+    def ask(i):
+        ready.wait(30)
+        return post(ours, "/search", body)[0]
+
+    with ThreadPoolExecutor(clients) as pool:
+        assert set(pool.map(ask, range(clients))) == {200}
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:1", 200),
+        ("localhost", 200),
+        *((host, 400) for host in ("evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil", "")),
+    ],
+)
+def test_a_web_page_reaches_no_loopback_by_a_name_of_its_own(ours, host, status):
+    where = ours.url.removeprefix("http://").split(":")
+    body = '{"query": "red", "count": 1}'
+    head = f"POST /search HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+    with socket.create_connection(where, timeout=5) as client:
+        client.sendall((head + body).encode())
+        assert client.recv(1000).split(b" ")[1] == str(status).encode()
+
+
+@pytest.mark.parametrize(
+    "said", ["", "POST /sea", "POST /page HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"]
+)
+def test_a_request_that_does_not_come_is_hung_up(monkeypatch, said):
+    monkeypatch.setattr(served, "IDLE", 0.2)
+    server = SearchServer(BM25(CORPUS)).started()
+    try:
+        with socket.create_connection(
+            server.url.removeprefix("http://").split(":"), timeout=5
+        ) as client:
+            client.sendall(said.replace("\r\n", "\r\nHost: 127.0.0.1\r\n", 1).encode())
+            start = time.monotonic()
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+            assert time.monotonic() - start < 3
+    finally:
+        server.stop()
+
+
+def test_a_process_ends_though_its_service_does_not():
+    code = (
+        "from tests.retrieval.test_web import BM25, CORPUS, QUICK, Served;"
+        "print(len(Served(BM25(CORPUS), **QUICK).search(['red'], 1)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("1\n", "")
+
+
+def test_a_key_from_the_environment_is_sent_and_told_to_nobody(odd, monkeypatch):
+    key = "sk-search-0123456789"
+    monkeypatch.setenv("RAG_REPRO_SEARCH_KEY", key)
+    made = web(odd)
+    odd.plan = [reply(), (400, {}, f"wrong key {key}")]
+    assert made.about
+    [refused] = made.search(["q"], 1)
+    assert odd.seen[-1][2]["Authorization"] == f"Bearer {key}"
+    assert "[key]" in str(refused)
+    assert key not in f"{refused} {made!r} {vars(made)} {made.card}"
