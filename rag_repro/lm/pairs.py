@@ -85,24 +85,18 @@ def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) 
         raise ReaderError(f"{weights.name}: an encoder needs safetensors, not {weights.kind}")
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
-    from transformers.utils import logging
 
-    shown = logging.get_verbosity()
-    logging.set_verbosity_error()  # it would report that the head is new, as it should be
-    try:
-        with loading(weights.path), torch.random.fork_rng():
-            torch.manual_seed(0)  # the head, which training replaces
-            tokenizer = AutoTokenizer.from_pretrained(weights.path, local_files_only=True)
-            model, info = AutoModelForSequenceClassification.from_pretrained(
-                weights.path,
-                num_labels=labels,
-                local_files_only=True,
-                use_safetensors=True,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,
-            )
-    finally:
-        logging.set_verbosity(shown)
+    with loading(weights.path), torch.random.fork_rng():
+        torch.manual_seed(0)  # the head, which training replaces
+        tokenizer = AutoTokenizer.from_pretrained(weights.path, local_files_only=True)
+        model, info = AutoModelForSequenceClassification.from_pretrained(
+            weights.path,
+            num_labels=labels,
+            local_files_only=True,
+            use_safetensors=True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+        )
     refuse_gaps(weights.path, info, encoder=True)
     if tokenizer.cls_token_id is None or tokenizer.sep_token_id is None:
         raise ReaderError(f"{weights.name}: its tokenizer has no [CLS] and [SEP]")

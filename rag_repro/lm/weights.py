@@ -83,7 +83,14 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def loading(path: Path) -> Iterator[None]:
-    """Quiet; what a library raises becomes a WeightsError that names the file or folder."""
+    """Quiet; what a library raises becomes a WeightsError that names the file or folder.
+
+    Nor does transformers report tensors that do not fit: `refuse_gaps` says which may not.
+    """
+    from transformers.utils import logging as said_by
+
+    level = said_by.get_verbosity()
+    said_by.set_verbosity_error()
     try:
         with quiet():
             # peft only warns of tensors that an adapter lacks.
@@ -97,6 +104,8 @@ def loading(path: Path) -> Iterator[None]:
         raise WeightsError(
             f"{path}: cannot be loaded ({_words(error)}); fetch or save the model again"
         ) from error
+    finally:
+        said_by.set_verbosity(level)
 
 
 def refuse_gaps(path: Path, info: Any, encoder: bool = False) -> None:
