@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from rag_repro import cli, data
+from rag_repro.data import cards
 from rag_repro.data import fetch as module
 from rag_repro.data.archives import ArchiveError
 from rag_repro.data.download import DownloadError
