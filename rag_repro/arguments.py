@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 from .words import nearest
@@ -34,6 +35,17 @@ class Parser(argparse.ArgumentParser):
             if isinstance(action, argparse._SubParsersAction):
                 for command in action.choices.values():
                     yield from command._options()
+
+
+def path(text: str | Path) -> Path:
+    """A path from the command line, the environment or a name: ~ is the home folder.
+
+    Raises ValueError for the home of somebody who has none here.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ValueError(f"{str(text)!r}: no such home folder; write the path in full") from None
 
 
 def positive(text: str) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rag_repro.arguments import path as as_path
+
 from . import ENVIRONMENT, FOLDER, check_name, load, splits
 from .dataset import Dataset
 from .fetch import recorded
@@ -89,7 +91,7 @@ def card(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
         "made from": sources().ours.get(name, ()),
         "caveats": entry.caveats,
         "splits": _splits(name),
-        "here": str(Path(folder) / held[0]) if held else "no",
+        "here": str(as_path(folder) / held[0]) if held else "no",
     }
     if held:
         made = load(name, data_dir=folder)
@@ -116,7 +118,7 @@ def _sizes(made: Dataset) -> dict[str, Any]:
 def _held(entry: Source, folder: Path | str | None) -> list[str]:
     """The files of the data set that are at hand; `load` takes the first."""
     files = [entry.project_file, *(official.file for official in entry.official)]
-    return [file for file in files if folder and (Path(folder) / file).is_file()]
+    return [file for file in files if folder and (as_path(folder) / file).is_file()]
 
 
 def _counts(name: str) -> dict[str, int]:
@@ -160,7 +162,7 @@ def _release(name: str, folder: Path | str | None) -> dict[str, Any] | str:
 
 def _file(part: Part, folder: Path | str | None) -> dict[str, Any]:
     file = part.file
-    trusted = recorded(Path(folder) / part.place) if folder else None
+    trusted = recorded(as_path(folder) / part.place) if folder else None
     known = f"{file.sha256} (as others publish it)" if file.sha256 else None
     kept = f"{trusted} (of the first download here, trusted)" if trusted else None
     return {

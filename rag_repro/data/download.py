@@ -16,7 +16,7 @@ from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from ..digest import sha256 as sha256_of
-from .transfer import DownloadError, Patience, Transfer
+from .transfer import DownloadError, Patience, Transfer, without_query
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def download(
             if sha256 is not None and got != sha256:
                 job.restart()
                 raise DownloadError(
-                    f"{target.name}: wrong bytes from {url}: SHA-256 {sha256} was expected, "
+                    f"{target.name}: wrong bytes from {job.url}: SHA-256 {sha256} was expected, "
                     f"{got} came; they are deleted. The release has changed or somebody has "
                     "changed it on the way: look at the data set's page"
                 )
@@ -98,6 +98,8 @@ def _alone(part: Path) -> Iterator[BinaryIO]:
 def _check_address(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise DownloadError(f"{url!r}: the address must begin with http:// or https://")
+        raise DownloadError(
+            f"{without_query(url).rpartition('@')[2]!r}: the address must begin with http:// or https://"
+        )
     if parts.username or parts.password:
         raise DownloadError("the address must hold no name and password")

@@ -14,12 +14,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from rag_repro.arguments import path as as_path
+
 from ..digest import sha256 as sha256_of
 from . import ENVIRONMENT, check_name
 from .archives import unpack
 from .download import Patience, download
 from .public import MissingFile, registry, source
 from .sources import File, Part, Release, sources
+from .transfer import without_query
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +104,7 @@ def _folder(name: str, data_dir: Path | str | None) -> Path:
             "no folder of real data is named",
             f"set {ENVIRONMENT} to the folder that it shall go to, or give --data",
         )
-    return Path(named)
+    return as_path(named)
 
 
 def _part(part: Part, file: File, folder: Path, patience: Patience | None) -> list[Path]:
@@ -132,7 +135,7 @@ def _part(part: Part, file: File, folder: Path, patience: Patience | None) -> li
 
 
 def _get(file: File, place: Path, patience: Patience | None) -> None:
-    log.info("downloading %s from %s", file.name, file.url)
+    log.info("downloading %s from %s", file.name, without_query(file.url))
     held = file.sha256 or recorded(place)
     got = download(file.url, place, size=file.bytes, sha256=held, patience=patience)
     _record(place, got)

@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from rag_repro.arguments import path as as_path
+
 from ..schema import Gold, Passage, Question
 from ..words import nearest
 from . import own_questions
@@ -52,7 +54,7 @@ def load(folder: Path | str, split: str | None = None) -> Dataset:
     """
     if split is not None:
         check_split(split)
-    folder = Path(folder)
+    folder = as_path(folder)
     found = Findings()
     passages = _passages(folder, found)
     entries = _entries(folder, found)
@@ -86,7 +88,7 @@ def load(folder: Path | str, split: str | None = None) -> Dataset:
 
 def corpus(folder: Path | str) -> Corpus:
     """The folder's passages alone; no file of questions is needed. Raises FolderError."""
-    folder = Path(folder)
+    folder = as_path(folder)
     found = Findings()
     passages = _passages(folder, found)
     if found.problems:
@@ -99,7 +101,7 @@ def label(folder: Path | str) -> str:
 
     Raises FolderError where there is no such folder.
     """
-    folder = existing(Path(folder))
+    folder = existing(as_path(folder))
     digest = hashlib.sha256()
     for path in [*text_files(folder), *question_files(folder)]:
         content = hashlib.sha256(path.read_bytes()).hexdigest()

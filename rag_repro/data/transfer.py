@@ -13,8 +13,10 @@ import re
 import shutil
 import time
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     import httpx
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
+_RANGE = re.compile(r"bytes ([0-9]{1,15})-[0-9]{1,15}/([0-9]{1,15})")
 
 
 class DownloadError(ValueError):
@@ -33,12 +35,16 @@ class DownloadError(ValueError):
 class Patience:
     """Seconds of silence until a connection counts as stalled; tries that bring no new byte;
     the first wait between two tries, doubled each time up to the longest (also of those that
-    a server asks for)."""
+    a server asks for); bytes a second below which it is given up, past the first `grace` seconds;
+    bytes of a file whose size we do not know."""
 
     stall: float = 30.0
     retries: int = 5
     backoff: float = 1.0
     longest: float = 120.0
+    slowest: float = 10_000.0
+    grace: float = 300.0
+    largest: int = 1 << 36
 
 
 class _Again(Exception):
@@ -55,7 +61,8 @@ class Transfer:
     def __init__(
         self, url: str, target: Path, file: BinaryIO, size: int | None, patience: Patience
     ):
-        self.url, self.target, self.size, self.patience = url, target, size, patience
+        self._address, self.url = url, without_query(url)
+        self.target, self.size, self.patience = target, size, patience
         self.part = target.with_name(target.name + ".part")
         self.note = target.with_name(target.name + ".part.json")
         self._file = file
@@ -87,8 +94,11 @@ class Transfer:
         limits = httpx.Timeout(self.patience.stall)
         hooks = {"response": [_check_redirect]}
         failures, best = 0, self.have
+        self._began, self._came = time.monotonic(), 0
+        settings = {"follow_redirects": True, "event_hooks": hooks}
+        settings["trust_env"] = not is_here(urlsplit(self.url).hostname)  # no proxy leads here
         with (
-            httpx.Client(timeout=limits, follow_redirects=True, event_hooks=hooks) as client,
+            httpx.Client(timeout=limits, **settings) as client,
             tqdm(desc=self.target.name, unit="B", unit_scale=True, total=self.size) as bar,
         ):
             while True:
@@ -122,7 +132,7 @@ class Transfer:
             headers |= {"Range": f"bytes={self.have}-", "If-Range": version}
         elif self.have:
             self.restart()
-        with client.stream("GET", self.url, headers=headers) as answer:
+        with client.stream("GET", self._address, headers=headers) as answer:
             self._accept(answer)
             total = self._total(answer)
             self._check_room(total)
@@ -131,6 +141,8 @@ class Transfer:
             for chunk in answer.iter_raw():
                 self._file.write(chunk)
                 self.have += len(chunk)
+                self._came += len(chunk)
+                self._check_pace()
                 bar.update(len(chunk))
                 if total is not None and self.have > total:
                     self.restart()
@@ -195,6 +207,21 @@ class Transfer:
             )
         return total
 
+    def _check_pace(self) -> None:
+        """Of a server that drips, or has no end. What is sent again counts once more."""
+        seconds, patience = time.monotonic() - self._began, self.patience
+        if seconds > patience.grace + self._came / patience.slowest:
+            raise DownloadError(
+                f"{self.url}: {self._came:,} bytes in {seconds:,.0f} seconds are too few; "
+                f"{self.part.name} is kept, and the same command goes on from it"
+            )
+        if self.size is None and self.have > patience.largest:
+            self.restart()
+            raise DownloadError(
+                f"{self.url}: sends more than {patience.largest:,} bytes, which no release has; "
+                "look at the data set's page"
+            )
+
     def _check_room(self, total: int | None) -> None:
         needed, free = (total or 0) - self.have, shutil.disk_usage(self.target.parent).free
         if needed > free:
@@ -208,8 +235,25 @@ def _check_redirect(answer: httpx.Response) -> None:
     """Redirects stay on the web, and do not leave encryption."""
     if answer.has_redirect_location:
         goal = answer.url.join(answer.headers["Location"])
-        if goal.scheme != "https" and (goal.scheme != "http" or answer.url.scheme == "https"):
-            raise DownloadError(f"{answer.url}: redirects to {goal}, which is refused")
+        inwards = is_here(goal.host) and not is_here(answer.url.host)
+        if inwards or (
+            goal.scheme != "https" and (goal.scheme != "http" or answer.url.scheme == "https")
+        ):
+            told = without_query(str(answer.url)), without_query(str(goal))
+            raise DownloadError("{}: redirects to {}, which is refused".format(*told))
+
+
+def without_query(url: str) -> str:
+    """For messages and notes: behind the ? may stand a token."""
+    return url.partition("?")[0].partition("#")[0]
+
+
+def is_here(host: str | None) -> bool:
+    """Whether that host is this machine: no proxy leads there, nor a redirect from elsewhere."""
+    try:
+        return ip_address(host or "").is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _version(answer: httpx.Response) -> str | None:

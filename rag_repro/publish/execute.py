@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rag_repro.arguments import path as as_path
 from rag_repro.publish import inputs, numbers, probe
 from rag_repro.publish.pairs import read_source, source_hash, to_text
 from rag_repro.publish.parameters import override
@@ -107,7 +108,7 @@ def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) 
     if (
         DATA in os.environ
     ):  # the kernel works in notebooks/, where a relative path would lead astray
-        wanted[DATA] = str(Path(os.environ[DATA]).resolve())
+        wanted[DATA] = str(as_path(os.environ[DATA]).resolve())
     with _environment(wanted):
         try:
             return papermill.execute_notebook(

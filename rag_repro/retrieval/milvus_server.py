@@ -15,7 +15,9 @@ from contextlib import contextmanager
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from ..data.transfer import is_here
 from ..lm.post import Key
 from ..plain import PlainError, from_json, shortened
 from .base import RetrievalError, check_address
@@ -70,7 +72,9 @@ class Server:
             # The embedded one closes connections on which it is asked whether it lives.
             given = {"grpc_options": {"grpc.keepalive_time_ms": 600_000}}
         else:
-            given = {"token": os.environ.get(KEY_VARIABLE, "")}
+            given = {"token": os.environ.get(KEY_VARIABLE, ""), "grpc_options": {}}
+        if self.embedded or is_here(urlsplit(self.where).hostname):
+            given["grpc_options"]["grpc.enable_http_proxy"] = 0
         self._milvus = pymilvus
         with self._told():
             # pymilvus has one connection an address, for the process: there is none to close.

@@ -20,7 +20,6 @@ from .. import data
 from ..lm import endpoint
 from ..methods import base
 from ..plain import fits, hints, shortened
-from . import names
 
 TIERS = ("testbed", "public", "paper")
 ROLES = ("primary", "secondary")
@@ -52,7 +51,7 @@ class Condition:
         self.configured  # noqa: B018
         if self.reader and self.reader.startswith(endpoint.PREFIX):
             endpoint.parse(self.reader)
-        names.label(self.retriever)
+        _label(self.retriever)
 
     @cached_property
     def spec(self) -> base.MethodSpec:
@@ -74,7 +73,7 @@ class Condition:
                 name: endpoint.label(value) if _is_reader(value, self.configured) else value
                 for name, value in asdict(self.configured).items()
             },
-            "retriever": names.label(self.retriever),
+            "retriever": _label(self.retriever),
             "reader": endpoint.label(self.reader),
             "seed": self.seed,
         }
@@ -97,12 +96,21 @@ class Condition:
         reader = endpoint.label(self.reader)
         parts = [
             self.method,
-            names.label(self.retriever),
+            _label(self.retriever),
             reader,
             f"k{self.configured.k}",
             self.hash,
         ]
         return f"{self.label}/" + re.sub(r"[^\w.@-]+", "_", "-".join(p for p in parts if p))
+
+
+def _label(retriever: str | None) -> str | None:
+    """`names.label`, whose libraries take time to import, for what may be an address."""
+    if retriever is None or ":" not in retriever:
+        return retriever
+    from rag_repro.study import names
+
+    return names.label(retriever)
 
 
 def _is_reader(value: Any, configured: base.Settings) -> bool:

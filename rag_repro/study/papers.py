@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from rag_repro.arguments import path as as_path
+
 from ..words import nearest
 from . import checking
 from .exhibits import Cell, Exhibit, ExhibitMethod, Grid
@@ -52,7 +54,7 @@ def _place(name: str) -> tuple[int, str]:
 def _folders() -> dict[str, Path]:
     own = os.environ.get(ENVIRONMENT)
     found: dict[str, Path] = {}
-    for where in [PAPERS, *([Path(own)] if own else [])]:
+    for where in [PAPERS, *([as_path(own)] if own else [])]:
         if not where.is_dir():
             raise StudyError(f"{ENVIRONMENT} names {where}, which is no folder")
         for file in where.glob("*/paper.yaml"):

@@ -155,6 +155,33 @@ def without_length(handler: Handler) -> None:
     handler.wfile.write(handler.server.content)
 
 
+def drip(handler: Handler) -> None:
+    """A byte now and then, for ever: no single wait is long."""
+    handler.start()
+    while not handler.server.end.wait(0.01):
+        try:
+            handler.wfile.write(b"x")
+        except OSError:
+            return
+
+
+def headed(head: str) -> Action:
+    """A head of one's own before the content."""
+    return lambda handler: handler.wfile.write(head.encode() + b"\r\n\r\n" + handler.server.content)
+
+
+def endless(handler: Handler) -> None:
+    """Chunks that never end."""
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    while not handler.server.end.is_set():
+        try:
+            handler.wfile.write(b"10000\r\n" + bytes(1 << 16) + b"\r\n")
+        except OSError:
+            return
+
+
 def misplaced(start: int) -> Action:
     """A 206 that begins at `start`, whatever was asked for."""
 

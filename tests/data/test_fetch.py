@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from rag_repro import cli, data
+from rag_repro.data import cards
 from rag_repro.data import fetch as module
 from rag_repro.data.archives import ArchiveError
 from rag_repro.data.download import DownloadError
@@ -429,3 +430,23 @@ def test_a_key_given_twice_and_no_yaml():
         parse(text[:-1] + ', "ours": {}}', "test")
     with pytest.raises(SourceError, match="test: not valid YAML"):
         parse("files: [", "test")
+
+
+def test_the_home_folder_may_be_written_short(monkeypatch, tmp_path, server, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAG_REPRO_DATA", "~/d")
+    words = ("--url", server.url, "--sha256", digest(HOTPOT))
+    assert run("fetch", "hotpotqa", *words) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'd' / NAME}\n"
+    assert data.load("hotpotqa").questions
+    assert cards.card("hotpotqa")["here"] == str(tmp_path / "d" / NAME)
+    assert run("fetch", "hotpotqa", "--data", "~/e", *words) == 0
+    assert (tmp_path / "e" / NAME).is_file()
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("Red apples.")
+    assert data.label("folder:~/texts") == data.label(f"folder:{tmp_path}/texts")
+    assert not (tmp_path / "~").exists()
+    monkeypatch.setenv("RAG_REPRO_DATA", "~no-such-user/d")
+    assert run("fetch", "hotpotqa") == 2
+    assert "no such home folder" in capsys.readouterr().err

@@ -19,7 +19,10 @@ from .server import (
     FileServer,
     chunked,
     cut,
+    drip,
     drop,
+    endless,
+    headed,
     labelled,
     misplaced,
     stall,
@@ -423,6 +426,67 @@ def test_what_is_there_is_not_overwritten(server, target):
         get(server, target)
     assert target.read_text() == "mine"
     assert only(target)
+
+
+def test_a_server_that_drips_is_given_up_and_the_part_is_kept(server, target):
+    server.plan = [drip] * 9
+    patience = Patience(stall=5, grace=0.3, slowest=1e6)
+    refused(server, target, "are too few", "data.json.part is kept", patience=patience)
+    assert part_of(target).stat().st_size
+
+
+def test_chunks_without_end_are_refused(server, target):
+    server.plan = [endless] * 9
+    patience = Patience(largest=1 << 20)
+    refused(server, target, "more than 1,048,576 bytes", size=None, sha256=None, patience=patience)
+    assert list(target.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        *(
+            "HTTP/1.1 200 OK\r\nContent-Length: -5",
+            "HTTP/1.1 200 OK\r\nContent-Length: " + "9" * 400,
+        ),
+        *("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nContent-Length: 8", "HTTP/1.1 206 OK"),
+        "HTTP/1.1 206 OK\r\nContent-Range: bytes 0-1/" + "9" * 5000,
+    ],
+)
+def test_lengths_that_cannot_be_are_one_sentence(server, target, head):
+    server.plan = [headed(head)] * 9
+    refused(server, target, server.url, "gave up", patience=Patience(retries=1))
+
+
+def test_a_token_behind_the_address_is_sent_and_told_nowhere(server, target, caplog):
+    caplog.set_level("DEBUG", "rag_repro")
+    server.plan = [cut(1000), status(404)]
+    with pytest.raises(DownloadError) as caught:
+        download(f"{server.url}?token=s3cret", target)
+    kept = target.with_name("data.json.part.json").read_text()
+    assert server.asked[0][0].endswith("?token=s3cret")
+    assert "s3cret" not in f"{caught.value}{kept}{caplog.text}"
+    for url in ("me:s3cret@a.example/x", "ftp://me:s3cret@a.example/?s3cret"):
+        with pytest.raises(DownloadError) as caught:
+            download(url, target)
+        assert "s3cret" not in str(caught.value)
+
+
+def test_no_proxy_leads_to_this_machine(server, target, monkeypatch):
+    monkeypatch.delenv("no_proxy")
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert get(server, target) == HASH
+
+
+def test_a_redirect_from_elsewhere_to_this_machine_is_refused():
+    import httpx
+
+    asked = httpx.Request("GET", "http://a.example/x")
+    for goal in ("https://127.0.0.1/y", "https://localhost/y", "https://[::1]/y"):
+        answer = httpx.Response(302, headers={"Location": goal}, request=asked)
+        with pytest.raises(DownloadError, match="redirects to https"):
+            transfer._check_redirect(answer)
 
 
 # ------------------------------------------------------------------------- two at once

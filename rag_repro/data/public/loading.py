@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rag_repro.arguments import path as as_path
+
 from ...digest import sha256
 from ...words import nearest
 from ..dataset import Dataset
@@ -78,7 +80,7 @@ def load(
         raise UnknownName(
             f"no format {format!r}{nearest(format, FORMATS)}; there are: {', '.join(FORMATS)}"
         )
-    folder = Path(data_dir) if data_dir is not None else None
+    folder = as_path(data_dir) if data_dir is not None else None
     if path is not None:
         found, chosen = Path(path), format or _format_of(entry, Path(path))
     else:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
+
+from rag_repro.arguments import path as as_path
 
 from ...data import ENVIRONMENT
 from ...plain import PlainError, from_json, text_of
@@ -62,7 +63,7 @@ def _paper(name: str, folder: str | None) -> tuple[tuple[str, str], ...]:
             f"exemplars of {name!r} lie in the data folder: set {ENVIRONMENT}, or take "
             f"exemplars: {OURS}"
         )
-    path = Path(folder) / FILE
+    path = as_path(folder) / FILE
     try:
         rows = [from_json(line) for line in text_of(path).splitlines() if line.strip()]
         held = [(row["dataset"], row["question"], row["answer"]) for row in rows]
