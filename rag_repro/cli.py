@@ -13,11 +13,10 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from . import __version__, logs
 from . import commands as do
-from .arguments import Parser, port, positive, seed, shard
+from .arguments import Parser, path, port, positive, seed, shard
 from .study.conditions import ROLES, TIERS
 from .study.files import trouble
 
@@ -109,7 +108,7 @@ def parser() -> argparse.ArgumentParser:
         "--no-trial", action="store_true", help="with --dry-run: count, and ask nothing to know"
     )
     grid.add_argument(
-        "--folder", type=Path, help="with --dry-run: write the plan there, for workflow/Snakefile"
+        "--folder", type=path, help="with --dry-run: write the plan there, for workflow/Snakefile"
     )
     grid.add_argument(
         "--profile", default="machine", help="machine, slurm, kubernetes or a folder (machine)"
@@ -153,8 +152,8 @@ def parser() -> argparse.ArgumentParser:
     _folders(status)
 
     compare = _command(commands, "compare", do.compare, "compare two folders of records")
-    compare.add_argument("a", type=Path, help="a folder of records, as results/records")
-    compare.add_argument("b", type=Path, help="another, made by you or on another machine")
+    compare.add_argument("a", type=path, help="a folder of records, as results/records")
+    compare.add_argument("b", type=path, help="another, made by you or on another machine")
 
     train = _command(commands, "train", do.train, "train what a recipe names, or go on with it")
     train.add_argument("name", help="as testbed-reader; recipes.yaml has them all")
@@ -162,7 +161,7 @@ def parser() -> argparse.ArgumentParser:
     train.add_argument("--estimate", action="store_true", help="print the cost, train nothing")
     train.add_argument("--base", help="another base, as hub:OWNER/NAME@COMMIT")
     train.add_argument("--device", default="cpu", help="auto, cpu, cuda or mps (cpu)")
-    train.add_argument("--out", type=Path, help="where the adapter goes (default: artifacts/)")
+    train.add_argument("--out", type=path, help="where the adapter goes (default: artifacts/)")
     _folders(train)
 
     tune = _command(
@@ -237,7 +236,7 @@ def parser() -> argparse.ArgumentParser:
     growth.add_argument(
         "--memory", type=positive, default=6, help="gigabytes at most for a size (6)"
     )
-    growth.add_argument("--results", type=Path, help="folder of records (default: the checkout's)")
+    growth.add_argument("--results", type=path, help="folder of records (default: the checkout's)")
 
     chapter = _command(commands, "chapter", do.chapter, "execute one chapter of the book")
     chapter.add_argument("name", help="as 11_drrag_recall")
@@ -251,7 +250,7 @@ def parser() -> argparse.ArgumentParser:
         help="a parameter of the chapter (repeatable)",
     )
     chapter.add_argument("--kernel", help="an installed Jupyter kernel (default: this Python)")
-    chapter.add_argument("--out", type=Path, help="where the executed notebook goes")
+    chapter.add_argument("--out", type=path, help="where the executed notebook goes")
 
     book = _command(commands, "book", do.book, "execute what changed, check, build the HTML")
     book.add_argument("--force", action="store_true", help="execute every chapter anew")
@@ -332,12 +331,12 @@ def _machine(command: argparse.ArgumentParser) -> None:
 
 
 def _folders(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--results", type=Path, help="folder of records (default: the checkout's)")
+    command.add_argument("--results", type=path, help="folder of records (default: the checkout's)")
     _data(command)
 
 
 def _data(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--data", type=Path, help="folder of real data (default: RAG_REPRO_DATA)")
+    command.add_argument("--data", type=path, help="folder of real data (default: RAG_REPRO_DATA)")
 
 
 if __name__ == "__main__":
