@@ -317,7 +317,7 @@ def test_a_mistyped_folder_of_records_is_not_read_as_nothing_run(words, tmp_path
 def printed(*words, into=subprocess.PIPE, **variables):
     """`rag-repro WORDS` in a process of its own -> status, output, errors."""
     run = [sys.executable, "-m", "rag_repro.cli", *words]
-    env = {**os.environ, **variables}
+    env = {**os.environ, "PYTHONUNBUFFERED": "", **variables}  # it is usual to keep lines back
     done = subprocess.run(run, stdout=into, stderr=subprocess.PIPE, env=env, check=False)
     return done.returncode, done.stdout, done.stderr.decode("latin-1")
 
