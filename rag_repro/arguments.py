@@ -49,25 +49,32 @@ def path(text: str | Path) -> Path:
 
 
 def positive(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number")
+    if not (text.isdecimal() and len(text) < 10 and int(text)):  # more than any machine holds
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number below a billion")
     return int(text)
 
 
 def seed(text: str) -> int:
-    if not text.isdecimal():
+    if not (text.isdecimal() and len(text) < 11 and int(text) < 1 << 32):
         raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number, as 0")
     return int(text)
 
 
+def path(text: str) -> Path:
+    if not text:
+        raise argparse.ArgumentTypeError("no path is given; write . for this folder")
+    return Path(text)
+
+
 def port(text: str) -> int:
-    if not (text.isdecimal() and int(text) < 1 << 16):
+    if not (text.isdecimal() and len(text) < 6 and int(text) < 1 << 16):
         raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
     return int(text)
 
 
 def shard(text: str) -> tuple[int, int]:
     i, _, of = text.partition("/")
-    if not (i.isdecimal() and of.isdecimal() and 1 <= int(i) <= int(of)):
+    whole = i.isdecimal() and of.isdecimal() and len(i) < 10 and len(of) < 10
+    if not (whole and 1 <= int(i) <= int(of)):
         raise argparse.ArgumentTypeError(f"{text!r} is no shard; write I/N, as 2/8")
     return int(i), int(of)

@@ -25,6 +25,7 @@ from .study import campaign, records
 from .study.papers import Cell, Exhibit, ExhibitMethod, Grid, Paper
 from .study.scores import Results
 from .study.services import Workshop
+from .words import printable
 
 READER = "smollm2-135m"
 PROMPT = "chat"  # plain words: any reader that was taught to chat can follow them
@@ -58,6 +59,9 @@ class Asked:
 
     def __repr__(self) -> str:
         return steps.text(self.steps, self.question, self.answer)
+
+    def __str__(self) -> str:
+        return printable(repr(self))
 
     def _repr_html_(self) -> str:
         return steps.table(self.steps, self.question, self.answer)._repr_html_()
@@ -172,6 +176,9 @@ class Comparison:
 
     def __repr__(self) -> str:
         return repr(self.table)
+
+    def __str__(self) -> str:
+        return printable(repr(self))
 
     def _repr_html_(self) -> str:
         return self.table._repr_html_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 
 
@@ -12,3 +13,9 @@ def nearest(name: object, known: Iterable[object]) -> str:
     match = [word for word in words if word.casefold() == str(name).casefold()]
     match = match or difflib.get_close_matches(str(name), words, n=1)
     return f", did you mean {match[0]!r}?" if match else ""
+
+
+def printable(text: str) -> str:
+    """The text as the terminal can show it: a character that it lacks becomes its number."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

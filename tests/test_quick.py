@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from rag_repro.lm.errors import CallError
 from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.methods import base
 from rag_repro.report import steps
+from rag_repro.report.table import Table
 from rag_repro.schema import Answer, Generate, Passage, Prompt, Question, Retrieve
 from rag_repro.study.services import Workshop
 
@@ -274,3 +276,14 @@ def test_an_unknown_metric_is_refused_before_anything_runs(tmp_path):
     with pytest.raises(UnknownMetricError, match="did you mean 'recall'"):
         quick.compare(["single_step"], TOWN, tmp_path, metrics=["recal"], services=Bench())
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_what_is_asked_prints_on_any_terminal(monkeypatch, encoding):
+    kept = quick.ask("灯台 of the mill?", PASSAGES, services=Bench())
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr("sys.stdout", terminal)
+    print(kept)
+    print(Table(["a"], [["灯台"]]))
+    terminal.flush()
+    assert terminal.buffer.getvalue().count(b"\\u706f\\u53f0") >= 2

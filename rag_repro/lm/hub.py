@@ -40,9 +40,22 @@ CACHE_VARIABLE = "RAG_REPRO_CACHE"
 
 
 def cache_folder(cache: str | Path | None = None) -> Path:
-    """`cache`, else what RAG_REPRO_CACHE names, else ~/.cache/rag-repro."""
-    named = cache or os.environ.get(CACHE_VARIABLE)
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "rag-repro"
+    """`cache`, else what RAG_REPRO_CACHE names, else ~/.cache/rag-repro.
+
+    WeightsError where the user has no home, as in a container under a bare number.
+    """
+    named = cache or os.environ.get(CACHE_VARIABLE) or "~/.cache/rag-repro"
+    folder = _expanded(named)
+    if str(folder).startswith("~"):
+        raise WeightsError(
+            f"{named}: this user has no home folder; name one for the cache in {CACHE_VARIABLE}"
+        )
+    return folder
+
+
+def _expanded(path: str | Path) -> Path:
+    """Without the `~` of a user who is known; any other name stays as it is."""
+    return Path(os.path.expanduser(path))
 
 
 def _shipped(name: str, cache: Path) -> Weights:
@@ -84,7 +97,7 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
     trained = artifacts()
     if name in trained:
         return adapted(name, trained[name], cache)
-    folder = Path(name).expanduser()
+    folder = _expanded(name)
     if trained_files(folder):
         return adapted(name, folder, cache)
     if folder.is_dir():
@@ -95,7 +108,7 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
 def check_name(name: str) -> None:
     """Raise WeightsError, with the nearest name, where `resolve` would know none such."""
     known = name.startswith("hub:") or name in {*PACKAGES, *PRESETS, *artifacts()}
-    if not known and not Path(name).expanduser().is_dir():
+    if not known and not _expanded(name).is_dir():
         raise _unknown(name)
 
 
@@ -113,7 +126,7 @@ ARTIFACTS_VARIABLE = "RAG_REPRO_ARTIFACTS"
 def artifacts_folder() -> Path:
     """What RAG_REPRO_ARTIFACTS names, else the checkout's `artifacts/`."""
     named = os.environ.get(ARTIFACTS_VARIABLE)
-    return Path(named).expanduser() if named else Path(__file__).parents[2] / "artifacts"
+    return _expanded(named) if named else Path(__file__).parents[2] / "artifacts"
 
 
 def local_artifacts_folder() -> Path:

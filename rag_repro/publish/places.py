@@ -53,10 +53,9 @@ class Places:
 
     def source(self, name: str) -> Path:
         """The reviewed source of a chapter; PlaceError with the nearest name else."""
-        path = self.notebooks / f"{name}.py"
-        if not path.is_file():
+        if name not in self.names():
             raise PlaceError(f"no chapter {name!r} in notebooks/{_meant(name, self)}")
-        return path
+        return self.notebooks / f"{name}.py"
 
     def executed(self, name: str) -> Path:
         return self.chapters / f"{name}.ipynb"

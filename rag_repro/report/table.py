@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..evaluation.verdicts import NOT_RUN
+from ..words import printable
 from .escape import NO_FORMULAS, as_cell, as_html
 from .missing import Missing
 from .picture import Download, id_of
@@ -65,6 +66,9 @@ class Table:
     def __repr__(self) -> str:
         told = github(self.head, self.body)
         return f"{told}\n\n{self.more.caption}\n\n{self.more!r}" if self.more else told
+
+    def __str__(self) -> str:
+        return printable(repr(self))
 
     def _repr_html_(self) -> str:
         if not self.body:

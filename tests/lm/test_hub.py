@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -448,3 +450,16 @@ def test_four_bits_need_their_library(saved, monkeypatch):
 def test_models_whose_rows_would_mix_are_refused(changes, why):
     with pytest.raises(ReaderError, match=why):
         LocalReader(tiny.loaded(**changes))
+
+
+def test_a_user_without_a_home_is_told_which_variable_names_the_cache(monkeypatch):
+    """As a container's under a bare number; and a name of nobody is a name like any other."""
+    monkeypatch.delenv("RAG_REPRO_CACHE", raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.raises(WeightsError, match="no home folder; name one"):
+        hub.cache_folder()
+    for use in (hub.check_name, hub.resolve):
+        with pytest.raises(WeightsError, match="no weights named '~nobody/x'"):
+            use("~nobody/x")
+    monkeypatch.setenv("RAG_REPRO_CACHE", "/named")
+    assert hub.cache_folder() == Path("/named")

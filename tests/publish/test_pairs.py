@@ -217,6 +217,9 @@ def test_a_chapter_is_found_by_a_hint(places):
         places.source("small")
     with pytest.raises(PlaceError, match="did you mean '05_small'"):
         places.source("05_smal")
+    for name in ("", "../notebooks/05_small", "./05_small", "05_small\n"):
+        with pytest.raises(PlaceError, match="no chapter"):
+            places.source(name)
 
 
 def test_the_book_is_found_from_inside_its_folders(places):
