@@ -37,15 +37,21 @@ class Parser(argparse.ArgumentParser):
                     yield from command._options()
 
 
+class PathError(argparse.ArgumentTypeError, ValueError):
+    """A text that names no path; the parser shows the message as it is."""
+
+
 def path(text: str | Path) -> Path:
     """A path from the command line, the environment or a name: ~ is the home folder.
 
-    Raises ValueError for the home of somebody who has none here.
+    Raises PathError for no text, and for the home of somebody who has none here.
     """
+    if not str(text):
+        raise PathError("no path is given; write . for this folder")
     try:
         return Path(text).expanduser()
     except RuntimeError:
-        raise ValueError(f"{str(text)!r}: no such home folder; write the path in full") from None
+        raise PathError(f"{str(text)!r}: no such home folder; write the path in full") from None
 
 
 def positive(text: str) -> int:
@@ -58,12 +64,6 @@ def seed(text: str) -> int:
     if not (text.isdecimal() and len(text) < 11 and int(text) < 1 << 32):
         raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number, as 0")
     return int(text)
-
-
-def path(text: str) -> Path:
-    if not text:
-        raise argparse.ArgumentTypeError("no path is given; write . for this folder")
-    return Path(text)
 
 
 def port(text: str) -> int:
