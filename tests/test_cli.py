@@ -221,9 +221,9 @@ def test_claims_status_and_compare(folder, capsys):
     assert len(told) == len(papers.load("drrag").claims)
     assert cli.main(["status", *results]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == ["exhibit", "tier", "conditions", "run", "answers", "failed"]
+    assert lines[0] == ["exhibit", "tier", "conditions", "run", "complete", "answers", "failed"]
     [line] = [line for line in lines if line[:2] == ["drrag.table5", "public"]]
-    assert line[3:] == ["2", "8", "0"]
+    assert line[3:] == ["2", "0", "8", "0"]
     assert cli.main(["compare", str(folder), str(folder)]) == 0
     assert capsys.readouterr().out.count("100.0% of the answers are the same") == 2
 
