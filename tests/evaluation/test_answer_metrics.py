@@ -189,6 +189,8 @@ def test_rouge_of_other_scripts_counts_words_or_characters():
     assert rouge_l("Москва", ["Минск"]) == 0
     # One answer in another script does not take the others' words away.
     assert rouge_l("Moscow", ["Москва", "Moscow"]) == 1
+    # Where one answer is Chinese, articles go from all, as recorded scores have it.
+    assert rouge_l("The Axis", ["枢軸国", "The Axis Powers"]) == pytest.approx(2 / 3)
 
 
 def test_answer_length():
