@@ -1,10 +1,16 @@
-"""Small words for error messages, used on every floor."""
+"""Small helpers with words, used on every floor."""
 
 from __future__ import annotations
 
 import difflib
 import sys
 from collections.abc import Iterable
+
+# A class of `regex` (version 1): letters of scripts that are written without blanks between words.
+UNSPACED = (
+    r"[\p{Han}\p{Hiragana}\p{Katakana}ーｰ\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
+    r"\p{Tai_Le}\p{New_Tai_Lue}\p{Tai_Tham}\p{Balinese}\p{Javanese}\p{Cham}--[\p{M}\p{Nd}\p{P}]]"
+)
 
 
 def nearest(name: object, known: Iterable[object]) -> str:

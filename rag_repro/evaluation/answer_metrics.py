@@ -17,9 +17,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
+from unicodedata import normalize
+
+import regex
 
 from . import normalise
 
@@ -46,25 +49,14 @@ def outputs(prediction: str | None) -> tuple[str, ...]:
     return tuple(line.strip() for line in (prediction or "").split("\n") if line.strip())
 
 
-def exact_match(
-    prediction: str | None,
-    answers: Sequence[str],
-    *,
-    key: Callable[[str], str] = normalise.answer,
-) -> float:
+def exact_match(prediction: str | None, answers: Sequence[str]) -> float:
     """1 where the normalised prediction equals a normalised answer."""
     if not prediction:
         return 0.0
-    return float(key(prediction) in {key(a) for a in answers})
+    return float(normalise.answer(prediction) in map(normalise.answer, answers))
 
 
-def accuracy(
-    prediction: str | None,
-    answers: Sequence[str],
-    *,
-    whole_words: bool = False,
-    key: Callable[[str], str] = normalise.answer,
-) -> float:
+def accuracy(prediction: str | None, answers: Sequence[str], *, whole_words: bool = False) -> float:
     """1 where a normalised answer is contained in the normalised prediction.
 
     Adaptive-RAG's `calculate_acc`, which DR-RAG follows ("Acc", appendix A.1),
@@ -74,10 +66,8 @@ def accuracy(
     """
     if not prediction:
         return 0.0
-    if whole_words:
-        return float(any(normalise.holds(prediction, a) for a in answers))
-    said = key(prediction)
-    return float(any(key(a) in said for a in answers if a.strip()))
+    occurs = normalise.holds if whole_words else normalise.contains
+    return float(any(occurs(prediction, a) for a in answers))
 
 
 def overlap(said: Sequence[str], wanted: Sequence[str]) -> Overlap:
@@ -98,10 +88,10 @@ def token_scores(prediction: str | None, answers: Sequence[str], *, closed: bool
     """
     if not prediction:
         return _NOTHING
-    said = normalise.units(prediction)
     best = _NOTHING
     for answer in answers:
-        wanted = normalise.units(answer)
+        said = normalise.units(prediction, beside=answer)
+        wanted = normalise.units(answer, beside=prediction)
         if closed and said != wanted and {" ".join(said), " ".join(wanted)} & CLOSED:
             continue
         best = Overlap(*map(max, best, overlap(said, wanted)))
@@ -131,10 +121,11 @@ def set_scores(prediction: str | None, readings: Sequence[Sequence[str]]) -> Ove
     """
     if not readings:
         raise ValueError("set_scores needs at least one reading with its answers")
+    units = partial(normalise.units, beside=prediction or "")
     said = normalise.units(prediction or "")
     wanted: list[str] = []
     for answers in readings:
-        wanted += max(map(normalise.units, answers), key=lambda units: overlap(said, units).f1)
+        wanted += max(map(units, answers), key=lambda units: overlap(said, units).f1)
     return overlap(said, wanted)
 
 
@@ -179,34 +170,50 @@ def erm4_scores(said: Sequence[str], answers: Sequence[str]) -> Overlap:
 # ----------------------------------------------------------------------- ROUGE
 
 
+# Letters that the rouge-score library's own tokenizer, which keeps a-z and 0-9 only, drops.
+_FOREIGN = regex.compile(r"[^\P{L}\p{Latin}\p{Common}]")
+_KEPT = regex.compile("[a-zA-Z0-9]")
+
+
 class _Units:
-    """A tokenizer for the rouge-score library that also knows Chinese."""
+    """A tokenizer for the rouge-score library: the units are joined by blanks already."""
 
     def tokenize(self, text: str) -> list[str]:
-        return normalise.units(text)
+        return text.split()
 
 
 @lru_cache(maxsize=2)
-def _rouge(chinese: bool):
+def _rouge(units: bool):
     from rouge_score.rouge_scorer import RougeScorer
     from rouge_score.tokenizers import DefaultTokenizer
 
-    # The library's own tokenizer keeps a-z and 0-9 only: Chinese would vanish. It is
-    # handed in, since choosing it by itself the library sets up logging to stderr.
-    tokenizer = _Units() if chinese else DefaultTokenizer(use_stemmer=False)
+    # It is handed in, since choosing it by itself the library sets up logging to stderr.
+    tokenizer = _Units() if units else DefaultTokenizer(use_stemmer=False)
     return RougeScorer(["rougeL"], tokenizer=tokenizer)
 
 
 def rouge_l(prediction: str | None, answers: Sequence[str]) -> float:
     """ROUGE-L F1 of the best answer: the rouge-score library's value, no stemming.
 
-    Chinese is cut into characters. LongBench (so R²AG) uses another library
-    over jieba's words: levels differ, differences between methods hardly.
+    Its tokenizer knows a-z and 0-9. Of an answer that holds letters of another script, or
+    neither of the two, `normalise.units` are counted: words, of Chinese and its like characters.
+    Where one answer is Chinese they are of all.
+    LongBench (so R²AG) uses another library over jieba's words: levels differ,
+    differences between methods hardly.
     """
     if not prediction or not answers:
         return 0.0
+    said = normalize("NFC", prediction)
     chinese = any(map(normalise.is_chinese, answers))
-    return float(_rouge(chinese).score_multi(list(answers), prediction)["rougeL"].fmeasure)
+    return max(_longest_common(said, normalize("NFC", answer), chinese) for answer in answers)
+
+
+def _longest_common(said: str, wanted: str, units: bool) -> float:
+    units = units or not _KEPT.search(wanted) or _FOREIGN.search(wanted) is not None
+    if units:
+        pair = normalise.units(wanted, beside=said), normalise.units(said, beside=wanted)
+        wanted, said = map(" ".join, pair)
+    return float(_rouge(units).score(wanted, said)["rougeL"].fmeasure)
 
 
 def answer_length(prediction: str) -> float:
@@ -214,6 +221,4 @@ def answer_length(prediction: str) -> float:
 
     Tokens are the reader's business (`Cost.new_tokens`): R²AG, section 4.5.
     """
-    if normalise.is_chinese(prediction):
-        return float(len(normalise.units(prediction)))
-    return float(len(prediction.split()))
+    return float(normalise.size(prediction))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data.dataset import Corpus
-from .analyzer import Analyzer
+from .analyzer import Analyzer, suited
 from .base import Encoder, RetrievalError, Retriever, choices
 from .bm25 import BM25
 from .chance import Chance
@@ -53,13 +53,14 @@ def build(kind: str, corpus: Corpus, **settings: Any) -> Retriever:
     """A retriever of the named kind ("bm25", "rank_bm25", "dense", "random", "milvus") from plain
     settings.
 
-    `analyzer` may be given as a mapping of its fields, as in a YAML file.
+    `analyzer` may be given as a mapping of its fields, as in a YAML file; those that are not
+    named suit the corpus.
 
     Raises RetrievalError for a kind or setting that is not known.
     """
     cls = _of_kind(kind)
     if isinstance(settings.get("analyzer"), Mapping):
-        settings["analyzer"] = _called(Analyzer, settings["analyzer"])
+        settings["analyzer"] = _called(Analyzer, {**suited(corpus), **settings["analyzer"]})
     return _called(cls, settings, corpus)
 
 

@@ -4,6 +4,9 @@ Indexing with one analysis and asking with another is a known way to lose
 BM25 without an error (an index of stems asked with whole words finds
 nothing), so a retriever holds a single `Analyzer`, writes it into its card,
 and refuses an index that was made with another.
+
+The default reads words between blanks. `suited` chooses characters and pairs of them for a
+corpus whose script has no blanks between words.
 """
 
 from __future__ import annotations
@@ -12,17 +15,28 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
+
+import regex
+
+from rag_repro.data.dataset import Corpus
+from rag_repro.words import UNSPACED
 
 from ..without_jax import bm25s
 from .base import RetrievalError, choices
 
 WORDS = r"\w+"
 LONG_WORDS = r"\b\w\w+\b"  # two characters or more: the default of bm25s and scikit-learn
-CHINESE = r"[一-鿿]|[^\W一-鿿]+"  # each Han character is a term of its own
+
+# Korean has blanks, but particles stand at its words without one: it is read as Chinese is.
+_LETTER = rf"[{UNSPACED}\p{{Hangul}}--\p{{P}}]"
+_CHARACTER = regex.compile(rf"{_LETTER}\p{{M}}*", regex.V1)
+_RUN = regex.compile(rf"(?:{_CHARACTER.pattern})+", regex.V1)
+_UNREAD = regex.compile(rf"{_LETTER}|\p{{M}}", regex.V1)  # a mark ends a term of `WORDS`
+_SHARE = 0.01
 
 # Name here -> name in bm25s.stopwords: Lucene's 33 words, and NLTK's 179,
 # which also hold "who", "which", "before" and other words of questions.
@@ -60,9 +74,12 @@ class Analyzer:
     pattern: regular expression of a term, as `WORDS`.
     stop_words: "english" (33), "english_plus" (179), or None: all are kept.
     stemmer: a PyStemmer algorithm as "english" (Snowball), or None.
+    grams: in scripts without blanks between words, and in Korean, each character is a term, and
+    so are up to this many neighbours; the pattern reads the rest, text is brought to the normal
+    form NFC, and marks belong to words. 0: the pattern reads all, as it stands.
 
-    Raises RetrievalError for a name that is not known or a pattern that is
-    no regular expression.
+    Raises RetrievalError for a name that is not known, a pattern that is no regular
+    expression, or grams that are no whole number from 0.
     """
 
     lowercase: bool = True
@@ -70,8 +87,13 @@ class Analyzer:
     pattern: str = WORDS
     stop_words: str | None = "english"
     stemmer: str | None = None
+    grams: int = 0
 
     def __post_init__(self):
+        if type(self.grams) is not int or self.grams < 0:
+            raise RetrievalError(
+                f"analyzer: grams is {self.grams!r}; it must be a whole number from 0 (usual: 2)"
+            )
         try:
             groups = re.compile(self.pattern).groups
         except re.error as error:
@@ -103,11 +125,25 @@ class Analyzer:
                 c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
             )
         stop = _stop_words(self.stop_words)
-        terms = [t for t in self._regex.findall(text) if t and t not in stop]
+        found = self._with_grams(text) if self.grams else self._regex.findall(text)
+        terms = [t for t in found if t and t not in stop]
         return _stemmer(self.stemmer).stemWords(terms) if self.stemmer else terms
 
+    def _with_grams(self, text: str) -> Iterator[str]:
+        text = unicodedata.normalize("NFC", text)
+        for part in self._regex.findall(_RUN.sub(r" \g<0> ", text)):
+            if not _RUN.match(part):
+                yield part
+                continue
+            characters = _CHARACTER.findall(part)
+            for at in range(len(characters)):
+                for n in range(1, min(self.grams, len(characters) - at) + 1):
+                    yield "".join(characters[at : at + n])
+
     @cached_property
-    def _regex(self) -> re.Pattern[str]:
+    def _regex(self) -> Any:
+        if self.grams:  # of `regex`, whose words hold their marks, as Hindi's must
+            return regex.compile(rf"{_RUN.pattern}|{self.pattern}", regex.V1)
         return re.compile(self.pattern)
 
     @property
@@ -117,9 +153,12 @@ class Analyzer:
 
     @property
     def card(self) -> dict[str, Any]:
-        """The fields, and a hash of the stop words themselves."""
+        """The fields (grams only where there are any), and a hash of the stop words themselves."""
         words = " ".join(self.left_out)
-        return {**asdict(self), _WORDS_HASH: hashlib.sha256(words.encode()).hexdigest()}
+        fields = asdict(self)
+        if not self.grams:  # cards from before there were grams keep their fingerprints
+            del fields["grams"]
+        return {**fields, _WORDS_HASH: hashlib.sha256(words.encode()).hexdigest()}
 
     @property
     def fingerprint(self) -> str:
@@ -132,4 +171,18 @@ class Analyzer:
         return cls(**{name: value for name, value in card.items() if name != _WORDS_HASH})
 
 
-DEFAULT = Analyzer()
+def suited(corpus: Corpus) -> dict[str, Any]:
+    """Fields in which the analyzer of this corpus differs from the default: {}, or {"grams": 2}.
+
+    Grams where at least 1 % of all characters, titles included, are letters of a script without
+    blanks between words, Korean, or marks beside their letter (as Hindi's vowels, or accents in
+    the normal form NFD), which the default reads badly. In a mixed corpus words of other
+    scripts are the same terms either way. One pass, far quicker than an index.
+    """
+    total = unread = 0
+    for passage in corpus.passages:
+        for text in (passage.title, passage.text):
+            total += len(text)
+            if not text.isascii():
+                unread += len(_UNREAD.findall(text))
+    return {"grams": 2} if unread and unread >= _SHARE * total else {}

@@ -15,7 +15,7 @@ out is that of tf / (tf + (k1 + delta) * B) and of ATIRE's term weight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from ..data.dataset import Corpus
 from ..without_jax import bm25s
-from .analyzer import DEFAULT, Analyzer
+from .analyzer import Analyzer
 from .base import RetrievalError, choices
 from .lexical import Lexical
 from .store import Stored
@@ -37,6 +37,7 @@ class BM25(Lexical, Stored):
     variant: "lucene", "robertson" or "atire". "robertson" ranks as
     rank_bm25's BM25Okapi wherever no term of the query stands in more than
     half of the passages (with stop words removed, hardly any does).
+    analyzer: None: the one that suits the corpus (`analyzer.suited`).
     fields: what of a passage is searched, joined by a space; ("title",
     "text") or ("text",); a field named twice counts twice.
     folder: where a saved index of just these settings lies; it is read
@@ -56,7 +57,7 @@ class BM25(Lexical, Stored):
         variant: str = "lucene",
         k1: float = 1.5,
         b: float = 0.75,
-        analyzer: Analyzer = DEFAULT,
+        analyzer: Analyzer | None = None,
         fields: Sequence[str] = ("title", "text"),
         folder: str | Path | None = None,
     ):
@@ -89,6 +90,10 @@ class BM25(Lexical, Stored):
 
     def _read(self, folder: Path) -> None:
         self._index = bm25s().BM25.load(folder, show_progress=False)
+
+    @property
+    def _vocabulary(self) -> Container[str]:
+        return self._index.vocab_dict
 
     def _scores(self, terms: Sequence[str], pool: np.ndarray | None) -> np.ndarray:
         known = self._index.get_tokens_ids(terms)

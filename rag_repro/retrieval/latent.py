@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..data.dataset import Corpus
-from .analyzer import DEFAULT, Analyzer
+from .analyzer import Analyzer, suited
 from .base import RetrievalError, check_corpus, check_fields, passage_text
 
 _NOTHING = 1e-9  # shorter than this a projection is rounding alone
@@ -44,13 +44,13 @@ class LatentSemantics:
         corpus: Corpus,
         *,
         width: int = 256,
-        analyzer: Analyzer = DEFAULT,
+        analyzer: Analyzer | None = None,
         fields: Sequence[str] = ("title", "text"),
     ):
         if width < 1:
             raise RetrievalError(f"width is {width!r}; it must be a whole number from 1")
         self.corpus = check_corpus(corpus)
-        self.analyzer = analyzer
+        self.analyzer = analyzer or Analyzer(**suited(corpus))
         self.fields = check_fields(fields)
         self._most = width
 

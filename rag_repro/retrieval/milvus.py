@@ -11,7 +11,8 @@ what the ids that come back are. Three modes:
              with `within`, ranks are those among the passages to choose from
 
 Milvus's standard tokenizer splits at punctuation and spaces, much as the pattern of our
-analyzer does. Scores come in float32; rounded, ties stand by id as elsewhere.
+analyzer does; where grams suit the corpus it is given our terms. Scores come in float32;
+rounded, ties stand by id as elsewhere.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
+from unicodedata import normalize
 
 import numpy as np
 
 from ..data.dataset import Corpus
-from .analyzer import Analyzer
+from .analyzer import Analyzer, suited
 from .base import Encoder, RetrievalError, best, check_corpus, check_fields, choices
 from .dense import encoded
 from .milvus_corpus import InMilvus
@@ -81,7 +83,7 @@ class Milvus(InMilvus):
         self.corpus = check_corpus(corpus)
         self.mode, self.encoder, self.fields = mode, encoder, check_fields(fields)
         self.k1, self.b, self.index = float(k1), float(b), index
-        self.analyzer = Analyzer(stop_words=stop_words)
+        self.analyzer = Analyzer(stop_words=stop_words, **suited(corpus))
         self.depth, self.constant = depth, constant
         self.server = Server(where)
         self._complete = False
@@ -99,7 +101,11 @@ class Milvus(InMilvus):
         parts = [open_[at : at + _QUERIES] for at in range(0, len(open_), _QUERIES)]
         parts += [[i] for i, pool in enumerate(pools) if pool is not None]
         for part in parts:
-            asked = {} if self.mode == "dense" else {"words": [queries[i] for i in part]}
+            asked = (
+                {}
+                if self.mode == "dense"
+                else {"words": [self._searched(normalize("NFC", queries[i])) for i in part]}
+            )
             if vectors is not None:
                 asked["vector"] = vectors[part].tolist()
             for i, ranked in zip(part, self._ranked(asked, k, pools[part[0]]), strict=True):

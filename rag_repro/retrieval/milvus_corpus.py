@@ -206,15 +206,25 @@ class InMilvus(Index):
         texts = [passage_text(p, self.fields) for p in passages]
         rows = [{"id": p.id, "title": p.title, "text": p.text} for p in passages]
         if self.mode != "dense":
-            rows = [row | {"searched": text} for row, text in zip(rows, texts, strict=True)]
+            searched = map(self._searched, texts)
+            rows = [row | {"searched": text} for row, text in zip(rows, searched, strict=True)]
         if self.encoder is not None:
             vectors = encoded(self.encoder, texts)
             rows = [row | {"vector": v} for row, v in zip(rows, vectors.tolist(), strict=True)]
         return rows
 
+    def _searched(self, text: str) -> str:
+        """A text as Milvus is to read it: our terms where grams suit the corpus.
+
+        Bytes stand for the letters of other scripts, so that no tokenizer cuts a term.
+        """
+        if not self.analyzer.grams:
+            return text
+        return " ".join(t if t.isascii() else t.encode().hex() for t in self.analyzer(text))
+
     def _check_passage(self, passage: Passage) -> None:
         texts = {"title": passage.title, "text": passage.text}
-        texts["searched text"] = passage_text(passage, self.fields)
+        texts["searched text"] = self._searched(passage_text(passage, self.fields))
         sizes = {what: (len(text.encode()), LARGEST) for what, text in texts.items()}
         for what, (size, most) in {"id": (len(passage.id.encode()), LONGEST_ID), **sizes}.items():
             if size > most:

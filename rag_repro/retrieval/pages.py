@@ -12,15 +12,16 @@ from functools import cache
 
 from ..data.dataset import Corpus
 from ..schema import Passage
+from .analyzer import Analyzer
 from .base import RetrievalError
 from .bm25 import BM25
 
 
-def best_sentences(text: str, query: str, n: int) -> str:
+def best_sentences(text: str, query: str, n: int, analyzer: Analyzer | None = None) -> str:
     """The n best sentences for the query, joined by blanks; all of a page that has no more.
 
     Of equal ones the first of the page, so that a page without any word of the query gives
-    how it begins.
+    how it begins. analyzer: of the corpus that the page is from; None: as suits the page.
     """
     sentences = [" ".join(s.split()) for s in _splitter()(text) if s.strip()]
     if len(sentences) <= n:
@@ -28,9 +29,11 @@ def best_sentences(text: str, query: str, n: int) -> str:
     # Ids sort as the page is read: ties go to what stands first.
     parts = tuple(Passage(f"{i:06}", "", s) for i, s in enumerate(sentences))
     try:
-        [hits] = BM25(Corpus("page", parts), fields=("text",)).search([query], n)
+        ranked = BM25(Corpus("page", parts), analyzer=analyzer, fields=("text",))
     except RetrievalError:  # a page of dots and dashes has no term
         return " ".join(sentences[:n])
+    ranked.warns = False
+    [hits] = ranked.search([query], n)
     return " ".join(sentences[i] for i in sorted(int(hit.passage.id) for hit in hits))
 
 

@@ -10,14 +10,14 @@ Its scores are (k1 + 1) times those of "robertson".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from importlib import metadata
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..data.dataset import Corpus
-from .analyzer import DEFAULT, Analyzer
+from .analyzer import Analyzer
 from .lexical import Lexical
 
 
@@ -39,7 +39,7 @@ class RankBM25(Lexical):
         k1: float = 1.5,
         b: float = 0.75,
         epsilon: float = 0.25,
-        analyzer: Analyzer = DEFAULT,
+        analyzer: Analyzer | None = None,
         fields: Sequence[str] = ("title", "text"),
     ):
         from rank_bm25 import BM25Okapi
@@ -56,6 +56,10 @@ class RankBM25(Lexical):
     @property
     def versions(self) -> dict[str, str]:
         return {"rank-bm25": metadata.version("rank-bm25"), **super().versions}
+
+    @property
+    def _vocabulary(self) -> Container[str]:
+        return self._index.idf
 
     def _scores(self, terms: Sequence[str], pool: np.ndarray | None) -> np.ndarray:
         if pool is None:

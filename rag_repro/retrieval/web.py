@@ -32,6 +32,7 @@ from ..lm.plain import whole
 from ..lm.post import Key, post
 from ..plain import PlainError, from_json, shortened
 from ..schema import Hit, Passage
+from .analyzer import Analyzer, suited
 from .base import (
     RetrievalError,
     Retriever,
@@ -222,6 +223,10 @@ class WebSearch:
             hits.setdefault(passage.id, Hit(passage, float(score), len(hits) + 1))
         return list(hits.values())
 
+    @cached_property
+    def _analyzer(self) -> Analyzer:
+        return Analyzer(**suited(self.corpus))
+
     def _read(self, hit: Hit, query: str) -> Hit:
         """The hit with the best sentences of its page."""
         passage = hit.passage
@@ -233,7 +238,7 @@ class WebSearch:
         except QueryError as error:
             log.warning("the page of %r is not read: %s", passage.id, error)
             return hit
-        best = best_sentences(whole(text), query, self.sentences)
+        best = best_sentences(whole(text), query, self.sentences, self._analyzer)
         return Hit(Passage(passage.id, passage.title, best), hit.score, hit.rank)
 
     # -------------------------------------------------------------- requests

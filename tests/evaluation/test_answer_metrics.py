@@ -1,6 +1,10 @@
 """Hand-worked values; the expected ones for ERM4 were taken from its released script."""
 
+from unicodedata import normalize
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_repro.evaluation.answer_metrics import (
     accuracy,
@@ -118,7 +122,80 @@ def test_rouge_l_is_the_librarys_value():
     assert rouge_l("北京的天安门", ["北京天安门"]) == pytest.approx(10 / 11)
 
 
+SCRIPTS = {
+    "Chinese": "北京的天安门",
+    "Japanese": "とうきょうタワー",
+    "Korean": "서울 특별시",
+    "Thai": "กรุงเทพมหานคร",
+    "Khmer": "រាជធានីភ្នំពេញ",
+    "Myanmar": "ရန်ကုန်မြို့",
+    "Cyrillic": "Красная площадь",
+    "Greek": "Αθήνα",
+    "Arabic": "مدينة القاهرة",
+    "Hebrew": "ירושלים",
+    "Devanagari": "नई दिल्ली",
+    "Latin without a-z": "Éé",
+    "mixed": "Barack Obama (奥巴马)",
+}
+EVERY = {
+    "em": exact_match,
+    "acc": accuracy,
+    "words": lambda p, a: accuracy(p, a, whole_words=True),
+    "f1": lambda p, a: token_scores(p, a).f1,
+    "set": lambda p, a: set_scores(p, [a]).f1,
+    "erm4": lambda p, a: erm4_scores([p], a).f1,
+    "rouge": rouge_l,
+}
+
+
+@pytest.mark.parametrize("score", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
+def test_a_text_is_its_own_answer_in_every_script_and_normal_form(text, score):
+    for form in ("NFC", "NFD"):
+        assert score(normalize(form, text), [text]) == pytest.approx(1)
+        assert score(text, [normalize(form, text)]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("Barack Obama (奥巴马)", "Barack Obama"),
+        ("披头士 (The Beatles)", "the Beatles"),
+        ("奥尼尔即O’Neil", "O’Neil"),
+        ("「 東京 」 Tokyo Tower", "Tokyo Tower"),
+        ("กรุงเทพ (Bangkok City)", "Bangkok City"),
+    ],
+)
+def test_a_name_beside_another_script_is_found(said, wanted):
+    assert accuracy(said, [wanted]) == accuracy(said, [wanted], whole_words=True) == 1
+    assert token_scores(said, [wanted]).recall == 1
+    assert accuracy(wanted, [said]) == accuracy(wanted, [said], whole_words=True) == 0
+
+
+WORDS = "北 京 。 （ ） と う タ ที่ 서울 a the The Obama no know O’Neil “x” ！ - ... é e\u0301 Ａ п"
+PIECES = st.lists(st.sampled_from([*WORDS.split(), " ", "\u3000"]), max_size=8).map("".join)
+
+
+@given(PIECES, PIECES)
+def test_accuracy_is_never_below_whole_words_nor_exact_match(said, wanted):
+    assert accuracy(said, [wanted]) >= accuracy(said, [wanted], whole_words=True)
+    if wanted.strip():
+        assert accuracy(said, [wanted]) >= exact_match(said, [wanted])
+
+
+def test_rouge_of_other_scripts_counts_words_or_characters():
+    assert rouge_l("서울 특별시", ["서울"]) == pytest.approx(2 / 3)
+    assert rouge_l("とうきょ", ["とうきょう"]) == pytest.approx(8 / 9)
+    assert rouge_l("Москва", ["Минск"]) == 0
+    # One answer in another script does not take the others' words away.
+    assert rouge_l("Moscow", ["Москва", "Moscow"]) == 1
+    # Where one answer is Chinese, articles go from all, as recorded scores have it.
+    assert rouge_l("The Axis", ["枢軸国", "The Axis Powers"]) == pytest.approx(2 / 3)
+
+
 def test_answer_length():
+    assert answer_length("กรุงเทพ") == 6  # with their marks
+    assert answer_length("Fuse Akira (フセ) is a singer") == 6  # a few foreign letters: by blanks
     assert answer_length("The quick, brown fox") == 4
     assert answer_length("北京市2008") == 4
 

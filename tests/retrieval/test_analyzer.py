@@ -1,9 +1,12 @@
 from dataclasses import replace
+from unicodedata import normalize
 
 import pytest
 
+from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval import Analyzer, RetrievalError
-from rag_repro.retrieval.analyzer import CHINESE, LONG_WORDS
+from rag_repro.retrieval.analyzer import LONG_WORDS, suited
+from rag_repro.schema import Passage
 
 PLAIN = Analyzer(stop_words=None)
 
@@ -37,14 +40,58 @@ def test_stop_words_go_before_stemming():
     assert Analyzer(stemmer="english")("being") == ["be"]
 
 
-def test_han_characters_one_by_one():
-    assert replace(PLAIN, pattern=CHINESE)("北京2008年 games") == [
-        "北",
-        "京",
-        "2008",
-        "年",
-        "games",
-    ]
+GRAMS = replace(PLAIN, grams=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("北京市2008年 Games", ["北", "北京", "京", "京市", "市", "2008", "年", "games"]),
+        ("서울은 big", ["서", "서울", "울", "울은", "은", "big"]),
+        ("とうタワー。", ["と", "とう", "う", "うタ", "タ", "タワ", "ワ", "ワー", "ー"]),
+        ("ที่นี่", ["ที่", "ที่นี่", "นี่"]),  # with their marks
+        ("दिल्ली में", ["दिल्ली", "में"]),  # words between blanks, whole
+        ("", []),
+    ],
+)
+def test_grams(text, terms):
+    assert GRAMS(text) == GRAMS(normalize("NFD", text)) == terms
+
+
+def test_more_grams_keep_the_other_settings():
+    long = Analyzer(grams=3, pattern=LONG_WORDS, stop_words="english", stemmer="english")
+    assert long("the 北京市 founded a") == ["北", "北京", "北京市", "京", "京市", "市", "found"]
+
+
+ENGLISH = "A lighthouse stands on a small island in the north of the bay. "
+
+
+@pytest.mark.parametrize(
+    ("text", "grams"),
+    [
+        (ENGLISH, False),
+        ("Der Müller wohnt in Köln, Пушкин в Москве, Όμηρος, القاهرة.", False),
+        (ENGLISH * 4 + "李白", False),  # 2 of 254 characters
+        (ENGLISH * 2 + "李白", True),
+        ("北港灯塔由林海建造。", True),
+        ("서울은 크다.", True),
+        ("नई दिल्ली", True),
+        (normalize("NFD", "Zoé Märtén spent her childhood in Sarnby."), True),
+        ("!", False),
+        ("", False),
+    ],
+)
+def test_scripts_that_blanks_do_not_cut_get_grams(text, grams):
+    for passage in (Passage("p", "", text), Passage("p", text, "")):
+        assert suited(Corpus("c", (passage,))) == ({"grams": 2} if grams else {})
+
+
+def test_the_default_card_does_not_tell_of_grams():
+    # Fingerprints of stored records are of this card.
+    assert Analyzer().fingerprint == "acb6b177f05a76be"
+    assert "grams" not in Analyzer().card
+    assert GRAMS.card["grams"] == 2
+    assert Analyzer.from_card(GRAMS.card) == GRAMS
 
 
 def test_fingerprint_changes_with_every_setting():
@@ -56,6 +103,8 @@ def test_fingerprint_changes_with_every_setting():
         Analyzer(stop_words=None),
         Analyzer(stop_words="english_plus"),
         Analyzer(stemmer="english"),
+        Analyzer(grams=1),
+        Analyzer(grams=2),
     ]
     assert len({a.fingerprint for a in changed}) == len(changed)
     assert Analyzer().fingerprint == Analyzer().fingerprint
@@ -87,6 +136,8 @@ def test_card_gives_the_analyzer_back():
         ({"stemmer": "englisch"}, "did you mean 'english'"),
         ({"pattern": r"(\w+"}, "no regular expression"),
         ({"pattern": r"(\w)\w*"}, r"\(\?:"),
+        ({"grams": -1}, "grams is -1"),
+        ({"grams": "2"}, "grams is '2'"),
     ],
 )
 def test_refusals(settings, says):

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from math import log
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_repro.data.dataset import Corpus
-from rag_repro.retrieval import BM25, Analyzer, RetrievalError, Retriever
+from rag_repro.retrieval import BM25, Analyzer, RetrievalError, Retriever, build
+from rag_repro.retrieval.pages import best_sentences
 from rag_repro.schema import Passage
 
 from .conftest import corpus_of, ids_of
@@ -302,3 +304,71 @@ def test_bm25s_starts_no_jax(tmp_path, earlier):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "JAX was started"
+
+
+LIGHTHOUSE = (
+    "博物馆收藏了许多旧船的模型。",
+    "渡轮每天往返于北港和小岛之间。",
+    "北港灯塔由工程师林海于1874年建造。",
+)
+
+
+@pytest.mark.parametrize("kind", ["bm25", "rank_bm25"])
+@pytest.mark.parametrize("analyzer", [None, {"stop_words": None}, {"stemmer": "english"}])
+def test_a_corpus_without_blanks_is_found_in(kind, analyzer):
+    chosen = {} if analyzer is None else {"analyzer": analyzer}
+    made = build(kind, corpus_of(*LIGHTHOUSE), **chosen)
+    assert made.card["settings"]["analyzer"]["grams"] == 2
+    [[best]] = made.search(["北港灯塔是谁建造的？"], 1)
+    assert best.passage.id == "p2"
+    assert best.score > 0
+
+
+def test_an_analyzer_that_is_handed_over_stays():
+    kept = BM25(corpus_of(*LIGHTHOUSE), analyzer=Analyzer())
+    assert kept.card["settings"]["analyzer"] == Analyzer().card
+    assert (
+        BM25(corpus_of(*THREE)).fingerprint
+        == BM25(corpus_of(*THREE), analyzer=Analyzer()).fingerprint
+    )
+
+
+def test_a_mixed_corpus_finds_either_script():
+    made = BM25(corpus_of(*LIGHTHOUSE, "The lighthouse of Sarnby was built in 1902."))
+    for query, wanted in (("who built the lighthouse", "p3"), ("灯塔", "p2"), ("1874", "p2")):
+        [[best]] = made.search([query], 1)
+        assert (best.passage.id, best.score > 0) == (wanted, True)
+
+
+@pytest.mark.parametrize("passage", ["NFC", "NFD"])
+def test_normal_forms_of_query_and_passage_find_each_other(passage):
+    text = "Zoé Märtén spent her childhood in Sarnby."
+    made = BM25(corpus_of("Nobody was born where the river ends.", normalize(passage, text)))
+    found = [
+        scores_of(made, normalize(form, "Where did Zoé Märtén spend her youth?"))
+        for form in ("NFC", "NFD")
+    ]
+    assert found[0] == found[1]
+    assert found[0]["p1"] > found[0]["p0"]
+
+
+def warnings(caplog):
+    return [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("kind", ["bm25", "rank_bm25"])
+def test_a_query_without_any_term_of_the_index_is_told_once(kind, caplog):
+    made = build(kind, corpus_of(*THREE))
+    made.search(["red"], 1)  # in more than half of the passages
+    made.search(["cat"], 1, within=[["p0"]])
+    assert not warnings(caplog)
+    made.search(["北港灯塔", "unicorn"], 1)
+    made.search(["unicorn"], 1)
+    [told] = warnings(caplog)
+    assert "'北港灯塔'" in told
+    assert "'small'" in told
+
+
+def test_the_pages_of_a_search_service_tell_nothing(caplog):
+    assert best_sentences("One cat. Two dogs.", "unicorn", 1) == "One cat."
+    assert not warnings(caplog)

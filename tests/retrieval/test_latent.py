@@ -36,6 +36,14 @@ def test_texts_of_one_subject_are_alike_without_a_common_word(lsa):
     assert abs(ship @ bread) < 0.2
 
 
+def test_a_corpus_without_blanks_is_read_by_characters():
+    texts = ("北港灯塔由林海建造。", "渡轮往返于小岛之间。", "博物馆收藏旧船。")
+    made = LatentSemantics(Corpus("zh", tuple(Passage(t, "", t) for t in texts)), width=3)
+    query, *passages = made.encode(["灯塔是谁建造的？", *texts])
+    assert np.argmax(passages @ query) == 0
+    assert passages[0] @ query > 0.5
+
+
 def test_by_hand():
     """The dot products are those of the tf-idf table, projected on its first four directions."""
     lsa = LatentSemantics(corpus(), width=4)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -71,6 +72,21 @@ def test_its_scores_are_bm25s_times_k1_plus_1(words):
     ours, theirs = (r.search(QUERIES[:5], 3) for r in (words, BM25(CORPUS)))
     for a, b in zip(ours, theirs, strict=True):
         assert [h.score for h in a] == pytest.approx([2.5 * h.score for h in b], rel=1e-3)
+
+
+def test_a_corpus_without_blanks_ranks_as_in_bm25s(tmp_path):
+    corpus = corpus_of(
+        "博物馆收藏了许多旧船的模型。",
+        "渡轮每天往返于北港和小岛之间。",
+        "北港灯塔由工程师林海建造。",
+    )
+    made = Milvus(corpus, tmp_path / "lighthouse.db")
+    made.load()
+    asked = ["北港灯塔是谁建造的？", "旧船", "ใครขับเรือ", normalize("NFD", "Zoé")]
+    for a, b in zip(made.search(asked, 4), BM25(corpus).search(asked, 4), strict=True):
+        assert ids_of(a) == ids_of(b)
+        assert a[0].score == pytest.approx(2.5 * b[0].score, rel=1e-3)
+    assert made.held(["p0"])["p0"] == corpus.passages[0]
 
 
 def test_vectors_rank_as_in_faiss(vectors, encoder):

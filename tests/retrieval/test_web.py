@@ -511,3 +511,16 @@ def test_a_key_from_the_environment_is_sent_and_told_to_nobody(odd, monkeypatch)
     assert odd.seen[-1][2]["Authorization"] == f"Bearer {key}"
     assert "[key]" in str(refused)
     assert key not in f"{refused} {made!r} {vars(made)} {made.card}"
+
+
+def test_a_page_is_read_by_the_analyzer_of_its_corpus():
+    page = "One cat. 北港灯塔 stands."
+    assert best_sentences(page, "灯塔", 1) == "北港灯塔 stands."
+    filler = [Passage(f"f{i}", "Filler", "Some words of English. " * 20) for i in range(5)]
+    corpus = type(CORPUS)("pages", (Passage("p", "Cat", page), *filler))
+    made = Served(BM25(corpus), sentences=1, **QUICK)
+    try:
+        [[best]] = made.search(["灯塔 cat stands"], 1)
+        assert best.passage.text == "One cat."  # "灯塔" is no term here: a tie, and the first stays
+    finally:
+        made.close()
