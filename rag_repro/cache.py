@@ -2,7 +2,9 @@
 
 Many conditions end in the same prompt, and a resumed run should pay nothing
 twice. A call's key is a hash of weights, dtype, backend and of everything in
-the call that can change its result: a reader names its own (`reader.key`).
+the call that can change its result: a reader names its own (`reader.key`). The versions of
+the libraries that compute it are in the key as well. What comes back is checked: a checksum of
+key and value, then kind, shape and range; what does not fit is asked anew.
 Costs count as if the call had been made. Attention is too large to keep:
 traced calls pass through, as do those that watch tokens.
 """
@@ -19,12 +21,18 @@ from typing import Any
 
 import numpy as np
 
+from .digest import installed
 from .schema import Generate, Generation, Read, Trace
 
 Keep = Callable[[int, Any], None]
 """keep(place, result): what takes a result before the others of its batch are there."""
 
 log = logging.getLogger(__name__)
+
+LIBRARIES = ("torch", "transformers", "tokenizers", "sentence-transformers", "peft", "numpy")
+"""What computes results on this machine; an endpoint's come from elsewhere."""
+CHECK = 16  # bytes of the checksum before each value
+SLACK = 1e-4  # by which the rounding of sums can take a probability beyond 1, or an entropy below 0
 
 
 class Store:
@@ -45,8 +53,8 @@ class Store:
         self._use(lambda db: None)
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values of these keys, None where there is none."""
-        found: dict[bytes, bytes] = {}
+        """The values of these keys, None where there is none, or not what was kept under it."""
+        found: dict[bytes, Any] = {}
 
         def look(db: sqlite3.Connection) -> None:
             for start in range(0, len(keys), 500):
@@ -56,13 +64,14 @@ class Store:
                 found.update(db.execute(query, part))
 
         self._use(look)
-        return [found.get(key) for key in keys]
+        return [_checked(key, found.get(key)) for key in keys]
 
     def put(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
         """Keep these values, all or none of them."""
         if pairs:
             query = "INSERT OR REPLACE INTO calls (key, value) VALUES (?, ?)"
-            self._use(lambda db: db.executemany(query, pairs))
+            rows = [(key, _checksum(key, value) + value) for key, value in pairs]
+            self._use(lambda db: db.executemany(query, rows))
 
     def _use(self, work: Callable[[sqlite3.Connection], Any]) -> None:
         """Have work(db) done, or say once that it cannot be."""
@@ -102,6 +111,18 @@ class Store:
                 "the call cache %s cannot be used (%s); going on without it: calls are made anew",
                 *(self.path, error),
             )
+
+
+def _checksum(key: bytes, value: bytes) -> bytes:
+    return hashlib.blake2b(value, digest_size=CHECK, key=key[:64]).digest()
+
+
+def _checked(key: bytes, stored: Any) -> bytes | None:
+    """The value, where its checksum says that it was kept under this key."""
+    if not isinstance(stored, bytes):
+        return None
+    value = stored[CHECK:]
+    return value if stored[:CHECK] == _checksum(key, value) else None
 
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -150,8 +171,23 @@ def _held(value: bytes | None, unpack: Callable[[bytes], Any]) -> Any:
     """What was stored; None for what nobody can read any more, which is asked anew."""
     try:
         return None if value is None else unpack(value)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError, OverflowError):
         return None
+
+
+def _floats(data: bytes) -> np.ndarray:
+    """float32 (n,), n at least 1, all finite. Raises ValueError."""
+    row = np.frombuffer(data, dtype="<f4").astype(np.float32)
+    if not len(row) or not np.isfinite(row).all():
+        raise ValueError("not the numbers that were asked for")
+    return row
+
+
+def _share(data: bytes) -> np.float32:
+    [value] = _floats(data)
+    if not 0 <= value <= 1 + SLACK:
+        raise ValueError("no probability")
+    return value
 
 
 class CachedEncoder:
@@ -159,6 +195,7 @@ class CachedEncoder:
 
     def __init__(self, encoder: Any, store: Store):
         self.encoder, self.store = encoder, store
+        self._with = _libraries(LIBRARIES)
         self.fingerprint: str = encoder.fingerprint
         self.name: str = getattr(encoder, "name", "")
 
@@ -168,11 +205,13 @@ class CachedEncoder:
             return self.encoder.encode(texts)
         rows = _through(
             self.store,
-            [hashlib.sha256(f"{self.fingerprint}\n{text}".encode()).digest() for text in texts],
+            [_key([self._with, self.fingerprint, text]) for text in texts],
             lambda places, keep: list(self.encoder.encode([texts[i] for i in places])),
             lambda row: np.asarray(row, dtype="<f4").tobytes(),
-            lambda data: np.frombuffer(data, dtype="<f4").astype(np.float32),
+            _floats,
         )
+        if len({len(row) for row in rows}) > 1:  # what was kept is not all of this encoder's
+            return self.encoder.encode(texts)
         return np.stack(rows)
 
 
@@ -181,16 +220,17 @@ class CachedScorer:
 
     def __init__(self, scorer: Any, store: Store):
         self.scorer, self.store = scorer, store
+        self._with = _libraries(LIBRARIES)
         self.fingerprint: str = scorer.fingerprint
 
     def score(self, items: Sequence[tuple[str, ...]]) -> np.ndarray:
         """float32 (items,)."""
         values = _through(
             self.store,
-            [hashlib.sha256(json.dumps([self.fingerprint, *i]).encode()).digest() for i in items],
+            [_key([self._with, self.fingerprint, *item]) for item in items],
             lambda places, keep: list(self.scorer.score([items[i] for i in places])),
             lambda value: np.asarray(value, dtype="<f4").tobytes(),
-            lambda data: np.frombuffer(data, dtype="<f4")[0],
+            _share,
         )
         return np.array(values, dtype=np.float32)
 
@@ -199,11 +239,12 @@ class CachedReader:
     """A reader whose greedy or seeded texts are kept. All else goes through.
 
     Of a reader that hands out its results one by one (`generate_each`) each is kept before
-    the rest of its batch is there.
+    the rest of its batch is there. libraries: what computes its results; none of an endpoint's.
     """
 
-    def __init__(self, reader: Any, store: Store):
+    def __init__(self, reader: Any, store: Store, libraries: Sequence[str] = LIBRARIES):
         self.reader, self.store = reader, store
+        self._with = _libraries(libraries)
         self.fingerprint: str = reader.fingerprint
 
     def __getattr__(self, name: str) -> Any:
@@ -232,9 +273,17 @@ class CachedReader:
         if call.layers if isinstance(call, Read) else call.trace or call.watch:
             return None
         try:
-            return bytes.fromhex(self.reader.key(call))
+            return _key([self._with, self.reader.key(call)])
         except ValueError:  # the reader refuses the call, and will say why in its place
             return None
+
+
+def _libraries(names: Sequence[str]) -> str:
+    return json.dumps(installed(names))
+
+
+def _key(facts: list) -> bytes:
+    return hashlib.sha256(json.dumps(facts).encode()).digest()
 
 
 def _pack(result: Any) -> bytes | None:
@@ -248,10 +297,20 @@ def _pack(result: Any) -> bytes | None:
 
 
 def _unpack(data: bytes) -> Generation:
-    # Earlier caches end with the trace.
-    text, tokens, offsets, finish, prompt_tokens, prefilled, trace, *more = json.loads(data)
-    kept = Trace(*(np.array(values, dtype=np.float32) for values in trace)) if trace else None
-    written = more[0] if more else None
+    """The generation; ValueError or TypeError for what no reader can have given."""
+    text, tokens, offsets, finish, prompt_tokens, prefilled, trace, written = json.loads(data)
+    counts = [*tokens, *offsets, prompt_tokens, prefilled, 0 if written is None else written]
+    if not (
+        type(text) is str
+        and finish in ("stop", "eos", "length", "given")
+        and {*map(type, counts)} == {int}
+        and min(counts) >= 0
+        and len(offsets) == len(tokens)
+        and offsets == sorted(offsets)
+        and (not offsets or offsets[-1] <= len(text))
+    ):
+        raise ValueError("no generation")
+    kept = None if trace is None else _trace(trace, len(tokens))
     return Generation(
         text,
         tuple(tokens),
@@ -262,3 +321,11 @@ def _unpack(data: bytes) -> Generation:
         kept,
         written=written,
     )
+
+
+def _trace(values: Any, n: int) -> Trace:
+    probability, entropy = (np.array(one, dtype=np.float32) for one in values)
+    for one, most in ((probability, 1 + SLACK), (entropy, np.inf)):
+        if one.shape != (n,) or not ((one >= -SLACK) & (one <= most) & np.isfinite(one)).all():
+            raise ValueError("no trace of these tokens")
+    return Trace(probability, entropy)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import sqlite3
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -194,11 +196,12 @@ def test_a_value_that_cannot_be_read_any_more_is_asked_anew(store):
     inner = Reader()
     reader = CachedReader(inner, store)
     [first] = reader.generate([ask("a")])
-    for spoilt in (b"", b"\xff", b"[1]", b"[1,2,3,4,5,6,7]", b"null"):
-        store.put([(bytes.fromhex(inner.key(ask("a"))), spoilt)])
+    key, _ = _kept(store)
+    for spoilt in (b"", b"\xff", b"[1]", b"[1,2,3,4,5,6,7]", b"null", b"[" * 99_999):
+        store.put([(key, spoilt)])
         [again] = reader.generate([ask("a")])
         assert again.text == first.text
-    assert len(inner.asked) == 6
+    assert len(inner.asked) == 7
 
 
 def test_a_scorers_items_are_kept_one_by_one(store):
@@ -224,3 +227,113 @@ def test_a_scorers_items_are_kept_one_by_one(store):
     other.fingerprint = "d"
     other.score([("q", "a", "b")])
     assert scorer.asked[-1] == [("q", "a", "b")]
+
+
+def _kept(store):
+    """Key and value of the one entry, as they lie in the file."""
+    with contextlib.closing(sqlite3.connect(store.path)) as db:
+        [entry] = db.execute("SELECT key, value FROM calls").fetchall()
+    return entry
+
+
+def _replace(store, key, value):
+    with contextlib.closing(sqlite3.connect(store.path)) as db, db:
+        db.execute("INSERT OR REPLACE INTO calls (key, value) VALUES (?, ?)", (key, value))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda value: value[:-1],
+        lambda value: value[:20] + bytes([value[20] ^ 1]) + value[21:],
+        lambda value: value.decode("latin-1"),
+        lambda value: b"",
+        lambda value: None,
+        lambda value: 7,
+    ],
+    ids=["cut", "one bit", "text", "empty", "null", "number"],
+)
+def test_an_entry_that_changed_on_disk_is_dropped_and_asked_anew(store, spoil):
+    encoder = Encoder()
+    CachedEncoder(encoder, store).encode(["a"])
+    right = _kept(store)
+    _replace(store, right[0], spoil(right[1]))
+    made = CachedEncoder(encoder, store).encode(["a"])
+    assert made.tolist() == Encoder().encode(["a"]).tolist()
+    assert encoder.asked == [["a"], ["a"]]
+    assert _kept(store) == right
+
+
+def test_the_value_of_another_key_is_not_taken(store):
+    encoder = CachedEncoder(Encoder(), store)
+    encoder.encode(["a"])
+    key, value = _kept(store)
+    encoder.encode(["bbb"])
+    with contextlib.closing(sqlite3.connect(store.path)) as db:
+        [other] = db.execute("SELECT key FROM calls WHERE key != ?", (key,)).fetchone()
+    _replace(store, other, value)
+    assert encoder.encode(["bbb"]).tolist() == Encoder().encode(["bbb"]).tolist()
+
+
+class Scorer:
+    fingerprint = "scorer"
+
+    def score(self, items):
+        return np.full(len(items), 0.25, dtype=np.float32)
+
+
+@pytest.mark.parametrize("numbers", [[], [np.nan, 1.0], [np.inf, 0.0], [1.0, 0.0, 0.0]], ids=str)
+def test_a_vector_with_a_right_checksum_must_still_be_one(store, numbers):
+    cached = CachedEncoder(Encoder(), store)
+    cached.encode(["a"])
+    key, _ = _kept(store)
+    store.put([(key, np.asarray(numbers, dtype="<f4").tobytes())])
+    right = Encoder().encode(["a", "b"])
+    assert cached.encode(["a", "b"]).tolist() == right.tolist()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -0.5, 1.5])
+def test_a_probability_with_a_right_checksum_must_still_be_one(store, value):
+    cached = CachedScorer(Scorer(), store)
+    right = cached.score([("a", "b")])
+    key, _ = _kept(store)
+    store.put([(key, np.float32(value).tobytes())])
+    assert cached.score([("a", "b")]).tolist() == right.tolist()
+
+
+WHOLE = ["né", [5, 6], [0, 1], "eos", 3, 2, [[0.5, 0.25], [1.5, 0]], None]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, None), (0, 3), (1, [5]), (1, [5, -6]), (1, [5, 6.5]), (1, [5, True]), (2, [1, 0]),
+        (3, "else"), (4, -3), (4, 3.0), (5, None), (6, [[0.5], [1.5]]), (6, [[0.5, 7], [1.5, 0]]),
+        (6, [[0.5, 0.25], [float("nan"), 0]]), (6, [[0.5, 0.25]]), (7, -1), (7, "many"),
+    ],
+)  # fmt: skip
+def test_a_generation_with_a_right_checksum_must_still_be_one(store, place, value):
+    reader = Reader()
+    cached = CachedReader(reader, store)
+    call = ask("a")
+    right = cached.generate([call])
+    key, _ = _kept(store)
+    wrong = [*WHOLE[:place], value, *WHOLE[place + 1 :]]
+    store.put([(key, json.dumps(wrong).encode())])
+    before = len(reader.asked)
+    again = cached.generate([call])
+    assert len(reader.asked) == before + 1
+    assert again[0].text == right[0].text
+
+
+def test_another_version_of_a_library_is_asked_anew_and_an_endpoint_has_none(store, monkeypatch):
+    encoder, reader = Encoder(), Reader()
+    call = ask("a")
+    CachedEncoder(encoder, store).encode(["a"])
+    CachedReader(reader, store, libraries=()).generate([call])
+    real = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: real(name) + ".post1")
+    CachedEncoder(encoder, store).encode(["a"])
+    CachedReader(reader, store, libraries=()).generate([call])
+    assert encoder.asked == [["a"], ["a"]]
+    assert len(reader.asked) == 1

@@ -9,14 +9,14 @@ So a chapter runs again when something changed that it really read.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
 import sys
 import time
-from importlib import metadata
 from pathlib import Path
+
+from rag_repro.digest import installed
 
 TAG = "rag-repro-probe"
 MIME = "application/vnd.rag-repro.probe+json"
@@ -70,11 +70,7 @@ def end() -> None:
 
 def versions() -> dict[str, str]:
     """Installed versions of the packages that count."""
-    found = {}
-    for name in TOLD:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+    return installed(TOLD)
 
 
 def machine() -> dict[str, str | int]:

@@ -12,12 +12,13 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..data.transfer import is_here
+from ..digest import installed
 from ..lm.post import Key
 from ..plain import PlainError, from_json, shortened
 from .base import RetrievalError, check_address
@@ -329,10 +330,4 @@ def _check_installed(*names: str) -> None:
 
 def versions() -> dict[str, str]:
     """Of the client, and of the embedded Milvus where it is installed."""
-    found = {}
-    for name in ("pymilvus", "milvus-lite"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    return installed(("pymilvus", "milvus-lite"))

@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from ..digest import installed
 from ..plain import PlainError, from_json, text_of
 from .conditions import Condition
 from .files import trouble, write_whole
@@ -186,13 +186,7 @@ def processor() -> str:
 
 
 def versions() -> Mapping[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    return installed(PACKAGES)
 
 
 def commit() -> str | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import data
-from ..cache import CachedEncoder, CachedReader, CachedScorer, Store
+from ..cache import LIBRARIES, CachedEncoder, CachedReader, CachedScorer, Store
 from ..data.dataset import Corpus, Dataset
 from ..lm import endpoint
 from ..lm.hub import cache_folder
@@ -178,7 +178,10 @@ class Workshop:
 
         An endpoint's key comes from RAG_REPRO_API_KEY, where it is set; all its servers get it.
         """
-        return self._once(("reader", name), lambda: CachedReader(self._reader(name), self.store))
+        libraries = () if name.startswith(endpoint.PREFIX) else LIBRARIES
+        return self._once(
+            ("reader", name), lambda: CachedReader(self._reader(name), self.store, libraries)
+        )
 
     def _reader(self, name: str) -> Any:
         if name.startswith(endpoint.PREFIX):
@@ -251,7 +254,7 @@ class Workshop:
     @property
     def store(self) -> Store:
         """The call cache, beside the weights."""
-        return self._once(("store",), lambda: Store(cache_folder() / "calls.sqlite"))
+        return self._once(("store",), lambda: Store(cache_folder() / "answers.sqlite"))
 
     def services(self, condition: Condition) -> dict[str, Any]:
         """What the engine needs to answer the condition's questions."""
