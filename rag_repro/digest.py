@@ -1,9 +1,11 @@
-"""What a file holds in one number, and what is installed."""
+"""Files: what one holds in one number, and how one is replaced; and what is installed."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
@@ -23,3 +25,32 @@ def installed(names: Iterable[str]) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Another path to write to, whose file then takes this path's place.
+
+    The file has the new content, or is as it was: neither kill nor power cut leaves a half one.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)  # a full disk needs its room
+        raise
+    # The folder's entries are on the disk before what relies on them.
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """The file with this content (text as UTF-8), or as it was."""
+    with replacing(path) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)

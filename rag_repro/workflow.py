@@ -17,6 +17,8 @@ from collections import Counter
 from datetime import datetime
 from pathlib import Path
 
+from rag_repro.digest import write_whole
+
 from .publish.places import Places
 from .study import campaign, runner
 from .study.grid import GridPlan, GridSettings, Work
@@ -140,7 +142,7 @@ def write(plan: GridPlan, places: Places, folder: Path) -> None:
     """The plan into a folder, under a name of its own, with what Snakemake needs there."""
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(places.root / SNAKEFILE, folder)
-    (folder / "plan.json").write_text(plan.as_json(uuid.uuid4().hex), encoding="utf-8")
+    write_whole(folder / "plan.json", plan.as_json(uuid.uuid4().hex))
 
 
 def run(

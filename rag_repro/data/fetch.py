@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
+from rag_repro.digest import write_whole
 
 from ..digest import sha256 as sha256_of
 from . import ENVIRONMENT, check_name
@@ -189,6 +190,6 @@ def record_of(path: Path) -> Path:
 
 def _record(path: Path, sha256: str) -> None:
     try:
-        record_of(path).write_text(f"{sha256}  {path.name}\n", encoding="utf-8")
+        write_whole(record_of(path), f"{sha256}  {path.name}\n")
     except OSError as error:
         raise FetchError(f"the SHA-256 of {path} cannot be kept beside it ({error})") from error

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
+from rag_repro.digest import write_whole
+
 if TYPE_CHECKING:
     import httpx
 
@@ -176,7 +178,7 @@ class Transfer:
         if status == 200:
             self.restart()
             noted = {"url": self.url, "version": _version(answer)}
-            self.note.write_text(json.dumps(noted), encoding="utf-8")
+            write_whole(self.note, json.dumps(noted))
             return
         found = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
         # A 206 need not repeat the date by which it was asked for.

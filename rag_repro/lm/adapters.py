@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rag_repro.digest import write_whole
 from rag_repro.lm import hub
 from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.lm.weights import Weights, loading
@@ -32,7 +33,7 @@ def write_card(
         **(facts or {}),
     }
     text = json.dumps(card, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-    (Path(folder) / CARD).write_text(text, encoding="utf-8")
+    write_whole(Path(folder) / CARD, text)
 
 
 def card_of(folder: str | Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rag_repro.digest import replacing
 from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.lm.weights import FORMER
 
@@ -125,7 +126,8 @@ def save(module: nn.Module, folder: Path) -> None:
 
     state = module.state_dict()
     halved = {name: t.detach().to("cpu", torch.float16).contiguous() for name, t in state.items()}
-    save_file(halved, folder / FORMER, metadata={"format": "pt"})
+    with replacing(folder / FORMER) as part:
+        save_file(halved, part, metadata={"format": "pt"})
 
 
 def load(folder: Path, card: Mapping[str, Any]) -> tuple[str, nn.Module]:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rag_repro.digest import sha256
+from rag_repro.digest import sha256, write_whole
 from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.packaged import PACKAGES, checked
 from rag_repro.lm.weights import (
@@ -229,9 +229,7 @@ def from_hub(name: str, cache: Path) -> Weights:
         check_folder(folder)
         made = identity(folder)
         facts = {"folder": str(folder), "identity": made, "licence": _licence(folder)}
-        part = card.with_name(f".{card.name}-{os.getpid()}")
-        part.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-        part.replace(card)
+        write_whole(card, json.dumps(facts, indent=1) + "\n")
     folder = Path(str(facts.get("folder")))
     if not folder.is_dir() or identity(folder) != facts["identity"]:
         raise WeightsError(

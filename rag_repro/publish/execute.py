@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.arguments import path as as_path
+from rag_repro.digest import write_whole
 from rag_repro.publish import inputs, numbers, probe
 from rag_repro.publish.pairs import read_source, source_hash, to_text
 from rag_repro.publish.parameters import override
@@ -84,7 +85,7 @@ def execute(
         "data": heard["data"],
     }
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(to_text(book), encoding="utf-8")
+    write_whole(out, to_text(book))
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rag_repro.digest import write_whole
 from rag_repro.publish import contents, inputs, parameters, reference
 from rag_repro.publish.places import Places
 
@@ -30,9 +31,9 @@ def write(places: Places) -> None:
         target = places.book / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.is_file() or target.read_text(encoding="utf-8") != text:
-            target.write_text(text, encoding="utf-8")
+            write_whole(target, text)
     stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(inputs.digest(places.root, SOURCES), encoding="utf-8")
+    write_whole(stamp, inputs.digest(places.root, SOURCES))
 
 
 def front_page(places: Places) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro import logs
+from rag_repro.digest import write_whole
 from rag_repro.plain import PlainError, shortened, text_of
 from rag_repro.publish.places import Places, here
 
@@ -160,7 +161,7 @@ def pair(places: Places | None = None) -> list[Path]:
             if path.is_file() and path.read_bytes() == text.encode():
                 continue
             dropped = " without the outputs that it held" if _has_outputs(_notebook(path)) else ""
-            path.write_text(text, encoding="utf-8", newline="\n")
+            write_whole(path, text)
             log.info("wrote %s%s", path.name, dropped)
             changed.append(path)
     return changed

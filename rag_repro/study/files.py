@@ -105,27 +105,3 @@ def check_output(path: Path, what: str = "a file") -> None:
     except OSError as error:
         told = f"{error.strerror or error}; make it writable, or name another place"
         raise ValueError(f"{path} cannot be written: {told}") from error
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """The file with this content, or as it was: neither kill nor power cut leaves a half one."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)  # a full disk needs its room
-        raise
-    _settle(path.parent)
-
-
-def _settle(folder: Path) -> None:
-    """Have the folder's entries on the disk before what relies on them."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

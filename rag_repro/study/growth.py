@@ -18,10 +18,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from ..digest import write_whole
 from ..plain import PlainError, from_json, text_of
 from ..retrieval.milvus_server import versions
 from . import timing
-from .files import alone, write_whole
+from .files import alone
 from .names import check_retriever, label
 from .strict import listed, strict, table
 

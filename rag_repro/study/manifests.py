@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..digest import installed
+from ..digest import installed, write_whole
 from ..plain import PlainError, from_json, text_of
 from .conditions import Condition
-from .files import trouble, write_whole
+from .files import trouble
 from .lines import PACKED, PLAIN
 from .records import AGAIN, SHARD, RecordError
 

@@ -9,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..digest import write_whole
 from . import lines as form
-from .files import trouble, write_whole
+from .files import trouble
 from .lines import Parsed, RecordError
 
 AGAIN = "and run the same command again"

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..digest import write_whole
 from . import files
 from . import lines as form
 from .conditions import Condition
@@ -261,9 +262,7 @@ def forget_failed(root: Path, condition: Condition) -> int:
             kept = held and held.without_failed()
             if held and len(kept.lines) < len(held.lines):
                 content = kept.content
-                files.write_whole(
-                    path, form.packed_bytes(content) if ending == form.PACKED else content
-                )
+                write_whole(path, form.packed_bytes(content) if ending == form.PACKED else content)
                 failed |= {line["id"] for line in held.lines} - {line["id"] for line in kept.lines}
         return len(failed)
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..digest import write_whole
 from ..plain import PlainError, fits, from_json, shortened
 from ..schema import Passage
-from .files import alone, set_aside, trouble, write_whole
+from .files import alone, set_aside, trouble
 
 FORMAT = 1
 AGAIN = "delete it, and it is filled anew"

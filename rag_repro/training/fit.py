@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rag_repro.digest import replacing, write_whole
+
 from ..lm.adapters import CARD, CURVE
 from ..lm.hub import trained_files
 from ..lm.load import fast_bfloat16
@@ -214,7 +216,7 @@ def fit(
         path.unlink(missing_ok=True)
     (publish or publish_adapter)(model, folder)
     text = "".join(json.dumps(row) + "\n" for row in curve)
-    (folder / CURVE).write_text(text, encoding="utf-8")
+    write_whole(folder / CURVE, text)
     return folder
 
 
@@ -315,9 +317,10 @@ def publish_adapter(model: Any, folder: Path) -> None:
         model.save_pretrained(folder, safe_serialization=True)
     path = folder / "adapter_model.safetensors"
     halved = {n: t.to(torch.float16) for n, t in load_file(path).items()}
-    save_file(halved, path, metadata={"format": "pt"})
+    with replacing(path) as part:
+        save_file(halved, part, metadata={"format": "pt"})
     # peft names the folder that the base came from; the card names the base.
     config = folder / "adapter_config.json"
     told = json.loads(config.read_text(encoding="utf-8")) | {"base_model_name_or_path": None}
-    config.write_text(json.dumps(told, indent=2, sort_keys=True), encoding="utf-8")
+    write_whole(config, json.dumps(told, indent=2, sort_keys=True))
     (folder / "README.md").unlink(missing_ok=True)  # peft's template

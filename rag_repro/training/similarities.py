@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from rag_repro.digest import replacing, write_whole
+
 from ..lm.adapters import CURVE
 from ..lm.hub import ADAPTER
 from ..lm.plain import Plain
@@ -59,7 +61,8 @@ def fit(encoder: Any, learned: Sequence[Asked], held_out: Sequence[Asked], folde
     parts = {"mean": mean, "scale": scale, "weights": model.coef_[0], "bias": model.intercept_}
     folder.mkdir(parents=True, exist_ok=True)
     made = {name: np.ascontiguousarray(part, dtype=np.float32) for name, part in parts.items()}
-    save_file(made, folder / ADAPTER)
+    with replacing(folder / ADAPTER) as part:
+        save_file(made, part)
 
     def losses(examples: Sequence[Asked]) -> dict[str, float]:
         """Mean cross-entropy by source."""
@@ -82,5 +85,5 @@ def fit(encoder: Any, learned: Sequence[Asked], held_out: Sequence[Asked], folde
     }
     if held_out:
         row["held_out"] = losses(held_out)
-    (folder / CURVE).write_text(json.dumps(row) + "\n", encoding="utf-8")
+    write_whole(folder / CURVE, json.dumps(row) + "\n")
     return folder

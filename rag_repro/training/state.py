@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from rag_repro.digest import replacing
 
 from .recipes import RecipeError
 
@@ -48,10 +49,9 @@ class State:
             tensors |= {f"{name}|{part}": tensor.contiguous() for part, tensor in held.items()}
         tensors |= {f"{n}|weight": p.detach().contiguous() for n, p in _trained(model)}
         self.folder.mkdir(exist_ok=True)
-        fresh = self.folder / "state.new"
         facts = {"key": self.key, "step": str(step), "curve": json.dumps(list(curve))}
-        save_file(tensors, fresh, metadata=facts)
-        os.replace(fresh, self.folder / "state.safetensors")
+        with replacing(self.folder / "state.safetensors") as part:
+            save_file(tensors, part, metadata=facts)
 
     def load(self, model: Any, adam: Any) -> tuple[int, list[dict]]:
         """The next step and the curve so far; (0, []) where nothing was saved."""

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from rag_repro import cli
+from rag_repro.digest import write_whole
 from rag_repro.study import campaign, files, manifests, record_writer, records, runner
 from rag_repro.study.records import RecordError, open_record
 
@@ -406,9 +407,9 @@ def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, mon
 
 def test_who_reads_a_file_while_it_is_replaced_sees_the_old_one_whole(tmp_path):
     path = tmp_path / "file"
-    files.write_whole(path, b"old")
+    write_whole(path, b"old")
     with path.open("rb") as reader:
-        files.write_whole(path, b"new and longer")
+        write_whole(path, b"new and longer")
         assert reader.read() == b"old"
     assert path.read_bytes() == b"new and longer"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
@@ -424,7 +425,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch, code):
         return real(path, *given, **options)
 
     monkeypatch.setattr(os, "mkdir", mkdir)
-    with pytest.raises(RecordError, match=rf"{os.strerror(code)}.*--results.*again") as caught:
+    with pytest.raises(RecordError, match=rf"{os.strerror(code)}; .*name a.*again") as caught:
         run(tmp_path / "records")
     assert str(tmp_path / "records" / condition().path) in str(caught.value)
 

@@ -1,0 +1,72 @@
+"""Every file that replaces another is written whole."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from rag_repro import digest
+
+PACKAGE = Path(digest.__file__).parent
+# Who writes in another way, and why that leaves no half file under a name that counts.
+OTHERWISE = {
+    "digest.py": "the one function itself",
+    "cli.py": "the null device",
+    "data/archives.py": "a copy that is moved when it is whole",
+    "study/files.py": "locks, which are empty",
+    "retrieval/store.py": "into a folder that is renamed when it is whole",
+    "retrieval/dense.py": "the same, called by the store",
+    "lm/convert.py": "the same",
+    "report/picture.py": "into memory",
+}
+WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet"}
+
+
+def writes(tree: ast.AST) -> list[int]:
+    """Lines that write a file in place: `write_text`, `open(..., "w")`, and arrays' own writers."""
+    found = []
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        given = [a.value for a in [*call.args, *(k.value for k in call.keywords)]
+                 if isinstance(a, ast.Constant) and isinstance(a.value, str)]  # fmt: skip
+        opened = name == "open" and any(mode.strip("bt+") in ("w", "x") for mode in given)
+        arrays = name in {"save", "savez"} and getattr(call.func.value, "id", "") == "np"
+        if name in WRITERS or opened or arrays:
+            found.append(call.lineno)
+    return found
+
+
+def test_nothing_else_writes_over_a_file():
+    wrong = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        lines = writes(ast.parse(path.read_text(encoding="utf-8")))
+        if lines and path.relative_to(PACKAGE).as_posix() not in OTHERWISE:
+            wrong.append(f"{path.relative_to(PACKAGE)}: {lines}")
+    assert wrong == []
+
+
+def test_the_search_for_writers_finds_each_kind():
+    code = "p.write_text('x')\nopen(p, 'w')\np.open('wb')\nnp.save(p, a)\nopen(p)\np.open('rb')"
+    assert writes(ast.parse(code)) == [1, 2, 3, 4]
+
+
+def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path):
+    path = tmp_path / "a.txt"
+    digest.write_whole(path, "né")
+    assert path.read_bytes() == "né".encode()
+
+    def cut_off():
+        with digest.replacing(path) as part:
+            part.write_text("ha")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cut_off()
+    assert path.read_bytes() == "né".encode()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+    digest.write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
