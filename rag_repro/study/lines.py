@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import lzma
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..evaluation.registry import METRICS
 from ..plain import PlainError, from_json, shortened
 from . import attentions, compressions, drafts, knowledge, queries, told
 from .conditions import Condition
@@ -24,6 +26,7 @@ FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
 START = json.dumps({"format": FORMAT, "identity": {}}).encode().removesuffix(b"{}}")
 PLAIN, PACKED = ".jsonl", ".jsonl.xz"
+LARGEST = 1 << 28  # bytes of a record unpacked; ours have one million at most
 RESTORE = "restore the file from version control, or delete it and run its condition again"
 
 # What an answer's line must hold, and what it may.
@@ -38,6 +41,8 @@ _KNOWN = {
     **{"counts": dict, "filter": list, "trigger": list, "held": list},
 }
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_SHARES = frozenset(name for name, metric in METRICS.items() if metric.unit == "percent")
 
 _is_gold = row(lambda role: True, lambda hop: True, maybe(whole(1)))
 """[role, hop, rank among the hits or None]."""
@@ -87,11 +92,13 @@ def content(path: Path) -> bytes:
         raise RecordError(f"{path} cannot be read ({trouble(error)})") from error
     if not path.name.endswith(PACKED):
         return data
-    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST)
     try:
-        data = stream.decompress(data)
+        data = stream.decompress(data, LARGEST + 1)
     except lzma.LZMAError as error:
         raise RecordError(f"{path}: damaged archive ({error}); {RESTORE}") from error
+    if len(data) > LARGEST:
+        raise RecordError(f"{path}: it unpacks to more than {LARGEST:,} bytes; {RESTORE}")
     if not stream.eof or stream.unused_data:
         ends = "goes on behind its end" if stream.eof else "ends too early"
         raise RecordError(f"{path}: damaged archive (it {ends}); {RESTORE}")
@@ -148,10 +155,12 @@ def _fault(line: Any) -> str:
     if not isinstance(line, dict):
         return "no object"
     for key, kind in {**_NEEDED, **_KNOWN}.items():
-        if key in line and not isinstance(line[key], kind):
+        if key in line and (not isinstance(line[key], kind) or isinstance(line[key], bool)):
             return f"{key!r} is {shortened(repr(line[key]), 60)}"
         if key in _NEEDED and key not in line:
             return f"it lacks {key!r}"
+    if _CONTROL.search(line["id"]):
+        return f"'id' holds a control character: {shortened(repr(line['id']), 60)}"
     for name in (*line["hits"], *line.get("remembered", ())):
         if not isinstance(name, str):
             return f"a passage is {shortened(repr(name), 60)}"
@@ -171,7 +180,7 @@ def _fault(line: Any) -> str:
         if not is_count(value):
             return f"the cost {name!r} is {shortened(repr(value), 60)}"
     for name, value in line["scores"].items():
-        if not is_number(value):
+        if not (is_share if name in _SHARES else is_number)(value):
             return f"the score {name!r} is {shortened(repr(value), 60)}"
     return ""
 

@@ -38,7 +38,7 @@ def whole(least: int = 0, most: float = inf) -> Shape:
     return lambda value: type(value) is int and least <= value <= most
 
 
-is_count = whole()
+is_count = whole(most=10**15)
 is_mark = whole(0, 1)
 
 

@@ -12,6 +12,7 @@ import resource
 import shutil
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from rag_repro import cli
 from rag_repro.digest import write_whole
 from rag_repro.study import campaign, files, manifests, record_writer, records, runner
+from rag_repro.study import lines as form
 from rag_repro.study.records import RecordError, open_record
 
 from .scripted import Shop, condition, use_methods
@@ -624,3 +626,59 @@ def test_a_damaged_manifest_is_named_before_a_run_and_stays(tmp_path, content):
     assert shop.retriever.asked == []
     assert path.read_bytes() == content
     assert len(lines(tmp_path)) == 3
+
+
+# ------------------------------------------------------------------ values and sizes
+
+LINE = {"id": "q1", "cluster": "c", "hits": ["p"], "scores": {"recall": 1.0}}
+
+
+def stored(tmp_path, text: str) -> Path:
+    header = {"format": 1, "identity": {}, "fingerprint": {}}
+    path = tmp_path / "a.jsonl.xz"
+    path.write_bytes(lzma.compress(f"{json.dumps(header)}\n{text}\n".encode()))
+    return path
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scores": {"recall": 7}}, {"scores": {"em": -0.5}}, {"scores": {"f1": True}},
+        {"scores": {"length": 1e301}}, {"cost": {"searches": -1}}, {"cost": {"searches": 1.5}},
+        {"cost": {"prompt_tokens": 10**400}}, {"cost": {"prompt_tokens": True}}, {"hops": True},
+        {"id": "q\x1b[2J"}, {"id": "q\x00"}, {"id": "q\n"}, {"entropy": True},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)  # fmt: skip
+def test_a_line_with_a_value_out_of_range_is_named(tmp_path, changes):
+    path = stored(tmp_path, json.dumps(LINE | changes))
+    with pytest.raises(RecordError, match=r"a\.jsonl\.xz, line 2: .*restore the file") as caught:
+        records.read(path)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
+def test_a_line_with_what_is_no_number_is_named(tmp_path, number):
+    path = stored(tmp_path, json.dumps(LINE).replace("1.0", number))
+    with pytest.raises(RecordError, match=r"a\.jsonl\.xz, line 2: "):
+        records.read(path)
+
+
+def test_a_whole_line_is_read(tmp_path):
+    more = {"scores": {"recall": 0, "length": 250.0}, "cost": {"prompt_tokens": 10**6}}
+    assert records.read(stored(tmp_path, json.dumps(LINE | more))).lines[0]["id"] == "q1"
+
+
+def test_a_record_that_unpacks_without_end_is_named_and_takes_no_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(form, "LARGEST", 1 << 20)
+    path = tmp_path / "bomb.jsonl.xz"
+    packer = lzma.LZMACompressor(preset=0)
+    path.write_bytes(
+        b"".join(packer.compress(b"0" * (1 << 20)) for _ in range(64)) + packer.flush()
+    )
+    tracemalloc.start()
+    with pytest.raises(RecordError, match=r"bomb\.jsonl\.xz: .*unpacks to more than 1,048,576"):
+        records.read(path)
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
