@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import multiprocessing
 import os
@@ -17,7 +16,7 @@ from pathlib import Path
 from rag_repro import logs
 from rag_repro.publish import check, inputs, pages, status
 from rag_repro.publish.execute import execute
-from rag_repro.publish.pairs import pair, source_hash
+from rag_repro.publish.pairs import pair, run_of, source_hash
 from rag_repro.publish.places import Places, here
 
 log = logging.getLogger(__name__)
@@ -33,9 +32,9 @@ def stale(name: str, places: Places | None = None) -> list[str]:
     executed = places.executed(name)
     if not executed.is_file():
         return ["never executed"]
-    told = json.loads(executed.read_text(encoding="utf-8"))["metadata"].get("rag_repro")
+    told = run_of(executed)
     if told is None:
-        return ["not executed by rag-repro"]
+        return ["not executed by rag-repro, or cut off"]
     if told["parameters"]:
         return ["executed with other parameters"]
     if told["source"] != source_hash(places.source(name)):

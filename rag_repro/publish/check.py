@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.publish import numbers
-from rag_repro.publish.pairs import source_hash
+from rag_repro.publish.pairs import read_notebook, source_hash
 from rag_repro.publish.places import Places, here
 
 # Sections that a chapter must have, as tags of its markdown cells.
@@ -42,10 +42,11 @@ def is_paper_chapter(name: str) -> bool:
 
 def check(executed: Path, places: Places | None = None) -> list[str]:
     """The faults of one executed chapter, a line each; none: it may be published."""
-    import nbformat
-
     places = places or here()
-    book = nbformat.read(executed, as_version=4)
+    book = read_notebook(executed)
+    if book is None:
+        why = "is no whole notebook; execute the chapter again"
+        return [f"{executed.stem}: {executed.name} {why}"]
     name = book.metadata.get("rag_repro", {}).get("chapter", executed.stem)
     faults = [
         *_whole_book(book, name, executed, places),

@@ -16,7 +16,7 @@ from typing import Any
 
 from rag_repro import logs
 from rag_repro.digest import write_whole
-from rag_repro.plain import PlainError, shortened, text_of
+from rag_repro.plain import PlainError, from_json, shortened, text_of
 from rag_repro.publish.places import Places, here
 
 
@@ -115,7 +115,7 @@ def executed(path: Path) -> str | None:
     """The text of an executed copy, likewise; None where it is no notebook of ours."""
     from nbformat import from_dict
 
-    book = _notebook(path)
+    book = read_notebook(path)
     if book is None or "python" not in book.metadata.get("rag_repro", {}):
         return None
     block, kernel = book.metadata.rag_repro, NOTEBOOK_METADATA["kernelspec"]
@@ -127,7 +127,16 @@ def executed(path: Path) -> str | None:
     return to_text(_identified(book))
 
 
-def _notebook(path: Path) -> Any:
+def run_of(path: Path) -> dict[str, Any] | None:
+    """What an executed copy tells of its run; None where it is no whole notebook of ours."""
+    try:
+        block = from_json(text_of(path))["metadata"]["rag_repro"]
+    except (PlainError, OSError, KeyError, TypeError):
+        return None
+    return block if isinstance(block, dict) else None
+
+
+def read_notebook(path: Path) -> Any:
     """What the file holds, as of the present format; None where it is no notebook."""
     import nbformat
     from nbformat.reader import NotJSONError
@@ -160,7 +169,9 @@ def pair(places: Places | None = None) -> list[Path]:
         for path, text in ((source, script(source)), (target, render(source))):
             if path.is_file() and path.read_bytes() == text.encode():
                 continue
-            dropped = " without the outputs that it held" if _has_outputs(_notebook(path)) else ""
+            dropped = (
+                " without the outputs that it held" if _has_outputs(read_notebook(path)) else ""
+            )
             write_whole(path, text)
             log.info("wrote %s%s", path.name, dropped)
             changed.append(path)
@@ -187,7 +198,7 @@ def check_pairs(places: Places | None = None) -> list[str]:
             continue
         if not target.is_file():
             faults.append(f"{source.name} has no pair; run `make pair`")
-        elif (book := _notebook(target)) is None or _cells(book) != _cells(read_source(source)):
+        elif (book := read_notebook(target)) is None or _cells(book) != _cells(read_source(source)):
             faults.append(f"{target.name} is not the pair of {source.name}; run `make pair`")
         elif _has_outputs(book):
             faults.append(f"{target.name} holds outputs; run `make pair`, which leaves them out")

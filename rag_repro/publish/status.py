@@ -7,6 +7,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from rag_repro.publish.pairs import run_of
 from rag_repro.publish.places import Places, here
 
 OWN = "91_status"
@@ -18,10 +19,8 @@ def executed(places: Places | None = None) -> dict[str, dict[str, Any]]:
     places = places or here()
     told = {}
     for path in sorted(places.chapters.glob("*.ipynb")):
-        if path.stem != OWN:
-            block = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("rag_repro")
-            if block is not None:
-                told[path.stem] = block
+        if path.stem != OWN and (block := run_of(path)) is not None:
+            told[path.stem] = block
     return told
 
 

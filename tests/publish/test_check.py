@@ -7,6 +7,7 @@ import re
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+from rag_repro.publish import build, status
 from rag_repro.publish.check import CheckError, check, check_all
 from rag_repro.publish.pairs import source_hash, to_text
 
@@ -167,3 +168,15 @@ def test_missing_copies_and_strangers_are_listed_together(places):
         check_all(places)
     assert "05_small: has no executed copy" in str(raised.value)
     assert "06_else: has no source" in str(raised.value)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"cells": 3}', "\0" * 50, None])
+def test_a_copy_that_was_cut_off_is_named_and_executed_again(places, content):
+    assert faults_of(sound(places), places) == []
+    path = places.executed("05_small")
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2] if content is None else content)
+    [fault] = check(path, places)
+    assert fault.endswith("05_small.ipynb is no whole notebook; execute the chapter again")
+    assert build.stale("05_small", places) == ["not executed by rag-repro, or cut off"]
+    assert status.executed(places) == {}
