@@ -34,6 +34,7 @@ _WIDE_PUNCTUATION = (
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation + _WIDE_PUNCTUATION)
 
 
+@lru_cache(maxsize=8192)
 def squad(text: str) -> str:
     """Lower case, no ASCII punctuation, no a/an/the, single spaces.
 
@@ -64,6 +65,7 @@ def chinese(text: str) -> str:
     return "".join(_unmarked(text).split())
 
 
+@lru_cache(maxsize=8192)
 def is_unspaced(text: str) -> bool:
     """Whether it is read as Chinese: it holds a Chinese character, or at least half of its letters
     are of another script without blanks between words, as kana or Thai."""

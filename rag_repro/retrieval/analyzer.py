@@ -36,6 +36,7 @@ _LETTER = rf"[{UNSPACED}\p{{Hangul}}--\p{{P}}]"
 _CHARACTER = regex.compile(rf"{_LETTER}\p{{M}}*", regex.V1)
 _RUN = regex.compile(rf"(?:{_CHARACTER.pattern})+", regex.V1)
 _UNREAD = regex.compile(rf"{_LETTER}|\p{{M}}", regex.V1)  # a mark ends a term of `WORDS`
+_FAR = re.compile("[\u0300-\u1fff\u2070-\U0010ffff]+")  # quick: no Latin, no dashes or quotes
 _SHARE = 0.01
 
 # Name here -> name in bm25s.stopwords: Lucene's 33 words, and NLTK's 179,
@@ -177,12 +178,12 @@ def suited(corpus: Corpus) -> dict[str, Any]:
     Grams where at least 1 % of all characters, titles included, are letters of a script without
     blanks between words, Korean, or marks beside their letter (as Hindi's vowels, or accents in
     the normal form NFD), which the default reads badly. In a mixed corpus words of other
-    scripts are the same terms either way. One pass, far quicker than an index.
+    scripts are the same terms either way. One pass, quicker than an index.
     """
     total = unread = 0
     for passage in corpus.passages:
         for text in (passage.title, passage.text):
             total += len(text)
             if not text.isascii():
-                unread += len(_UNREAD.findall(text))
+                unread += len(_UNREAD.findall("".join(_FAR.findall(text))))
     return {"grams": 2} if unread and unread >= _SHARE * total else {}
