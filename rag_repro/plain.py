@@ -123,6 +123,15 @@ def _first_line(error: Exception) -> str:
     return shortened(" ".join(str(words).split()) + place)
 
 
+# Control characters, ends of lines, half characters, and marks that turn the line around.
+UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def escaped(text: str) -> str:
+    """Text for one line of a terminal: what would act there stands as "\\x1b"."""
+    return UNSEEN.sub(lambda one: ascii(one[0])[1:-1], text)
+
+
 def shortened(value: object, most: int = 160) -> str:
     """`value` as text for an error message, cut where it is long."""
     text = str(value)
