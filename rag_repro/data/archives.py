@@ -187,14 +187,12 @@ class _Limited:
         self._end = room + _LARGEST_HEADER  # headers and padding are not text
 
     def read(self, size: int) -> bytes:
-        if not 0 <= size <= _LARGEST_HEADER:
+        if size > _LARGEST_HEADER:
             raise ArchiveError(f"{self._archive}: a header of {size:,} bytes; {_DELETE}")
         self._check(self._content.tell() + size)
         return self._content.read(size)
 
     def seek(self, place: int) -> int:
-        if place < 0:
-            raise ArchiveError(f"{self._archive}: an entry of negative size; {_DELETE}")
         self._check(place)
         return self._content.seek(place)
 

@@ -290,14 +290,14 @@ def odd_tar(folder, *headers):
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
 @pytest.mark.parametrize("size", [-1, -512, -(2**40)])
 def test_a_negative_size(tmp_path, out, kind, size):
-    head = bytearray(special("other.json", kind).tobuf(tarfile.GNU_FORMAT))
+    head = bytearray(special("dev.json", kind).tobuf(tarfile.GNU_FORMAT))
     head[124:136] = b"\xff" + size.to_bytes(11, "big", signed=True)
     head[148:156] = b"%06o\0 " % tarfile.calc_chksums(head[:512])[0]
     refused(odd_tar(tmp_path, bytes(head)), out, "; delete it")
 
 
 def test_a_negative_size_by_a_pax_header(tmp_path, out):
-    info = special("other.json", tarfile.REGTYPE, pax_headers={"size": "-1024"})
+    info = special("dev.json", tarfile.REGTYPE, pax_headers={"size": "-1024"})
     refused(odd_tar(tmp_path, info.tobuf(tarfile.PAX_FORMAT)), out, "; delete it")
 
 
