@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 
@@ -270,3 +271,9 @@ def test_a_file_made_to_fill_the_memory(tmp_path, monkeypatch):
 def test_an_id_that_a_terminal_would_obey(tmp_path):
     write(tmp_path, row(1, id="a\x1b[2Jb"))
     refused(public.BadLine, tmp_path, "line 1", "holds a control character", "take it out")
+
+
+def test_what_gives_without_end_is_no_file(tmp_path):
+    with pytest.raises(public.MissingFile, match="there is no such file"):
+        files.read_text(Path("/dev/zero"))
+    refused(public.MissingFile, tmp_path / ("a" * 5000), "cannot be read", "give another folder")

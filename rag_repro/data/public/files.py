@@ -27,9 +27,9 @@ def read_text(path: Path) -> str:
     (and 64 MiB): of a file that was made to fill the memory no more is unpacked.
     """
     try:
+        if not path.is_file():  # a device or a pipe could give without end
+            raise MissingFile(path, "", "there is no such file", "give the path of the file")
         raw = path.read_bytes()
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise MissingFile(path, "", "there is no such file", "give the path of the file") from None
     except OSError as error:
         raise CorruptFile(path, "", f"cannot be read ({error.strerror})", "mend that") from error
     if raw[:2] == b"\x1f\x8b":
