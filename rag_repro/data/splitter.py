@@ -33,7 +33,8 @@ def by_sentences(
         yield " ".join(block)
 
 
-_HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
+_BLANKS = re.compile(r"\s*")
 _UNDERLINE = re.compile(r" {0,3}(==+|--+)[ \t]*$")
 _UNDERLINED = re.compile(r" {0,3}(?![-+*>|#<\s]|\d+[.)])(.{1,199}\S|\S)[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(?:(?:[-+*>]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})(.*)$")
@@ -61,7 +62,9 @@ def headings(text: str) -> Iterator[tuple[int, int, str]]:
         elif line.lstrip().startswith("<!--") and "-->" not in line:
             fence = "-->"
         elif heading:
-            yield at, end, heading[1]
+            said = line[heading.end() :].rstrip()
+            bare = said.rstrip("#")  # those behind a blank close the heading
+            yield at, end, bare.rstrip() if bare[-1:].isspace() else said
             alone = True
         elif underlined and _UNDERLINE.match(line):
             yield begin, end, underlined
@@ -79,7 +82,7 @@ def _units(text: str, size: int, sentences: Callable | None) -> Iterator[str]:
     for start, end, words in headings(text):
         # The blank lines behind a heading are no border of a paragraph.
         parts += [text[at:start], words.rstrip(".: \t"), ". "]
-        at = end + len(text[end:]) - len(text[end:].lstrip())
+        at = _BLANKS.match(text, end).end()
     for paragraph in re.split(r"\n\s*\n", "".join([*parts, text[at:]])):
         if len(paragraph.split()) <= size:
             yield paragraph
