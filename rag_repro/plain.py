@@ -17,6 +17,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 LARGEST = 200_000  # values of a YAML file with its aliases written out; our largest has 5,000
 
+LONGEST = 4_000_000  # characters of such a file; our largest has 60,000
+
 
 class PlainError(ValueError):
     """What is wrong with a text, in a few words and without the file's name; `line` where known."""
@@ -57,6 +59,8 @@ def from_yaml(text: str) -> Any:
     """The YAML value: plain data, no key twice, not larger than LARGEST, aliases written out."""
     import yaml
 
+    if len(text) > LONGEST:
+        raise PlainError(f"more than {LONGEST:,} characters of YAML")
     try:
         # Not the C loader: deep nesting overflows its stack, which nothing can catch.
         value = yaml.load(text, _loader())
@@ -75,6 +79,25 @@ def _loader() -> type:
     import yaml
 
     class Loader(yaml.SafeLoader):
+        merged = 0
+
+        def flatten_mapping(self, node: yaml.MappingNode) -> None:
+            for key, value in node.value:
+                if key.tag != "tag:yaml.org,2002:merge":
+                    continue
+                for one in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+                    if isinstance(one, yaml.MappingNode):
+                        # Counted before they are copied: each line of merges can be ten times
+                        # as long as the one before it.
+                        self.flatten_mapping(one)
+                        self.merged += len(one.value)
+                    if self.merged > LARGEST:
+                        raise yaml.constructor.ConstructorError(
+                            problem=f"more than {LARGEST:,} values by merge keys (<<)",
+                            problem_mark=key.start_mark,
+                        )
+            super().flatten_mapping(node)
+
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
             own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
             made = super().construct_mapping(node, deep)  # writes out `<<`
@@ -121,6 +144,15 @@ def _first_line(error: Exception) -> str:
     words = getattr(error, "problem", None) or str(error) or type(error).__name__
     place = f", line {mark.line + 1}" if mark is not None else ""
     return shortened(" ".join(str(words).split()) + place)
+
+
+# Control characters, ends of lines, half characters, and marks that turn the line around.
+UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+
+
+def escaped(text: str) -> str:
+    """Text for one line of a terminal: what would act there stands as "\\x1b"."""
+    return UNSEEN.sub(lambda one: ascii(one[0])[1:-1], text)
 
 
 def shortened(value: object, most: int = 160) -> str:

@@ -25,10 +25,13 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from rag_repro.plain import UNSEEN, shortened
+
 # Text shrinks to a third or a tenth; what grows more than this was made to fill the disk.
 RATIO, FLOOR = 50, 64 * 2**20
 _MOST_ENTRIES = 100_000
 _LARGEST_HEADER = 16 * 2**20
+_LONGEST_NAME = 4096  # as of a path
 _CHUNK = 2**20
 _DELETE = "delete it, and fetch it again or get it from the data set's page"
 _OUTSIDE = re.compile(r"[/\\]|[A-Za-z]:|.*(^|[/\\])\.\.([/\\]|$)", re.DOTALL)
@@ -90,10 +93,15 @@ def _copy(archive: Path, copies: Mapping[str, Path], room: int) -> None:
     for number, entry in enumerate(_entries(archive, room), start=1):
         if number > _MOST_ENTRIES:
             raise ArchiveError(f"{archive}: more than {_MOST_ENTRIES:,} entries; {_DELETE}")
-        if not entry.name or _OUTSIDE.match(entry.name) or not entry.name.isprintable():
+        name = shortened(repr(entry.name))
+        if not entry.name or _OUTSIDE.match(entry.name):
+            raise ArchiveError(f"{archive}: the entry {name} points outside the archive; {_DELETE}")
+        if UNSEEN.search(entry.name) or len(entry.name) > _LONGEST_NAME:
             raise ArchiveError(
-                f"{archive}: the entry {entry.name!r} points outside the archive; {_DELETE}"
+                f"{archive}: the entry {name} has a name that no file can have; {_DELETE}"
             )
+        if entry.size < 0:
+            raise ArchiveError(f"{archive}: the entry {name} has {entry.size} bytes; {_DELETE}")
         # Names that differ only in case are one file on some disks, so they count as one.
         path = f"/{entry.name}".casefold()
         for member in (m for m in copies if path.endswith(f"/{m}".casefold())):

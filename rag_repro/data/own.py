@@ -3,7 +3,9 @@
     PATH/passages/*.txt, *.md      the texts; folders inside are read as well
     PATH/questions.jsonl           or questions.csv, or questions.txt (own_questions)
 
-A text's title is its first heading (`# Title`) or its file's name. Texts of
+A text's title is its first heading (`# Title`, or a line that is underlined with
+=== or ---) or its file's name. Texts are read as Unicode's form NFC. Links that
+stay inside the folder are followed; others are told of in the card. Texts of
 more than 100 words are cut where sentences end (`splitter.by_sentences`), and
 passage 3 of passages/harbour.md has the id `harbour#3`. The data set is named
 after its folder and a hash of its files, so that no path enters a record and
@@ -33,12 +35,13 @@ from .own_files import (
     question_files,
     read,
     text_files,
+    unreadable,
     visible,
 )
-from .own_questions import Entry
+from .own_questions import Entry, nfc
 from .public.roles import role
 from .splits import SPLITS, SplitError, check_split
-from .splitter import SIZE, by_sentences
+from .splitter import SIZE, by_sentences, headings
 
 log = logging.getLogger(__name__)
 
@@ -103,16 +106,20 @@ def label(folder: Path | str) -> str:
     """
     folder = existing(as_path(folder))
     digest = hashlib.sha256()
-    for path in [*text_files(folder), *question_files(folder)]:
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()}\x1f{content}\x1e".encode())
-    slug = re.sub(r"[^\w.-]+", "-", folder.resolve().name).strip("-.") or "root"
+    for path in [*text_files(folder), *question_files(folder, Findings())]:
+        place = nfc(path.relative_to(folder).as_posix())
+        try:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise FolderError(folder, [f"{place}: {unreadable(error)}"]) from error
+        digest.update(f"{place}\x1f{content}\x1e".encode())
+    slug = re.sub(r"[^\w.-]+", "-", nfc(folder.resolve().name))[:_LONGEST].strip("-.") or "root"
     return f"folder-{slug}@{digest.hexdigest()[:8]}"
 
 
-# --------------------------------------------------------------------- passages
+_LONGEST = 60  # of the folder's name in a record's, which a disk cuts off at 255 bytes
 
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+# --------------------------------------------------------------------- passages
 
 
 def _passages(folder: Path, found: Findings) -> tuple[Passage, ...]:
@@ -123,13 +130,13 @@ def _passages(folder: Path, found: Findings) -> tuple[Passage, ...]:
     names: dict[str, str] = {}
     blocks: dict[str, str] = {}
     made: list[Passage] = []
-    for path in visible(root):
+    for path in visible(folder, found):
         place = path.relative_to(folder).as_posix()
         if path.suffix.lower() not in TEXTS:
             found.warn(place, "not read; only .txt and .md files are")
             continue
         text = read(path, place, found)
-        name = path.relative_to(root).with_suffix("").as_posix()
+        name = nfc(path.relative_to(root).with_suffix("").as_posix())
         if text is None:
             found.unread.add(name)
             continue
@@ -137,7 +144,7 @@ def _passages(folder: Path, found: Findings) -> tuple[Passage, ...]:
             found.tell(place, f"its passages would have the ids of {names[name]}'s; rename one")
             continue
         names[name] = place
-        title, body = _titled(text, path.stem)
+        title, body = _titled(text, nfc(path.stem))
         pieces = list(by_sentences(body))
         if not pieces:
             found.tell(place, "a heading without text; put its text in, or remove it")
@@ -150,23 +157,22 @@ def _passages(folder: Path, found: Findings) -> tuple[Passage, ...]:
             made.append(Passage(f"{name}#{number}", title, piece))
     if not names and not found.problems:
         found.tell("passages", "no .txt or .md file in it; put your texts there")
+        found.problems += found.warnings  # what was left out, and why
     return tuple(made)
 
 
 def _titled(text: str, stem: str) -> tuple[str, str]:
     """Title and text: the first heading, which leaves the text where it begins it."""
-    heading = _HEADING.search(text)
-    if heading is None:
-        return " ".join(re.split(r"[-_\s]+", stem)).strip(), text
-    before, after = text[: heading.start()], text[heading.end() :]
-    return heading[1], text if before.strip() else after
+    for start, end, words in headings(text):
+        return words, text if text[:start].strip() else text[end:]
+    return " ".join(re.split(r"[-_\s]+", stem)).strip(), text
 
 
 # -------------------------------------------------------------------- questions
 
 
 def _entries(folder: Path, found: Findings) -> list[Entry]:
-    files = question_files(folder)
+    files = question_files(folder, found)
     if not files:
         held = [p.name for p in folder.iterdir() if p.is_file() and p.name.startswith("question")]
         hint = f" ({held[0]} is there)" if held else ""

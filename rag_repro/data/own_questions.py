@@ -3,7 +3,8 @@
     {"question": "Who cast the bell?", "answers": ["Ada Brill"], "gold": ["bell"]}
 
 JSON Lines: an object a line. CSV: a header with the same names, several answers
-or gold passages parted by `|`. Text: a question a line and nothing else.
+or gold passages parted by `|` or written as a list of JSON. Text: a question a
+line and nothing else.
 Nothing is raised here: every problem is told, with its line, and all at once.
 """
 
@@ -11,10 +12,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+
+from rag_repro.plain import UNSEEN, PlainError, from_json
 
 from ..words import nearest
 from .public.record import unique
@@ -24,6 +28,7 @@ FILES = ("questions.jsonl", "questions.csv", "questions.txt")
 KEYS = ("id", "question", "answers", "gold", "kind", "split")
 LISTS = ("answers", "gold")
 
+nfc = partial(unicodedata.normalize, "NFC")
 Tell = Callable[[str, str], None]
 
 
@@ -70,14 +75,9 @@ def _jsonl(text: str, name: str, tell: Tell) -> Iterator[tuple[int, Mapping | No
         if not raw.strip():
             continue
         try:
-            row = json.loads(raw)
-            json.dumps(row, ensure_ascii=False).encode()  # "\\ud800" is half a character
-        except ValueError as error:
-            said = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            tell(f"{name}, line {line}", f"not JSON ({said}); write one object a line")
-            row = None
-        except RecursionError:
-            tell(f"{name}, line {line}", "nested too deeply; write one flat object a line")
+            row = from_json(raw, whole=True)
+        except PlainError as error:
+            tell(f"{name}, line {line}", f"{error}; write one object a line")
             row = None
         if row is not None and not isinstance(row, dict):
             tell(f"{name}, line {line}", 'not an object; write as {"question": "Who ...?"}')
@@ -104,9 +104,28 @@ def _csv(text: str, name: str, tell: Tell) -> Iterator[tuple[int, Mapping | None
                 yield line, None
             else:
                 row = {key: cell.strip() for key, cell in zip(head, cells, strict=True)}
-                yield line, {k: v.split("|") if k in LISTS else v for k, v in row.items() if v}
+                place = f"{name}, line {line}"
+                yield (
+                    line,
+                    {
+                        k: _listed(v, k, place, tell) if k in LISTS else v
+                        for k, v in row.items()
+                        if v
+                    },
+                )
     except csv.Error as error:
         tell(f"{name}, line {reader.line_num}", f"not CSV ({error}); mend the quotes there")
+
+
+def _listed(cell: str, key: str, place: str, tell: Tell) -> Any:
+    """The texts of a cell; None where it looks like a list of JSON, and is told to be none."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return cell.split("|")
+    try:
+        return from_json(cell, whole=True)
+    except PlainError as error:
+        tell(place, f'{key!r} looks like a list and is {error}; write as ["1961", "61"]')
+        return None
 
 
 def _head_is_sound(head: list[str], place: str, tell: Tell) -> bool:
@@ -145,17 +164,20 @@ def _entry(row: Mapping[str, Any], place: str, position: int, tell: Tell) -> Ent
         if key in LISTS and value is not None:
             value = [value] if isinstance(value, str) else value
             if isinstance(value, list) and all(isinstance(v, str) for v in value):
-                values[key] = unique(value)
+                values[key] = unique(map(nfc, value))
             else:
                 tell(place, f'{key!r} is not text or a list of texts; write as ["1961"]')
         elif isinstance(value, str):
-            values |= {key: " ".join(value.split())} if value.strip() else {}
+            values |= {key: " ".join(nfc(value).split())} if value.strip() else {}
         elif value is not None:
             tell(place, f"{key!r} is not text; put it in quotes")
     if "question" not in values:
         if sound and not row.get("question"):  # else the cause was told
             tell(place, "no question; fill the field 'question', or remove the line")
         return None
+    for key in ("id", "kind"):  # these become columns and labels
+        if UNSEEN.search(values.get(key, "")):
+            tell(place, f"{key!r} holds a control character; take it out")
     if (split := values.get("split", "test")) not in SPLITS:
         tell(place, f"no split {split!r}{nearest(split, SPLITS)}; there are {', '.join(SPLITS)}")
     return Entry(place=place, **{"id": f"q{position}", **values})

@@ -33,13 +33,57 @@ def by_sentences(
         yield " ".join(block)
 
 
-# A line of "# Heading" and the blank lines behind it: no border of a paragraph.
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[.:]?[ \t]*#*[ \t]*$\s*", re.MULTILINE)
+_HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
+_BLANKS = re.compile(r"\s*")
+_UNDERLINE = re.compile(r" {0,3}(==+|--+)[ \t]*$")
+_UNDERLINED = re.compile(r" {0,3}(?![-+*>|#<\s]|\d+[.)])(.{1,199}\S|\S)[ \t]*$")
+_FENCE = re.compile(r"[ \t]*(?:(?:[-+*>]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|~{3,})(.*)$")
+_FRONT = re.compile(r"---[ \t]*\n(?=\S)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+
+
+def headings(text: str) -> Iterator[tuple[int, int, str]]:
+    """(start, end, words) of each heading of Markdown: `# Words`, or one underlined line.
+
+    None in fenced or indented code, a comment of several lines, or the YAML before a text.
+    """
+    front = _FRONT.match(text)
+    at = front.end() if front else 0
+    fence = ""  # what ends the code or the comment that the line is in
+    words, begin, alone = "", at, True  # the line before, if it may be underlined
+    for line in text[at:].split("\n"):
+        mark, heading, end = _FENCE.match(line), _HEADING.match(line), at + len(line)
+        underlined, words = words, ""
+        if fence:
+            ended = mark and mark[1].startswith(fence) and not mark[2].strip()
+            fence = "" if ended or (fence == "-->" and fence in line) else fence
+            alone = True
+        elif mark:
+            fence = mark[1]
+        elif line.lstrip().startswith("<!--") and "-->" not in line:
+            fence = "-->"
+        elif heading:
+            said = line[heading.end() :].rstrip()
+            bare = said.rstrip("#")  # those behind a blank close the heading
+            yield at, end, bare.rstrip() if bare[-1:].isspace() else said
+            alone = True
+        elif underlined and _UNDERLINE.match(line):
+            yield begin, end, underlined
+            alone = True
+        else:
+            one = _UNDERLINED.match(line) if alone else None
+            words, begin = (one[1], at) if one else ("", at)
+            alone = not line.strip()
+        at = end + 1
 
 
 def _units(text: str, size: int, sentences: Callable | None) -> Iterator[str]:
     """Pieces of at most `size` words: paragraphs, else sentences, else words."""
-    for paragraph in re.split(r"\n\s*\n", _HEADING.sub(r"\1. ", text)):
+    parts, at = [], 0
+    for start, end, words in headings(text):
+        # The blank lines behind a heading are no border of a paragraph.
+        parts += [text[at:start], words.rstrip(".: \t"), ". "]
+        at = _BLANKS.match(text, end).end()
+    for paragraph in re.split(r"\n\s*\n", "".join([*parts, text[at:]])):
         if len(paragraph.split()) <= size:
             yield paragraph
             continue

@@ -281,6 +281,42 @@ def test_a_tar_with_a_header_that_would_fill_the_memory(tmp_path, out):
     refused(path, out, "a header of 8,589,934,592 bytes", limit=2**40)
 
 
+def odd_tar(folder, *headers):
+    path = folder / "release.tar.gz"
+    path.write_bytes(gzip.compress(b"".join(headers) + bytes(4096)))
+    return path
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+@pytest.mark.parametrize("size", [-1, -512, -(2**40)])
+def test_a_negative_size(tmp_path, out, kind, size):
+    head = bytearray(special("dev.json", kind).tobuf(tarfile.GNU_FORMAT))
+    head[124:136] = b"\xff" + size.to_bytes(11, "big", signed=True)
+    head[148:156] = b"%06o\0 " % tarfile.calc_chksums(head[:512])[0]
+    refused(odd_tar(tmp_path, bytes(head)), out, "; delete it")
+
+
+def test_a_negative_size_by_a_pax_header(tmp_path, out):
+    info = special("dev.json", tarfile.REGTYPE, pax_headers={"size": "-1024"})
+    refused(odd_tar(tmp_path, info.tobuf(tarfile.PAX_FORMAT)), out, "; delete it")
+
+
+def test_a_map_of_holes_without_an_end(tmp_path, out):
+    more = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "10"}
+    info = special("dev.json", tarfile.REGTYPE, pax_headers=more)
+    info.size = 512
+    archive = odd_tar(tmp_path, info.tobuf(tarfile.PAX_FORMAT), b"9999999\n".ljust(512, b"1"))
+    refused(archive, out, "; delete it")
+
+
+@PACK
+@pytest.mark.parametrize("name", ["\x1b[2J.json", "a\nb.json", "n" * 5000, "\u202ea.json"])
+def test_a_name_that_no_file_can_have(pack, tmp_path, out, name):
+    said = refused(pack(tmp_path, (name, b"")), out, "has a name that no file can have")
+    assert said.isprintable()
+    assert len(said) < 600
+
+
 @PACK
 def test_too_many_entries(pack, tmp_path, out, monkeypatch):
     monkeypatch.setattr(archives, "_MOST_ENTRIES", 5)

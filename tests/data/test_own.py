@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 
 import pytest
@@ -235,7 +236,7 @@ def test_all_problems_are_told_at_once(folder):
         "passages/bare.md: a heading without text; put its text in, or remove it",
         "passages/binary.txt: holds NUL bytes, so it is no text; save it as UTF-8, or take it out",
         "passages/empty.txt: empty; put its text in, or remove it",
-        "passages/latin.txt: not UTF-8 (in line 2); save it as UTF-8",
+        "passages/latin.txt: not UTF-8 (in line 2), perhaps Latin-1; save it as UTF-8",
         "passages/mill.txt: its passages would have the ids of passages/mill.md's; rename one",
         "questions.jsonl, line 1: unknown key 'answer', did you mean 'answers'?; "
         "known are id, question, answers, gold, kind, split",
@@ -416,3 +417,137 @@ def test_a_papers_exhibits_can_be_put_on_a_folder(folder):
 def test_a_name_that_no_path_can_have_is_refused_as_any_other(name):
     with pytest.raises(data.public.UnknownName, match="no data set"):
         data.check_name(name)
+
+
+# ---------------------------------------------------------------- other people's folders
+
+
+def card_warnings(folder):
+    return own.load(folder).card["warnings"] or ()
+
+
+def test_links_inside_are_read_once_and_others_are_told_of(folder, tmp_path):
+    write(tmp_path, {"out/far.txt": "The tower is far away."})
+    write(folder, {"more/lock.txt": "The lock was drawn by Bo Reed."})
+    links = {
+        "more": folder / "more",
+        "far": tmp_path / "out",
+        "up": folder,
+        "again": folder / "passages/water",
+        "nowhere": folder / "nothing",
+        "self.txt": folder / "passages/self.txt",
+    }
+    for name, goal in links.items():
+        (folder / "passages" / name).symlink_to(goal)
+    (folder / "more/back").symlink_to(folder / "passages")
+    made = own.load(folder)
+    assert [p.id for p in made.corpus.passages] == ["mill#1", "more/lock#1", "water/the_weir#1"]
+    told = sorted(w for w in made.card["warnings"] if "read" in w or "link" in w)
+    assert told == [
+        "passages/again: not read again, as passages/water is read",
+        "passages/far: not followed, a link out of the folder; copy the texts into it",
+        "passages/more/back: not read again, as passages is read",
+        "passages/nowhere: not followed, a link that leads nowhere",
+        "passages/self.txt: not followed, a link that leads nowhere",
+        "passages/up: not followed, a link back to a folder that it lies in",
+    ]
+    name = own.label(folder)
+    write(folder, {"more/lock.txt": "The lock was drawn by Al Reed."})
+    assert own.label(folder) != name
+
+
+@pytest.mark.parametrize("name", ["passages", "questions.jsonl"])
+def test_a_part_that_is_a_link_out_of_the_folder_is_refused(folder, tmp_path, name):
+    shutil.move(folder / name, tmp_path / "elsewhere")
+    (folder / name).symlink_to(tmp_path / "elsewhere")
+    assert any(p.startswith(f"{name}: not followed, a link out") for p in problems(folder))
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("```bash\n# old\n```\nText.\n", "page"),
+        ("~~~~\n# old\n~~~\n# old\n~~~~\n\n# New\n\nText.\n", "New"),
+        ("1. Do\n\n   ```\n# old\n   ```\n\n- ```\n  # old\n  ```\n\n# New\n", "New"),
+        ("```\n# never closed\n", "page"),
+        ("Text.\n\n    # old\n", "page"),
+        ("---\n# old\ntitle: it\n---\nText.\n", "page"),
+        ("---\ntitle: it\n---\n\n# New\n\nText.\n", "New"),
+        ("<!--\n# old\n-->\n# New\n\nText.\n", "New"),
+        ("The bell\n========\n\nText.\n", "The bell"),
+        ("The bell\n--\n\nText.\n", "The bell"),
+        ("# The bell ##  \n\nText.\n", "The bell"),
+        ("# In C#\n\nText.\n", "In C#"),
+        (f"# a{' ' * 100_000}b\n\nText.\n", f"a{' ' * 100_000}b"),
+        ("One line\nof two\n---\n\nText.\n", "page"),
+        ("- item\n---\n\nText.\n", "page"),
+        ("Text.\n\n---\n\nText.\n", "page"),
+    ],
+)
+def test_what_is_a_title_and_what_only_looks_like_one(folder, text, title):
+    write(folder, {"passages/page.md": text})
+    [first, *_] = [p for p in own.corpus(folder).passages if p.id.startswith("page#")]
+    assert first.title == title
+    if "# old" in text:
+        assert "# old" in " ".join(p.text for p in own.corpus(folder).passages)
+
+
+def test_what_is_decomposed_is_read_composed(folder):
+    line = json.dumps(
+        {"question": "Where is Zoe\u0301?", "answers": ["Ma\u0308r"], "gold": "cafe\u0301"}
+    )
+    write(
+        folder, {"passages/cafe\u0301.txt": "Zoe\u0301 Ma\u0308r is here.", "questions.jsonl": line}
+    )
+    made = own.load(folder)
+    assert made.corpus.by_id["caf\xe9#1"].text == "Zo\xe9 M\xe4r is here."
+    assert made.questions[0].text == "Where is Zo\xe9?"
+    assert made.questions[0].answers == ("M\xe4r",)
+    assert made.questions[0].gold_ids == ("caf\xe9#1",)
+
+
+@pytest.mark.parametrize(
+    ("cell", "answers"),
+    [('"[""Jo Penn"", ""Jo | Penn""]"', ("Jo Penn", "Jo | Penn")), ("Jo|Penn", ("Jo", "Penn"))],
+)
+def test_a_cell_of_answers(folder, cell, answers):
+    (folder / "questions.jsonl").unlink()
+    write(folder, {"questions.csv": f"question,answers\nWho?,{cell}\n"})
+    assert own.load(folder).questions[0].answers == answers
+
+
+@pytest.mark.parametrize("cell", ["\"['Jo', 'Penn']\"", "[1961]"])
+def test_a_cell_that_is_no_list_of_texts_is_told_of(folder, cell):
+    (folder / "questions.jsonl").unlink()
+    write(folder, {"questions.csv": f"question,answers\nWho?,{cell}\n"})
+    [told] = problems(folder)
+    assert told.startswith("questions.csv, line 2: 'answers'")
+
+
+def test_a_wide_encoding_is_named(folder):
+    write(folder, {"passages/wide.txt": "The mill".encode("utf-16")})
+    assert problems(folder) == ("passages/wide.txt: UTF-16 or UTF-32, not UTF-8; save it as UTF-8",)
+
+
+@pytest.mark.parametrize("name", [b"a\x1b[2J.txt", b"a\nb.txt", b"\xff.txt", b"bad\x07/b.txt"])
+def test_a_name_that_a_terminal_would_obey_is_refused(folder, name):
+    path = os.path.join(os.fsencode(folder / "passages"), name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        file.write("Text.")
+    [told] = problems(folder)
+    assert told.isprintable()
+    assert "rename it" in told
+
+
+def test_an_id_that_a_terminal_would_obey_is_refused(folder):
+    write(folder, {"questions.jsonl": json.dumps({"id": "a\x1b[2J", "question": "Why?"})})
+    assert problems(folder) == (
+        "questions.jsonl, line 1: 'id' holds a control character; take it out",
+    )
+
+
+def test_a_long_name_of_a_folder(folder, tmp_path):
+    with pytest.raises(FolderError, match="cannot be read"):
+        own.load(tmp_path / ("a" * 5000))
+    assert len(own.label(folder.rename(tmp_path / ("a" * 255)))) < 90

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ...plain import UNSEEN
 from ...schema import Gold, Passage, Question, Step
 from ..dataset import Corpus, Dataset
 from . import card
@@ -27,6 +28,7 @@ from .roles import role
 log = logging.getLogger(__name__)
 
 _SLUG_LENGTH = 48
+_PLAIN_ID = "take it out of the id"
 
 
 def passage_id(title: str, text: str) -> str:
@@ -72,6 +74,8 @@ def build(
         raise DataError(path, "", "no question in it", "copy or download the file again")
     pool = Pool()
     for doc in corpus:
+        if UNSEEN.search(doc.id or ""):
+            raise BadLine(path, "", f"passage id {doc.id!r} holds a control character", _PLAIN_ID)
         if doc.text.strip():
             pool.add(doc)
     _check(source, records, path)
@@ -97,6 +101,8 @@ def _check(source: Source, records: Sequence[Record], path: Path) -> None:
                 f"question id {r.id!r} was {seen[r.id]} already",
                 "remove one of them",
             )
+        if UNSEEN.search(r.id):
+            raise BadLine(path, r.place, f"id {r.id!r} holds a control character", _PLAIN_ID)
         seen[r.id] = r.place
         if not r.question.strip():
             raise BadLine(path, r.place, f"question {r.id!r} has no text", "remove it")

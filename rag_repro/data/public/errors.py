@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...plain import shortened
+from ...plain import escaped, shortened
 
 
 class DataError(ValueError):
@@ -18,7 +18,7 @@ class DataError(ValueError):
         self.path, self.place = Path(path), place
         # A place may name a key of the file, which may be of any length.
         where = f"{path}, {shortened(place)}" if place else str(path)
-        super().__init__(f"{where}: {shortened(problem, 400)}; {remedy}")
+        super().__init__(escaped(f"{where}: {shortened(problem, 400)}; {remedy}"))
 
 
 class MissingFile(DataError):

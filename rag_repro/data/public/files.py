@@ -7,12 +7,14 @@ decompress what they download and keep the name.
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ...plain import PlainError, from_json
+from ..archives import FLOOR, RATIO
 from .errors import BadLine, CorruptFile, MissingFile
 
 AGAIN = "copy or download the file again"
@@ -21,19 +23,25 @@ AGAIN = "copy or download the file again"
 def read_text(path: Path) -> str:
     """The whole decompressed text (UTF-8, a byte-order mark left out).
 
-    Raises MissingFile or CorruptFile.
+    Raises MissingFile or CorruptFile, also for more than 50 times the compressed bytes
+    (and 64 MiB): of a file that was made to fill the memory no more is unpacked.
     """
     try:
+        if not path.is_file():  # a device or a pipe could give without end
+            raise MissingFile(path, "", "there is no such file", "give the path of the file")
         raw = path.read_bytes()
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        raise MissingFile(path, "", "there is no such file", "give the path of the file") from None
     except OSError as error:
         raise CorruptFile(path, "", f"cannot be read ({error.strerror})", "mend that") from error
     if raw[:2] == b"\x1f\x8b":
+        room = max(FLOOR, RATIO * len(raw))
         try:
-            raw = gzip.decompress(raw)
+            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as content:
+                raw = content.read(room + 1)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise CorruptFile(path, "", f"damaged gzip file ({error})", AGAIN) from error
+        if len(raw) > room:
+            problem = f"unpacks to more than {room:,} bytes, which no honest text does"
+            raise CorruptFile(path, "", problem, AGAIN)
     elif path.suffix == ".gz" and raw.lstrip()[:1] not in (b"{", b"["):
         raise CorruptFile(path, "", "named .gz but neither gzip nor JSON", AGAIN)
     try:

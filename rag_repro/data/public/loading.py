@@ -9,6 +9,7 @@ from pathlib import Path
 from rag_repro.arguments import path as as_path
 
 from ...digest import sha256
+from ...plain import shortened
 from ...words import nearest
 from ..dataset import Dataset
 from .build import build
@@ -119,9 +120,13 @@ def _find(entry: Source, folder: Path | None, format: str | None) -> tuple[Path,
             "no folder of real data is named",
             f"set RAG_REPRO_DATA to the folder that holds {wanted}",
         )
-    for file, kind in names:
-        if (folder / file).is_file():
-            return folder / file, kind
+    try:
+        for file, kind in names:
+            if (folder / file).is_file():
+                return folder / file, kind
+    except OSError as error:  # also of a name that is too long for the disk
+        problem = f"cannot be read ({error.strerror})"
+        raise MissingFile(shortened(folder), "", problem, "give another folder") from error
     raise MissingFile(
         folder,
         "",
