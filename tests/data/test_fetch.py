@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -229,9 +230,13 @@ def test_a_note_that_is_no_hash(popqa, tmp_path, text):
         fetch("popqa", tmp_path)
 
 
-def test_a_note_that_cannot_be_written(popqa, tmp_path):
+def test_a_note_that_cannot_be_written(popqa, tmp_path, monkeypatch):
     (tmp_path / "popQA.tsv").write_bytes(b"by hand")
-    (tmp_path / "popQA.tsv.sha256").symlink_to(tmp_path / "no" / "such" / "folder")
+
+    def full(path, content):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(module, "write_whole", full)
     with pytest.raises(FetchError, match="cannot be kept beside it"):
         fetch("popqa", tmp_path)
 
