@@ -57,7 +57,7 @@ def test_a_dry_run_shows_what_is_missing_and_there_and_what_it_costs(
     monkeypatch.setattr(runner, "estimate", lambda c, w, missing: asked.append(missing) or cost)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     web, bm25, total = told(capsys, *words, "--shards", "2", "--dry-run")
-    assert web.startswith("world-B@1000/single_step-http_x_1-k2-")
+    assert web.startswith("world-B@1000/single_step-web-k2-")
     assert web.endswith(
         "6 questions, about 1.7 min (4 tried; a question: 1.0 retrievals), in 2 shards"
     )

@@ -12,6 +12,7 @@ import transformers
 from rag_repro.lm import hub, sizes
 from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.local import LocalReader
+from rag_repro.lm.weights import identity
 from rag_repro.schema import Generate, Prompt, Read
 from rag_repro.study import records, runner
 from rag_repro.study.conditions import Condition
@@ -139,7 +140,7 @@ def preset(request, tmp_path, monkeypatch):
     made.model.save_pretrained(folder)
     made.tokenizer.save_pretrained(folder)
     repo, _, commit = hub.PRESETS[request.param].removeprefix("hub:").partition("@")
-    facts = {"folder": str(folder), "sha256": hub.sha256_of_folder(folder), "licence": "apache-2.0"}
+    facts = {"folder": str(folder), "identity": identity(folder), "licence": "apache-2.0"}
     cards = tmp_path / "cache" / "hub"
     cards.mkdir(parents=True)
     (cards / f"{repo.replace('/', '--')}@{commit}.json").write_text(json.dumps(facts))

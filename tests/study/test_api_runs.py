@@ -89,7 +89,7 @@ def test_a_server_that_dies_in_the_middle_leaves_a_run_that_goes_on(
         made = condition(server)
         runner.run(made, Workshop(), ground / "whole", batch_size=batch_size)
         whole = content(ground / "whole", made)
-    (ground / "cache" / "calls.sqlite").unlink()
+    (ground / "cache" / "answers.sqlite").unlink()
 
     with loopback.serving(server.server_port) as second:
         asked = []
@@ -157,7 +157,7 @@ def test_a_record_knows_its_model_and_not_who_answered(ground):
         made = [workshop.fingerprint(one) for one in (there, elsewhere, both)]
         assert made[0] == made[1] == made[2]
         assert runner.run(there, Workshop(), ground, n=2) == 2
-        (ground / "cache" / "calls.sqlite").unlink()
+        (ground / "cache" / "answers.sqlite").unlink()
         assert runner.run(elsewhere, Workshop(), ground, n=4) == 2
         assert runner.run(both, Workshop(), ground) == 2
         assert len(one.seen) + len(two.seen) == 6

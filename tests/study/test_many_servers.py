@@ -158,7 +158,7 @@ def test_the_record_is_the_same_whoever_answered(ground):
         run(ground, a)
         one = records.load(ground / "records", condition(a))
         (ground / "records").rename(ground / "of one")
-        (ground / "cache" / "calls.sqlite").unlink()
+        (ground / "cache" / "answers.sqlite").unlink()
         run(ground, b, a)
         two = records.load(ground / "records", condition(b, a))
     assert (one.header, one.lines) == (two.header, two.lines)
