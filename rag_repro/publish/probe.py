@@ -10,6 +10,7 @@ So a chapter runs again when something changed that it really read.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import platform
 import sys
@@ -35,7 +36,12 @@ _began: list[float] = []
 
 
 def begin() -> None:
-    """Start the clock and listen; listens once a process."""
+    """Start the clock and listen; listens once a process.
+
+    A chapter's methods write queries of their own, as "So": that no term of one is in an index is
+    no news there, and its page would show the warning.
+    """
+    logging.getLogger("rag_repro.retrieval.lexical").setLevel(logging.ERROR)
     if not _began:
         sys.addaudithook(_hear)
     _began.append(time.perf_counter())
