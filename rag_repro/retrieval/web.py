@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import os
 import random
 import re
@@ -30,7 +29,7 @@ from typing import Any, ClassVar
 from ..data.dataset import Corpus
 from ..lm.plain import whole
 from ..lm.post import Key, post
-from ..plain import PlainError, from_json, shortened
+from ..plain import UNSEEN, PlainError, from_json, shortened
 from ..schema import Hit, Passage
 from .analyzer import Analyzer, suited
 from .base import (
@@ -217,7 +216,9 @@ class WebSearch:
             score = told.get("score", 1 / (len(hits) + 1))
             if not all(isinstance(text, str) for text in texts) or not texts[0]:
                 raise self._of_another_form(row)
-            if type(score) not in (int, float) or not math.isfinite(score):
+            if UNSEEN.search(texts[0]):  # a record has no place for such an id
+                raise self._of_another_form(row)
+            if type(score) not in (int, float) or not abs(score) < 1e300:  # integers have no end
                 raise self._of_another_form(row)
             passage = Passage(*map(whole, texts))
             hits.setdefault(passage.id, Hit(passage, float(score), len(hits) + 1))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,8 @@ from ..plain import PlainError, from_json, shortened
 from . import attentions, compressions, drafts, knowledge, queries, told
 from .conditions import Condition
 from .files import trouble
-from .shapes import every, is_amount, is_count, is_number, is_share, is_text, maybe, row, whole
+from .shapes import Shape, every, is_amount, is_count, is_name, is_number, is_share, is_text
+from .shapes import maybe, row, whole
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
@@ -32,21 +32,26 @@ RESTORE = "restore the file from version control, or delete it and run its condi
 # What an answer's line must hold, and what it may.
 _NEEDED = {"id": str, "cluster": str, "hits": list, "scores": dict}
 _KNOWN = {
-    **{"kind": str | None, "hops": int | None, "gold": list, "cost": dict},
+    **{"kind": str | None, "gold": list, "cost": dict},
     **{"text": str, "prediction": str | None, "remembered": list, "error": str},
-    **{"judged": list, "entropy": float | int, "turns": list},
+    **{"judged": list, "turns": list},
     **{"decided": list, "critique": list, "timing": list, "dynamic": dict, "variants": list},
     **{"queries": list, "influence": list, "likelihood": list},
     **{"compressed": dict, "attention": dict},
     **{"counts": dict, "filter": list, "trigger": list, "held": list},
 }
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SHARES = frozenset(name for name, metric in METRICS.items() if metric.unit == "percent")
+# Of scores: a share, or how much of something; what the registry does not know is not ours.
+_SCORES: Mapping[str, Shape] = {
+    name: is_share if metric.unit == "percent" else is_amount
+    for name, metric in METRICS.items()
+    if metric.needs != "line"
+}
 
-_is_gold = row(lambda role: True, lambda hop: True, maybe(whole(1)))
+_AMOUNTS: Mapping[str, Shape] = {"hops": maybe(is_count), "entropy": is_amount}
+_is_gold = row(maybe(is_name), maybe(is_count), maybe(whole(1)))
 """[role, hop, rank among the hits or None]."""
-_is_pair = row(is_text, is_text, is_share, maybe(whole(0, 2)))
+_is_pair = row(is_name, is_name, is_share, maybe(whole(0, 2)))
 """[passage, passage, probability, how many of the two are gold or None]."""
 _are_notes = every(row(is_text, is_amount, is_count))
 """Of a clock: [kind, seconds, items]."""
@@ -155,15 +160,19 @@ def _fault(line: Any) -> str:
     if not isinstance(line, dict):
         return "no object"
     for key, kind in {**_NEEDED, **_KNOWN}.items():
-        if key in line and (not isinstance(line[key], kind) or isinstance(line[key], bool)):
+        if key in line and not isinstance(line[key], kind):
             return f"{key!r} is {shortened(repr(line[key]), 60)}"
         if key in _NEEDED and key not in line:
             return f"it lacks {key!r}"
-    if _CONTROL.search(line["id"]):
-        return f"'id' holds a control character: {shortened(repr(line['id']), 60)}"
-    for name in (*line["hits"], *line.get("remembered", ())):
-        if not isinstance(name, str):
-            return f"a passage is {shortened(repr(name), 60)}"
+    # All at once, since there are many and nearly all are right.
+    names = [line["id"], line["cluster"], line.get("kind") or ""]
+    names += line["hits"] + line.get("remembered", [])
+    if not (all(map(is_text, names)) and is_name("".join(names))):
+        wrong = next(name for name in names if not is_name(name))
+        return f"a name or passage is {shortened(repr(wrong), 60)}"
+    for key, shape in _AMOUNTS.items():
+        if key in line and not shape(line[key]):
+            return f"{key!r} is {shortened(repr(line[key]), 60)}"
     for entry in line.get("gold", ()):
         if not _is_gold(entry):
             return f"a gold passage is {shortened(repr(entry), 60)}"
@@ -180,7 +189,7 @@ def _fault(line: Any) -> str:
         if not is_count(value):
             return f"the cost {name!r} is {shortened(repr(value), 60)}"
     for name, value in line["scores"].items():
-        if not (is_share if name in _SHARES else is_number)(value):
+        if not _SCORES.get(name, is_number)(value):
             return f"the score {name!r} is {shortened(repr(value), 60)}"
     return ""
 

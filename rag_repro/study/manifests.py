@@ -21,6 +21,7 @@ from .conditions import Condition
 from .files import trouble
 from .lines import PACKED, PLAIN
 from .records import AGAIN, SHARD, RecordError
+from .shapes import is_count, is_name
 
 log = logging.getLogger(__name__)
 
@@ -133,9 +134,19 @@ def _entries(file: Path) -> list[dict[str, Any]]:
         return []
     except (PlainError, OSError) as error:
         raise _damaged(file, str(error)) from error
-    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
-        raise _damaged(file, "not a list of entries")
+    if not isinstance(entries, list) or not all(map(_is_entry, entries)):
+        raise _damaged(file, "not a list of entries, each with start, questions and machine")
     return entries
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether it tells when a run was, of how many questions, and on which machine."""
+    try:
+        times = [datetime.fromisoformat(entry[key]) for key in ("start", "end") if key in entry]
+        fits = is_count(entry["questions"]) and is_name(entry["machine"])
+        return fits and "start" in entry and all(one.tzinfo for one in times)
+    except (KeyError, TypeError, ValueError):
+        return False
 
 
 def _damaged(file: Path, why: str) -> RecordError:

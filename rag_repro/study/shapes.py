@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from math import inf
 from typing import Any
+
+from ..plain import UNSEEN
 
 Shape = Callable[[Any], bool]
 LARGEST = 1e300
 """Beyond any number of ours; Python holds such as no float can."""
+MOST = 10**15  # of a whole number, likewise
 
 
 def is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def is_name(value: Any) -> bool:
+    """A text that stands in one line of a terminal or table: an id, a kind, a cluster."""
+    return isinstance(value, str) and (value.isprintable() or not UNSEEN.search(value))
 
 
 def is_flag(value: Any) -> bool:
@@ -33,12 +40,12 @@ def is_share(value: Any) -> bool:
     return is_amount(value) and value <= 1
 
 
-def whole(least: int = 0, most: float = inf) -> Shape:
+def whole(least: int = 0, most: int = MOST) -> Shape:
     """A whole number between these."""
     return lambda value: type(value) is int and least <= value <= most
 
 
-is_count = whole(most=10**15)
+is_count = whole()
 is_mark = whole(0, 1)
 
 

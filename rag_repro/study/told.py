@@ -15,6 +15,7 @@ from .shapes import (
     is_count,
     is_flag,
     is_mark,
+    is_name,
     is_number,
     is_share,
     is_text,
@@ -25,7 +26,7 @@ from .shapes import (
 _is_decision = row(
     lambda went_by: went_by is None or is_text(went_by) or is_number(went_by), is_flag
 )
-_is_critique = row(is_text, is_share, maybe(is_mark))
+_is_critique = row(is_name, is_share, maybe(is_mark))
 _is_hop = row(is_mark, *[is_number] * len(SIGNALS))
 _is_influence = row(*[is_amount] * 4, is_mark)
 _are_variants = every(row(is_mark, is_count, is_text), len(VARIANTS))

@@ -199,6 +199,8 @@ def test_a_query_that_keeps_failing_fails_alone(odd):
         '{"results": [{"id": 7, "title": "t", "snippet": "s"}]}',
         '{"results": [{"id": "a", "title": "t", "snippet": "s", "score": "1"}]}',
         '{"results": [{"id": "a", "title": "t", "snippet": "s", "score": 1e999}]}',
+        f'{{"results": [{{"id": "a", "title": "t", "snippet": "s", "score": 1{"0" * 400}}}]}}',
+        '{"results": [{"id": "a\\u001b", "title": "t", "snippet": "s"}]}',
     ],
 )
 def test_a_reply_of_another_form_is_no_result(odd, said):

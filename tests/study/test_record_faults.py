@@ -614,7 +614,18 @@ def test_a_record_that_cannot_be_read_back_is_not_written(tmp_path):
     assert len(records.load(tmp_path, condition())) == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"[", b"{}", b"[1]", b"\xff", b"[" * 9999, b"[NaN]"])
+ENTRY = {"start": "2026-01-01T00:00:00+00:00", "questions": 2, "machine": "x86_64"}
+WRONG = [
+    {"questions": -1}, {"questions": 10**400}, {"questions": True}, {"machine": "m\x1b"},
+    {"machine": 7}, {"start": "today"}, {"start": "2026-01-01T00:00:00"}, {"end": 1e9},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[", b"{}", b"[1]", b"\xff", b"[" * 9999, b"[NaN]", b"[{}]"]
+    + [json.dumps([ENTRY | wrong]).encode() for wrong in WRONG],
+)
 def test_a_damaged_manifest_is_named_before_a_run_and_stays(tmp_path, content):
     run(tmp_path, n=2)
     path = tmp_path / (condition().path + manifests.ENDING)
@@ -646,7 +657,12 @@ def stored(tmp_path, text: str) -> Path:
         {"scores": {"recall": 7}}, {"scores": {"em": -0.5}}, {"scores": {"f1": True}},
         {"scores": {"length": 1e301}}, {"cost": {"searches": -1}}, {"cost": {"searches": 1.5}},
         {"cost": {"prompt_tokens": 10**400}}, {"cost": {"prompt_tokens": True}}, {"hops": True},
-        {"id": "q\x1b[2J"}, {"id": "q\x00"}, {"id": "q\n"}, {"entropy": True},
+        {"id": "q\x1b[2J"}, {"id": "q\x00"}, {"id": "q\n"}, {"entropy": True}, {"entropy": -1},
+        {"hops": -1}, {"hops": 10**400}, {"gold": [["static", 1, 10**400]]},
+        {"gold": [["static", -1, 1]]}, {"gold": [[7, 1, 1]]}, {"scores": {"length": -1}},
+        {"scores": {"passages": -1}}, {"cluster": "c\x1b[2J"}, {"kind": "k\x00"},
+        {"id": "q\u202e"}, {"hits": ["p\x1b"]}, {"hits": ["p", 7]}, {"remembered": ["p\u2028"]},
+        {"judged": [["p", "p\x00", 0.5, 1]]}, {"critique": [["p\x00", 0.5, 1]]},
     ],
     ids=lambda changes: next(iter(changes)),
 )  # fmt: skip
@@ -659,8 +675,9 @@ def test_a_line_with_a_value_out_of_range_is_named(tmp_path, changes):
 
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity"])
-def test_a_line_with_what_is_no_number_is_named(tmp_path, number):
-    path = stored(tmp_path, json.dumps(LINE).replace("1.0", number))
+@pytest.mark.parametrize("line", [LINE, LINE | {"scores": {}, "entropy": 1.0}], ids=len)
+def test_a_line_with_what_is_no_number_is_named(tmp_path, number, line):
+    path = stored(tmp_path, json.dumps(line).replace("1.0", number))
     with pytest.raises(RecordError, match=r"a\.jsonl\.xz, line 2: "):
         records.read(path)
 
