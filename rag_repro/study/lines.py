@@ -19,8 +19,19 @@ from ..plain import PlainError, from_json, shortened
 from . import attentions, compressions, drafts, knowledge, queries, told
 from .conditions import Condition
 from .files import trouble
-from .shapes import Shape, every, is_amount, is_count, is_name, is_number, is_share, is_text
-from .shapes import maybe, row, whole
+from .shapes import (
+    Shape,
+    every,
+    is_amount,
+    is_count,
+    is_name,
+    is_number,
+    is_share,
+    is_text,
+    maybe,
+    row,
+    whole,
+)
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
