@@ -54,9 +54,8 @@ class Stored(Index):
         try:
             self._write(part)
             files = {
-                p.relative_to(part).as_posix(): {"bytes": p.stat().st_size, "sha256": sha256(p)}
-                for p in sorted(part.rglob("*"))
-                if p.is_file()
+                name: {"bytes": (part / name).stat().st_size, "sha256": sha256(part / name)}
+                for name in _files_in(part)
             }
             card = json.dumps({**self.card, "files": files}, indent=1, ensure_ascii=False)
             (part / CARD).write_text(card + "\n", encoding="utf-8")
@@ -122,7 +121,13 @@ class Stored(Index):
         card = read_card(folder)
         _compare(folder, expected=self.card, found=card)
         _check_files(folder, card["files"])
-        self._read(folder)
+        try:
+            self._read(folder)
+        except (OSError, ValueError, KeyError) as error:  # files that fit a card made to fit them
+            raise StoreError(
+                f"the files in {folder} are no {self.kind} index of this corpus "
+                f"({shortened(error)}); delete the folder and build the index again"
+            ) from error
 
     @abstractmethod
     def _build(self) -> None:
@@ -218,13 +223,25 @@ def _refuse_other(folder: Path, card: Mapping[str, Any]) -> None:
     _check_files(folder, stored["files"])
 
 
+def _files_in(folder: Path) -> list[str]:
+    """Names of the index's files; hidden ones are an editor's or the system's."""
+    found = (p for p in sorted(folder.rglob("*")) if p.is_file() and not p.name.startswith("."))
+    return [name for p in found if (name := p.relative_to(folder).as_posix()) != CARD]
+
+
 def _check_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
-    for name, card in files.items():
-        path = folder / name
-        if not path.is_file():
-            raise StoreError(f"{path} is missing; delete {folder} and build the index again")
-        if path.stat().st_size != card["bytes"] or sha256(path) != card["sha256"]:
+    """Refuse where the folder's files are not just those of its card, byte for byte."""
+    there = _files_in(folder)
+    for name in sorted({*files, *there}):
+        path, again = shortened(folder / name), f"delete {folder} and build the index again"
+        if name not in there:
+            raise StoreError(f"{path} is missing; {again}")
+        if name not in files:
+            raise StoreError(f"{path} is not on its card; {again}")
+        card = files[name]
+        if (folder / name).stat().st_size != card["bytes"] or sha256(folder / name) != card[
+            "sha256"
+        ]:
             raise StoreError(
-                f"{path} is not the file that its card describes (cut off or changed); "
-                f"delete {folder} and build the index again"
+                f"{path} is not the file that its card describes (cut off or changed); {again}"
             )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import random
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -35,6 +37,8 @@ from .names import (
     train_command,
     untrained,
 )
+
+log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -102,7 +106,12 @@ class Workshop:
             # Its axes may turn with the last digits; vectors kept on disk would not turn along.
             return retrieval.Dense(corpus, **{**settings, "encoder": encoder})
         folder = self._folder(corpus, kind, **settings)
-        return retrieval.Dense.at(folder, corpus, **{**settings, "encoder": encoder})
+        try:
+            return retrieval.Dense.at(folder, corpus, **{**settings, "encoder": encoder})
+        except retrieval.StoreError as error:
+            log.warning("%s: it is done now", error)
+            shutil.rmtree(folder)
+            return retrieval.Dense.at(folder, corpus, **{**settings, "encoder": encoder})
 
     def _folder(self, corpus: Corpus, kind: str, encoder: str, **settings: Any) -> Path:
         """Where an index is kept on disk, since encoding a corpus takes minutes."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rag_repro import retrieval
+from rag_repro.digest import sha256
 from rag_repro.retrieval import BM25, Analyzer, Dense, RetrievalError, StoreError
 
 from .conftest import Letters, corpus_of
@@ -294,3 +295,43 @@ def test_a_card_that_names_a_file_outside_its_folder_is_refused(saved, corpus, n
     path.write_text(json.dumps(card))
     with pytest.raises(StoreError, match="names a file outside its folder"):
         BM25.load(saved, corpus)
+
+
+def test_a_file_that_is_not_on_the_card_is_refused(saved, corpus):
+    path = saved / "card.json"
+    card = json.loads(path.read_text())
+    path.write_text(json.dumps({**card, "files": {}}))
+    with pytest.raises(StoreError, match=r"data\.csc\.index\.npy is not on its card; delete"):
+        BM25.load(saved, corpus)
+    for name in card["files"]:
+        (saved / name).unlink()
+    with pytest.raises(StoreError, match=r"are no bm25 index .*delete the folder and build"):
+        BM25.load(saved, corpus)
+
+
+def test_a_hidden_file_of_the_system_is_no_fault(saved, corpus):
+    (saved / ".DS_Store").write_bytes(b"icons")
+    assert BM25.load(saved, corpus).search(["red"], 1)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda vectors: vectors * np.nan,
+        lambda vectors: vectors[:-1],
+        lambda vectors: vectors[0],
+        lambda vectors: vectors.astype(np.float64),
+        lambda vectors: vectors.astype(str),
+    ],
+    ids=["nan", "short", "flat", "float64", "text"],
+)
+def test_vectors_that_fit_their_card_must_still_be_the_corpuss(tmp_path, spoil):
+    corpus, folder = corpus_of("a", "a b", "c"), tmp_path / "index"
+    Dense(corpus, Letters()).save(folder)
+    [file] = folder.glob("*.npy")
+    np.save(file, spoil(np.load(file)))
+    card = json.loads((folder / "card.json").read_text())
+    card["files"] = {file.name: {"bytes": file.stat().st_size, "sha256": sha256(file)}}
+    (folder / "card.json").write_text(json.dumps(card))
+    with pytest.raises(StoreError, match=r"are no dense index .*delete the folder and build"):
+        Dense(corpus, Letters(), folder=folder)

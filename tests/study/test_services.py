@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 import yaml
 
@@ -435,3 +436,29 @@ def test_where_no_index_is_kept_no_corpus_is_made_to_know_it(asked, tmp_path, mo
     assert len(asked) == 1
     Workshop()._folder(DATASET.corpus, **Workshop().settings_of("minilm")).mkdir()
     assert Workshop().lacks(dense) is None
+
+
+def test_an_index_of_ours_that_is_damaged_is_built_anew(tmp_path, monkeypatch, caplog):
+    class Encoder:
+        fingerprint = "encoder-1"
+
+        def __init__(self):
+            self.asked = 0
+
+        def encode(self, texts):
+            self.asked += 1
+            return np.tile(np.float32([0.6, 0.8]), (len(texts), 1))
+
+    encoder = Encoder()
+    monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path))
+    monkeypatch.setattr(Workshop, "encoder", lambda self, name: encoder)
+    for _ in range(2):
+        Workshop().retriever("minilm", DATASET.corpus)
+    assert encoder.asked == 1
+    [vectors] = tmp_path.rglob("*.npy")
+    whole = vectors.read_bytes()
+    vectors.write_bytes(whole[:-4])
+    Workshop().retriever("minilm", DATASET.corpus)
+    assert encoder.asked == 2
+    assert vectors.read_bytes() == whole
+    assert "not the file that its card describes" in caplog.text
