@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -33,7 +35,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
     The file has the new content, or is as it was: neither kill nor power cut leaves a half one.
     """
-    part = path.with_name(path.name + ".part")
+    # Not one name for all: two that write this file at once would write into one another's.
+    part = path.with_name(f"{path.name}.{threading.get_native_id()}.part")
     try:
         yield part
         with part.open("rb") as file:
@@ -48,6 +51,12 @@ def replacing(path: Path) -> Iterator[Path]:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def forget_parts(path: Path) -> None:
+    """Remove what kills left half beside this file, for whoever writes it alone."""
+    for part in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
+        part.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: bytes | str) -> None:

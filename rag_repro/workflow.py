@@ -141,7 +141,8 @@ def profile(name: str, places: Places) -> Path:
 def write(plan: GridPlan, places: Places, folder: Path) -> None:
     """The plan into a folder, under a name of its own, with what Snakemake needs there."""
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(places.root / SNAKEFILE, folder)
+    snakefile = places.root / SNAKEFILE
+    write_whole(folder / snakefile.name, snakefile.read_bytes())
     write_whole(folder / "plan.json", plan.as_json(uuid.uuid4().hex))
 
 

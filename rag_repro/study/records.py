@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..digest import write_whole
+from ..digest import forget_parts, write_whole
 from . import files
 from . import lines as form
 from .conditions import Condition
@@ -173,7 +173,7 @@ def open_record(
             base.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(alone(_lock(root, condition, shard)))
             for ending in (form.PLAIN, form.PACKED, ".manifest.json"):  # what a kill left half
-                base.with_name(f"{base.name}{ending}.part").unlink(missing_ok=True)
+                forget_parts(base.with_name(base.name + ending))
             writer = _writer(plain, condition, fingerprint)
         except OSError as error:
             raise RecordError(f"{base}: cannot be written ({trouble(error)}, {AGAIN})") from error

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..digest import write_whole
+from ..digest import forget_parts, write_whole
 from ..plain import PlainError, fits, from_json, shortened
 from ..schema import Passage
 from .files import alone, set_aside, trouble
@@ -146,7 +146,7 @@ def opened(path: Path, made: Mapping[str, Any]) -> Iterator[Writer]:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(alone(path.with_name(path.name + ".lock")))
-            path.with_name(path.name + ".part").unlink(missing_ok=True)  # what a kill left half
+            forget_parts(path)
             if path.exists() and read(path)[0] != dict(made):
                 set_aside(path)
             if not path.exists():

@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import json
 import logging
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..digest import write_whole
 from ..lm import hub
 from ..lm.adapters import CARD, CURVE, card_of, write_card
 from ..lm.complexity import CLASSES
@@ -274,7 +274,7 @@ def keep_card(folder: Path) -> None:
     kept = hub.cards_folder() / folder.name
     kept.mkdir(parents=True, exist_ok=True)
     for name in (CARD, CURVE):
-        shutil.copyfile(folder / name, kept / name)
+        write_whole(kept / name, (folder / name).read_bytes())
 
 
 def card(prepared: Prepared, folder: Path, made_on: Mapping[str, Any]) -> dict[str, Any]:

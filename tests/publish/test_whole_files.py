@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,10 @@ OTHERWISE = {
     "retrieval/dense.py": "the same, called by the store",
     "lm/convert.py": "the same",
     "report/picture.py": "into memory",
+    "publish/offline.py": "into the built site, which is made anew",
 }
-WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet"}
+WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet", "save_file"}
+WRITERS |= {"copyfile", "copy2", "copytree"}
 
 
 def writes(tree: ast.AST) -> list[int]:
@@ -35,7 +39,11 @@ def writes(tree: ast.AST) -> list[int]:
                  if isinstance(a, ast.Constant) and isinstance(a.value, str)]  # fmt: skip
         opened = name == "open" and any(mode.strip("bt+") in ("w", "x") for mode in given)
         arrays = name in {"save", "savez"} and getattr(call.func.value, "id", "") == "np"
-        if name in WRITERS or opened or arrays:
+        copies = name == "copy" and getattr(call.func.value, "id", "") == "shutil"
+        # `with replacing(path) as part`: what is written there takes the path's place.
+        replaces = any(getattr(a, "id", "") == "part" for a in call.args)
+        replaces |= getattr(getattr(call.func, "value", None), "id", "") == "part"
+        if (name in WRITERS or opened or arrays or copies) and not replaces:
             found.append(call.lineno)
     return found
 
@@ -50,8 +58,10 @@ def test_nothing_else_writes_over_a_file():
 
 
 def test_the_search_for_writers_finds_each_kind():
-    code = "p.write_text('x')\nopen(p, 'w')\np.open('wb')\nnp.save(p, a)\nopen(p)\np.open('rb')"
-    assert writes(ast.parse(code)) == [1, 2, 3, 4]
+    code = """p.write_text('x'); open(p, 'w'); p.open('wb'); np.save(p, a); save_file(a, p)
+shutil.copy(a, p); shutil.copyfile(a, p)
+open(p); p.open('rb'); save_file(a, part); part.write_bytes(b''); a.copy()"""
+    assert sorted(writes(ast.parse(code))) == [1] * 5 + [2] * 2
 
 
 def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path):
@@ -70,3 +80,31 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
     digest.write_whole(path, b"new")
     assert path.read_bytes() == b"new"
+
+
+def test_two_that_write_a_file_at_once_do_not_write_into_one_another(tmp_path):
+    path, first, second = tmp_path / "a.txt", threading.Event(), threading.Event()
+
+    def other():
+        with digest.replacing(path) as part:
+            part.write_text("bb")
+            first.set()
+            assert second.wait(10)
+            assert path.read_text() == "a"
+
+    with ThreadPoolExecutor() as pool:
+        done = pool.submit(other)
+        assert first.wait(10)
+        digest.write_whole(path, "a")
+        second.set()
+        done.result()
+    assert path.read_text() == "bb"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_a_kill_left_half_is_removed_and_nothing_else(tmp_path):
+    for name in ("a[1].7.part", "a[1].part.txt", "a1.7.part", "a[1]", "b.7.part"):
+        (tmp_path / name).touch()
+    digest.forget_parts(tmp_path / "a[1]")
+    left = {entry.name for entry in tmp_path.iterdir()}
+    assert left == {"a[1].part.txt", "a1.7.part", "a[1]", "b.7.part"}

@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -170,8 +171,8 @@ def wait_for(moment: str, results: Path, rng: random.Random, alive) -> None:
         while alive() and size(results) < target:
             time.sleep(0.0005)
     else:
-        parts = (".xz.part", ".manifest.json.part")
-        while alive() and not any(entry.name.endswith(parts) for entry in listed(results)):
+        part = re.compile(r"\.(xz|manifest\.json)\.\d+\.part$")
+        while alive() and not any(part.search(entry.name) for entry in listed(results)):
             time.sleep(0.0002)
         pause = rng.uniform(0, 0.002)
     time.sleep(pause)

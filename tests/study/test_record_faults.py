@@ -141,7 +141,7 @@ def test_a_run_killed_at_any_file_operation_goes_on(tmp_path, whole, act, first)
         run(root)
         assert lines(root) == whole
         assert left(root) == DONE
-    assert number > (12 if first < 6 else 3)
+    assert number > (12 if first < 6 else 2)
 
 
 def test_a_kill_while_shards_are_joined_loses_and_doubles_nothing(tmp_path, whole):
