@@ -216,11 +216,11 @@ class WebSearch:
             score = told.get("score", 1 / (len(hits) + 1))
             if not all(isinstance(text, str) for text in texts) or not texts[0]:
                 raise self._of_another_form(row)
-            if UNSEEN.search(texts[0]):  # a record has no place for such an id
-                raise self._of_another_form(row)
             if type(score) not in (int, float) or not abs(score) < 1e300:  # integers have no end
                 raise self._of_another_form(row)
             passage = Passage(*map(whole, texts))
+            if UNSEEN.search(passage.id):  # a record has no place for it
+                raise self._of_another_form(row)
             hits.setdefault(passage.id, Hit(passage, float(score), len(hits) + 1))
         return list(hits.values())
 
