@@ -130,7 +130,7 @@ def same_as_without(tmp_path: Path) -> bool:
     return found[0] == found[1]
 
 
-SHARDS = [f"answers/{row}.shard-{i}-of-2" for row in ("bm25", "http") for i in (1, 2)]
+SHARDS = [f"answers/{row}.shard-{i}-of-2" for row in ("bm25", "web") for i in (1, 2)]
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
@@ -139,21 +139,21 @@ def test_a_killed_job_is_the_only_one_that_runs_again(grid, gate, tmp_path):
     first = grid.start("--method", "web", "--method", "bm25")
     # The shard with questions 0, 2, 4, 6 has recorded three and waits behind the gate.
     until(gate.waiting.is_set, first.process)
-    [part] = results.rglob("*http*.shard-1-of-2.jsonl")
+    [part] = results.rglob("*web*.shard-1-of-2.jsonl")
     assert len(records.read(part)) == 3
     os.kill(of_shard(part), signal.SIGKILL)
     status, printed = first.ended()
     assert status == 2
     assert "not all jobs ended well" in printed
     logs = Path(re.search(r"logs are in (\S+)/log;", printed)[1])
-    assert [path.name for path in logs.glob("log/answers/*/*http*1-of-2.log")]
+    assert [path.name for path in logs.glob("log/answers/*/*web*1-of-2.log")]
     shutil.rmtree(logs)  # they lie in this checkout
     assert ran(printed) == sorted([*SHARDS, "join/bm25"])
 
     gate.let()
     status, printed = grid.start().ended()
     assert status == 0
-    assert ran(printed) == ["answers/http.shard-1-of-2", "join/http"]
+    assert ran(printed) == ["answers/web.shard-1-of-2", "join/web"]
     assert "1 of 16 answers to make" in printed
     assert same_as_without(tmp_path)
     # What was recorded before the kill was not asked again. (The count of a run that was killed,
@@ -161,7 +161,7 @@ def test_a_killed_job_is_the_only_one_that_runs_again(grid, gate, tmp_path):
     for path in results.rglob("*.manifest.json"):
         told = json.loads(path.read_text())
         asked = sum(entry["questions"] for entry in told if "end" in entry)
-        assert asked == N - (3 if "http" in path.name else 0)
+        assert asked == N - (3 if "web" in path.name else 0)
     status, printed = grid.start().ended()
     assert (status, ran(printed)) == (0, [])
     assert "2 complete; 0 of 16 answers to make" in printed
@@ -173,13 +173,13 @@ def test_a_profile_with_retries_mends_it_by_itself(grid, gate, tmp_path):
     config.write_text(config.read_text().replace("retries: 0", "retries: 1"))
     started = grid.start("--method", "web")
     until(gate.waiting.is_set, started.process)
-    [part] = results.rglob("*http*.shard-1-of-2.jsonl")
+    [part] = results.rglob("*web*.shard-1-of-2.jsonl")
     os.kill(of_shard(part), signal.SIGKILL)
     gate.let()
     status, printed = started.ended()
     assert status == 0, printed
-    assert ran(printed).count("answers/http.shard-1-of-2") == 2
-    assert ran(printed).count("answers/http.shard-2-of-2") == 1
+    assert ran(printed).count("answers/web.shard-1-of-2") == 2
+    assert ran(printed).count("answers/web.shard-2-of-2") == 1
     [record] = [records.read(path) for path in results.rglob("*.jsonl.xz")]
     assert len(record) == N
 
