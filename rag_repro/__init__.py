@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 # name -> the module that has it, imported when it is first asked for
 _LAZY = {
     "ask": "quick",
-    "compare": "quick",
+    "compare": "comparison",
     "load": "data",
     "method": "methods.base",
 }

@@ -155,6 +155,24 @@ def parser() -> argparse.ArgumentParser:
     compare.add_argument("a", type=path, help="a folder of records, as results/records")
     compare.add_argument("b", type=path, help="another, made by you or on another machine")
 
+    methods = _command(commands, "methods", do.methods, "list the methods by their papers' names")
+    methods.add_argument("name", nargs="*", help="only these (default: all)")
+
+    compare_methods = _command(
+        commands,
+        "compare-methods",
+        do.compare_methods,
+        "ask several methods the questions of a data set, and compare their answers",
+    )
+    compare_methods.add_argument(
+        "file", type=path, help="YAML with methods, dataset and whatever else `compare` takes"
+    )
+    compare_methods.add_argument(
+        "--format", choices=("md", "csv"), default="md", help="a table, or a line per answer (md)"
+    )
+    _machine(compare_methods)
+    _data(compare_methods)
+
     train = _command(commands, "train", do.train, "train what a recipe names, or go on with it")
     train.add_argument("name", help="as testbed-reader; recipes.yaml has them all")
     train.add_argument("--seed", type=seed, help="this seed only (default: the headline one)")
@@ -284,7 +302,16 @@ def _command(commands, name: str, run, text: str) -> argparse.ArgumentParser:
         name, help=text, description=text[0].upper() + text[1:] + ".", epilog=run.__doc__
     )
     # Of these an end before its time costs nothing that was finished.
-    saves = run in (do.run, do.grid, do.time, do.train, do.corpus, do.growth, do.book)
+    saves = run in (
+        do.run,
+        do.grid,
+        do.compare_methods,
+        do.time,
+        do.train,
+        do.corpus,
+        do.growth,
+        do.book,
+    )
     made.set_defaults(run=run, saves=saves)
     return made
 

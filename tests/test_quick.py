@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rag_repro
-from rag_repro import quick
+from rag_repro import comparison, quick
 from rag_repro.data.dataset import Corpus
 from rag_repro.evaluation.metrics import UnknownMetricError
 from rag_repro.lm.errors import CallError
@@ -164,7 +164,9 @@ def test_what_cannot_be_asked_is_told(given, told):
 def test_what_a_method_needs_besides_is_served():
     """A second reader, as a rewriter is; but no memory, which one question cannot have."""
     bench = Bench()
-    asked = quick.ask("Who?", PASSAGES, method="erm4", rewriter="smollm2-135m", services=bench)
+    plain = {"method": "erm4", "rewriter": "smollm2-135m", "filter": "none", "judge": None}
+    plain["hypothesis"] = None
+    asked = quick.ask("Who?", PASSAGES, **plain, services=bench)
     assert asked.answer.cost.reader_calls == 2
     with pytest.raises(quick.AskError, match="remembers earlier questions"):
         quick.ask("Who?", PASSAGES, method="erm4", memory="filled", services=bench)
@@ -207,7 +209,7 @@ def test_listening_changes_nothing():
 
 def test_methods_are_compared_on_the_same_questions(tmp_path):
     bench = Bench(lambda p: "Tobias Fenn" if "Tobias" in p else "who knows")
-    made = quick.compare(
+    made = comparison.compare(
         ["no_retrieval", "single_step"], TOWN, tmp_path, n=4, k=2, services=bench, prompt="short"
     )
     assert [q.id for q in made.dataset.questions] == ["q1", "q2", "q3", "q4"]
@@ -232,25 +234,25 @@ def test_methods_are_compared_on_the_same_questions(tmp_path):
 
 def test_what_is_recorded_is_not_asked_again(tmp_path):
     first, again = Bench(), Bench()
-    quick.compare(["single_step"], TOWN, tmp_path, n=3, services=first)
-    made = quick.compare(["single_step"], TOWN, tmp_path, n=3, services=again)
+    comparison.compare(["single_step"], TOWN, tmp_path, n=3, services=first)
+    made = comparison.compare(["single_step"], TOWN, tmp_path, n=3, services=again)
     assert len(first.scripted.calls) == 3
     assert len(made.lines("single_step")) == 3
     assert again.scripted.calls == []
 
 
 def test_a_record_of_other_weights_is_set_aside(tmp_path):
-    quick.compare(["single_step"], TOWN, tmp_path, n=2, services=Bench())
+    comparison.compare(["single_step"], TOWN, tmp_path, n=2, services=Bench())
     other = Bench()
     other.scripted.fingerprint = "other weights"
-    quick.compare(["single_step"], TOWN, tmp_path, n=2, services=other)
+    comparison.compare(["single_step"], TOWN, tmp_path, n=2, services=other)
     assert len(other.scripted.calls) == 2
     assert len(list(tmp_path.rglob("*.stale"))) == 1
 
 
 def test_without_answers_nothing_is_scored_but_all_is_shown(tmp_path):
     club = f"folder:{ROOT / 'notebooks/your_own/club'}"
-    made = quick.compare(["single_step"], club, tmp_path, services=Bench(lambda p: "Tuesday"))
+    made = comparison.compare(["single_step"], club, tmp_path, services=Bench(lambda p: "Tuesday"))
     assert repr(made.table).count("| – |") == 3
     assert made.table.caption.endswith("no question names what this is measured by")
     assert [row[-1] for row in made.answers().body] == ["Tuesday"] * 3
@@ -268,13 +270,13 @@ def test_without_answers_nothing_is_scored_but_all_is_shown(tmp_path):
 def test_comparisons_that_cannot_be(tmp_path, given, told):
     given = {"methods": ["single_step"], "dataset": TOWN, "results": tmp_path, **given}
     with pytest.raises(ValueError, match=told):
-        quick.compare(**given, services=Bench())
+        comparison.compare(**given, services=Bench())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_metric_is_refused_before_anything_runs(tmp_path):
     with pytest.raises(UnknownMetricError, match="did you mean 'recall'"):
-        quick.compare(["single_step"], TOWN, tmp_path, metrics=["recal"], services=Bench())
+        comparison.compare(["single_step"], TOWN, tmp_path, metrics=["recal"], services=Bench())
     assert list(tmp_path.iterdir()) == []
 
 

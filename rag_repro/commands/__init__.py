@@ -6,17 +6,20 @@ Their docstrings end the help of the command.
 from .preparing import corpus, data, growth, serve_search, train, tune
 from .publishing import book, chapter
 from .recording import claims, compare, exhibit, grid, run, show, status, time
+from .using import compare_methods, methods
 
 __all__ = [
     "book",
     "chapter",
     "claims",
     "compare",
+    "compare_methods",
     "corpus",
     "data",
     "exhibit",
     "grid",
     "growth",
+    "methods",
     "run",
     "serve_search",
     "show",

@@ -206,12 +206,22 @@ def _place(run: Method) -> tuple[str, str]:
     return run.__module__, run.__qualname__
 
 
+def is_own(name: str) -> bool:
+    """Whether `method` registered it in this process."""
+    return name in _OWN
+
+
+def method_names() -> list[str]:
+    """The names that `get` knows."""
+    return sorted({*METHODS, *_OWN})
+
+
 def get(name: str) -> MethodSpec:
     """The method of that name; an unknown name is refused with the nearest one."""
     if name in _OWN:
         return _OWN[name]
     if name not in METHODS:
-        known = sorted({*METHODS, *_OWN})
+        known = method_names()
         raise ValueError(
             f"there is no method {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
         )

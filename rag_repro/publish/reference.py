@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.publish.places import Places
+from rag_repro.study.setups import listing
 
 # Room -> (its modules, what it is for), from the ground up, as the house is built.
 ROOMS = {
     "library": (
-        ("", "quick", "plain", "words", "logs"),
+        ("", "quick", "comparison", "plain", "words", "logs"),
         "From a question to its answer in a few lines.",
     ),
     "schema": (("schema",), "The words that all rooms share: passages, questions, calls, answers."),
@@ -62,12 +63,23 @@ def _front() -> str:
 
 def _page(room: str, modules: Sequence[str]) -> str:
     parts = [f"# {room}", "", ROOMS[room][1]]
+    if room == "methods":
+        parts += _systems()
     for module in modules:
         title = module.removeprefix("rag_repro.")
         parts += ["", f"## `{title}`", "", "```{eval-rst}", f".. automodule:: {module}"]
         # What a package only hands on has its place in the module that makes it.
         parts += ["   :members:", "   :ignore-module-all:", "```"]
     return "\n".join([*parts, ""])
+
+
+def _systems() -> Iterator[str]:
+    """The methods by their papers' names, as `rag-repro methods` prints them."""
+    yield from ("", "## By their papers' names", "", "As `ask`, `compare` and a YAML know them:")
+    for one in listing():
+        yield from ("", f"### `{one['name']}`", "", one["does"], "")
+        yield from (f"- {key}: {one[key]}" for key in ("paper", "needs", "costs", "retriever"))
+        yield from (f"- settings: `{one['settings']}`", f"- `{one['example']}`")
 
 
 def _modules(package: Path, names: Sequence[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ..data.splits import SPLITS
+from ..methods import base, systems
 from ..words import nearest
 from .conditions import ROLES, TIERS, Condition
 from .strict import StudyError
@@ -166,6 +167,7 @@ class Exhibit:
             row = self.methods[method]
             if row.run is None:
                 continue
+            run, settings = _alias(row)
             every = itertools.product(
                 itertools.product(*grid.settings.values()), grid.readers(method)
             )
@@ -173,8 +175,8 @@ class Exhibit:
                 varied = dict(zip(grid.settings, values, strict=True))
                 condition = Condition(
                     dataset=dataset,
-                    method=row.run,
-                    settings={**row.settings, **grid.fixed, **varied},
+                    method=run,
+                    settings={**settings, **grid.fixed, **varied},
                     retriever=row.retriever and (grid.retriever or row.retriever),
                     reader=reader,
                     split=grid.split,
@@ -190,3 +192,14 @@ class Exhibit:
                 yield Cell(
                     self.name, grid.tier, grid.role, keys, condition, grid.n, timed=self.timed
                 )
+
+
+def _alias(row: ExhibitMethod) -> tuple[str, Mapping[str, Any]]:
+    """What a row runs, and its settings: a method, or a system by its paper's name.
+
+    Where both have one name, as "r2ag", it is the method: records are named by that.
+    """
+    if row.run in base.method_names():
+        return row.run, row.settings
+    system = systems.get(row.run)
+    return system.method, {**system.settings, **row.settings}

@@ -82,6 +82,11 @@ def base_of(name: str) -> str:
     return name
 
 
+def trained_over(name: str) -> str | None:
+    """The reader that the training of this recipe's name began with; None: no recipe has it."""
+    return _recipes()[name]["base"] if name in _recipes() else None
+
+
 def untrained(reader: str | None, needs: Mapping[str, str]) -> dict[str, str]:
     """What a condition with this reader and these needs lacks here -> what trains each.
 
@@ -193,7 +198,7 @@ def check_reader(name: str) -> None:
     if name.startswith(endpoint.PREFIX):
         endpoint.parse(name)
     elif "/" not in name and train_command(name) is None:
-        if (task := _trained_for(name)) in SCORERS:
+        if (task := trained_for(name)) in SCORERS:
             raise UnknownService(f"{name} cannot be a reader: it is trained for {task!r}")
         hub.check_name(name)
 
@@ -215,7 +220,7 @@ def check_scorer(name: str) -> None:
     from ..lm import hub
 
     bare, _ = scorer_name(name)
-    task = _trained_for(bare)
+    task = trained_for(bare)
     if "/" in bare or task in SCORERS:
         return
     if task is not None:
@@ -228,7 +233,7 @@ def check_scorer(name: str) -> None:
     )
 
 
-def _trained_for(name: str) -> str | None:
+def trained_for(name: str) -> str | None:
     """The task of what a recipe makes, or of an adapter that is here; None: neither, or untold."""
     from ..lm import adapters, hub
 
