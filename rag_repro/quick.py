@@ -20,11 +20,13 @@ from .methods import base
 from .report import exhibits, steps, tables
 from .report.steps import Step
 from .report.table import Table
+from .retrieval import NO_CORPUS
+from .retrieval.base import SCHEMES
 from .schema import Answer, Question
 from .study import campaign, records
 from .study.papers import Cell, Exhibit, ExhibitMethod, Grid, Paper
 from .study.scores import Results
-from .study.services import Workshop
+from .study.services import Workshop, refuse_limits
 from .words import printable
 
 READER = "smollm2-135m"
@@ -69,10 +71,10 @@ class Asked:
 
 def ask(
     question: str | Question,
-    corpus: str | Path | Corpus | Dataset,
+    corpus: str | Path | Corpus | Dataset | None = None,
     *,
     method: str = "single_step",
-    retriever: str | None = "bm25",
+    retriever: Any = "bm25",
     reader: str | None = READER,
     services: Workshop | None = None,
     **settings: Any,
@@ -85,6 +87,16 @@ def ask(
     found. settings: the method's, as k=4. services: a workshop of one's own,
     for another device or dtype.
 
+    retriever may also be your own: a function (query, k) -> [(title, text)], an object with such
+    a `search`, LangChain's retriever, (index, texts, "minilm") of FAISS, (index, texts) of bm25s,
+    or a service's address (`retrieval.served` has its form). Then a corpus may be left out; given,
+    its gold passages are recognised by their texts.
+
+        def search(query, k):
+            return [(page.title, page.text) for page in my_index.lookup(query)[:k]]
+
+        ask("Who built the lighthouse of Marrowick?", retriever=search, k=2)
+
     Raises ValueError for an unknown name or setting, AskError where the method fails.
     """
     spec = base.get(method)
@@ -92,12 +104,14 @@ def ask(
     asked = question if isinstance(question, Question) else Question("q", question.strip(), ())
     if not asked.text:
         raise AskError("the question is empty")
-    made, passages = services or workshop(), _corpus(corpus)
+    made, passages = services or workshop(), _corpus(corpus, retriever)
     if "reservoir" in configured.needs.values():
         raise AskError(f"{method} remembers earlier questions, and this is one: use `compare`")
-    serving = {name: made.of(kind, name, passages) for name, kind in configured.needs.items()}
+    serving = {}
     if retriever is not None:
         serving["retriever"] = made.retriever(retriever, passages)
+        refuse_limits(serving["retriever"], spec, configured, [asked])
+    serving |= {name: made.of(kind, name, passages) for name, kind in configured.needs.items()}
     if reader is not None:
         serving["reader"] = made.reader(reader)
     heard: list[Step] = []
@@ -108,7 +122,14 @@ def ask(
     return Asked(asked, answer, tuple(heard))
 
 
-def _corpus(given: str | Path | Corpus | Dataset) -> Corpus:
+def _corpus(given: str | Path | Corpus | Dataset | None, retriever: Any) -> Corpus:
+    if given is None:
+        if isinstance(retriever, str) and not retriever.startswith(SCHEMES):
+            raise AskError(
+                f"the retriever {retriever!r} searches a corpus, and none is given: name one, as "
+                "folder:PATH, or give a retriever of your own"
+            )
+        return NO_CORPUS
     if isinstance(given, Corpus):
         return given
     if isinstance(given, Dataset):
@@ -189,7 +210,7 @@ def compare(
     dataset: str,
     results: Path | str,
     *,
-    retriever: str | None = "bm25",
+    retriever: Any = "bm25",
     reader: str | None = READER,
     n: int | None = None,
     metrics: Sequence[str] = ("recall", "acc", "f1"),
@@ -214,6 +235,7 @@ def compare(
     for metric in metrics:
         known_metrics.get(metric)
     made = services or workshop()
+    retriever = made.named(retriever)
     given = {"prompt": PROMPT if reader else None, **settings}
     shown = {
         name: ExhibitMethod(name, run=name, retriever=retriever, settings=given, baseline=first)
