@@ -95,8 +95,7 @@ def _question(given: Any) -> tuple[Callable[[str, int], Any], str, str | None]:
         given = given.as_retriever()
     label, code = type(given).__name__, None
     if callable(asked := getattr(given, "invoke", None)):
-        takes_k = _takes(asked, 1, k=1)
-        asking = functools.partial(_invoked, given) if takes_k else lambda query, k: asked(query)
+        asking = functools.partial(_invoked, given)
     elif callable(asking := getattr(given, "search", given)):
         asked = asking
         if asking is given:
@@ -110,7 +109,7 @@ def _question(given: Any) -> tuple[Callable[[str, int], Any], str, str | None]:
     label = re.sub(r"[^\w.]", "", label.rpartition("<locals>.")[2])[-40:]
     if _is_async(asked) or _is_async(getattr(asked, "__call__", None)):  # noqa: B004
         raise RetrievalError(f"retriever {label} is a coroutine function; give a plain function")
-    if asked is asking and not _takes(asked, 2):
+    if asked is asking and not _takes_two(asked):
         raise RetrievalError(
             f"retriever {label} cannot be called with a query and k; give a function as "
             "lambda query, k: search(query)[:k]"
@@ -122,10 +121,9 @@ def _is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
-def _takes(function: Callable, count: int, **named: Any) -> bool:
-    """Whether it can be called with so many arguments."""
+def _takes_two(function: Callable) -> bool:
     try:
-        inspect.signature(function).bind(*range(count), **named)
+        inspect.signature(function).bind("query", 1)
     except TypeError:
         return False
     except ValueError:  # some functions written in C do not say what they take
@@ -134,7 +132,10 @@ def _takes(function: Callable, count: int, **named: Any) -> bool:
 
 
 def _invoked(given: Any, query: str, k: int) -> Any:
-    """LangChain's documents. Some of its retrievers take k in a call, others have it as a field."""
+    """LangChain's documents. Of its retrievers some have k as a field, and others take it in a
+    call; its chains do not."""
+    if not hasattr(given, "_get_relevant_documents"):
+        return given.invoke(query)
     if "k" in getattr(type(given), "model_fields", ()):
         given = given.model_copy(update={"k": k})
     return given.invoke(query, k=k)

@@ -58,13 +58,19 @@ class Engine:
 class Chain:
     """As LangChain's BaseRetriever: k may come as a word, which many ignore."""
 
+    def _get_relevant_documents(self, query):
+        raise AssertionError("not asked")
+
     def invoke(self, text, config=None, **words):
         pages = [SimpleNamespace(page_content=t, metadata={"title": n}, id=None) for n, t in TEXTS]
         return pages[: words.get("k", 2)]
 
 
-class Plainest:
-    def invoke(self, text):
+class Runnable:
+    """As LangChain's chains: what a word reaches is not known."""
+
+    def invoke(self, text, config=None, **words):
+        assert not words
         return Chain().invoke(text, k=3)
 
 
@@ -119,7 +125,7 @@ def of_bm25s(texts=TEXTS, **more):
         Engine(),
         Engine().search,
         Chain(),
-        Plainest(),
+        Runnable(),
         Vectors(),
         WithField(),
         adapt(mill_first),
@@ -334,7 +340,7 @@ class Coroutines:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (3, "an int cannot be a retriever: give a name as 'bm25'"),
+        (7, "an int cannot be a retriever: give a name as 'bm25'"),
         ({"a": "b"}, "a dict cannot be a retriever"),
         (TEXTS, "a list cannot be a retriever"),
         (Engine, "Engine is a class; give an object of it"),
