@@ -318,6 +318,13 @@ def test_a_bad_reply_is_one_sentence_and_fails_its_query_alone(search, told):
     assert "\n" not in str(caught.value)
 
 
+def test_a_coroutine_that_nobody_awaits_is_closed(recwarn):
+    made = []
+    bound(lambda query, k: made.append(later(query, k)) or made[0]).search(["x"], 1)
+    assert made.pop().cr_frame is None
+    assert not recwarn.list
+
+
 def test_a_refused_search_is_logged_with_the_users_stack_and_without_ours(caplog):
     for search in (lambda query, k: None, lambda query, k: 1 / 0):
         task = engine.Task(Question("q", "?", ()), single_step, Settings())
@@ -411,9 +418,10 @@ def test_an_index_is_called_by_all_that_it_holds():
     ]
     assert len({own.name for own in made}) == len(made)
     assert adapt((of_faiss(), TEXTS, "lsa")).name == made[0].name
-    over = made[0].over(CORPUS, lambda name: LatentSemantics(CORPUS))
-    assert over.name == made[0].name
-    assert over.fingerprint != made[0].fingerprint  # the encoder's weights are known only now
+    weights = [SimpleNamespace(encode=lsa, fingerprint=digits) for digits in "ab"]
+    over = [adapt((of_faiss(), None, "lsa")).over(CORPUS, lambda name, w=w: w) for w in weights]
+    assert over[0].name == over[1].name == adapt((of_faiss(), None, "lsa")).name
+    assert over[0].fingerprint != over[1].fingerprint
 
 
 @pytest.mark.parametrize(
