@@ -223,7 +223,8 @@ def compare(
     dataset: a name that `data.load` knows, as "folder:PATH". results: the folder
     of records; what is recorded there already is not asked again, and a record
     that was made with other data or weights is set aside. settings: of all the
-    methods, as k=4: equal passages for each.
+    methods, as k=4: equal passages for each. retriever: as of `ask`; one that is neither a
+    named function nor an index needs a name for its records (`retrieval.adapt`).
 
     Raises ValueError for an unknown name or setting.
     """

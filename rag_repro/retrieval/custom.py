@@ -52,8 +52,8 @@ def adapt(given: Any, texts: Any = None, encoder: Any = None, *, name: str | Non
         object with `encode`, or a function texts -> vectors (texts, d). bm25s: a `Tokenizer`, or
         a function texts -> terms of each; None: `bm25s.tokenize` with its defaults.
     name: what records call it. A function is called by its name and a hash of its source, an
-        index by a hash of all that it holds; what has no such content needs a name of yours, to
-        be changed when what it finds changes.
+        index by a hash of all that it holds; what has no such content needs a name of yours.
+        Change the name when something changes that is in no hash, as what a function reads.
 
     Raises RetrievalError for what cannot be a retriever.
     """

@@ -35,6 +35,7 @@ from .names import (
     Untrained,
     check_retriever,
     in_milvus,
+    is_outside,
     known_retrievers,
     scorer_name,
     train_command,
@@ -295,16 +296,16 @@ class Workshop:
         """What the engine needs to answer the condition's questions."""
         dataset = self.dataset(condition.dataset, condition.split)
         corpus = dataset.corpus
-        if condition.retriever is not None:
-            retriever = self.retriever(condition.retriever, corpus)
-            refuse_limits(retriever, condition.spec, condition.configured, dataset.questions[:1])
+        if condition.retriever is not None and is_outside(condition.retriever):
+            outside = self.retriever(condition.retriever, corpus)
+            refuse_limits(outside, condition.spec, condition.configured, dataset.questions[:1])
         # A method without a retriever may need others: a rewriter, where nothing is searched.
         services = {
             name: self.reservoir(condition) if kind == "reservoir" else self.of(kind, name, corpus)
             for name, kind in condition.configured.needs.items()
         }
         if condition.retriever is not None:
-            services["retriever"] = retriever
+            services["retriever"] = self.retriever(condition.retriever, corpus)
         if condition.reader is not None:
             services["reader"] = self.reader(condition.reader)
         return services
