@@ -9,12 +9,13 @@ __version__ = "0.1.0"
 
 # name -> the module that has it, imported when it is first asked for
 _LAZY = {
+    "adapt": "retrieval",
     "ask": "quick",
     "compare": "comparison",
     "load": "data",
     "method": "methods.base",
 }
-__all__ = ["__version__", "ask", "compare", "load", "method"]
+__all__ = ["__version__", "adapt", "ask", "compare", "load", "method"]
 
 
 def __getattr__(name: str) -> Any:

@@ -198,7 +198,7 @@ def compare(
     dataset: str,
     results: Path | str = FOLDER,
     *,
-    retriever: str | None = RETRIEVER,
+    retriever: Any = RETRIEVER,
     reader: str | None = READER,
     n: int | None = None,
     split: str = "test",
@@ -215,8 +215,9 @@ def compare(
         baseline. dataset: a name that `data.load` knows, as "folder:PATH"; split: whose questions.
     results: the folder of records; what is recorded there already is not asked again, and a record
         that was made with other data or weights is set aside.
-    retriever, reader: of all methods, so that only the methods differ; where one needs a trained
-        reader, the one that was trained over `reader`. settings: of all the methods, as k=4.
+    retriever, reader: of all methods, so that only the methods differ (a retriever may be your
+        own, as in `ask`); where one needs a trained reader, the one that was trained over `reader`.
+    settings: of all the methods, as k=4.
 
     A method that cannot run is a row that says why. Raises ValueError for an unknown name or
     setting, before anything runs.
@@ -224,14 +225,14 @@ def compare(
     results = Path(results)
     for metric in metrics:
         known_metrics.get(metric)
-    setups, failures = {}, {}
+    made, setups, failures = services or workshop(), {}, {}
     common = {"retriever": retriever, "reader": reader, **settings}
     for label, name, given in _rows(methods, common):
+        own = {"retriever": made.named(given.pop("retriever")), "reader": given.pop("reader")}
         try:
-            setups[label] = setup(name, given, **{k: given.pop(k) for k in ("retriever", "reader")})
+            setups[label] = setup(name, given, **own)
         except CannotServe as error:
             failures[label] = str(error)
-    made = services or workshop()
     exhibit = _exhibit(setups, dataset, tuple(metrics), reader, n, split)
     cells = {cell.keys["method"]: cell for cell in exhibit.cells()}
     questions = made.dataset(dataset, split).first(n)

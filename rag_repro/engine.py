@@ -179,7 +179,10 @@ class _Run:
 
     def _fail(self, error: Exception) -> None:
         self.flow.close()
-        log.warning("question %s failed: %s", self.task.question.id, error, exc_info=error)
+        # A service's refusal says itself what is wrong; our stack around it would hide that.
+        refused = any(error is result for result in self.results)
+        stack = error.__cause__ if refused else error
+        log.warning("question %s failed: %s", self.task.question.id, error, exc_info=stack)
         self._finish(Answer(error=f"{type(error).__name__}: {error}"))
 
 

@@ -15,8 +15,10 @@ from rag_repro import data, engine
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.report import steps
 from rag_repro.report.steps import Step
+from rag_repro.retrieval import NO_CORPUS
+from rag_repro.retrieval.base import SCHEMES
 from rag_repro.schema import Answer, Question
-from rag_repro.study.services import Workshop
+from rag_repro.study.services import Workshop, refuse_limits
 from rag_repro.study.setups import DEFAULT, READER, setup
 from rag_repro.words import printable
 
@@ -56,10 +58,10 @@ class Asked:
 
 def ask(
     question: str | Question,
-    corpus: str | Path | Corpus | Dataset,
+    corpus: str | Path | Corpus | Dataset | None = None,
     *,
     method: str = "bm25-rag",
-    retriever: str | None = DEFAULT,
+    retriever: Any = DEFAULT,
     reader: str | None = READER,
     services: Workshop | None = None,
     **settings: Any,
@@ -73,6 +75,16 @@ def ask(
     needs a trained one, the one that was trained over `reader`; None: passages are only found.
     settings: the method's, as k=4. services: a workshop of one's own, for another device or dtype.
 
+    retriever may also be your own: a function (query, k) -> [(title, text)], an object with such
+    a `search`, LangChain's retriever, (index, texts, "minilm") of FAISS, (index, texts) of bm25s,
+    or a service's address (`retrieval.served` has its form). Then a corpus may be left out; given,
+    its gold passages are recognised by their texts.
+
+        def search(query, k):
+            return [(page.title, page.text) for page in my_index.lookup(query)[:k]]
+
+        ask("Who built the lighthouse of Marrowick?", retriever=search, k=2)
+
     Raises ValueError for an unknown name or setting and for a reader that cannot serve the method,
     AskError where the method fails.
     """
@@ -81,12 +93,14 @@ def ask(
     asked = question if isinstance(question, Question) else Question("q", question.strip(), ())
     if not asked.text:
         raise AskError("the question is empty")
-    made, passages = services or workshop(), _corpus(corpus)
+    made, passages = services or workshop(), _corpus(corpus, chosen.retriever)
     if "reservoir" in configured.needs.values():
         raise AskError(f"{method} remembers earlier questions, and this is one: use `compare`")
-    serving = {name: made.of(kind, name, passages) for name, kind in configured.needs.items()}
+    serving = {}
     if chosen.retriever is not None:
         serving["retriever"] = made.retriever(chosen.retriever, passages)
+        refuse_limits(serving["retriever"], chosen.spec, configured, [asked])
+    serving |= {name: made.of(kind, name, passages) for name, kind in configured.needs.items()}
     if chosen.reader is not None:
         serving["reader"] = made.reader(chosen.reader)
     heard: list[Step] = []
@@ -97,7 +111,14 @@ def ask(
     return Asked(asked, answer, tuple(heard))
 
 
-def _corpus(given: str | Path | Corpus | Dataset) -> Corpus:
+def _corpus(given: str | Path | Corpus | Dataset | None, retriever: Any) -> Corpus:
+    if given is None:
+        if isinstance(retriever, str) and not retriever.startswith(SCHEMES):
+            raise AskError(
+                f"the retriever {retriever!r} searches a corpus, and none is given: name one, as "
+                "folder:PATH, or give a retriever of your own"
+            )
+        return NO_CORPUS
     if isinstance(given, Corpus):
         return given
     if isinstance(given, Dataset):

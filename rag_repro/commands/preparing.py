@@ -90,7 +90,10 @@ def tune(arguments: argparse.Namespace) -> None:
 
 def serve_search(arguments: argparse.Namespace) -> None:
     """Until it is interrupted. Conditions search with it by its address: `retriever:
-    http://127.0.0.1:8765`, with #pages=5 to read the best 5 sentences of each page."""
+    http://127.0.0.1:8765`, with #pages=5 to read the best 5 sentences of each page. So does
+    `ask(..., retriever="http://127.0.0.1:8765")`. A service of your own takes its place where it
+    answers POST /search {"query": text, "count": n} with {"results": [{"id": ..., "title": ...,
+    "snippet": text}, ...]}, best first; rag_repro/retrieval/served.py has the rest of the form."""
     import logging
 
     from ..retrieval.served import SearchServer

@@ -9,6 +9,8 @@ and pymilvus are imported when an index is built or loaded, not here.
     hits = retriever.search(["Where was the director of Ran born?"], k=3)[0]
     retriever.save(folder)
     retriever = load(folder, dataset.corpus)
+
+`adapt` makes a retriever of what is not ours: a function, an object, an index, LangChain's.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from .analyzer import Analyzer, suited
 from .base import Encoder, RetrievalError, Retriever, choices
 from .bm25 import BM25
 from .chance import Chance
+from .custom import NO_CORPUS, Custom, adapt
 from .dense import Dense
 from .milvus import Milvus
 from .rank_bm25 import RankBM25
@@ -33,8 +36,10 @@ KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Ch
 __all__ = [
     "BM25",
     "KINDS",
+    "NO_CORPUS",
     "Analyzer",
     "Chance",
+    "Custom",
     "Dense",
     "Encoder",
     "Milvus",
@@ -44,6 +49,7 @@ __all__ = [
     "RetrievalError",
     "Retriever",
     "StoreError",
+    "adapt",
     "build",
     "load",
 ]

@@ -37,7 +37,6 @@ from .base import (
     Retriever,
     Within,
     check_address,
-    check_corpus,
     check_search,
 )
 from .pages import best_sentences
@@ -85,8 +84,8 @@ def parsed(name: str) -> dict[str, Any]:
 class WebSearch:
     """A retriever whose searches are round trips to a service at `url`.
 
-    corpus: what the questions are of. A service that tells of another one is refused; what
-    one finds that tells of none need not be in it.
+    corpus: what the questions are of; an empty one where nothing is known of that. A service that
+    tells of another one is refused; what one finds that tells of none need not be in it.
     sentences: read each result's page, and keep its so many best sentences for the query in
     place of the snippet; a page that cannot be had leaves the snippet, with a warning.
     at_once: requests on their way together. timeout: seconds for a request with its reply.
@@ -98,6 +97,7 @@ class WebSearch:
 
     kind: ClassVar[str] = "web"
     version: ClassVar[int] = 1
+    takes_within: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -112,11 +112,7 @@ class WebSearch:
     ):
         if sentences is not None and sentences < 1:
             raise RetrievalError(f"sentences is {sentences}; it must be at least 1, or none")
-        self.url, self.corpus, self.sentences = (
-            check_address(url, *_HOW),
-            check_corpus(corpus),
-            sentences,
-        )
+        self.url, self.corpus, self.sentences = check_address(url, *_HOW), corpus, sentences
         self._key = Key(KEY_VARIABLE if os.environ.get(KEY_VARIABLE) else None)
         self._key.check()
         self._at_once, self._retries = at_once, retries
@@ -138,7 +134,8 @@ class WebSearch:
             return {}
         except _Down as down:
             raise self._gone(str(down)) from None
-        if (theirs := told.get("corpus")) not in (None, self.corpus.sha256):
+        theirs = told.get("corpus") if len(self.corpus) else None
+        if theirs not in (None, self.corpus.sha256):
             raise ServiceUnusable(
                 f"{self.url} searches another corpus ({shortened(str(told.get('name', theirs)))}) "
                 f"than {self.corpus.name}, which the questions are of: serve that one"
@@ -221,6 +218,8 @@ class WebSearch:
             passage = Passage(*map(whole, texts))
             if UNSEEN.search(passage.id):  # a record has no place for it
                 raise self._of_another_form(row)
+            if self.sentences is None and passage.id not in self.corpus.by_id:  # its ids are others
+                passage = self.corpus.match(passage.title, passage.text) or passage
             hits.setdefault(passage.id, Hit(passage, float(score), len(hits) + 1))
         return list(hits.values())
 

@@ -23,6 +23,8 @@ RECIPES = Path(__file__).parents[1] / "training" / "recipes.yaml"
 
 DENSE = "dense:"
 MILVUS = "milvus:"
+OWN = "own:"
+"""What begins the name of a user's retriever, which the workshop of its session alone has."""
 FITTED = ("lsa",)
 """Encoders that are fitted on the corpus whose passages they encode; nothing is shipped of them."""
 READERS = ("reader", "r2ag")
@@ -145,6 +147,10 @@ def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
         return
     if name.startswith(MILVUS):
         in_milvus(name)
+    elif name.startswith(OWN):
+        raise UnknownService(
+            f"the retriever {name!r} is not in this session: give its function or object again"
+        )
     elif set("/@?") & set(name):  # an address, or meant as one: it may hold a password
         web.parsed(name)
     else:
@@ -184,8 +190,10 @@ def label(name: str | None) -> str | None:
 
 
 def is_outside(name: str) -> bool:
-    """Whether a retriever of that name asks a service, which may say what is in no corpus."""
-    return name.startswith(SCHEMES) or known_retrievers().get(name, {}).get("kind") == "served"
+    """Whether a retriever of that name is a service or a user's own: what it finds may be in no
+    corpus."""
+    served = known_retrievers().get(name, {}).get("kind") == "served"
+    return served or name.startswith((*SCHEMES, OWN))
 
 
 def check_reader(name: str) -> None:

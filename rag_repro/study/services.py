@@ -8,7 +8,7 @@ import logging
 import os
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -20,18 +20,22 @@ from ..data.dataset import Corpus, Dataset
 from ..lm import endpoint
 from ..lm.hub import cache_folder
 from ..lm.packaged import lacking
+from ..methods.base import MethodSpec, Settings
 from ..retrieval import web
 from ..retrieval.base import SCHEMES
+from ..schema import Question
 from .conditions import Condition
 from .names import (
     DENSE,
     FITTED,
     MILVUS,
+    OWN,
     SCORERS,
     UnknownService,
     Untrained,
     check_retriever,
     in_milvus,
+    is_outside,
     known_retrievers,
     scorer_name,
     train_command,
@@ -65,14 +69,35 @@ class Workshop:
             ("dataset", name, split), lambda: data.load(name, data_dir=self.data_dir, split=split)
         )
 
-    def retriever(self, name: str, corpus: Corpus) -> Any:
-        """A retriever over the corpus, by the name that conditions use.
+    def named(self, retriever: Any) -> str | None:
+        """The name by which conditions know a retriever: a name as it is; for a user's own (what
+        `retrieval.adapt` takes) one that this workshop knows from now on.
+
+        Raises RetrievalError for what cannot be a retriever, or has no name by itself.
+        """
+        if retriever is None or isinstance(retriever, str):
+            return retriever
+        from ..retrieval import adapt
+
+        own = adapt(retriever)
+        name = OWN + own.name
+        self.retrievers = {**self.retrievers, name: {"kind": "own", "own": own}}
+        for key in [key for key in self._made if key[:2] == ("retriever", name)]:
+            del self._made[key]  # what had the name before
+        return name
+
+    def retriever(self, name: Any, corpus: Corpus) -> Any:
+        """A retriever over the corpus, by the name that conditions use, or a user's own.
 
         `dense:NAME` searches with any encoder that `lm.hub` resolves: a local
         folder, or a hub id with its revision. An address, as http://127.0.0.1:8765, is that
         of a search service (`retrieval.web.parsed`), `milvus:ADDRESS` that of a Milvus
         (`names.in_milvus`), which must hold the corpus; the embedded one is filled here.
         """
+        if not isinstance(name, str):
+            from ..retrieval import adapt
+
+            return self._build(corpus, "own", own=adapt(name))
         settings, key = self.settings_of(name), ("retriever", name, corpus.sha256)
         if settings["kind"] == "milvus":
             from . import corpora
@@ -95,6 +120,8 @@ class Workshop:
     def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:
         from .. import retrieval
 
+        if kind == "own":
+            return settings["own"].over(corpus, lambda name: self.encoder_over(name, corpus))
         if kind == "served":
             return web.Served(self.retriever(settings.pop("of"), corpus), **settings)
         if kind == "web":
@@ -267,7 +294,11 @@ class Workshop:
 
     def services(self, condition: Condition) -> dict[str, Any]:
         """What the engine needs to answer the condition's questions."""
-        corpus = self.dataset(condition.dataset, condition.split).corpus
+        dataset = self.dataset(condition.dataset, condition.split)
+        corpus = dataset.corpus
+        if condition.retriever is not None and is_outside(condition.retriever):
+            outside = self.retriever(condition.retriever, corpus)
+            refuse_limits(outside, condition.spec, condition.configured, dataset.questions[:1])
         # A method without a retriever may need others: a rewriter, where nothing is searched.
         services = {
             name: self.reservoir(condition) if kind == "reservoir" else self.of(kind, name, corpus)
@@ -307,3 +338,29 @@ class Workshop:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
+
+
+def refuse_limits(
+    retriever: Any, spec: MethodSpec, configured: Settings, questions: Sequence[Question]
+) -> None:
+    """Raise UnknownService where the method searches given passages alone, which this retriever
+    cannot: by its settings, or by what it asks first of the questions. Nothing is searched.
+    """
+    if getattr(retriever, "takes_within", True):
+        return
+    limited = configured.own_candidates
+    for question in questions:
+        flow = spec.run(question, configured)
+        try:
+            first = next(flow)
+        except Exception:  # a question that fails does so when it is asked, with its reason
+            continue
+        flow.close()
+        calls = first if isinstance(first, list) else [first]
+        limited |= any(getattr(call, "within", None) is not None for call in calls)
+    if limited:
+        raise UnknownService(
+            f"the method {spec.name!r} with these settings searches given passages alone "
+            "(own_candidates, or gold ones), which neither a retriever of your own nor a search "
+            "service can; take another method or setting, or a retriever as 'bm25'"
+        )

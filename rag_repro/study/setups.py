@@ -56,7 +56,7 @@ def setup(
     system = systems.get(name)
     prompt = {"prompt": PROMPT} if reader else {}
     given = {**prompt, **system.settings, **({} if reader else {"prompt": None}), **settings}
-    if retriever == DEFAULT:
+    if isinstance(retriever, str) and retriever == DEFAULT:
         retriever = system.retriever or RETRIEVER
     if reader is None and (given["prompt"] is not None or system.needs in WRITING):
         raise CannotServe(f"{name} needs a reader; name one, as reader={READER!r}")

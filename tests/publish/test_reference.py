@@ -104,6 +104,7 @@ HOSTILE = (
 
 
 @example([":1:", "===="])  # looks like the name of a field
+@example([":role:`x``` .. raw:: html``"])  # so it does with code after it
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text("ab `*_|<>:.-1=\\#")), max_size=6))
 def test_no_docstring_breaks_the_build(lines):
     shown = tree(lines)
