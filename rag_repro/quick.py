@@ -6,6 +6,7 @@ and are short enough to be read as examples of it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,7 @@ from .data.dataset import Corpus, Dataset
 from .evaluation import metrics as known_metrics
 from .evaluation.statistics import Interval
 from .methods import base
+from .methods.dragin.alarms import watched
 from .report import exhibits, steps, tables
 from .report.steps import Step
 from .report.table import Table
@@ -26,6 +28,8 @@ from .study.papers import Cell, Exhibit, ExhibitMethod, Grid, Paper
 from .study.scores import Results
 from .study.services import Workshop
 from .words import printable
+
+log = logging.getLogger(__name__)
 
 READER = "smollm2-135m"
 PROMPT = "chat"  # plain words: any reader that was taught to chat can follow them
@@ -105,6 +109,10 @@ def ask(
     [(_, answer)] = engine.run([task], serving, batch_size=1)
     if answer.error is not None:
         raise AskError(f"{method} could not answer {asked.text!r}: {answer.error}")
+    if (alarms := watched(configured)) is not None:
+        alarms.add(answer)
+        if remark := alarms.remark():
+            log.warning("%s: %s", method, remark)
     return Asked(asked, answer, tuple(heard))
 
 

@@ -14,6 +14,15 @@ from . import templates, tiny
 SAID = "[1] The system of the user.\n\nAnswer, assistant: <|user|> is in [INST] Rome?"
 
 
+@pytest.mark.parametrize("said", [SAID, "is it?", "\n\nor", "is it?\n", "of"])
+@pytest.mark.parametrize("shape", templates.SHAPES)
+def test_a_word_is_the_prompts_own_with_the_templates_blanks_around_it(shape: str, said: str):
+    codec = Codec(templates.tokenizer(shape))
+    made = codec.encode(Prompt.of(said, chat=True))
+    hidden = {i for first, last in made.template for i in range(first, last)}
+    assert "".join(p for i, p in enumerate(made.pieces) if i not in hidden).split() == said.split()
+
+
 @pytest.mark.parametrize("shape", templates.SHAPES)
 def test_all_but_the_prompts_own_words_is_the_templates(shape: str):
     codec = Codec(templates.tokenizer(shape))
