@@ -6,6 +6,7 @@ as an example of it.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from rag_repro import data, engine
 from rag_repro.data.dataset import Corpus, Dataset
+from rag_repro.methods.dragin.alarms import watched
 from rag_repro.report import steps
 from rag_repro.report.steps import Step
 from rag_repro.retrieval import NO_CORPUS
@@ -21,6 +23,8 @@ from rag_repro.schema import Answer, Question
 from rag_repro.study.services import Workshop, refuse_limits
 from rag_repro.study.setups import DEFAULT, READER, setup
 from rag_repro.words import printable
+
+log = logging.getLogger(__name__)
 
 
 class AskError(ValueError):
@@ -108,6 +112,10 @@ def ask(
     [(_, answer)] = engine.run([task], serving, batch_size=1)
     if answer.error is not None:
         raise AskError(f"{method} could not answer {asked.text!r}: {answer.error}")
+    if (alarms := watched(configured)) is not None:
+        alarms.add(answer)
+        if remark := alarms.remark():
+            log.warning("%s: %s", method, remark)
     return Asked(asked, answer, tuple(heard))
 
 

@@ -236,6 +236,7 @@ class Decoder:
                 np.array(row.entropy[:n], dtype=np.float32),
                 {-1: self._attention(row)} if job.looks else {},
                 job.pieces,
+                job.template,
             )
         watched = None
         if job.watched:

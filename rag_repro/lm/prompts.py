@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from rag_repro.lm.errors import CallError
@@ -39,13 +41,14 @@ class Encoded:
     """A prompt as token ids; at the places in `soft` an embedding stands instead (id 0).
 
     pieces: what each token says. prefix: how many leading tokens the prompt declares
-    to share (`Prefix`).
+    to share (`Prefix`). template: the tokens that are none of the prompt's own, as in `Trace`.
     """
 
     tokens: tuple[int, ...]
     pieces: tuple[str, ...]
     soft: tuple[tuple[int, Soft], ...] = ()
     prefix: int = 0
+    template: tuple[tuple[int, int], ...] = ()
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -53,10 +56,14 @@ class Encoded:
 
 @dataclass(slots=True)
 class _Run:
-    """Text of adjacent segments, tokenised together; `prefix`: where a Prefix ends in it."""
+    """Text of adjacent segments, tokenised together; `prefix`: where a Prefix ends in it.
+
+    template: the characters that the chat template says, first and behind the last.
+    """
 
     text: str = ""
     prefix: int | None = None
+    template: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +72,7 @@ class _Ids:
 
     tokens: Sequence[int]
     pieces: Sequence[str]
+    template: bool = False
 
 
 @dataclass(slots=True)
@@ -73,10 +81,12 @@ class _Line:
 
     items: list[_Run | _Ids | Soft] = field(default_factory=list)
 
-    def say(self, text: str, prefix: bool = False) -> None:
+    def say(self, text: str, prefix: bool = False, template: bool = False) -> None:
         if not (self.items and isinstance(self.items[-1], _Run)):
             self.items.append(_Run())
         run = self.items[-1]
+        if template:
+            run.template.append((len(run.text), len(run.text) + len(text)))
         run.text += text
         if prefix:
             run.prefix = len(run.text)
@@ -131,6 +141,7 @@ class Codec:
         tokens: list[int] = []
         pieces: list[str] = []
         soft: list[tuple[int, Soft]] = []
+        template: list[tuple[int, int]] = []
         prefix = 0
         for item in line.items:
             if isinstance(item, Soft):
@@ -138,17 +149,28 @@ class Codec:
                 tokens.append(0)
                 pieces.append("")
             elif isinstance(item, _Ids):
+                if item.template:
+                    template.append((len(tokens), len(tokens) + len(item.tokens)))
                 tokens.extend(item.tokens)
                 pieces.extend(item.pieces)
             else:
                 ids, spans = self._words.tokens(item.text)
                 if item.prefix is not None:
                     prefix = len(tokens) + sum(last <= item.prefix for _, last in spans)
+                for stretch in item.template:
+                    first, last = _tokens_of(stretch, item.text, spans)
+                    template.append((len(tokens) + first, len(tokens) + last))
                 tokens.extend(ids)
                 pieces.extend(pieces_of(item.text, [first for first, _ in spans]))
         if not tokens:
             raise CallError("the prompt is empty: a reader needs at least one token to start from")
-        return Encoded(tuple(tokens), tuple(pieces), tuple(soft), prefix)
+        return Encoded(
+            tuple(tokens),
+            tuple(pieces),
+            tuple(soft),
+            prefix,
+            tuple(s for s in template if s[0] < s[1]),
+        )
 
     def _segment(self, line: _Line, segment) -> None:
         if isinstance(segment, str):
@@ -165,7 +187,8 @@ class Codec:
             raise CallError(f"a prompt cannot hold a {type(segment).__name__}")
 
     def _plain(self, prompt: Prompt) -> _Line:
-        line = _Line([_Ids(self._opening, [self.text([i]) for i in self._opening])])
+        opening = [self.text([i]) for i in self._opening]
+        line = _Line([_Ids(self._opening, opening, template=True)])
         for segment in prompt.segments:
             self._segment(line, segment)
         return line
@@ -202,11 +225,12 @@ class Codec:
         at = 0
         for found in self._words.pattern.finditer(text):
             if found.start() > at:
-                line.say(text[at : found.start()])
-            line.items.append(_Ids([self._words.added[found[found.lastindex]]], [found[0]]))
+                line.say(text[at : found.start()], template=True)
+            token = self._words.added[found[found.lastindex]]
+            line.items.append(_Ids([token], [found[0]], template=True))
             at = found.end()
         if at < len(text):
-            line.say(text[at:])
+            line.say(text[at:], template=True)
 
     def _user_turn(self) -> tuple[str, str, bool]:
         """The template before and after what the user says, and whether it trims that."""
@@ -349,6 +373,30 @@ def kept(segment: Kept) -> tuple[Sequence[int], Sequence[str]]:
 def said(segment: Kept) -> str:
     """The text of the tokens that a segment keeps."""
     return "".join(kept(segment)[1])
+
+
+def _tokens_of(
+    stretch: tuple[int, int], text: str, spans: Sequence[tuple[int, int]]
+) -> tuple[int, int]:
+    """The tokens that say characters of a template's stretch, first and behind the last.
+
+    A token at its edge, of which the stretch has blanks alone and its neighbour a word, is the
+    neighbour's: words bring the space before them, and marks the line break behind them.
+    """
+    start, end = stretch
+    first = bisect_right(spans, start, key=itemgetter(1))
+    last = bisect_left(spans, end, key=itemgetter(0))
+
+    def neighbours(token: int) -> bool:
+        a, b = spans[token]
+        own = text[a : max(a, start)] + text[min(b, end) : b]
+        return bool(own.strip()) and not text[max(a, start) : min(b, end)].strip()
+
+    if first < last and neighbours(first):
+        first += 1
+    if first < last and neighbours(last - 1):
+        last -= 1
+    return first, last
 
 
 def _common(left: str, right: str) -> int:

@@ -27,6 +27,7 @@ class Reading:
     call: Read
     tokens: np.ndarray
     pieces: tuple[str, ...]
+    template: tuple[tuple[int, int], ...]
     soft: dict[int, Tensor]
     text: str
     given: tuple[int, ...]
@@ -101,6 +102,7 @@ def _read(
             torch.cat([unknown, entropy(log_p)]).cpu().numpy(),
             attention,
             job.pieces,
+            job.template,
         )
         results[job.number] = Generation(
             text=job.text,

@@ -20,6 +20,7 @@ class Job:
     call: Generate
     tokens: np.ndarray
     pieces: tuple[str, ...]
+    template: tuple[tuple[int, int], ...]
     soft: dict[int, Tensor]
     declared: int
     limit: int

@@ -129,6 +129,17 @@ def stages(question: Question, settings: ComposedSettings):
     return asked, Found(tuple(hits), tuple(soft), (*chosen, *events, *told))
 
 
+def since(settings: ComposedSettings) -> int:
+    """2: a query of DRAGIN's takes no words of a chat template."""
+    dragin = settings.parts.get("dragin")
+    return 2 if dragin and dragin.meets_template else 1
+
+
 COMPOSED = MethodSpec(
-    "composed", 1, composed, ComposedSettings, "this book: ERM4, DR-RAG, DRAGIN and R²AG composed"
+    "composed",
+    2,
+    composed,
+    ComposedSettings,
+    "this book: ERM4, DR-RAG, DRAGIN and R²AG composed",
+    since,
 )

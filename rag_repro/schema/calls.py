@@ -102,12 +102,15 @@ class Trace:
     Layers count from the end: -1 is the last. Empty where not asked for.
     prompt: what each of the n_prompt tokens says, so that its words can be found;
     joined it is the prompt as the reader saw it. A soft one says nothing.
+    template: stretches of those (first, behind the last) that are none of the prompt's own
+    words: what the reader's chat template says around them, and its opening token.
     """
 
     probability: np.ndarray
     entropy: np.ndarray
     attention: Mapping[int, np.ndarray] = field(default_factory=dict)
     prompt: tuple[str, ...] = ()
+    template: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +13,14 @@ from typing import Any
 from .. import engine
 from ..data.dataset import Dataset
 from ..evaluation.metrics import score
+from ..methods.dragin.alarms import watched
 from ..schema import Answer, Cost, Passage, Question
 from . import attentions, compressions, drafts, knowledge, manifests, parts, queries, records, told
 from .conditions import Condition
 from .names import is_outside
 from .services import Workshop
+
+log = logging.getLogger(__name__)
 
 AHEAD = 3
 """Questions in flight for each row that a reader writes at once.
@@ -98,6 +102,7 @@ def run(
         worked = any("error" not in line for line in record.lines)
         pairs, ties = answers(condition, missing, services, batch_size), _ties(services)
         asked = [q.id for q in missing]
+        alarms = watched(condition.configured)
         for question, answer in _once_one_works(pairs, condition, asked, worked):
             record.append(line_of(question, answer, dataset, condition))
             if ties is not None:
@@ -105,6 +110,10 @@ def run(
             entry.answered()
             done = len(wanted) - len(missing) + entry.facts["questions"]
             report(Progress(condition, done, len(wanted)))
+            if alarms is not None:
+                alarms.add(answer)
+        if alarms is not None and (remark := alarms.remark()):
+            log.warning("%s: %s", condition.path, remark)
     return len(missing)
 
 

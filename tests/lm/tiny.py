@@ -38,7 +38,7 @@ def tokenizer(template: str | None = TEMPLATE, metaspace: bool = False) -> PreTr
     trainer = trainers.BpeTrainer(
         vocab_size=400,
         special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        initial_alphabet=[*pre_tokenizers.ByteLevel.alphabet(), *("\n" if metaspace else "")],
         show_progress=False,
     )
     raw.train_from_iterator(LINES * 3, trainer)

@@ -21,7 +21,7 @@ class Draft:
     pieces: what each of the n says; joined they are the text. before: the same of
     the m. probability, entropy: (n,), entropy in nats. attention: (H, n, m + n) of
     the last layer, row t being what token t looks at once it is an input; None
-    where it was not asked for.
+    where it was not asked for. template: stretches of the m that a chat template says.
     """
 
     pieces: tuple[str, ...]
@@ -29,13 +29,15 @@ class Draft:
     entropy: np.ndarray
     attention: np.ndarray | None = None
     before: tuple[str, ...] = ()
+    template: tuple[Span, ...] = ()
 
     @classmethod
     def of(cls, made: Generation) -> Draft:
         """A traced generation, or a text that was read."""
         trace = made.trace
         looks = trace.attention.get(-1)
-        return cls(made.pieces, trace.probability, trace.entropy, looks, trace.prompt)
+        told = trace.probability, trace.entropy, looks, trace.prompt, trace.template
+        return cls(made.pieces, *told)
 
     def first(self, n: int) -> Draft:
         """Its first n tokens, which know nothing of the later ones."""
@@ -46,6 +48,7 @@ class Draft:
             self.entropy[:n],
             None if looks is None else looks[:, :n, : m + n],
             self.before,
+            self.template,
         )
 
     @property
@@ -90,14 +93,24 @@ def tokens_before(pieces: Sequence[str], character: int) -> int:
     return int((ends <= character).sum())
 
 
-def words_of(pieces: Sequence[str]) -> tuple[Span, ...]:
+def words_of(pieces: Sequence[str], template: Sequence[Span] = ()) -> tuple[Span, ...]:
     """Tokens grouped into words: a word begins with the first token and with white space.
 
     So punctuation belongs to the word before it ("1964."), as in DRAGIN's released
-    code (`generate_attn`), which asks for the vocabulary's space mark.
+    code (`generate_attn`), which asks for the vocabulary's space mark. A chat template's
+    stretches begin and end words, whatever they say.
     """
-    firsts = [i for i, piece in enumerate(pieces) if i == 0 or piece[:1].isspace()]
+    borders = {0, *(border for stretch in template for border in stretch if border < len(pieces))}
+    firsts = [i for i, piece in enumerate(pieces) if i in borders or piece[:1].isspace()]
     return tuple(pairwise([*firsts, len(pieces)])) if pieces else ()
+
+
+def without(pieces: Sequence[str], template: Sequence[Span]) -> list[str]:
+    """The pieces with one blank in place of each stretch of a chat template."""
+    left = list(pieces)
+    for first, last in reversed(template):
+        left[first:last] = [" "]
+    return left
 
 
 def text_of(pieces: Sequence[str], span: Span) -> str:

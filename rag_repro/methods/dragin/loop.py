@@ -268,14 +268,17 @@ def _answer(now: _Answering) -> Flow:
 def since(settings: DynamicSettings) -> int:
     """The version since which a way of dynamic retrieval answers as it does now.
 
-    3: at FLARE's moments QFS asks for the token that gave the alarm.
+    4: a query takes no words of a chat template. 3: at FLARE's moments QFS asks for the token
+    that gave the alarm.
     """
+    if settings.meets_template:
+        return 4
     return 3 if (settings.timing, settings.query) == ("flare", "qfs") else 2
 
 
 DYNAMIC = MethodSpec(
-    "dynamic", 3, dynamic, DynamicSettings, "DRAGIN, sections 3 and 4.3 (Su et al. 2024)", since
+    "dynamic", 4, dynamic, DynamicSettings, "DRAGIN, sections 3 and 4.3 (Su et al. 2024)", since
 )
 DRAGIN_RELEASED = MethodSpec(
-    "dragin_released", 3, dynamic, ReleasedSettings, "DRAGIN, released code (4d71efc)", since
+    "dragin_released", 4, dynamic, ReleasedSettings, "DRAGIN, released code (4d71efc)", since
 )

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...schema import Read
 from ..language import Language
-from .draft import Draft, Span, text_of, words_of
+from .draft import Draft, Span, text_of, without, words_of
 from .queries import Situation
 from .rind import Moment
 from .settings import Qfs
@@ -32,7 +32,8 @@ class Context:
 
     pieces: what each of the c tokens says. attention: (H, r, c), whose first row is of
     token `offset`, the r rows of tokens in their order. first: where the candidates begin.
-    template: tokens behind it that are none, the prompt's own words.
+    template: tokens behind it that are none, the prompt's own words. chat: stretches that the
+    reader's chat template says, which are none either, and parts of no word.
     """
 
     pieces: tuple[str, ...]
@@ -40,11 +41,16 @@ class Context:
     offset: int
     first: int = 0
     template: Span = (0, 0)
+    chat: tuple[Span, ...] = ()
 
     def offers(self, token: int) -> bool:
         """Whether a query may take this token."""
-        a, b = self.template
-        return token >= self.first and not a <= token < b
+        hidden = (self.template, *self.chat)
+        return token >= self.first and not any(a <= token < b for a, b in hidden)
+
+    @property
+    def words(self) -> tuple[Span, ...]:
+        return words_of(self.pieces, self.chat)
 
 
 def attention_of(context: Context, hits: Sequence[Span], row: str = "own") -> np.ndarray:
@@ -73,7 +79,7 @@ def select(
     candidates "content": whole words compete, by their tokens' sum, that contain a word of
     content and are no hits, wherever they stand, as in the released code.
     """
-    words = words_of(context.pieces)
+    words = context.words
     if settings.candidates == "all":
         last = max((a for a, _ in hits), default=len(context.pieces))
         tokens = np.array([t for t in range(last) if context.offers(t)], dtype=int)
@@ -82,7 +88,7 @@ def select(
         # Of a word that the hit is a part of, only what stands before the hit.
         chosen = [(a, min(b, last)) for a, b in words if top & set(range(a, b))]
     else:
-        content = language.content("".join(context.pieces))
+        content = language.content("".join(without(context.pieces, context.chat)))
         chosen = [
             word
             for word in words
@@ -120,7 +126,7 @@ def choice(context: Context, words: Sequence[Span], hits: Sequence[Span]) -> dic
     """For a trace: the words up to the hits, and by number those that the query took."""
     firsts = {a for a, _ in words}
     end = max([b for _, b in words] + [b for _, b in hits], default=len(context.pieces))
-    every = [(a, b) for a, b in words_of(context.pieces) if context.offers(b - 1) and a < end]
+    every = [(a, b) for a, b in context.words if context.offers(b - 1) and a < end]
     return {
         "context": [text_of(context.pieces, word) for word in every],
         "taken": [i for i, (a, _) in enumerate(every) if a in firsts],
@@ -144,15 +150,20 @@ def context_of(
     if settings.context == "said":
         asked = now.draft.asked_until(now.question, now.said)
         template = (asked, now.draft.answered_at(now.said))
-    return behind(now.draft, now.moment, first, template)
+    chat = now.draft.template if settings.leaves_template_out else ()
+    return behind(now.draft, now.moment, first, template, chat)
 
 
 def behind(
-    draft: Draft, moment: Moment, first: int, template: Span = (0, 0)
+    draft: Draft,
+    moment: Moment,
+    first: int,
+    template: Span = (0, 0),
+    chat: tuple[Span, ...] = (),
 ) -> tuple[Context, tuple[Span, ...]]:
     """The context as the reader had it: all its prompt, and the draft. -> context, hits in it"""
     m = len(draft.before)
-    context = Context((*draft.before, *draft.pieces), draft.attention, m, first, template)
+    context = Context((*draft.before, *draft.pieces), draft.attention, m, first, template, chat)
     return context, tuple((a + m, b + m) for a, b in moment.hits)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..language import Language
-from .draft import Draft
+from .draft import Draft, without
 from .rind import Moment
 from .settings import DynamicSettings
 from .timing import chance, doubtful
@@ -66,8 +66,10 @@ def last_sentence(now: Situation, settings: DynamicSettings, language: Language)
 
 def last_tokens(now: Situation, settings: DynamicSettings, language: Language) -> str:
     """The tokens closest to the break, of question and text, as they read together."""
-    first = now.draft.asked_at(now.question, now.said)
-    pieces = [*now.draft.before[first:], *now.draft.pieces[: now.moment.keep]]
+    draft = now.draft
+    first = draft.asked_at(now.question, now.said)
+    behind = [(a - first, b - first) for a, b in draft.template if a >= first]
+    pieces = [*without(draft.before[first:], behind), *draft.pieces[: now.moment.keep]]
     return "".join(pieces[-settings.window :]).strip()
 
 

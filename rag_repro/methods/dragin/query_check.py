@@ -142,6 +142,11 @@ def _queries(
     return made, {"taken": len(told["taken"]), "among": len(told["context"])}
 
 
+def since(settings: QueryCheckSettings) -> int:
+    """3: a query takes no words of a chat template."""
+    return 3 if PROMPTS[settings.prompt].chat else 2
+
+
 QUERY_CHECK = MethodSpec(
-    "query_check", 2, query_check, QueryCheckSettings, "this book: a check of query rules"
+    "query_check", 3, query_check, QueryCheckSettings, "this book: a check of query rules", since
 )

@@ -115,6 +115,16 @@ def _event(name: str, draft: Draft, moment: Moment | None, query: str) -> dict[s
     }
 
 
+def since(settings: ReplaySettings) -> int:
+    """3: a query takes no words of a chat template."""
+    return 3 if any(own.meets_template for own in variants(settings).values()) else 2
+
+
 REPLAY = MethodSpec(
-    "dragin_replay", 2, replay, ReplaySettings, "this book: DRAGIN's differences on one draft"
+    "dragin_replay",
+    3,
+    replay,
+    ReplaySettings,
+    "this book: DRAGIN's differences on one draft",
+    since,
 )

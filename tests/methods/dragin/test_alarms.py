@@ -1,0 +1,116 @@
+"""A timing rule that never, or always, gives an alarm says so when its answers are there."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from itertools import cycle
+
+import pytest
+
+import rag_repro
+from rag_repro.data.dataset import Corpus
+from rag_repro.engine import Task, run
+from rag_repro.lm.local import LocalReader
+from rag_repro.lm.scripted import ScriptedReader
+from rag_repro.methods import base
+from rag_repro.methods.dragin.alarms import above, below, watched
+from rag_repro.methods.dragin.loop import dynamic
+from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.schema import Passage
+from rag_repro.study import runner
+from tests.lm import tiny
+from tests.methods.scripted import said
+from tests.study.scripted import QUESTIONS, Shop, condition
+
+from .language import SMALL
+from .test_loop import QUESTION, Library
+
+DOUBTS = {"Bank": 3.0, "4,250": 2.0}
+TEXT = " It is Bank Hall. It seats 4,250 men in all."
+
+
+def remark(texts=(TEXT,), doubts=DOUBTS, **settings) -> str | None:
+    configured = DynamicSettings(**{"ask_again": "never", **settings})
+    alarms = watched(configured)
+    script = cycle(texts)
+    reader = ScriptedReader(lambda prompt: said(next(script), doubts))
+    services = {"reader": reader, "retriever": Library()}
+    task = Task(QUESTION, partial(dynamic, language=SMALL), configured)
+    [(_, answer)] = run([task], services)
+    assert answer.error is None
+    alarms.add(answer)
+    return alarms.remark()
+
+
+def test_a_threshold_that_no_score_reaches():
+    told = remark(threshold=9.0)
+    assert told.startswith("no alarm in the only draft: the highest score is ")
+    value = float(told.rpartition("try threshold=")[2])
+    again = [" It is", " Bank Hall.", " It seats", " 4,250 men.", " And all.", " More."]
+    assert remark((TEXT, *again), threshold=value) is None
+    assert "take a prompt that asks for sentences" in remark((" Bank",), threshold=9.0)
+
+
+def test_the_other_rules():
+    assert remark(timing="never") is None
+    assert "try doubt=" in remark(timing="flare", query="question", doubt=0.0)
+    assert "window is 99; try window=9" in remark(timing="window", query="question", window=99)
+    assert "its first sentence" in remark((" Bank Hall.",), timing="sentence", query="question")
+    assert "rate is 0; raise rate" in remark(timing="random", query="question", rate=0.0)
+
+
+def test_an_alarm_in_every_draft():
+    texts = [f" Bank Hall{i} Bank is." for i in range(20)]
+    told = remark(texts, {"Bank": 3.0, **{f"Hall{i}": 2.0 for i in range(20)}}, threshold=0.0)
+    assert told.startswith("an alarm in each of ")
+    assert "try threshold=" in told
+    told = remark([" It is."] * 40, timing="random", query="question", rate=1.0, max_new_tokens=9)
+    assert told.endswith("drafts: rate is 1; lower rate")
+    # Behind each sentence a search is what the rule is about.
+    assert remark(timing="sentence", query="question", max_new_tokens=9) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [(0.43, 0.4, 0.5), (0.1, 0.09, 0.1), (1.0, 0.9, 1.0), (14, 10, 20), (0.0, 0.0, 0.0)],
+)
+def test_values_to_try(value, low, high):
+    assert (below(value), above(value)) == (low, high)
+
+
+def test_what_it_is_composed_of_counts_and_other_methods_give_none():
+    composed = base.get("composed").configure({"prompt": "drrag", "dragin": {"threshold": 0.3}})
+    assert watched(composed).settings.threshold == 0.3
+    assert watched(base.get("single_step").configure({})) is None
+
+
+def test_a_run_says_it_at_its_end(tmp_path, caplog):
+    class Sure(Shop):
+        def services(self, condition):
+            made = ScriptedReader(lambda prompt: said(TEXT, DOUBTS))
+            return super().services(condition) | {"reader": made}
+
+    caplog.set_level(logging.WARNING)
+    for threshold, heard in (("9.0", 1), ("0.05", 0)):
+        caplog.clear()
+        settings = {"threshold": float(threshold), "max_new_tokens": 30}
+        of = condition("dynamic", settings=settings)
+        assert runner.run(of, Sure(), tmp_path) == len(QUESTIONS)
+        assert len(caplog.records) == heard
+        if heard:
+            assert f"{of.path}: no alarm in 6 drafts: the highest score is " in caplog.text
+
+
+def test_one_question_says_it(caplog):
+    class Made:
+        def reader(self, name):
+            return LocalReader(tiny.loaded())
+
+        def retriever(self, name, corpus):
+            return Library()
+
+    corpus = Corpus("c", (Passage("p", "Rome", "It is in Italy."),))
+    caplog.set_level(logging.WARNING)
+    rag_repro.ask("Who was it?", corpus, method="dynamic", services=Made(), threshold=99.0)
+    assert "dynamic: no alarm in the only draft: the highest score is" in caplog.text
