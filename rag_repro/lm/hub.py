@@ -123,20 +123,31 @@ def _unknown(name: str) -> WeightsError:
 ARTIFACTS_VARIABLE = "RAG_REPRO_ARTIFACTS"
 
 
+_INSTALLED = Path(__file__).parents[1] / "artifacts"  # which setup.py puts into a wheel
+
+
 def artifacts_folder() -> Path:
-    """What RAG_REPRO_ARTIFACTS names, else the checkout's `artifacts/`."""
+    """What RAG_REPRO_ARTIFACTS names, else the checkout's `artifacts/`, else the package's own."""
     named = os.environ.get(ARTIFACTS_VARIABLE)
-    return _expanded(named) if named else Path(__file__).parents[2] / "artifacts"
+    if named:
+        return _expanded(named)
+    return _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[2] / "artifacts"
 
 
 def local_artifacts_folder() -> Path:
     """Where adapters go that are not committed: other seeds, variants of a recipe."""
-    return artifacts_folder().parent / "results" / "local" / "artifacts"
+    return _own_folder() / "results" / "local" / "artifacts"
+
+
+def _own_folder() -> Path:
+    """Around what is trained here: the checkout; of an installed package the cache."""
+    folder = artifacts_folder()
+    return cache_folder() if folder == _INSTALLED else folder.parent
 
 
 def cards_folder() -> Path:
     """Where the cards and curves of such stay when their weights do not: they are committed."""
-    return artifacts_folder().parent / "results" / "cards"
+    return _own_folder() / "results" / "cards"
 
 
 def artifacts() -> dict[str, Path]:

