@@ -17,6 +17,7 @@ and a hash of all that is read, so that no path enters a record.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,8 @@ from rag_repro.data.splits import SplitError, check_split
 from rag_repro.data.splitter import by_sentences
 from rag_repro.plain import shortened
 from rag_repro.words import nearest
+
+log = logging.getLogger(__name__)
 
 _TABLE = (*fields.FIELDS, "corpus", "words")
 OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -207,8 +210,12 @@ def _loaded(address: Address, name: str) -> Dataset:
                 pool.add(doc)
         made = Dataset(name, (), Corpus(name, tuple(pool.passages)))
     cut = f"at most {address.words}, whole sentences" if address.words else "as in the file, uncut"
+    log.info(
+        "%s: %d questions over %d passages, from %d bytes",
+        *(name, len(made.questions), len(made.corpus), size),
+    )
     card = {
-        **made.card,
+        **{key: value for key, value in made.card.items() if value != ""},
         "format": address.format,
         "words a passage": cut,
         "with answers": sum(bool(q.answers) for q in made.questions),
@@ -282,9 +289,7 @@ def _cut(
             replace(
                 record,
                 docs=tuple(doc for own in parts for doc in own),
-                gold_ids=tuple(
-                    d.id for i in record.gold_ids for d in pieces.get(i, [Doc("", "", id=i)])
-                ),
+                gold_ids=tuple(name for i in record.gold_ids for name in names.get(i, [i])),
                 steps=tuple(
                     step if step.doc is None else replace(step, doc=first[step.doc])
                     for step in record.steps

@@ -19,6 +19,7 @@ from ..archives import FLOOR, RATIO
 from .errors import BadLine, CorruptFile, MissingFile
 
 AGAIN = "copy or download the file again"
+_TOGETHER = "check that format and file go together"
 _OTHERS = {
     b"\x28\xb5\x2f\xfd": ("packed by zstd", "unpack it with `zstd -d`"),
     b"BZh": ("packed by bzip2", "unpack it with `bunzip2`"),
@@ -93,7 +94,9 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             remedy = f"correct or remove the line ({AGAIN} if it is cut off)"
             raise BadLine(path, place, str(error), remedy) from error
         if not isinstance(row, dict):
-            raise BadLine(path, place, "not a JSON object", "give one object a line")
+            raise BadLine(
+                path, place, "not a JSON object", f"give one object a line, and {_TOGETHER}"
+            )
         yield place, row
 
 
@@ -114,12 +117,11 @@ def document(path: Path, kind: type) -> Any:
     try:
         value = from_json(read_text(path), whole=True)
     except PlainError as error:
-        raise BadLine(path, f"line {error.line or 1}", str(error), AGAIN) from error
+        remedy = _TOGETHER if "Extra data" in str(error) else AGAIN
+        raise BadLine(path, f"line {error.line or 1}", str(error), remedy) from error
     if not isinstance(value, kind):
         wanted = {dict: "an object", list: "an array"}[kind]
-        raise BadLine(
-            path, "line 1", f"JSON, but not {wanted}", "check that format and file go together"
-        )
+        raise BadLine(path, "line 1", f"JSON, but not {wanted}", _TOGETHER)
     return value
 
 

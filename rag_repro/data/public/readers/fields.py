@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ....plain import shortened
 from ..errors import DuplicateId
 from ..record import Doc, Record, Row, unique
 from ..tables import rows
@@ -76,9 +77,21 @@ def corpus(paths: Sequence[Path], fields: Mapping[str, str]) -> tuple[Doc, ...]:
 
 
 def holds_questions(path: Path, fields: Mapping[str, str]) -> bool:
-    """Whether a table is of questions: they are asked for, or its first row has one."""
-    first = next(iter(rows(path)), None)
-    return first is None or "question" in fields or "question" in first[1]
+    """Whether a table is of questions, not of passages: they are named, or its first row has one.
+
+    Raises BadLine where it could be neither.
+    """
+    place, first = next(iter(rows(path)), ("", {"question": ""}))
+    if "question" in fields or "question" in first:
+        return True
+    row = Row(path, place, first)
+    if (text := fields.get("text", "text").partition(".")[0]) not in first:
+        held = shortened(", ".join(map(str, first)) or "none")
+        raise row.bad(
+            f"no field 'question', and none {text!r} (it has {held})",
+            "name the fields, as jsonl:PATH?question=q&answers=a",
+        )
+    return False
 
 
 def _rows(
@@ -114,8 +127,8 @@ def _at(row: Row, name: str) -> Any:
         else:
             value = value.get(key, _LACKS) if isinstance(value, Mapping) else _LACKS
         if value is _LACKS or (isinstance(value, list) and _LACKS in value):
-            held = ", ".join(map(str, row.fields)) or "none"
-            raise row.bad(f"no field {name!r} (it has {held})"[:300], _CHECK)
+            held = shortened(", ".join(map(str, row.fields)) or "none")
+            raise row.bad(f"no field {name!r} (it has {held})", _CHECK)
     return value
 
 
