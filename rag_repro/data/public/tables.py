@@ -39,7 +39,7 @@ def _columns(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str,
                 yield f"row {number}", row
     except (pyarrow.ArrowException, OSError) as error:
         kind = "Parquet" if path.suffix.lower() == PARQUET else "Arrow"
-        problem = f"not a {kind} file that can be read ({shortened(error, 80)})"
+        problem = f"no {kind} file that can be read ({shortened(error, 80)})"
         raise CorruptFile(path, f"row {number + 1}" if number else "", problem, AGAIN) from error
 
 
