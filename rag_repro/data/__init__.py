@@ -1,4 +1,5 @@
-"""Data: the front door. `load("hotpotqa")`, `load("world-B@20000")`, `load("folder:my_texts")`."""
+"""Data: the front door. `load("hotpotqa")`, `load("world-B@20000")`, `load("folder:my_texts")`,
+`load("hotpotqa:/path/hotpot_dev_distractor_v1.json")`."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ..arguments import path as as_path
 from ..plain import shortened
 from ..words import nearest
 
@@ -57,14 +59,21 @@ def load(
     folder that the environment variable RAG_REPRO_DATA names; `path` and `format` name one file
     instead. `split` ("train", "tune" or "test") keeps the questions that the frozen
     split file lists, in its order (world A trains and tunes, the others test);
-    the corpus stays whole. `folder:PATH` has the form that `own` tells of.
+    "all" and None keep every question. The corpus stays whole. `folder:PATH` has the form that
+    `own` tells of, and `FORMAT:PATH`, as `beir:PATH`, one of those that `external` tells of: a
+    whole file is the split "test". A relative path is one from the current folder.
 
     Raises ValueError (UnknownName, DataError) with what to do next.
     """
+    split = None if split == "all" else split
     if name.startswith(FOLDER):
         from . import own
 
         return own.load(name.removeprefix(FOLDER), split)
+    if (address := _address(name)) is not None:
+        from . import external
+
+        return external.load(address, split)
     check_name(name)
     if name.startswith(WORLD):
         return _world(name, split)
@@ -81,17 +90,38 @@ def load(
 
 
 def label(name: str) -> str:
-    """The name that records and pages carry: a folder's without its path (`own.label`)."""
-    if not name.startswith(FOLDER):
-        return name
-    from . import own
+    """The name that records and pages carry: a folder's or file's without its path."""
+    if name.startswith(FOLDER):
+        from . import own
 
-    return own.label(name.removeprefix(FOLDER))
+        return own.label(name.removeprefix(FOLDER))
+    if (address := _address(name)) is not None:
+        from . import external
+
+        return external.label(address)
+    return name
 
 
 def is_made_here(name: str) -> bool:
-    """Whether the data set needs no file of public data: a world, or a folder of one's own."""
-    return name.startswith((WORLD, FOLDER))
+    """Whether the data set needs no file of public data: a world, a folder or file of one's own."""
+    return name.startswith((WORLD, FOLDER)) or _address(name) is not None
+
+
+def absolute(name: str) -> str:
+    """The name with whole paths, so that it means the same in every folder."""
+    if name.startswith(FOLDER):
+        return FOLDER + str(as_path(name.removeprefix(FOLDER)).absolute())
+    address = _address(name)
+    return name if address is None else str(address)
+
+
+def _address(name: str):
+    """`external.Address`, whose readers take time to import, for what may be one."""
+    if ":" not in name:
+        return None
+    from . import external
+
+    return external.parse(name)
 
 
 def names() -> list[str]:
@@ -108,8 +138,21 @@ def check_name(name: str) -> None:
 
     if name in names() or name.startswith(FOLDER):
         return
-    if os.path.isdir(name):  # False, too, for what no path can be
+    if (address := _address(name)) is not None:
+        address.files  # noqa: B018
+        return
+    if ":" in name:
+        from .external import OPTIONS
+
+        form, known = name.partition(":")[0], [FOLDER[:-1], *OPTIONS]
+        raise UnknownName(
+            f"no format {shortened(repr(form), 60)}{nearest(form, known)}; write FORMAT:PATH with "
+            f"one of: {', '.join(known)}"
+        )
+    if os.path.exists(name):  # False, too, for what no path can be
         hint = f"for the folder of that name write 'folder:{name}'"
+        if not os.path.isdir(name):
+            hint = f"for the file of that name write its format before it, as 'hotpotqa:{name}'"
         raise UnknownName(f"no data set {name!r}; {hint}")
     found = _WORLD.fullmatch(name)
     if found is None or f"{WORLD}-{found[1]}" not in names():

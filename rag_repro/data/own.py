@@ -7,7 +7,8 @@ A text's title is its first heading (`# Title`, or a line that is underlined wit
 === or ---) or its file's name. Texts are read as Unicode's form NFC. Links that
 stay inside the folder are followed; others are told of in the card. Texts of
 more than 100 words are cut where sentences end (`splitter.by_sentences`), and
-passage 3 of passages/harbour.md has the id `harbour#3`. The data set is named
+passage 3 of passages/harbour.md has the id `harbour#3`; `folder:PATH?words=50`
+cuts at 50 words, and `?words=all` cuts none. The data set is named
 after its folder and a hash of its files, so that no path enters a record and
 an edited folder is another data set.
 """
@@ -27,6 +28,7 @@ from ..schema import Gold, Passage, Question
 from ..words import nearest
 from . import own_questions
 from .dataset import Corpus, Dataset
+from .external import options_of
 from .own_files import (
     TEXTS,
     Findings,
@@ -57,9 +59,9 @@ def load(folder: Path | str, split: str | None = None) -> Dataset:
     """
     if split is not None:
         check_split(split)
-    folder = as_path(folder)
+    place, (folder, words) = folder, _words_of(folder)
     found = Findings()
-    passages = _passages(folder, found)
+    passages = _passages(folder, found, words)
     entries = _entries(folder, found)
     questions = tuple(_question(entry, passages, found) for entry in entries)
     _check_answers(entries, passages, found)
@@ -67,13 +69,13 @@ def load(folder: Path | str, split: str | None = None) -> Dataset:
         raise FolderError(folder, found.problems)
     for warning in found.warnings:
         log.warning("%s: %s", folder, warning)
-    name = label(folder)
+    name = label(place)
     splits = Counter(entry.split for entry in entries)
     card = {
         "source": "a folder of one's own",
         "licence": "its owner's",
         "texts": len({p.id.rpartition("#")[0] for p in passages}),
-        "words a passage": f"at most {SIZE}, whole sentences",
+        "words a passage": f"at most {words}, whole sentences" if words else "uncut",
         "with answers": sum(bool(q.answers) for q in questions),
         "with gold": sum(bool(q.gold) for q in questions),
         "splits": {name: splits[name] for name in SPLITS if splits[name]},
@@ -91,12 +93,12 @@ def load(folder: Path | str, split: str | None = None) -> Dataset:
 
 def corpus(folder: Path | str) -> Corpus:
     """The folder's passages alone; no file of questions is needed. Raises FolderError."""
-    folder = as_path(folder)
+    place, (folder, words) = folder, _words_of(folder)
     found = Findings()
-    passages = _passages(folder, found)
+    passages = _passages(folder, found, words)
     if found.problems:
         raise FolderError(folder, found.problems)
-    return Corpus(label(folder), passages)
+    return Corpus(label(place), passages)
 
 
 def label(folder: Path | str) -> str:
@@ -104,8 +106,9 @@ def label(folder: Path | str) -> str:
 
     Raises FolderError where there is no such folder.
     """
-    folder = existing(as_path(folder))
-    digest = hashlib.sha256()
+    folder, words = _words_of(folder)
+    folder = existing(folder)
+    digest = hashlib.sha256(b"" if words == SIZE else f"words={words}\x1e".encode())
     for path in [*text_files(folder), *question_files(folder, Findings())]:
         place = nfc(path.relative_to(folder).as_posix())
         try:
@@ -117,12 +120,22 @@ def label(folder: Path | str) -> str:
     return f"folder-{slug}@{digest.hexdigest()[:8]}"
 
 
+def _words_of(folder: Path | str) -> tuple[Path, int | None]:
+    """The folder, and the words of a passage at most; None: texts are not cut."""
+    path = as_path(folder)
+    if "?" not in str(folder) or path.is_dir():
+        return path, SIZE
+    text, options = options_of(str(folder), ("words",), f"folder:{folder}")
+    words = options.get("words", str(SIZE))
+    return as_path(text), None if words == "all" else int(words)
+
+
 _LONGEST = 60  # of the folder's name in a record's, which a disk cuts off at 255 bytes
 
 # --------------------------------------------------------------------- passages
 
 
-def _passages(folder: Path, found: Findings) -> tuple[Passage, ...]:
+def _passages(folder: Path, found: Findings, words: int | None) -> tuple[Passage, ...]:
     root = existing(folder) / "passages"
     if not root.is_dir():
         found.tell("passages", "no such folder; make it, and put .txt and .md files into it")
@@ -145,11 +158,12 @@ def _passages(folder: Path, found: Findings) -> tuple[Passage, ...]:
             continue
         names[name] = place
         title, body = _titled(text, nfc(path.stem))
-        pieces = list(by_sentences(body))
+        whole = [" ".join(body.split())] if body.strip() else []
+        pieces = whole if words is None else list(by_sentences(body, words))
         if not pieces:
             found.tell(place, "a heading without text; put its text in, or remove it")
-        if len(pieces) == 1 and len(pieces[0]) > 20 * SIZE:
-            found.warn(place, "not cut, though long: words are counted by the blanks between them")
+        if words and len(pieces) == 1 and len(pieces[0]) > 20 * words:
+            found.warn(place, "not cut, though long: a word in it has no end")
         for number, piece in enumerate(pieces, start=1):
             if piece in blocks:
                 found.warn(place, f"passage {number} has the text of {blocks[piece]}")

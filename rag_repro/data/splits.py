@@ -18,6 +18,7 @@ What recurs (`recurring`) is test whole, and has a file of its own.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -28,6 +29,8 @@ from ..plain import PlainError, fits, from_json, text_of
 from ..words import nearest
 from . import recurring
 from .dataset import Dataset
+
+log = logging.getLogger(__name__)
 
 SPLITS = ("train", "tune", "test")
 ALIASES: Mapping[str, str] = {"nq10": "nq20", "nq30": "nq20"}
@@ -64,7 +67,7 @@ def only(dataset: Dataset, split: str) -> Dataset:
     """The questions of a split, over the whole corpus; the card says which split.
 
     Questions that the split file does not know, as of a full official file,
-    are left out. Raises SplitError where the split is empty, or lists
+    are left out, with a warning. Raises SplitError where the split is empty, or lists
     questions that the data set does not have.
     """
     wanted = ids(dataset.name, split)
@@ -76,6 +79,14 @@ def only(dataset: Dataset, split: str) -> Dataset:
         raise SplitError(
             f"{dataset.name}: {len(absent)} of {len(wanted)} {split} questions, as {absent[0]!r}, "
             "are not in this file; take the file the splits were made from, or load without split"
+        )
+    known = {i for part in SPLITS for i in ids(dataset.name, part)}
+    known |= {*frozen()["dropped"].get(ALIASES.get(dataset.name, dataset.name), ())}
+    if unknown := len({*dataset.by_id} - known):
+        log.warning(
+            "%s: %d of %d questions are used, since the book's split file does not list %d; "
+            "FORMAT:FILE, as hotpotqa:FILE, names a file all of whose questions are asked",
+            *(dataset.name, len(wanted), len(dataset.questions), unknown),
         )
     return _kept(dataset, wanted, split)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from ..words import UNSPACED
 
 SIZE = 100
 """Words of a passage, as in DPR (Karpukhin et al. 2020, section 4.1)."""
@@ -19,18 +21,18 @@ def by_sentences(
     a paragraph that is too long for a block is cut into its sentences, only a
     sentence that is too long into words. A heading (# Title) stays with what
     it heads, as a sentence. Blanks within a block become single ones; no text gives no block.
+    Of scripts without blanks, as Chinese, each character counts as a word.
     """
     if size < 1:
         raise ValueError(f"passages of {size} words: give a size of 1 or more")
     block: list[str] = []
     for piece in _units(text, size, sentences):
-        words = piece.split()
-        if block and len(block) + len(words) > size:
-            yield " ".join(block)
+        if block and len(block) + len(piece) > size:
+            yield "".join(block).strip()
             block = []
-        block += words
+        block += piece
     if block:
-        yield " ".join(block)
+        yield "".join(block).strip()
 
 
 _HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
@@ -76,7 +78,7 @@ def headings(text: str) -> Iterator[tuple[int, int, str]]:
         at = end + 1
 
 
-def _units(text: str, size: int, sentences: Callable | None) -> Iterator[str]:
+def _units(text: str, size: int, sentences: Callable | None) -> Iterator[list[str]]:
     """Pieces of at most `size` words: paragraphs, else sentences, else words."""
     parts, at = [], 0
     for start, end, words in headings(text):
@@ -84,13 +86,51 @@ def _units(text: str, size: int, sentences: Callable | None) -> Iterator[str]:
         parts += [text[at:start], words.rstrip(".: \t"), ". "]
         at = _BLANKS.match(text, end).end()
     for paragraph in re.split(r"\n\s*\n", "".join([*parts, text[at:]])):
-        if len(paragraph.split()) <= size:
-            yield paragraph
+        if len(words := _words(paragraph)) <= size:
+            yield words
             continue
         for sentence in (sentences or english())(paragraph):
-            words = sentence.split()
-            for start in range(0, len(words), size):
-                yield " ".join(words[start : start + size])
+            for words in _clauses(_words(sentence)):
+                for start in range(0, len(words), size):
+                    yield words[start : start + size]
+
+
+def _words(text: str) -> list[str]:
+    """The words, each with the single blank that stands before it, if any does."""
+    unspaced, character = _unspaced()
+    if not unspaced.search(text):
+        return [f" {word}" for word in text.split()]
+    return [
+        f" {found}" if start == 0 else found
+        for word in text.split()
+        for start, found in enumerate(character.findall(word))
+    ]
+
+
+_ENDS = tuple("。．！？；｡…")
+
+
+def _clauses(words: list[str]) -> Iterator[list[str]]:
+    """A sentence of spaCy's cut where those end that no blank follows: 。！？"""
+    start, (letter, _) = 0, _unspaced()
+    for at, word in enumerate(words, start=1):
+        # A quotation mark or bracket after the full stop belongs to the word.
+        if word.rstrip("」』”’）》").endswith(_ENDS) and letter.search(word):
+            yield words[start:at]
+            start = at
+    if start < len(words):
+        yield words[start:]
+
+
+@cache
+def _unspaced():
+    """Patterns: a letter of a script without blanks; such a letter with its marks, or a word."""
+    import regex
+
+    letter = regex.compile(UNSPACED, regex.VERSION1)
+    return letter, regex.compile(
+        rf"{UNSPACED}[\p{{M}}\p{{P}}]*|(?:(?!{UNSPACED}).)+", regex.VERSION1 | regex.DOTALL
+    )
 
 
 @lru_cache(maxsize=1)

@@ -180,7 +180,12 @@ def override(name: str, given: Mapping[str, Any], places: Places | None = None) 
                 _check_name(one, value)
             except ValueError as error:
                 raise ParameterError(f"{name}: {one} = {_cut(value)}: {error}") from error
-    return dict(given)
+    # The kernel has another folder than who gave the path.
+    from rag_repro.data import absolute
+
+    return {
+        k: absolute(v) if k == "dataset" and isinstance(v, str) else v for k, v in given.items()
+    }
 
 
 def _own_rules(source: Path) -> dict[str, Rule | None]:

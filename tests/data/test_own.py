@@ -205,8 +205,22 @@ def test_sentences_by_hand():
         pieces("a", 0)
 
 
-def test_a_text_without_blanks_is_warned_of(folder):
-    write(folder, {"passages/chinese.txt": "句" * 3000})
+def test_a_text_without_blanks_is_cut_by_characters():
+    text = "灯塔建于1961年。" * 9 + "「它在港口。」" * 20
+    blocks = list(splitter.by_sentences(text))
+    assert "".join(blocks) == text
+    assert len(blocks) > 1
+    assert all(block.endswith(("年。", "。」")) for block in blocks)
+    assert list(splitter.by_sentences("句" * 250)) == ["句" * 100, "句" * 100, "句" * 50]
+    mixed = "灯塔 lighthouse 建于1961年。"
+    assert list(splitter.by_sentences(mixed)) == [mixed]
+    # English stays as it was, a foreign mark in it or not.
+    english = " ".join(f"w{i}…" for i in range(150))
+    assert [len(b.split()) for b in splitter.by_sentences(english)] == [100, 50]
+
+
+def test_a_word_without_end_is_warned_of(folder):
+    write(folder, {"passages/code.txt": "x" * 3000})
     assert any("not cut" in w for w in own.load(folder).card["warnings"])
 
 

@@ -45,6 +45,7 @@ class Pool:
         self.passages: list[Passage] = []
         self._by_content: dict[tuple[str, str], str] = {}
         self._by_title: dict[str, list[str]] = {}
+        self._by_id: dict[str, tuple[str, str]] = {}
 
     def add(self, doc: Doc) -> str:
         """The id of the passage, which is new or was there already."""
@@ -54,7 +55,13 @@ class Pool:
             self._by_content[key] = made
             self._by_title.setdefault(doc.title, []).append(made)
             self.passages.append(Passage(made, doc.title, doc.text))
+        if doc.id:
+            self._by_id[doc.id] = self._by_content[key], doc.title
         return self._by_content[key]
+
+    def given(self, ident: str) -> tuple[str, str] | None:
+        """Id and title of the passage that came with this id; of equal ones the first's id."""
+        return self._by_id.get(ident)
 
     def titled(self, title: str) -> list[str]:
         """Ids of the passages with exactly this title."""
@@ -106,7 +113,7 @@ def _check(source: Source, records: Sequence[Record], path: Path) -> None:
         seen[r.id] = r.place
         if not r.question.strip():
             raise BadLine(path, r.place, f"question {r.id!r} has no text", "remove it")
-        if not r.answers:
+        if not r.answers and not source.answers_optional:
             raise BadLine(path, r.place, f"question {r.id!r} has no answer", "remove it or add one")
         for doc in r.docs:
             if doc.gold and not doc.text.strip():
@@ -116,7 +123,8 @@ def _check(source: Source, records: Sequence[Record], path: Path) -> None:
                     f"gold passage {doc.title!r} of question {r.id!r} has no text",
                     "put its text in, or remove the question",
                 )
-        if not source.gold_optional and not r.gold_titles and not any(d.gold for d in r.docs):
+        marked = r.gold_titles or r.gold_ids or any(d.gold for d in r.docs)
+        if not source.gold_optional and not marked:
             raise EmptyGold(
                 path,
                 r.place,
@@ -130,6 +138,11 @@ def _question(
 ) -> Question:
     gold: dict[str, str] = {i: d.title for i, d in zip(ids, r.docs, strict=True) if i and d.gold}
     absent = []
+    for ident in r.gold_ids:
+        if (known := pool.given(ident)) is None:
+            absent.append(ident)
+        else:
+            gold |= [known]
     for title in r.gold_titles:
         if any(known == title for known in gold.values()):
             continue

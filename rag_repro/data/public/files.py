@@ -6,6 +6,7 @@ decompress what they download and keep the name.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import zlib
@@ -18,6 +19,18 @@ from ..archives import FLOOR, RATIO
 from .errors import BadLine, CorruptFile, MissingFile
 
 AGAIN = "copy or download the file again"
+_TOGETHER = "check that format and file go together"
+_OTHERS = {
+    b"\x28\xb5\x2f\xfd": ("packed by zstd", "unpack it with `zstd -d`"),
+    b"BZh": ("packed by bzip2", "unpack it with `bunzip2`"),
+    b"\xfd7zXZ\0": ("packed by xz", "unpack it with `unxz`"),
+    b"PK\x03\x04": ("a zip archive", "unpack it, and name the file that was in it"),
+    b"PAR1": ("a Parquet file", "write parquet:PATH"),
+    b"ARROW1": ("an Arrow file", "write hf:FOLDER for the folder that it lies in"),
+    codecs.BOM_UTF16_LE: ("UTF-16 or UTF-32, not UTF-8", "save it as UTF-8"),
+    codecs.BOM_UTF16_BE: ("UTF-16, not UTF-8", "save it as UTF-8"),
+}
+"""First bytes -> what such a file is, and what to do with it."""
 
 
 def read_text(path: Path) -> str:
@@ -32,7 +45,7 @@ def read_text(path: Path) -> str:
         raw = path.read_bytes()
     except OSError as error:
         raise CorruptFile(path, "", f"cannot be read ({error.strerror})", "mend that") from error
-    if raw[:2] == b"\x1f\x8b":
+    if gzipped := raw[:2] == b"\x1f\x8b":
         room = max(FLOOR, RATIO * len(raw))
         try:
             with gzip.GzipFile(fileobj=io.BytesIO(raw)) as content:
@@ -42,7 +55,10 @@ def read_text(path: Path) -> str:
         if len(raw) > room:
             problem = f"unpacks to more than {room:,} bytes, which no honest text does"
             raise CorruptFile(path, "", problem, AGAIN)
-    elif path.suffix == ".gz" and raw.lstrip()[:1] not in (b"{", b"["):
+    for start, (what, remedy) in _OTHERS.items():
+        if raw.startswith(start):
+            raise CorruptFile(path, "", f"{what}, and plain or gzipped JSON is wanted", remedy)
+    if not gzipped and path.suffix == ".gz" and raw.lstrip()[:1] not in (b"{", b"["):
         raise CorruptFile(path, "", "named .gz but neither gzip nor JSON", AGAIN)
     try:
         return raw.decode("utf-8-sig")
@@ -51,13 +67,24 @@ def read_text(path: Path) -> str:
         raise CorruptFile(path, f"line {line}", "not UTF-8", AGAIN) from error
 
 
+def opening(path: Path) -> str:
+    """The first character that is no blank, of the first bytes of a plain or gzipped text."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            start = gzip.GzipFile(fileobj=file).read(4096) if packed else file.read(4096)
+    except (OSError, EOFError, zlib.error):
+        return ""  # whoever reads it all says what is wrong
+    return start.decode("utf-8-sig", "replace").lstrip()[:1]
+
+
 def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(place, object) for each line of a JSON Lines file; blank lines are passed over.
 
     Raises BadLine where a line is not one JSON object.
     """
-    # split("\n"), not splitlines(): the latter also breaks at U+2028, which JSON allows.
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(_lines(read_text(path)), start=1):
         if not line.strip():
             continue
         place = f"line {number}"
@@ -67,8 +94,22 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             remedy = f"correct or remove the line ({AGAIN} if it is cut off)"
             raise BadLine(path, place, str(error), remedy) from error
         if not isinstance(row, dict):
-            raise BadLine(path, place, "not a JSON object", "give one object a line")
+            raise BadLine(
+                path, place, "not a JSON object", f"give one object a line, and {_TOGETHER}"
+            )
         yield place, row
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Without a list of them, which would take the memory a second time.
+
+    splitlines() would also break at U+2028, which JSON allows.
+    """
+    start = 0
+    while (end := text.find("\n", start)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
 
 
 def document(path: Path, kind: type) -> Any:
@@ -76,12 +117,11 @@ def document(path: Path, kind: type) -> Any:
     try:
         value = from_json(read_text(path), whole=True)
     except PlainError as error:
-        raise BadLine(path, f"line {error.line or 1}", str(error), AGAIN) from error
+        remedy = _TOGETHER if "Extra data" in str(error) else AGAIN
+        raise BadLine(path, f"line {error.line or 1}", str(error), remedy) from error
     if not isinstance(value, kind):
         wanted = {dict: "an object", list: "an array"}[kind]
-        raise BadLine(
-            path, "line 1", f"JSON, but not {wanted}", "check that format and file go together"
-        )
+        raise BadLine(path, "line 1", f"JSON, but not {wanted}", _TOGETHER)
     return value
 
 

@@ -42,6 +42,7 @@ class Record:
     """One question of a file.
 
     gold_titles: gold passages known by title alone; looked up in the corpus.
+    gold_ids: gold passages known by the ids of the corpus file.
     place: where in the file it stands, for error messages.
     """
 
@@ -53,6 +54,7 @@ class Record:
     hops: int | None = None
     docs: tuple[Doc, ...] = ()
     gold_titles: tuple[str, ...] = ()
+    gold_ids: tuple[str, ...] = ()
     steps: tuple[RecordStep, ...] = ()
     interpretations: tuple[Interpretation, ...] = ()
     meta: Mapping[str, Any] = field(default_factory=dict)

@@ -38,6 +38,7 @@ class Source:
     corpus: file in the project's layout whose passages join the pool.
     official: names to look for where the project's file is not there.
     gold_optional: a question may be without gold passages.
+    answers_optional: a question may be without answers.
     multi_hop: gold passages are given roles.
     first_docs: only so many passages of each question are used.
     file: the project's file, where another than `<name>.jsonl.gz`.
@@ -56,6 +57,7 @@ class Source:
     corpus: str | None = None
     official: tuple[Official, ...] = ()
     gold_optional: bool = False
+    answers_optional: bool = False
     multi_hop: bool = False
     first_docs: int | None = None
     file: str | None = None

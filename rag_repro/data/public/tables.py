@@ -1,0 +1,126 @@
+"""Rows of tables in files: JSON Lines, a JSON array, Parquet, and folders that Hugging Face's
+`datasets` reads (`save_to_disk`, or Parquet files as the Hub keeps them)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...plain import PlainError, from_json, shortened, text_of
+from ...words import nearest
+from .errors import BadLine, CorruptFile, DataError, MissingFile
+from .files import AGAIN, lines, opening, records
+
+PARQUET, ARROW = ".parquet", ".arrow"
+_SHARD = re.compile(r"(.+?)-\d+-of-\d+(-\w+)?")
+_TEST_LIKE = ("test", "validation", "dev")
+
+
+def rows(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(place, row) for each row of a file; of Parquet and Arrow only those of `fields` (all: ()).
+
+    Raises DataError for what is not such a file.
+    """
+    if path.suffix.lower() in (PARQUET, ARROW):
+        return _columns(path, fields)
+    return records(path) if opening(path) == "[" else lines(path)
+
+
+def _columns(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    import pyarrow
+
+    number = 0
+    try:
+        for batch in _batches(path, fields):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"row {number}", row
+    except (pyarrow.ArrowException, OSError) as error:
+        kind = "Parquet" if path.suffix.lower() == PARQUET else "Arrow"
+        problem = f"no {kind} file that can be read ({shortened(error, 80)})"
+        raise CorruptFile(path, f"row {number + 1}" if number else "", problem, AGAIN) from error
+
+
+def _batches(path: Path, fields: Sequence[str]) -> Iterator[Any]:
+    import pyarrow
+    from pyarrow import parquet
+
+    if not path.is_file():
+        raise MissingFile(path, "", "there is no such file", "give the path of the file")
+    if path.suffix.lower() == PARQUET:
+        with parquet.ParquetFile(path) as file:
+            kept = [name for name in file.schema_arrow.names if name in fields]
+            yield from file.iter_batches(1024, columns=kept or None)
+        return
+    with pyarrow.memory_map(str(path)) as file:
+        for batch in pyarrow.ipc.open_stream(file):
+            yield batch.select([n for n in batch.schema.names if n in fields] or batch.schema.names)
+
+
+def shards(folder: Path, split: str | None, config: str | None) -> list[Path]:
+    """The files of one split of a folder that `datasets` reads, in order.
+
+    split, config: needed only where the folder has several; of several splits the default is
+    "test", else "validation". Raises DataError, which names what there is.
+    """
+    if not folder.is_dir():
+        raise MissingFile(folder, "", "there is no such folder", "give the path of the folder")
+    if (folder / "dataset_dict.json").is_file():
+        known = _json(folder / "dataset_dict.json").get("splits")
+        names = known if isinstance(known, list) else []
+        folder /= _chosen(folder, "split", [str(name) for name in names], split)
+    elif split is not None and (folder / "state.json").is_file():
+        raise DataError(folder, "", "it holds one split alone", "leave split= out")
+    if (folder / "state.json").is_file():
+        return _stored(folder)
+    files: dict[str, dict[str, list[Path]]] = {}
+    for path in sorted(folder.rglob(f"*{PARQUET}")):
+        *parts, name = path.relative_to(folder).with_suffix("").parts
+        found = _SHARD.fullmatch(name)
+        own = found[1] if found else name
+        if own.isdecimal() and parts:  # as the Hub converts: CONFIG/SPLIT/0000.parquet
+            own = parts.pop()
+        place = "/".join(part for part in parts if part != "data") or "default"
+        files.setdefault(place, {}).setdefault(own, []).append(path)
+    if not files:
+        problem = "no dataset of Hugging Face (no state.json, dataset_dict.json or .parquet file)"
+        raise DataError(folder, "", problem, "save it with dataset.save_to_disk, or copy its files")
+    splits = files[_chosen(folder, "config", list(files), config)]
+    return splits[_chosen(folder, "split", list(splits), split)]
+
+
+def _chosen(folder: Path, what: str, known: Sequence[str], wanted: str | None) -> str:
+    listed = ", ".join(known)
+    if wanted is not None and wanted not in known:
+        problem = f"no {what} {wanted!r}{nearest(wanted, known)}"
+        raise DataError(folder, "", problem, f"there are: {listed or 'none'}")
+    default = [one for one in _TEST_LIKE if what == "split" and one in known]
+    if wanted is None and len(known) != 1 and not default:
+        raise DataError(folder, "", f"it has {len(known)} {what}s", f"add {what}= ({listed})")
+    return wanted or [*default, *known][0]
+
+
+def _stored(folder: Path) -> list[Path]:
+    """The Arrow files that `save_to_disk` names."""
+    state = _json(folder / "state.json")
+    if state.get("_indices_data_files"):
+        problem = "its rows are chosen by an index file, which is not read here"
+        raise DataError(folder, "", problem, "save it again after dataset.flatten_indices()")
+    listed = state.get("_data_files")
+    named = [one.get("filename") for one in listed or () if isinstance(one, dict)]
+    if not named or not all(isinstance(name, str) for name in named):
+        raise DataError(folder / "state.json", "", "it names no data file", AGAIN)
+    # A name alone: whatever else it is, it leads to no other folder.
+    return [folder / Path(name).name for name in named]
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = from_json(text_of(path), whole=True)
+    except (PlainError, OSError) as error:
+        raise CorruptFile(path, "", str(error), AGAIN) from error
+    if not isinstance(value, dict):
+        raise BadLine(path, "line 1", "JSON, but not an object", AGAIN)
+    return value
