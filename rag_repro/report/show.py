@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -58,10 +58,14 @@ class RecordedExhibit:
     tier: str | None = None
     datasets: Sequence[str] | None = None
     rows: Sequence[str] | None = None
-    workshop: Workshop = field(init=False)
 
-    def __post_init__(self):
-        object.__setattr__(self, "workshop", Workshop(data_dir=self.data_dir))
+    @cached_property
+    def workshop(self) -> Workshop:
+        return Workshop(data_dir=self.data_dir)
+
+    @cached_property
+    def records(self) -> Results:
+        return Results(self.results)
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -71,9 +75,9 @@ class RecordedExhibit:
     @cached_property
     def questions(self) -> dict[tuple[str, str], list[tuple[Cell, Line]]]:
         """(data set, id) -> the recorded answers, in the order of the exhibit."""
-        records, made = Results(self.results), {}
+        made: dict[tuple[str, str], list[tuple[Cell, Line]]] = {}
         for cell in self.cells:
-            for line in records.lines(cell) or ():
+            for line in self.records.lines(cell) or ():
                 made.setdefault((cell.condition.dataset, line["id"]), []).append((cell, line))
         return made
 
@@ -163,7 +167,7 @@ def question(recorded: RecordedExhibit, question_id: str, *, anew: bool = False)
     anew: ask again, and show all that the methods decide. Where several data sets hold the id
     (worlds number their questions alike), it is the first of them. Raises StudyError where no
     record of the exhibit holds the question, or the records are of another corpus than the data
-    at hand; with `anew` the data's own error and the reader's, where they are not at hand.
+    at hand; with `anew` the data's own error where it is not at hand.
     """
     name = next((name for name, number in recorded.questions if number == question_id), None)
     listed = f"rag-repro show {recorded.exhibit.name} --list"
@@ -199,7 +203,7 @@ def question(recorded: RecordedExhibit, question_id: str, *, anew: bool = False)
     for cell, line in answers:
         told = list(_answer(recorded, cell, line, asked, passages))
         if anew:
-            told += _again(cell, line, asked, dataset, recorded.workshop)
+            told += _again(recorded, cell, asked, dataset)
         else:
             told += steps.evidence(_events(cell, line, asked))
             told += _missing(cell)
@@ -297,16 +301,22 @@ def _missing(cell: Cell) -> Iterator[tuple[str, str]]:
 
 
 def _again(
-    cell: Cell, line: Line, asked: Question, dataset: Dataset, workshop: Workshop
+    recorded: RecordedExhibit, cell: Cell, asked: Question, dataset: Dataset
 ) -> Iterator[tuple[str, str]]:
-    """The answer of now, with all that its method decides."""
-    one = again.Recorded(cell.condition, {line["id"]: line}, [line["id"]])
-    for _, answer in again.in_their_turn(one, workshop, dataset, [asked]):
-        kept = "as recorded" if again.same(one, asked, answer, dataset) else "not as recorded"
-        yield "again", f"{kept}: {answer.prediction!r}"
-        if answer.error is not None:
-            yield "failed", answer.error
-        yield from steps.evidence(answer.trace)
+    """The answer of now with all that its method decides, or why it cannot be asked here."""
+    # A memory holds what the questions before it brought: their lines are needed, too.
+    lines = {line["id"]: line for line in recorded.records.lines(cell) or ()}
+    one = again.Recorded(cell.condition, lines, [asked.id])
+    try:
+        [(_, answer)] = again.in_their_turn(one, recorded.workshop, dataset, [asked])
+    except (ValueError, OSError) as error:  # the next method's reader may be at hand
+        yield "again", f"not asked: {error}"
+        return
+    kept = "as recorded" if again.same(one, asked, answer, dataset) else "not as recorded"
+    yield "again", f"{kept}: {answer.prediction!r}"
+    if answer.error is not None:
+        yield "failed", answer.error
+    yield from steps.evidence(answer.trace)
 
 
 # ------------------------------------------------------------------ as text, as a page

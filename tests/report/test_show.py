@@ -255,12 +255,26 @@ def test_without_the_data_the_record_alone_is_shown(capsys, monkeypatch):
 
 def test_asked_again_the_whole_trace_is_shown(capsys, monkeypatch):
     answer = dataclasses.replace(traced("cfs", k=4), hits=(), prediction="made up")
-    monkeypatch.setattr(again, "in_their_turn", lambda *given: [(None, answer)])
+    before = []
+
+    def asked_again(one, *given):
+        before.extend(one.lines)  # a memory is made from these
+        return [(None, answer)]
+
+    monkeypatch.setattr(again, "in_their_turn", asked_again)
     words = ["drrag.table3", "--question", "B-q-compositional2-0000", "--method", "cfs"]
     told = printed(capsys, *words, "--again", "--tier", "testbed")
     assert "  again     not as recorded: 'made up'" in told
     assert f"  query     {golden.QUESTIONS[0].text!r}"[:60] in told
     assert "no record" not in told
+    assert len(before) == 500
+
+
+def test_a_reader_that_is_not_here_hides_no_other_answer(capsys):
+    words = ["r2ag.table1", "--question", "B-q-comparison-0000", "--method", "r2ag_raft", "--again"]
+    told = printed(capsys, *words, "--tier", "testbed", "--dataset", "world-B-10")
+    assert "again     not asked: " in told
+    assert "  verdict   " in told
 
 
 class Outline(HTMLParser):
