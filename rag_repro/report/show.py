@@ -82,18 +82,16 @@ class RecordedExhibit:
         return made
 
     @cached_property
-    def metric(self) -> str:
-        """What tells right from wrong. StudyError: the exhibit has no such metric."""
+    def metric(self) -> str | None:
+        """What tells right from wrong; None: nothing of this exhibit does."""
         known = [metrics.get(name) for name in self.exhibit.metrics]
         rest = [m for m in known if m.unit == "percent" and m.higher_is_better]
-        for one in (*(m for m in rest if m.of_answers), *rest):
-            return one.name
-        raise StudyError(
-            f"{self.exhibit.name} has no metric that tells a right answer from a wrong"
-        )
+        return next((m.name for m in (*(m for m in rest if m.of_answers), *rest)), None)
 
-    def right(self, line: Line) -> bool:
-        return metrics.of_line(self.metric, line) == 1
+    def right(self, line: Line) -> bool | None:
+        """Whether the answer is; None: nobody can tell."""
+        value = self.metric and metrics.of_line(self.metric, line)
+        return None if value is None else value == 1
 
     def dataset(self, name: str) -> Dataset | str:
         """The data set, or why its texts are not at hand."""
@@ -110,7 +108,8 @@ def listing(recorded: RecordedExhibit, where: str | None = None) -> list[Table]:
     """A line a question: id, data set, kind, text where it is at hand, and who was right.
 
     where: as "dragin right, sr wrong": a row is right where all of its recorded answers
-    to the question are, wrong where none is. Raises StudyError for a row that is not there.
+    to the question are, wrong where none is. Raises StudyError for a row that is not there,
+    or where the exhibit has no metric that tells.
     """
     wanted = _wanted(recorded, where) if where else {}
     sets = {name: recorded.dataset(name) for name, _ in recorded.questions}
@@ -118,23 +117,26 @@ def listing(recorded: RecordedExhibit, where: str | None = None) -> list[Table]:
     for (name, number), answers in recorded.questions.items():
         told: dict[str, list[bool]] = {}
         for cell, line in answers:
-            told.setdefault(cell.keys["method"], []).append(recorded.right(line))
+            if (right := recorded.right(line)) is not None:
+                told.setdefault(cell.keys["method"], []).append(right)
         if any(set(told.get(row, ())) != {value} for row, value in wanted.items()):
             continue
         asked = sets[name].by_id.get(number) if isinstance(sets[name], Dataset) else None
         text = asked.text if asked else "–"
-        right, wrong = (
+        sides = [
             ", ".join(_row(row, values) for row, values in told.items() if any(values) == side)
+            or "none"
             for side in (True, False)
-        )
+        ]
         body.append([number, answers[0][0].keys["dataset"], answers[0][1].get("kind") or ""])
-        body[-1] += [text, right or "none", wrong or "none"]
+        body[-1] += [text, *(sides if recorded.metric else ())]
     caption = f"{recorded.exhibit.name}: {len(body)} of {len(recorded.questions)} questions"
     caption += f" ({where})" if where else ""
-    caption += f"; right: {recorded.metric} is full"
-    for name, missing in sets.items():
-        caption += f"; no texts of {name}: {missing}" if isinstance(missing, str) else ""
-    return [Table(["id", "data set", "kind", "question", "right", "wrong"], body, caption)]
+    caption += f"; right: {recorded.metric} is full" if recorded.metric else ""
+    if away := [name for name, texts in sets.items() if isinstance(texts, str)]:
+        caption += f"; texts of {', '.join(away)} are not at hand: `rag-repro data card NAME`"
+    head = ["id", "data set", "kind", "question", "right", "wrong"]
+    return [Table(head if recorded.metric else head[:4], body, caption)]
 
 
 def _row(row: str, values: Sequence[bool]) -> str:
@@ -144,6 +146,10 @@ def _row(row: str, values: Sequence[bool]) -> str:
 
 def _wanted(recorded: RecordedExhibit, where: str) -> dict[str, bool]:
     """Row -> whether it shall be right."""
+    if recorded.metric is None:
+        raise StudyError(
+            f"{recorded.exhibit.name} has no metric that tells right from wrong; leave --where out"
+        )
     made = {}
     for part in where.split(","):
         match part.split():
@@ -228,6 +234,8 @@ def _answer(
     given = {k: v for k, v in cell.condition.settings.items() if k not in cell.keys}
     if given:
         yield "settings", ", ".join(f"{k} {v}" for k, v in given.items())
+    if "judged" in line or "judged" in line.get("dynamic", ()):
+        yield "threshold", f"{cell.condition.configured.threshold:g}"
     # Without the data its gold is known by rank, if it was found.
     gold = {line["hits"][rank - 1] for _, _, rank in line.get("gold", ()) if rank}
     gold |= set(asked.gold_ids)
@@ -238,8 +246,9 @@ def _answer(
         yield "says", f"{line['text']!r}, taken as {line['prediction']!r}"
     if "error" in line:
         yield "failed", line["error"]
-    yield "verdict", f"{'right' if recorded.right(line) else 'wrong'}, by {recorded.metric}"
-    yield "scores", ", ".join(_scores(recorded.exhibit, line))
+    if (right := recorded.right(line)) is not None:
+        yield "verdict", f"{'right' if right else 'wrong'}, by {recorded.metric}"
+    yield "scores", ", ".join(_scores(recorded.exhibit, line)) or "none of this exhibit"
     if "cost" in line:
         yield "cost", steps.cost(Cost(**line["cost"]))
 

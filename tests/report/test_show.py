@@ -172,8 +172,17 @@ def test_right_is_by_the_first_metric_of_answers_or_else_of_hits():
 
     names = ("dragin.table2", "r2ag.table1", "erm4.table2", "drrag.table5")
     assert [by(name) for name in names] == ["em", "acc_line", "hit", "recall"]
-    with pytest.raises(StudyError, match=r"dragin\.table9 has no metric"):
-        by("dragin.table9")
+
+
+def test_an_exhibit_without_such_a_metric_is_listed_and_shown_all_the_same(capsys):
+    assert "| id | data set | kind | question |\n" in printed(capsys, "dragin.replayed", "--list")
+    recorded = show.RecordedExhibit(papers.exhibit("dragin.replayed")[1], RECORDS)
+    with pytest.raises(StudyError, match=r"dragin\.replayed has no metric that tells"):
+        show.listing(recorded, "replay right")
+    (_, number), *_ = recorded.questions
+    told = show.text(show.question(recorded, number))
+    assert "verdict" not in told
+    assert "  scores    none of this exhibit" in told
 
 
 @pytest.mark.parametrize(
@@ -207,6 +216,7 @@ def test_what_cannot_be_shown_is_one_line(capsys, words, message):
             ["dragin.table2", "--question", "B-q-comparison-0000", "--method", "dragin"],
             [
                 "  verdict   right, by em",
+                "  threshold 0.02",
                 "  timing    drafts 5, alarms 4, words judged 57",
                 "  search 2  gold found B-p000083, words taken 19 of 21",
                 "  no record of the queries and the score of each word;",
@@ -215,7 +225,10 @@ def test_what_cannot_be_shown_is_one_line(capsys, words, message):
         ),
         (
             ["drrag.table3", "--question", "B-q-compositional2-0000", "--method", "cfs"],
-            ["  pair      B-p000219 + B-p003360: both needed, classifier 0.8950"],
+            [
+                "  threshold 0.5",
+                "  pair      B-p000219 + B-p003360: both needed, classifier 0.8950",
+            ],
         ),
         (
             ["erm4.table2", "--question", "B-q-paraphrase-0013", "--method", "memory"],
@@ -251,6 +264,16 @@ def test_without_the_data_the_record_alone_is_shown(capsys, monkeypatch):
     assert "  texts     not at hand: musique: no folder" in told
     assert "  hit 1     serbo-croatian.1691c485 (gold)" in told
     assert "both needed, classifier 0.8704" in " ".join(told.split())
+
+
+def test_a_list_without_the_data_says_how_to_get_it(capsys, monkeypatch):
+    monkeypatch.delenv("RAG_REPRO_DATA", raising=False)
+    words = ["drrag.table3", "--list", "--dataset", "musique", "--method", "cfs"]
+    first, _, _, _, row, *_ = printed(capsys, *words).splitlines()
+    assert first.endswith("texts of musique are not at hand: `rag-repro data card NAME`")
+    assert re.fullmatch(
+        r"\| \dhop__\d+_\d+ \| musique \| \dhop \| – \| (none \| cfs|cfs \| none) \|", row
+    )
 
 
 def test_asked_again_the_whole_trace_is_shown(capsys, monkeypatch):
