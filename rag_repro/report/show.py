@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -111,7 +111,10 @@ def listing(recorded: RecordedExhibit, where: str | None = None) -> list[Table]:
     to the question are, wrong where none is. Raises StudyError for a row that is not there,
     or where the exhibit has no metric that tells.
     """
-    wanted = _wanted(recorded, where) if where else {}
+    wanted = {} if where is None else _wanted(recorded, where)
+    if recorded.rows is not None:
+        recorded = replace(recorded, rows=(*recorded.rows, *wanted))
+    campaign.only(recorded.cells, "method", list(wanted))
     sets = {name: recorded.dataset(name) for name, _ in recorded.questions}
     body = []
     for (name, number), answers in recorded.questions.items():
@@ -160,7 +163,6 @@ def _wanted(recorded: RecordedExhibit, where: str) -> dict[str, bool]:
                     f"--where has {part.strip()!r}; write ROW right or ROW wrong, with commas "
                     "between them, as 'dragin right, sr wrong'"
                 )
-    campaign.only(recorded.cells, "method", list(made))
     return made
 
 

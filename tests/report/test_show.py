@@ -147,6 +147,8 @@ def test_where_keeps_the_questions_of_which_both_hold(table2):
     assert len(every.body) == 200
     assert [row for row in every.body if row[-2:] == ["dragin", "sr"]] == some.body
     assert 0 < len(some.body) < 200
+    alone = dataclasses.replace(table2, rows=("dragin",))
+    assert show.listing(alone, "sr wrong, dragin right")[0].body == some.body
     number, dataset, kind, text, *_ = some.body[0]
     assert (dataset, bool(kind)) == ("world-B", True)
     assert text == table2.dataset("world-B").by_id[number].text
@@ -189,6 +191,7 @@ def test_an_exhibit_without_such_a_metric_is_listed_and_shown_all_the_same(capsy
     ("words", "message"),
     [
         (["--where", "dragn right"], "method 'dragn', did you mean 'dragin'?"),
+        (["--where", ""], "'dragin right, sr wrong'"),
         (["--where", "dragin fine"], "'dragin fine'; write ROW right or ROW wrong"),
         (["--method", "dragn", "--list"], "method 'dragn', did you mean 'dragin'?"),
         (["--question", "B-q-comparison-000"], "did you mean 'B-q-comparison-0"),
