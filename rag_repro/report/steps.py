@@ -215,7 +215,7 @@ def _features(event: Event) -> Iterator[tuple[str, str]]:
 def _fields(event: Event) -> Iterator[tuple[str, str]]:
     """Any other event; fields without a value say nothing."""
     told = [f"{k} {short(one_line(v))}" for k, v in event.items() if k != "stage" and _holds(v)]
-    yield str(event.get("stage", "event")), ", ".join(told) or "none"
+    yield str(event.get("stage", "decision")), ", ".join(told) or "none"
 
 
 def _holds(value: Any) -> bool:

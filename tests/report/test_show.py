@@ -120,6 +120,11 @@ def test_no_event_of_any_method_is_dropped(method):
             assert all(what and said for what, said in rows)
 
 
+def test_an_event_of_a_method_of_ones_own_is_told_by_its_fields():
+    event = {"first answer": "Sarrow", "tries": 2, "nothing": None}
+    assert steps.evidence([event]) == [("decision", "first answer Sarrow, tries 2")]
+
+
 def test_asks_trace_tells_decisions_in_lines_that_fit():
     answer = traced("cfs", k=4)
     [_, told] = steps.text((), golden.QUESTIONS[0], answer).split("\ndecisions:\n")
