@@ -142,10 +142,22 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("--format", choices=FORMATS, default="md", help="of the output (md)")
     _folders(claims)
 
-    show = _command(commands, "show", do.show, "print recorded answers of one question")
-    show.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.table5")
-    show.add_argument("--question", required=True, metavar="ID", help="as the records name it")
+    show = _command(
+        commands, "show", do.show, "list an exhibit's questions, or print what was decided on one"
+    )
+    show.add_argument("exhibit", metavar="EXHIBIT", help="as dragin.table2")
+    show.add_argument("--question", metavar="ID", help="as --list names it")
+    show.add_argument("--list", action="store_true", help="all questions, and who was right")
+    show.add_argument("--where", metavar="WHO", help="only such: 'dragin right, sr wrong'")
+    show.add_argument(
+        "--again", action="store_true", help="ask again, and print all that a method decides"
+    )
+    show.add_argument(
+        "--html", type=path, nargs="?", const="-", metavar="FILE", help="a page (default: printed)"
+    )
     show.add_argument("--tier", choices=TIERS, help="only this tier")
+    show.add_argument("--dataset", action="append", help="only this data set (repeatable)")
+    show.add_argument("--method", action="append", help="only this row (repeatable)")
     _folders(show)
 
     status = _command(commands, "status", do.status, "print what has been run, what is missing")

@@ -239,7 +239,7 @@ def test_show_joins_a_record_with_the_data(folder, capsys, monkeypatch):
     text = capsys.readouterr().out
     assert "  question  Who?" in text
     assert "method qdc, k 3" in text
-    assert "   2. gold Title 2" in text
+    assert "  hit 2     p2 Title 2 (gold)" in text
     assert asked == [folder]
 
 

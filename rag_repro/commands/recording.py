@@ -167,18 +167,45 @@ def claims(arguments: argparse.Namespace) -> None:
 
 
 def show(arguments: argparse.Namespace) -> None:
-    """Texts of public questions and passages are read from the local data, where it is."""
+    """A question is right where the exhibit's first metric of answers is full, as em 1 (without
+    one: its first other metric in percent, as recall); a row with several answers to a question
+    is right where all of them are, and wrong where none is. Texts of public questions are shown
+    where their data is at hand. Records keep no words of a search: --again asks the reader."""
     from ..report import show
+    from ..study import papers
 
-    print(
-        show.question(
-            arguments.exhibit,
-            arguments.question,
-            held_in(arguments),
-            data_dir=arguments.data,
-            tier=arguments.tier,
+    listed = arguments.list or arguments.where is not None
+    if listed == (arguments.question is not None):
+        raise ValueError(
+            "name a question with --question ID, or list them with --list or --where, one of both: "
+            f"rag-repro show {arguments.exhibit} --list"
         )
+    if arguments.again and listed:
+        raise ValueError("--again goes with: rag-repro show EXHIBIT --question ID")
+    recorded = show.RecordedExhibit(
+        papers.exhibit(arguments.exhibit)[1],
+        held_in(arguments),
+        data_dir=arguments.data,
+        tier=arguments.tier,
+        datasets=arguments.dataset,
+        rows=arguments.method,
     )
+    if listed:
+        tables = show.listing(recorded, arguments.where)
+    else:
+        tables = show.question(recorded, arguments.question, anew=arguments.again)
+    if arguments.html is None:
+        print(show.text(tables))
+        return
+    page = show.page(f"{arguments.exhibit}: {arguments.question or 'questions'}", tables)
+    if str(arguments.html) == "-":
+        print(page, end="")
+    else:
+        from ..digest import write_whole
+        from ..study.files import check_output
+
+        check_output(arguments.html)
+        write_whole(arguments.html, page.encode())
 
 
 def status(arguments: argparse.Namespace) -> None:

@@ -67,20 +67,21 @@ def live_check(
     rows = []
     for one, every, dataset, turns in zip(held, whole, wanted, ordered, strict=True):
         asked = (
-            _in_their_turn(one, workshop, every, dataset.questions)
+            in_their_turn(one, workshop, every, dataset.questions)
             if turns
             else zip(dataset.questions, answers, strict=False)
         )
-        rows.append({q.id: _same(one, q, answer, dataset) for q, answer in asked})
+        rows.append({q.id: same(one, q, answer, dataset) for q, answer in asked})
     return rows
 
 
-def _same(one: Recorded, question: Question, answer: Answer, dataset: Dataset) -> bool:
+def same(one: Recorded, question: Question, answer: Answer, dataset: Dataset) -> bool:
+    """Whether hits, prediction and error equal what the record holds."""
     now, then = runner.line_of(question, answer, dataset, one.condition), one.lines[question.id]
     return all(now.get(key) == then.get(key) for key in ("hits", "prediction", "error"))
 
 
-def _in_their_turn(
+def in_their_turn(
     one: Recorded, workshop: Workshop, dataset: Dataset, questions: Iterable[Question]
 ) -> Iterator[tuple[Question, Answer]]:
     """Answers with ordered services as each question found them, by the record's lines before."""

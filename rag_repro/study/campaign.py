@@ -44,14 +44,7 @@ def select(
     if not cells:
         raise StudyError("no condition is left to run: these exhibits have none at this tier")
     for key, wanted in (("dataset", datasets), ("method", methods)):
-        known = sorted({cell.keys[key] for cell in cells})
-        for name in wanted or ():
-            if name not in known:
-                raise StudyError(
-                    f"no condition has the {key} {name!r}{nearest(name, known)}; "
-                    f"there are: {', '.join(known)}"
-                )
-        cells = [cell for cell in cells if wanted is None or cell.keys[key] in wanted]
+        cells = only(cells, key, wanted)
     if not cells:
         raise StudyError("no condition is left to run: none has both this data set and method")
     if conditions is not None:
@@ -63,6 +56,18 @@ def select(
                 )
         cells = [cell for cell in cells if cell.condition.hash in conditions]
     return once(cells)
+
+
+def only(cells: Sequence[Cell], key: str, wanted: Collection[str] | None) -> list[Cell]:
+    """The cells whose "dataset" or "method" is wanted; None: all. StudyError: none has a name."""
+    known = sorted({cell.keys[key] for cell in cells})
+    for name in wanted or ():
+        if name not in known:
+            raise StudyError(
+                f"no condition has the {key} {name!r}{nearest(name, known)}; "
+                f"there are: {', '.join(known)}"
+            )
+    return [cell for cell in cells if wanted is None or cell.keys[key] in wanted]
 
 
 def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit]:

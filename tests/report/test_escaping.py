@@ -466,7 +466,16 @@ def test_recorded_answers_on_a_terminal(book, monkeypatch):
             ),
         )
     records.load(book.records, book.exhibit.cells("public")[0].condition)
-    shown = show.question(book.exhibit.name, "q0-hotpotqa", book.records)
+    tables = show.question(show.RecordedExhibit(book.exhibit, book.records), "q0-hotpotqa")
+    shown = show.text(tables)
     printed(shown)
     assert "\u241b[2J" in shown
     assert as_shown(PASSAGES[0].title) in shown
+    for table in tables:
+        shown_in(table)
+    page = show.page(HOSTILE[0], tables)
+    made = Page(page[page.index("<main>") : page.index("</body>")])
+    assert {tag for tag, _ in made.elements} == {
+        "main", "h1", "div", "table", "caption", "thead", "tbody", "tr", "th", "td",
+    }  # fmt: skip
+    assert HOSTILE[0] not in page

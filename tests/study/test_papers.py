@@ -299,6 +299,14 @@ def test_unknown_papers_and_exhibits_are_refused_with_the_nearest():
         papers.exhibit("drrag.tabel5")
 
 
+def test_for_an_exhibit_only_its_own_paper_is_read(monkeypatch):
+    asked = []
+    known = papers.load
+    monkeypatch.setattr(papers, "load", lambda name: asked.append(name) or known(name))
+    papers.exhibit("dragin.table2")
+    assert set(asked) == {"dragin"}
+
+
 def test_a_margin_alone_allows_no_target_and_no_loss():
     with pytest.raises(StudyError, match="needs a margin"):
         Contrast("recall", {}, {}, delta=1.0, no_loss=True)
