@@ -48,31 +48,6 @@ class Bench(Workshop):
         return self.scripted
 
 
-# ------------------------------------------------------------------ as the README says
-
-
-def readme() -> tuple[str, str]:
-    """The library's example in README.md, and what it says is printed."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    [section] = re.findall(r"^## As a library\n(.*?)^## ", text, re.M | re.S)
-    [code] = re.findall(r"```python\n(.*?)```", section, re.S)
-    [printed] = re.findall(r"```text\n(.*?)```", section, re.S)
-    return code, printed
-
-
-def test_the_quick_start_is_five_lines_at_most():
-    code, _ = readme()
-    assert len([line for line in code.splitlines() if line.strip()]) <= 5
-
-
-@pytest.mark.slow
-def test_the_quick_start_runs_as_written_and_prints_what_is_shown():
-    code, printed = readme()
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == printed
-
-
 def test_importing_the_package_stays_light():
     code = (
         "import sys, rag_repro; dir(rag_repro)\n"
