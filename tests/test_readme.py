@@ -22,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> list[str]:
-    """Each line of a shell block, and each piece of code that is a command without a place to fill."""
+    """Each line of a shell block, and each inline command that has no place to fill."""
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     inline = re.findall(r"`(rag-repro [^`]+)`", TEXT)
     every = [re.sub(r"\s+#.*", "", line).strip() for line in (*lines, *inline)]
