@@ -219,6 +219,13 @@ def test_claims_status_and_compare(folder, capsys):
     told = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {t["tier"] for t in told} == {"public"}
     assert len(told) == len(papers.load("drrag").claims)
+    # What the paper tier lacks is not printed unless it is asked for.
+    words = ["claims", *results, "--paper", "drrag", "--format", "csv"]
+    assert cli.main(words) == 0
+    every = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {t["tier"] for t in every} == {"public", "testbed"}
+    assert cli.main([*words, "--tier", "paper"]) == 0
+    assert len(list(csv.DictReader(io.StringIO(capsys.readouterr().out)))) == len(told)
     assert cli.main(["status", *results]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["exhibit", "tier", "conditions", "run", "complete", "answers", "failed"]

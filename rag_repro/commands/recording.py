@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from typing import TYPE_CHECKING, Any
 
 from .folders import held_in, results_of, written_to
@@ -10,6 +11,8 @@ from .folders import held_in, results_of, written_to
 if TYPE_CHECKING:
     from ..study.papers import Cell
     from ..study.services import Workshop
+
+log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -158,11 +161,19 @@ def exhibit(arguments: argparse.Namespace) -> None:
 
 
 def claims(arguments: argparse.Namespace) -> None:
-    """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more."""
+    """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more. What was not
+    run at the paper tier, or cannot be judged there, is left out unless --tier names it."""
+    from ..evaluation.verdicts import NOT_JUDGED, NOT_RUN
     from ..report import ledger
     from ..study.scores import Results
 
     rows = ledger.rows(Results(held_in(arguments)), arguments.paper, arguments.tier)
+    if arguments.tier is None:
+        silent = (NOT_RUN, NOT_JUDGED)
+        shown = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in silent]
+        if len(shown) < len(rows):
+            log.info("%s rows of the paper tier say nothing: --tier paper", len(rows) - len(shown))
+        rows = shown
     print(ledger.text(rows, arguments.format), end="")
 
 
