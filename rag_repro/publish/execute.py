@@ -47,24 +47,31 @@ def execute(
     *,
     kernel: str | None = None,
     out: Path | None = None,
+    update: bool = False,
     places: Places | None = None,
 ) -> Path:
     """Run chapter `name` and write its executed copy; returns the copy's path.
 
     `parameters` replace defaults; `kernel` names an installed kernel (default:
-    this environment's own Python). Without `out` a default run goes to
-    book/chapters/ and any other to results/local/chapters/. Raises
-    ParameterError on a name or value that the chapter does not know, ValueError
-    where `out` cannot be written, both before a kernel starts, and ChapterError
-    with the failing cell where it does not run through.
+    this environment's own Python). Without `out` the copy goes to
+    results/local/chapters/; `update` puts that of a default run into the book,
+    book/chapters/. Raises ParameterError on a name or value that the chapter does
+    not know, ValueError where `out` or the records that it makes cannot be
+    written, both before a kernel starts, and ChapterError with the failing cell
+    where it does not run through.
     """
     places = places or here()
     source = places.source(name)
     given = override(name, parameters or {}, places)
+    if update and (given or kernel or out):
+        raise ChapterError(
+            f"{name}: the book holds default runs alone; leave --update, or -p, --kernel and --out"
+        )
     if out is None:
-        folder = places.runs if given or kernel else places.chapters
-        out = folder / f"{name}.ipynb"
+        out = (places.chapters if update else places.runs) / f"{name}.ipynb"
     check_output(out, "a notebook")
+    if given:  # what it asks is recorded there
+        check_output(places.own_records / "world-B" / "a-record")
     if out.is_file() and out.suffix != ".ipynb":
         raise ChapterError(f"{out} is there and no notebook (.ipynb); name another file")
     own = places.executed(name).resolve()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..words import nearest
-from . import papers, parts, records, runner
+from . import files, papers, parts, records, runner
 from .names import Untrained
 from .papers import Cell, Exhibit, StudyError
 from .services import Workshop
@@ -128,6 +128,12 @@ def run(
                 bar.update(progress.done - bar.n)
 
             try:
+                if behind := _recorded(cell, workshop, results, n, shard, failed=failed):
+                    log.info(
+                        "%s: already recorded in %s; 0 to ask (--results FOLDER asks anew)",
+                        *(label, behind),
+                    )
+                    continue
                 if failed:
                     if shard == (1, 1):  # the run joins finished shards, failures and all
                         records.absorb(results, cell.condition)
@@ -168,6 +174,34 @@ def run(
     if told:
         raise StudyError(". ".join(told))
     return asked
+
+
+def _recorded(
+    cell: Cell,
+    workshop: Workshop,
+    results: Path,
+    n: int | None,
+    shard: tuple[int, int],
+    *,
+    failed: bool,
+) -> Path | None:
+    """The committed records, where they hold all that is wanted and one's own hold nothing of it.
+
+    No weights are loaded to know that. failed: an answer that failed is none.
+    """
+    held = parts.held(results, cell.condition)
+    if held.committed is None or held.whole is not None or held.parts:
+        return None
+    lines = held.committed.lines
+    there = {line["id"] for line in lines if not (failed and "error" in line)}
+    return records.committed(results) if wanted(cell, workshop, n, shard) <= there else None
+
+
+def check_writable(cells: Iterable[Cell], results: Path) -> None:
+    """Refuse, before the work, where a cell's record cannot be written: ValueError."""
+    for cell in cells:
+        root = records.times_beside(results, cell.exhibit) if cell.timed else results
+        files.check_output(root / f"{cell.condition.path}.jsonl")
 
 
 def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:

@@ -165,6 +165,20 @@ def run(
     return growth
 
 
+def describe(size: Size) -> str:
+    """What was measured of a size, in a line: seconds, megabytes, milliseconds."""
+    if size.stopped:
+        return f"{size.passages:,} passages: beyond the limit of {size.stopped}"
+    told = (
+        ("built in", size.build, "s", 1),
+        ("index", size.index, "MB on the disk", 1e6),
+        ("memory", size.memory, "MB", 1e6),
+        ("a search", size.search, "ms", 1),
+    )
+    found = [f"{name} {v / by:,.1f} {unit}" for name, v, unit, by in told if v is not None]
+    return f"{size.passages:,} passages: {', '.join(found)}"
+
+
 def _continued(path: Path, here: Growth) -> Growth:
     try:
         there = load(path)
