@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..plain import shortened
-from ..words import nearest
+from ..words import choices, nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,8 +114,8 @@ def check_name(name: str) -> None:
     found = _WORLD.fullmatch(name)
     if found is None or f"{WORLD}-{found[1]}" not in names():
         raise UnknownName(
-            f"no data set {shortened(repr(name), 60)}{nearest(name, names())}; "
-            f"there are: {', '.join(names())}; "
+            f"no data set {shortened(repr(name), 60)}"
+            f"{choices(name, names(), 'rag-repro data list')}; "
             "worlds also as world-B@20000, world-B~ties=0.5, world-B-10 (candidates), "
             "world-B-ambiguous, world-B-meant, world-B-several, world-B-asked, world-B-again, "
             "world-B-asked-halves, world-B-again-halves"

@@ -32,7 +32,7 @@ from rag_repro.lm.weights import (
     sha256_of_folder,
 )
 from rag_repro.plain import shortened
-from rag_repro.words import nearest
+from rag_repro.words import choices
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +115,8 @@ def check_name(name: str) -> None:
 def _unknown(name: str) -> WeightsError:
     known = [*PACKAGES, *PRESETS, *artifacts()]
     return WeightsError(
-        f"no weights named {name!r}{nearest(name, known)}; known are {', '.join(known)}, "
-        "an existing folder, and hub:owner/name@revision"
+        f"no weights named {name!r}{choices(name, known)}, and also an existing folder, and "
+        "hub:owner/name@revision"
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from ..engine import Method
 from ..plain import fits, hints, shortened
-from ..words import nearest
+from ..words import choices, nearest
 from .reading import PROMPTS
 
 
@@ -212,8 +212,6 @@ def get(name: str) -> MethodSpec:
         return _OWN[name]
     if name not in METHODS:
         known = sorted({*METHODS, *_OWN})
-        raise ValueError(
-            f"there is no method {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-        )
+        raise ValueError(f"there is no method {name!r}{choices(name, known)}")
     module, attribute = METHODS[name].split(":")
     return getattr(importlib.import_module(f".{module}", __package__), attribute)

@@ -118,9 +118,7 @@ def test_a_misspelt_retriever_is_refused_before_anything_is_written(tmp_path):
     assert not (tmp_path / "growth").exists()
 
 
-def test_the_command_hands_on_what_is_asked_and_prints_what_it_found(
-    tmp_path, monkeypatch, capsys
-):
+def test_the_command_hands_on_what_is_asked_and_prints_what_it_found(tmp_path, monkeypatch, capsys):
     seen = []
     sizes = (Size(1000, build=2.5, index=3_000_000), Size(2000, stopped=growth.MEMORY))
 
