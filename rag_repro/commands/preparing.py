@@ -128,9 +128,9 @@ def corpus(arguments: argparse.Namespace) -> int:
     dataset = workshop.dataset(arguments.dataset, None)
     made = corpora.place(arguments.retriever, dataset.corpus, workshop, arguments.address)
     if arguments.action == "build":
-        from tqdm import tqdm
+        from ..bars import Bar
 
-        with tqdm(total=len(dataset.corpus), unit="p", leave=False) as bar:
+        with Bar(total=len(dataset.corpus), desc=dataset.corpus.name, unit="p") as bar:
             put = corpora.build(
                 made, anew=arguments.anew, report=lambda done: bar.update(done - bar.n)
             )

@@ -209,6 +209,17 @@ _UNWANTED = ["[!0-9]*/*.safetensors", "consolidated*"]
 _SETTINGS = 64 << 20  # bytes that a model's settings may take
 
 
+def is_remote(name: str) -> bool:
+    """Whether weights of this name (also of an alias in PRESETS) are still to be downloaded."""
+    match = _NAME.fullmatch(PRESETS.get(name, name))
+    return match is not None and not _card(match, cache_folder()).is_file()
+
+
+def _card(match: re.Match[str], cache: Path) -> Path:
+    """Where is kept which files a repository's commit has."""
+    return cache / "hub" / f"{match['repo'].replace('/', '--')}@{match['revision']}.json"
+
+
 def from_hub(name: str, cache: Path) -> Weights:
     """`hub:owner/name@commit` -> weights in the cache, downloaded if they are not there.
 
@@ -222,7 +233,7 @@ def from_hub(name: str, cache: Path) -> Weights:
             "(branches and tags can move, so a result would not say what it was made with)"
         )
     repo, revision = match["repo"], match["revision"]
-    card = cache / "hub" / f"{repo.replace('/', '--')}@{revision}.json"
+    card = _card(match, cache)
     facts = settings_of(card) if card.is_file() else {}
     if "identity" not in facts:  # also a card of a time when it named the weights alone
         folder = _download(repo, revision, cache / "hub")

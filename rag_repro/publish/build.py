@@ -97,6 +97,7 @@ def _together(names: Iterable[str], places: Places, jobs: int) -> list[str]:
 def _share(threads: int) -> None:
     """What a process of several is told: its share of the cores, for its kernel as well."""
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    os.environ["TQDM_DISABLE"] = "1"  # bars of several would draw over each other
     logs.to_stderr()
 
 

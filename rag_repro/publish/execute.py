@@ -12,12 +12,14 @@ import json
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rag_repro.arguments import path as as_path
+from rag_repro.bars import waiting
 from rag_repro.digest import write_whole
 from rag_repro.publish import inputs, numbers, probe
 from rag_repro.publish.pairs import read_source, source_hash, to_text
@@ -117,14 +119,18 @@ def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) 
         DATA in os.environ
     ):  # the kernel works in notebooks/, where a relative path would lead astray
         wanted[DATA] = str(as_path(os.environ[DATA]).resolve())
-    with _environment(wanted):
+    # A line each minute; on a terminal papermill counts the cells.
+    shown = sys.stderr.isatty() and "TQDM_DISABLE" not in os.environ
+    cells = {"desc": name, "unit": "cell", "leave": False, "disable": False}
+    clock = contextlib.nullcontext() if shown else waiting(f"executing {name}")
+    with clock, _environment(wanted):
         try:
             return papermill.execute_notebook(
                 book,
                 None,
                 parameters=given,
                 kernel_name=kernel,
-                progress_bar=False,
+                progress_bar=cells if shown else False,
                 log_output=False,
                 cwd=str(places.notebooks),
                 extra_arguments=_quiet(kernel or book.metadata.kernelspec.name),

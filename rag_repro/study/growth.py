@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from ..bars import waiting
 from ..digest import write_whole
 from ..plain import PlainError, from_json, text_of
 from ..retrieval.milvus_server import versions
@@ -157,7 +158,8 @@ def run(
                 break
             if any(size.passages == n for size in growth.sizes):
                 continue
-            size = measured(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
+            with waiting(f"{retriever}, {n} passages"):
+                size = measured(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
             held = sorted([*growth.sizes, size], key=lambda one: one.passages)
             growth = replace(growth, sizes=tuple(held))
             _write(path, growth)
