@@ -131,6 +131,15 @@ def check_name(name: str) -> None:
         candidates.check(name, found[2])
 
 
+def check_at_hand(name: str, data_dir: Path | str | None = None) -> None:
+    """MissingFile for a public data set of which no file is here; nothing is read."""
+    if not is_made_here(name):
+        from .public import loading, registry
+
+        folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
+        loading.find(registry()[name], folder)
+
+
 def _world(name: str, split: str | None) -> Dataset:
     found = _WORLD.fullmatch(name)
     made = _built(found[1], found[2], found[3], _dials(name, found[4]))

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rag_repro.bars import Bar
 from rag_repro.digest import sha256, write_whole
 from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.packaged import PACKAGES, checked
@@ -285,7 +286,7 @@ def _bar(announced: int) -> Any:
     """Shows how far a download is, and ends one that sends more than was announced."""
     from huggingface_hub.utils import tqdm
 
-    class Bar(tqdm):
+    class Counted(Bar, tqdm):
         came = 0
 
         def __init__(self, *given: Any, **settings: Any):
@@ -298,7 +299,7 @@ def _bar(announced: int) -> Any:
                 raise OSError(f"more than the {announced} bytes that it announced came")
             return super().update(n)
 
-    return Bar
+    return Counted
 
 
 def _licence(folder: Path) -> str:

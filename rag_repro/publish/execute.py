@@ -36,7 +36,7 @@ ENVIRONMENT = {
     "PYTHONWARNINGS": "ignore:IProgress not found",
     "TOKENIZERS_PARALLELISM": "false",
 }
-DATA = "RAG_REPRO_DATA"
+FOLDERS = ("RAG_REPRO_DATA", "RAG_REPRO_CACHE", "RAG_REPRO_ARTIFACTS", "RAG_REPRO_PAPERS")
 
 
 class ChapterError(ValueError):
@@ -115,10 +115,9 @@ def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) 
 
     log.info("executing %s", name)
     wanted = dict(ENVIRONMENT)
-    if (
-        DATA in os.environ
-    ):  # the kernel works in notebooks/, where a relative path would lead astray
-        wanted[DATA] = str(as_path(os.environ[DATA]).resolve())
+    for one in FOLDERS:  # the kernel works in notebooks/, where a relative path would lead astray
+        if os.environ.get(one):
+            wanted[one] = str(as_path(os.environ[one]).resolve())
     # A line each minute; on a terminal papermill counts the cells.
     shown = sys.stderr.isatty() and "TQDM_DISABLE" not in os.environ
     cells = {"desc": name, "unit": "cell", "leave": False, "disable": False}

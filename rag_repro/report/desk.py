@@ -260,7 +260,7 @@ class Desk:
             changed = ", ".join(
                 as_code(f"{name} = {getattr(self.run, name)!r}") for name in self.moved
             )
-            return Note(f"Run for this page, with {changed}; nothing here is a committed record.")
+            return Note(f"Run for this page, with {changed}, but for what is committed already.")
         answers = sum(len(self.results.lines(c) or ()) for c in campaign.once(self._shown))
         first = (
             f", the first {self.run.n_questions} of each data set" if self.run.n_questions else ""

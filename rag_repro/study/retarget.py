@@ -13,6 +13,7 @@ from typing import Any
 from ..data import is_made_here
 from ..words import nearest
 from .conditions import ROLES
+from .names import label
 from .papers import ExhibitMethod, Grid, Paper, StudyError
 
 CHANCE = "random"  # the retriever that is a control, whatever searches otherwise
@@ -88,8 +89,11 @@ def _cells(grid: Grid, method: str) -> set[str]:
 
 
 def _row(row: ExhibitMethod, retriever: str | None) -> ExhibitMethod:
-    moves = row.retriever and retriever and row.retriever != CHANCE
-    return replace(row, retriever=retriever) if moves else row
+    moves = row.retriever and retriever and row.retriever not in (CHANCE, retriever)
+    if not moves:
+        return row
+    # The row's own name may be that of what searched before, as SM.
+    return replace(row, retriever=retriever, label=f"{row.label}, by {label(retriever)}")
 
 
 def _grid(

@@ -387,3 +387,10 @@ def test_a_row_without_a_retriever_gets_none(tmp_path):
     exhibit = dataclasses.replace(exhibit, methods=bare)
     moved = retarget(dataclasses.replace(paper, exhibits={"table1": exhibit}), retriever="bm25")
     assert {c.retriever for c in conditions(moved)} == {None}
+
+
+def test_a_row_is_labelled_with_what_searched_for_it():
+    moved = retarget(papers.load("drrag"), retriever="bm25").exhibit("table5").methods
+    assert moved["sm"].label == "SM, by bm25"
+    own = papers.load("drrag").exhibit("table5").methods["bm25"]
+    assert moved["bm25"] == own
