@@ -39,6 +39,7 @@ HOUSE_RULES: Mapping[str, Rule] = {
     "reader": str,
     "retriever": str,
     "n_questions": range(1, 10_000_001),
+    "threshold": float,
     "live_calls": range(0, 1_000_001),
     "seed": range(0, 2**32),
     "device": re.compile(r"auto|cpu|mps|cuda(:\d+)?"),

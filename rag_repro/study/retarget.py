@@ -33,7 +33,8 @@ def retarget(
 
     datasets: put in place of each grid's own (tier `testbed` for worlds, else
     `public`). retriever: searches for every method that has one but the random one. settings:
-    other values for settings that a grid varies.
+    other values for settings that a grid varies
+    or fixes; what a grid fixes takes the first of them.
     """
     exhibits = {}
     for key, exhibit in paper.exhibits.items():
@@ -123,4 +124,5 @@ def _grid(
         n=n if n is not None else grid.n,
         seed=grid.seed if seed is None else seed,
         settings=moved,
+        fixed={name: settings.get(name, (value,))[0] for name, value in grid.fixed.items()},
     )
