@@ -47,7 +47,7 @@ run = chapter(
     "01_testbed",
     globals(),
     world=("A", "B", "C", "D"),
-    n_passages=range(1000, 1_000_001),
+    n_passages=range(1000, 1_000_001, 1000),
 )
 run
 

@@ -54,6 +54,24 @@ run = chapter(
     globals(),
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
+    methods=(
+        "single_step",
+        "adaptive_retrieval",
+        "half_by_lot",
+        "self_rag",
+        "adaptive_rag",
+        "multi_step",
+        "qdc",
+        "cis",
+        "dr_rag",
+        "cis_next",
+        "cfs_next",
+        "dr_rag_joint",
+        "bm25",
+        "qdc_bm25",
+        "sm",
+        "cfs",
+    ),
 )
 desk = Desk("drrag", run, here().root, exhibits=("fig3", "scale"), methods=run.methods)
 figure_3, scale = desk.paper.exhibit("fig3"), desk.paper.exhibit("scale")

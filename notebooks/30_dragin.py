@@ -38,6 +38,7 @@ tier = "all"  # whose records to show: "testbed", "public" or "all"
 dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those of the paper
 retriever = ""  # what searches instead, "bm25" or "minilm"; "": as the exhibits say
 reader = ""  # who reads instead, as "smollm2-135m"; "": those of the exhibits
+threshold = None  # θ, above which a token's doubt gives the alarm; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 4  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again
@@ -77,7 +78,7 @@ SHOWN = (
     "then",
 )
 # On other ground than the paper's: what decides, and whether the reader can read.
-moved = {"dataset", "retriever", "reader"} & set(run.changed)
+moved = {"dataset", "retriever", "reader", "threshold"} & set(run.changed)
 desk = Desk(
     "dragin",
     run,

@@ -26,7 +26,7 @@
 # says before you look at a score, and name a larger one in the parameters where you have it.
 
 # %% tags=["parameters"]
-folder = "notebooks/your_own/town"  # your texts: a path from the checkout's root, or a full one
+folder = "notebooks/your_own/town"  # your texts: a path from the folder that you are in
 question = "Who built the lighthouse of Marrowick?"  # the one to begin with
 dataset = "world-B@1000"  # where else the method is tried, as "world-C@1000" or "musique"
 reader = "smollm2-135m"  # a name, a folder of weights, or "hub:owner/name@revision"
@@ -50,7 +50,8 @@ run = chapter(
     "92_your_own", globals(), k=range(1, 101), max_new_tokens=range(1, 4097), prompt=tuple(PROMPTS)
 )
 workshop = Workshop(device=run.device, batch_size=run.batch_size)
-mine = f"folder:{here().root / run.folder}"
+# The default lies in the checkout; a folder of yours is taken from where you are.
+mine = f"folder:{run.folder if 'folder' in run.changed else here().root / run.folder}"
 run
 
 # %% [markdown]

@@ -21,6 +21,7 @@ from .study.conditions import ROLES, TIERS
 from .study.files import trouble
 
 FORMATS = ("csv", "md", "json")
+_OWN = "results/local/records"
 _DTYPES = "float32, bfloat16 or float16; nf4 with the extra gpu (float32)"
 
 
@@ -89,7 +90,8 @@ def parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--join", action="store_true", help="join finished shards, ask nothing")
     _computing(run)
-    _folders(run)
+    _folders(run, _OWN)
+    _record(run)
 
     grid = _command(
         commands, "grid", do.grid, "run the conditions of exhibits on many workers, by Snakemake"
@@ -115,7 +117,8 @@ def parser() -> argparse.ArgumentParser:
     )
     grid.add_argument("--workers", type=positive, help="jobs at once (the profile's)")
     _computing(grid)
-    _folders(grid)
+    _folders(grid, _OWN)
+    _record(grid)
 
     time = _command(
         commands, "time", do.time, "time the methods of an exhibit side by side, or go on with it"
@@ -126,7 +129,8 @@ def parser() -> argparse.ArgumentParser:
         "--repeats", type=positive, default=1, help="how often each question is asked (1)"
     )
     _machine(time)
-    _folders(time)
+    _folders(time, _OWN)
+    _continue(time, "times")
 
     exhibit = _command(commands, "exhibit", do.exhibit, "print an exhibit, the paper's beside ours")
     exhibit.add_argument("exhibit", metavar="EXHIBIT", help="as drrag.table5")
@@ -266,10 +270,11 @@ def parser() -> argparse.ArgumentParser:
     growth.add_argument(
         "--memory", type=positive, default=6, help="gigabytes at most for a size (6)"
     )
-    growth.add_argument("--results", type=path, help="folder of records (default: the checkout's)")
+    growth.add_argument("--results", type=path, help=f"folder of records (default: {_OWN})")
+    _continue(growth, "growth")
 
     chapter = _command(commands, "chapter", do.chapter, "execute one chapter of the book")
-    chapter.add_argument("name", help="as 11_drrag_recall")
+    chapter.add_argument("name", help="as 11_drrag_recall; what it begins with will do, as 11")
     chapter.add_argument(
         "-p",
         "--parameter",
@@ -281,6 +286,11 @@ def parser() -> argparse.ArgumentParser:
     )
     chapter.add_argument("--kernel", help="an installed Jupyter kernel (default: this Python)")
     chapter.add_argument("--out", type=path, help="where the executed notebook goes")
+    chapter.add_argument(
+        "--update",
+        action="store_true",
+        help="put a default run into the book, book/chapters/, for contributors",
+    )
 
     book = _command(commands, "book", do.book, "execute what changed, check, build the HTML")
     book.add_argument("--force", action="store_true", help="execute every chapter anew")
@@ -369,9 +379,28 @@ def _machine(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dtype", default="float32", help=_DTYPES)
 
 
-def _folders(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--results", type=path, help="folder of records (default: the checkout's)")
+def _folders(command: argparse.ArgumentParser, default: str = "the checkout's") -> None:
+    command.add_argument("--results", type=path, help=f"folder of records (default: {default})")
     _data(command)
+
+
+def _record(command: argparse.ArgumentParser) -> None:
+    """Who adds to the committed records says so."""
+    command.add_argument(
+        "--record",
+        dest="into_committed",
+        action="store_true",
+        help="add to the checkout's results/records, for contributors",
+    )
+
+
+def _continue(command: argparse.ArgumentParser, folder: str) -> None:
+    command.add_argument(
+        "--continue",
+        dest="into_committed",
+        action="store_true",
+        help=f"add to the checkout's results/{folder}, made on this very machine",
+    )
 
 
 def _data(command: argparse.ArgumentParser) -> None:

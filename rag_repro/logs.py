@@ -8,8 +8,20 @@ import sys
 CHATTY = ("httpx", "sentence_transformers", "faiss", "transformers", "bm25s", "papermill")
 
 
+class Handler(logging.StreamHandler):
+    """Writes above the bars that are shown, not into them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "tqdm" not in sys.modules:  # nothing shows a bar, and help comes at once
+            return super().emit(record)
+        from tqdm import tqdm
+
+        with tqdm.external_write_mode(file=self.stream):
+            return super().emit(record)
+
+
 def to_stderr() -> None:
     """For a process of its own; a program that has set up its logging keeps it."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[Handler(sys.stderr)])
     for name in CHATTY:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -21,6 +21,24 @@ def nearest(name: object, known: Iterable[object]) -> str:
     return f", did you mean {match[0]!r}?" if match else ""
 
 
+FEW = 12
+"""Names that a message lists; of more it gives the three nearest."""
+
+
+def choices(name: object, known: Iterable[str], command: str = "") -> str:
+    """The end of an error message: what may be meant, and what there is.
+
+    command: what prints all names, for where these are many.
+    """
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0)
+    there = f"there are: {', '.join(known)}"
+    if len(known) > FEW:
+        there = f"there are {len(known)}, as {', '.join(near)}"
+        there += f"; `{command}` lists them" if command else ""
+    return f"{nearest(name, known)}; {there}"
+
+
 def printable(text: str) -> str:
     """The text as the terminal can show it: a character that it lacks becomes its number."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

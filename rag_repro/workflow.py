@@ -62,6 +62,8 @@ def _work(work: Work, workshop: Workshop, trial: bool) -> tuple[str, float | Non
             why = f", not tried: it waits for {', '.join(work.lacks)}"
         else:
             try:
+                if lacking := campaign.lacking(work.condition, workshop):
+                    return f"{work.missing} questions, not tried: {lacking}", None
                 cost = runner.estimate(work.condition, workshop, missing=work.missing)
             except (ValueError, OSError) as error:
                 why = f", not tried: {error}"

@@ -226,12 +226,12 @@ def test_a_dry_run_writes_the_plan_where_it_is_told_under_a_name_of_its_own(
 
 def test_chapters_come_last(words, places, tmp_path):
     (places.root / "notebooks").symlink_to(here().root / "notebooks")
-    command = [word for word in words if word != "--results"][:-1]
+    command = [*words[:-2], "--record"]
     command += ["--chapter", "11_drrag_recall", "--dry-run", "--no-trial"]
     assert cli.main([*command, "--folder", str(tmp_path / "plan")]) == 0
     jobs = json.loads((tmp_path / "plan" / "plan.json").read_text())["jobs"]
     assert list(jobs)[-1] == "chapter/11_drrag_recall"
-    assert jobs["chapter/11_drrag_recall"]["command"] == ["chapter", "11_drrag_recall"]
+    assert jobs["chapter/11_drrag_recall"]["command"] == ["chapter", "11_drrag_recall", "--update"]
     assert jobs["chapter/11_drrag_recall"]["after"] == list(jobs)[:-1]
 
 
@@ -241,7 +241,7 @@ def test_chapters_come_last(words, places, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--chapter", "11_drrag_recall"], "leave --chapter or --results out"),
+        (["--chapter", "11_drrag_recall"], "add --record, or leave --chapter out"),
         (["--no-trial"], "--no-trial and --folder go with: rag-repro grid ... --dry-run"),
         (["--seeds", "1"], "gates.found: no row is trained with seeds"),
         (["--dataset", "world-C"], "no condition has the dataset 'world-C'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 
 import pytest
@@ -42,7 +43,7 @@ COMMANDS = [
     ("show drrag.tabel5 --question x", "drrag.table5"),
     ("chapter 11_drag_recall", "11_drrag_recall"),
     ("chapter 11_drrag_recall -p n_question 3", "n_questions"),
-    ("book --only 11_drrag_recal", "11_drrag_recall"),
+    ("book --only 11_drag_recall", "11_drrag_recall"),
     ("data lst", "list"),
     ("data card hotpotqaa", "hotpotqa"),
     ("data card wrld-B", "world-B"),
@@ -188,3 +189,14 @@ def test_a_claims_contrast(tmp_path, contrast, meant):
         mini.paper(tmp_path, f"- {contrast}")
     assert f"did you mean {meant!r}?" in str(caught.value)
     assert "mini/claims.yaml, claim mini.c01" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line", ["chapter 30 -p dataset world-Z", "run drrag.tabel5", "growth bm52 --sizes 1000"]
+)
+def test_of_many_names_a_message_gives_the_three_nearest(line, capsys):
+    assert cli.main(line.split()) == 2
+    told = capsys.readouterr().err
+    assert "did you mean" in told
+    [some] = re.findall(r"there are \d+, as (.*?)(?:;|$)", told.strip())
+    assert len(some.split(", ")) == 3

@@ -196,7 +196,7 @@ def test_by_hand_with_another_program_and_never_more_notebooks_than_allowed(
     program.chmod(0o755)
     words = [word for word in grid.words if word not in ("--results", str(tmp_path / "results"))]
     chapters = ["11_drrag_recall", "12_drrag_selection", "15_drrag_redundancy"]
-    asked = [word for name in chapters for word in ("--chapter", name)]
+    asked = ["--record", *(word for name in chapters for word in ("--chapter", name))]
     assert cli.main([*words, *asked, "--dry-run", "--no-trial", "--folder", str(folder)]) == 0
     profile = here().root / "workflow" / "profiles" / "machine"
     done = subprocess.run(

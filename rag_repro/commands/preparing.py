@@ -131,9 +131,9 @@ def corpus(arguments: argparse.Namespace) -> int:
     dataset = workshop.dataset(arguments.dataset, None)
     made = corpora.place(arguments.retriever, dataset.corpus, workshop, arguments.address)
     if arguments.action == "build":
-        from tqdm import tqdm
+        from ..bars import Bar
 
-        with tqdm(total=len(dataset.corpus), unit="p", leave=False) as bar:
+        with Bar(total=len(dataset.corpus), desc=dataset.corpus.name, unit="p") as bar:
             put = corpora.build(
                 made, anew=arguments.anew, report=lambda done: bar.update(done - bar.n)
             )
@@ -158,14 +158,20 @@ def corpus(arguments: argparse.Namespace) -> int:
 def growth(arguments: argparse.Namespace) -> None:
     """Each size in a process of its own, written when it is done; what is written is not measured
     again. It stops at the size that takes more than --minutes of processor time or --memory. The
-    record is results/growth/RETRIEVER.json; one of another machine is not continued."""
+    record is results/local/growth/RETRIEVER.json, with --continue results/growth/RETRIEVER.json;
+    one of another machine is not continued. Prints a line for each size in the record."""
     from ..study import growth
+    from ..study.files import check_output
 
-    growth.run(
+    path = growth.file_of(growth.beside(written_to(arguments)), arguments.retriever)
+    check_output(path)
+    measured = growth.run(
         arguments.retriever,
         arguments.sizes,
-        growth.beside(written_to(arguments)),
+        path.parent,
         queries=arguments.queries,
         minutes=arguments.minutes,
         gigabytes=arguments.memory,
     )
+    print("\n".join(map(growth.describe, measured.sizes)))
+    print(path)

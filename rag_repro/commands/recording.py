@@ -6,7 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from .folders import held_in, results_of, written_to
+from .folders import held_in, written_to
 
 if TYPE_CHECKING:
     from ..study.papers import Cell
@@ -16,7 +16,9 @@ log = logging.getLogger(__name__)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Finished questions are kept and not asked again; primary conditions run first."""
+    """Finished questions are kept and not asked again; primary conditions run first. Answers go
+    to results/local/records, which build on the committed ones: what these hold is not asked
+    again. `rag-repro exhibit EXHIBIT --results results/local/records` shows both."""
     from ..study import campaign
 
     if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
@@ -29,7 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
             "`rag-repro grid --dry-run --no-trial` lists them"
         )
     cells = _cells(arguments, conditions=arguments.condition)
-    results = (results_of if arguments.estimate else written_to)(arguments)
+    results = written_to(arguments)
+    if not arguments.estimate:
+        campaign.check_writable(cells, results)
     workshop = _workshop(arguments)
     asked = {"n": arguments.n, "shard": arguments.shard}
     if arguments.join:
@@ -78,20 +82,24 @@ def grid(arguments: argparse.Namespace) -> int:
     `run --estimate` does, and so loads (and downloads) what these need; --no-trial does not."""
     from .. import workflow
     from ..publish.places import here
+    from ..study import campaign
     from ..study import grid as jobs
     from ..study.files import check_output
 
     if not arguments.dry_run and (arguments.no_trial or arguments.folder):
         raise ValueError("--no-trial and --folder go with: rag-repro grid ... --dry-run")
-    if arguments.chapter and arguments.results:
-        raise ValueError("chapters show the checkout's records; leave --chapter or --results out")
     places = here()
-    for name in arguments.chapter:
-        places.source(name)
+    chapters = [*map(places.name_of, arguments.chapter)]
+    if arguments.chapter and not arguments.into_committed:
+        raise ValueError(
+            "chapters show the checkout's records: add --record, or leave --chapter out"
+        )
     if arguments.folder:
         check_output(arguments.folder / "plan.json")
-    results = (results_of if arguments.dry_run else written_to)(arguments)
+    results = written_to(arguments)
     cells = _cells(arguments)
+    if not arguments.dry_run:
+        campaign.check_writable(cells, results)
     workshop = _workshop(arguments)
     settings = jobs.GridSettings(
         tuple(arguments.exhibits),
@@ -109,7 +117,7 @@ def grid(arguments: argparse.Namespace) -> int:
         settings,
         n=arguments.n,
         shards=arguments.shards,
-        chapters=arguments.chapter,
+        chapters=chapters,
     )
     trial = arguments.dry_run and not arguments.no_trial
     print(workflow.told(plan, workshop, settings, trial=trial), flush=True)
@@ -128,8 +136,9 @@ def grid(arguments: argparse.Namespace) -> int:
 
 def time(arguments: argparse.Namespace) -> None:
     """One question in flight, methods in turn, no call cache; the times go into the folder `times`
-    beside that of the records. Nothing else should be at work on the machine meanwhile. What was
-    timed by other methods, or on another machine, is not continued: move it away."""
+    beside that of the records, so to results/local/times; --continue adds to the committed ones.
+    Nothing else should be at work on the machine meanwhile. What was timed by other methods, or on
+    another machine, is not continued: move it away."""
     from ..study import campaign, timing
     from ..study.services import Workshop
 
@@ -142,6 +151,9 @@ def time(arguments: argparse.Namespace) -> None:
         methods=arguments.method,
         timed=True,
     )
+    campaign.check_writable(cells, results)
+    if arguments.results is None and not arguments.into_committed:
+        log.info("times go to %s; --continue adds to the committed ones", results.parent / "times")
     workshop = Workshop(
         data_dir=arguments.data, device=arguments.device, dtype=arguments.dtype, batch_size=1
     )

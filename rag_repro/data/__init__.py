@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..arguments import path as as_path
 from ..plain import shortened
-from ..words import nearest
+from ..words import choices, nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,8 +157,8 @@ def check_name(name: str) -> None:
     found = _WORLD.fullmatch(name)
     if found is None or f"{WORLD}-{found[1]}" not in names():
         raise UnknownName(
-            f"no data set {shortened(repr(name), 60)}{nearest(name, names())}; "
-            f"there are: {', '.join(names())}; "
+            f"no data set {shortened(repr(name), 60)}"
+            f"{choices(name, names(), 'rag-repro data list')}; "
             "worlds also as world-B@20000, world-B~ties=0.5, world-B-10 (candidates), "
             "world-B-ambiguous, world-B-meant, world-B-several, world-B-asked, world-B-again, "
             "world-B-asked-halves, world-B-again-halves"
@@ -172,6 +172,15 @@ def check_name(name: str) -> None:
         from . import candidates
 
         candidates.check(name, found[2])
+
+
+def check_at_hand(name: str, data_dir: Path | str | None = None) -> None:
+    """MissingFile for a public data set of which no file is here; nothing is read."""
+    if not is_made_here(name):
+        from .public import loading, registry
+
+        folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
+        loading.find(registry()[name], folder)
 
 
 def _world(name: str, split: str | None) -> Dataset:

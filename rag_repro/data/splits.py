@@ -26,7 +26,7 @@ from importlib import resources
 from typing import Any
 
 from ..plain import PlainError, fits, from_json, text_of
-from ..words import nearest
+from ..words import choices, nearest
 from . import recurring
 from .dataset import Dataset
 
@@ -58,8 +58,8 @@ def ids(name: str, split: str) -> tuple[str, ...]:
     sets = frozen()["sets"]
     known = ALIASES.get(name, name)
     if known not in sets:
-        hint = nearest(name, [*sets, *ALIASES])
-        raise SplitError(f"no splits for the data set {name!r}{hint}; there are: {', '.join(sets)}")
+        there = choices(name, [*sets, *ALIASES], "rag-repro data list")
+        raise SplitError(f"no splits for the data set {name!r}{there}")
     return tuple(sets[known][split])
 
 

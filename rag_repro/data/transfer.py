@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
+from rag_repro.bars import Bar
 from rag_repro.digest import write_whole
 
 if TYPE_CHECKING:
@@ -91,7 +92,6 @@ class Transfer:
     def run(self) -> None:
         """All bytes into the part, or DownloadError."""
         import httpx
-        from tqdm import tqdm
 
         limits = httpx.Timeout(self.patience.stall)
         hooks = {"response": [_check_redirect]}
@@ -101,7 +101,7 @@ class Transfer:
         settings["trust_env"] = not is_here(urlsplit(self.url).hostname)  # no proxy leads here
         with (
             httpx.Client(timeout=limits, **settings) as client,
-            tqdm(desc=self.target.name, unit="B", unit_scale=True, total=self.size) as bar,
+            Bar(desc=self.target.name, unit="B", unit_scale=True, total=self.size) as bar,
         ):
             while True:
                 try:

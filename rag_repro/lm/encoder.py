@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from rag_repro.bars import Bar
 from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.load import device_of
 from rag_repro.lm.packaged import PACKAGES
 from rag_repro.lm.weights import Weights, loading, refuse_gaps, settings_of
+
+MANY = 256
+"""Texts whose encoding shows its progress: on a slow core a few seconds of work."""
 
 
 class SentenceEncoder:
@@ -70,6 +74,19 @@ class SentenceEncoder:
         """float32 (texts, width), each row of length 1."""
         if not len(texts):
             return np.zeros((0, self.width), dtype=np.float32)
+        if len(texts) < MANY:
+            return self._encoded(texts)
+        with Bar(total=len(texts), desc=f"encoding with {self.name}", unit="text") as bar:
+            # Its first part sees each batch; the batches stay as they are, and so do the vectors.
+            hook = self._model[0].register_forward_hook(
+                lambda module, given, made: bar.update(len(given[0]["input_ids"]))
+            )
+            try:
+                return self._encoded(texts)
+            finally:
+                hook.remove()
+
+    def _encoded(self, texts: Sequence[str]) -> np.ndarray:
         vectors = self._model.encode(
             list(texts),
             batch_size=self.batch_size,

@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rag_repro.bars import Bar
 from rag_repro.digest import sha256, write_whole
 from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.packaged import PACKAGES, checked
@@ -32,7 +33,7 @@ from rag_repro.lm.weights import (
     sha256_of_folder,
 )
 from rag_repro.plain import shortened
-from rag_repro.words import nearest
+from rag_repro.words import choices
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +116,8 @@ def check_name(name: str) -> None:
 def _unknown(name: str) -> WeightsError:
     known = [*PACKAGES, *PRESETS, *artifacts()]
     return WeightsError(
-        f"no weights named {name!r}{nearest(name, known)}; known are {', '.join(known)}, "
-        "an existing folder, and hub:owner/name@revision"
+        f"no weights named {name!r}{choices(name, known)}, and also an existing folder, and "
+        "hub:owner/name@revision"
     )
 
 
@@ -220,6 +221,17 @@ _UNWANTED = ["[!0-9]*/*.safetensors", "consolidated*"]
 _SETTINGS = 64 << 20  # bytes that a model's settings may take
 
 
+def is_remote(name: str) -> bool:
+    """Whether weights of this name (also of an alias in PRESETS) are still to be downloaded."""
+    match = _NAME.fullmatch(PRESETS.get(name, name))
+    return match is not None and not _card(match, cache_folder()).is_file()
+
+
+def _card(match: re.Match[str], cache: Path) -> Path:
+    """Where is kept which files a repository's commit has."""
+    return cache / "hub" / f"{match['repo'].replace('/', '--')}@{match['revision']}.json"
+
+
 def from_hub(name: str, cache: Path) -> Weights:
     """`hub:owner/name@commit` -> weights in the cache, downloaded if they are not there.
 
@@ -233,7 +245,7 @@ def from_hub(name: str, cache: Path) -> Weights:
             "(branches and tags can move, so a result would not say what it was made with)"
         )
     repo, revision = match["repo"], match["revision"]
-    card = cache / "hub" / f"{repo.replace('/', '--')}@{revision}.json"
+    card = _card(match, cache)
     facts = settings_of(card) if card.is_file() else {}
     if "identity" not in facts:  # also a card of a time when it named the weights alone
         folder = _download(repo, revision, cache / "hub")
@@ -285,7 +297,7 @@ def _bar(announced: int) -> Any:
     """Shows how far a download is, and ends one that sends more than was announced."""
     from huggingface_hub.utils import tqdm
 
-    class Bar(tqdm):
+    class Counted(Bar, tqdm):
         came = 0
 
         def __init__(self, *given: Any, **settings: Any):
@@ -298,7 +310,7 @@ def _bar(announced: int) -> Any:
                 raise OSError(f"more than the {announced} bytes that it announced came")
             return super().update(n)
 
-    return Bar
+    return Counted
 
 
 def _licence(folder: Path) -> str:

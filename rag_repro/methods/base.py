@@ -19,7 +19,7 @@ from typing import Any
 
 from ..engine import Method
 from ..plain import fits, hints, shortened
-from ..words import nearest
+from ..words import choices, nearest
 from .reading import PROMPTS
 
 
@@ -221,9 +221,6 @@ def get(name: str) -> MethodSpec:
     if name in _OWN:
         return _OWN[name]
     if name not in METHODS:
-        known = method_names()
-        raise ValueError(
-            f"there is no method {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-        )
+        raise ValueError(f"there is no method {name!r}{choices(name, method_names())}")
     module, attribute = METHODS[name].split(":")
     return getattr(importlib.import_module(f".{module}", __package__), attribute)

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from rag_repro.methods import base
-from rag_repro.words import nearest
+from rag_repro.words import choices
 
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -72,7 +72,5 @@ def get(name: str) -> System:
     if name in base.method_names():
         like = next((s for s in known().values() if s.method == name), System(name, name))
         return System(name, name, readers=like.readers, needs=like.needs)
-    raise ValueError(
-        f"there is no method {name!r}{nearest(name, (*known(), *base.method_names()))}; there are: "
-        f"{', '.join(known())}; `rag-repro methods` says what each does"
-    )
+    every = (*known(), *base.method_names())
+    raise ValueError(f"there is no method {name!r}{choices(name, every, 'rag-repro methods')}")

@@ -59,7 +59,7 @@ def build_book(
     for name in _due(places, only, force):
         # One that reads what others wrote may be stale once more.
         if name not in done or stale(name, places):
-            execute(name, places=places)
+            execute(name, update=True, places=places)
     pages.write(places)
     check.check_all(places)
     return to_html(places)
@@ -85,7 +85,7 @@ def _together(names: Iterable[str], places: Places, jobs: int) -> list[str]:
         initargs=(threads,),
     )
     with pool:
-        waiting = [pool.submit(execute, name, places=places) for name in names]
+        waiting = [pool.submit(execute, name, update=True, places=places) for name in names]
         try:
             for one in waiting:
                 one.result()
@@ -97,6 +97,7 @@ def _together(names: Iterable[str], places: Places, jobs: int) -> list[str]:
 def _share(threads: int) -> None:
     """What a process of several is told: its share of the cores, for its kernel as well."""
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    os.environ["TQDM_DISABLE"] = "1"  # bars of several would draw over each other
     logs.to_stderr()
 
 

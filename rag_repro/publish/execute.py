@@ -12,12 +12,14 @@ import json
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rag_repro.arguments import path as as_path
+from rag_repro.bars import waiting
 from rag_repro.digest import write_whole
 from rag_repro.publish import inputs, numbers, probe
 from rag_repro.publish.pairs import read_source, source_hash, to_text
@@ -34,7 +36,7 @@ ENVIRONMENT = {
     "PYTHONWARNINGS": "ignore:IProgress not found",
     "TOKENIZERS_PARALLELISM": "false",
 }
-DATA = "RAG_REPRO_DATA"
+FOLDERS = ("RAG_REPRO_DATA", "RAG_REPRO_CACHE", "RAG_REPRO_ARTIFACTS", "RAG_REPRO_PAPERS")
 
 
 class ChapterError(ValueError):
@@ -47,24 +49,31 @@ def execute(
     *,
     kernel: str | None = None,
     out: Path | None = None,
+    update: bool = False,
     places: Places | None = None,
 ) -> Path:
     """Run chapter `name` and write its executed copy; returns the copy's path.
 
     `parameters` replace defaults; `kernel` names an installed kernel (default:
-    this environment's own Python). Without `out` a default run goes to
-    book/chapters/ and any other to results/local/chapters/. Raises
-    ParameterError on a name or value that the chapter does not know, ValueError
-    where `out` cannot be written, both before a kernel starts, and ChapterError
-    with the failing cell where it does not run through.
+    this environment's own Python). Without `out` the copy goes to
+    results/local/chapters/; `update` puts that of a default run into the book,
+    book/chapters/. Raises ParameterError on a name or value that the chapter does
+    not know, ValueError where `out` or the records that it makes cannot be
+    written, both before a kernel starts, and ChapterError with the failing cell
+    where it does not run through.
     """
     places = places or here()
     source = places.source(name)
     given = override(name, parameters or {}, places)
+    if update and (given or kernel or out):
+        raise ChapterError(
+            f"{name}: the book holds default runs alone; leave --update, or -p, --kernel and --out"
+        )
     if out is None:
-        folder = places.runs if given or kernel else places.chapters
-        out = folder / f"{name}.ipynb"
+        out = (places.chapters if update else places.runs) / f"{name}.ipynb"
     check_output(out, "a notebook")
+    if given:  # what it asks is recorded there
+        check_output(places.own_records / "world-B" / "a-record")
     if out.is_file() and out.suffix != ".ipynb":
         raise ChapterError(f"{out} is there and no notebook (.ipynb); name another file")
     own = places.executed(name).resolve()
@@ -106,18 +115,21 @@ def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) 
 
     log.info("executing %s", name)
     wanted = dict(ENVIRONMENT)
-    if (
-        DATA in os.environ
-    ):  # the kernel works in notebooks/, where a relative path would lead astray
-        wanted[DATA] = str(as_path(os.environ[DATA]).resolve())
-    with _environment(wanted):
+    for one in FOLDERS:  # the kernel works in notebooks/, where a relative path would lead astray
+        if os.environ.get(one):
+            wanted[one] = str(as_path(os.environ[one]).resolve())
+    # A line each minute; on a terminal papermill counts the cells.
+    shown = sys.stderr.isatty() and "TQDM_DISABLE" not in os.environ
+    cells = {"desc": name, "unit": "cell", "leave": False, "disable": False}
+    clock = contextlib.nullcontext() if shown else waiting(f"executing {name}")
+    with clock, _environment(wanted):
         try:
             return papermill.execute_notebook(
                 book,
                 None,
                 parameters=given,
                 kernel_name=kernel,
-                progress_bar=False,
+                progress_bar=cells if shown else False,
                 log_output=False,
                 cwd=str(places.notebooks),
                 extra_arguments=_quiet(kernel or book.metadata.kernelspec.name),

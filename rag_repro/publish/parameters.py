@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Any
 
+from rag_repro.arguments import path as as_path
+from rag_repro.methods.base import one_of
 from rag_repro.plain import shortened
 from rag_repro.publish.places import Places, here
 from rag_repro.words import nearest
@@ -37,6 +39,7 @@ HOUSE_RULES: Mapping[str, Rule] = {
     "reader": str,
     "retriever": str,
     "n_questions": range(1, 10_000_001),
+    "threshold": float,
     "live_calls": range(0, 1_000_001),
     "seed": range(0, 2**32),
     "device": re.compile(r"auto|cpu|mps|cuda(:\d+)?"),
@@ -159,9 +162,11 @@ def chapter(name: str, namespace: MutableMapping[str, Any], **rules: Rule) -> An
 
 def override(name: str, given: Mapping[str, Any], places: Places | None = None) -> dict[str, Any]:
     """`given` for papermill: what `chapter` would refuse is refused before a kernel starts, and so
-    is a name that no data set, reader, retriever or device has."""
+    is a name that no data set, reader, retriever, paper, prompt or device has. A path is that of
+    the caller's folder, and becomes one that the kernel finds as well."""
     places = places or here()
     declared, rules = parameters(name, places), _own_rules(places.source(name))
+    given = {one: _full_path(one, value) for one, value in given.items()}
     for one, value in given.items():
         if one not in declared:
             raise ParameterError(f"{name}: {_unknown(one, declared)}")
@@ -220,15 +225,38 @@ def _rule(node: ast.expr) -> Rule | None:
     return value if isinstance(value, tuple) else None
 
 
+def _full_path(kind: str, value: Any) -> Any:
+    """Of a value that names a folder by a relative path, the one from the root of the disk."""
+    if not isinstance(value, str) or kind not in ("dataset", "reader", "retriever", "folder"):
+        return value
+    found = re.fullmatch(r"(folder:|dense:)?(.+)", value, re.DOTALL)
+    if found is None or (kind != "folder" and found[1] != "folder:" and "/" not in found[2]):
+        return value
+    path = as_path(found[2])
+    named = kind == "folder" or found[1] == "folder:"
+    return f"{found[1] or ''}{path.absolute()}" if named or path.is_dir() else value
+
+
 def _check_name(kind: str, value: str) -> None:
     """A ValueError, with the nearest name, for what nothing of the kind is called."""
     from rag_repro import data
-    from rag_repro.study import names
+    from rag_repro.data import own_files
+    from rag_repro.methods import reading
+    from rag_repro.study import names, papers
 
-    if kind == "dataset":
+    if kind == "folder" or (kind == "dataset" and value.startswith(data.FOLDER)):
+        own_files.existing(Path(value.removeprefix(data.FOLDER)))
+    elif kind == "dataset":
         data.check_name(value)
+        data.check_at_hand(value)
     elif kind == "reader":
         names.check_reader(value)
+        if Path(value).is_absolute() and not Path(value).is_dir():
+            raise ValueError("there is no such folder")
+    elif kind == "paper":
+        one_of("paper", value, ["all", *(p for p in papers.names() if papers.load(p).claims)])
+    elif kind == "prompt":
+        one_of("prompt", value, reading.PROMPTS)
     elif kind == "retriever":
         names.check_retriever(value)
     elif kind == "device" and value != "cpu":
@@ -302,7 +330,8 @@ def _obey(name: str, value: Any, rule: Rule, place: str) -> None:
         if not holds:
             wanted = f"one of {', '.join(map(repr, rule))}{nearest(value, rule)}"
     elif isinstance(rule, range):
-        wanted = f"a whole number from {rule.start} to {rule.stop - 1}"
+        steps = f" in steps of {rule.step}" if rule.step > 1 else ""
+        wanted = f"a whole number from {rule[0]} to {rule[-1]}{steps}"
         holds = type(value) is int and value in rule
     elif isinstance(rule, re.Pattern):
         wanted = f"text like {rule.pattern}"

@@ -44,12 +44,29 @@ class Places:
         return self.root / "results" / "records"
 
     @property
+    def own_records(self) -> Path:
+        """Records of whoever runs something here (git ignores them)."""
+        return self.root / "results" / "local" / "records"
+
+    @property
     def html(self) -> Path:
         return self.book / "_build" / "html"
 
     def names(self) -> list[str]:
         """Every chapter's name, in the order of the numbers."""
         return sorted(path.stem for path in self.notebooks.glob("[0-9]*_*.py"))
+
+    def name_of(self, start: str) -> str:
+        """The chapter that is called so, or the only one whose name begins so, as "30".
+
+        PlaceError, with the nearest names, where none or several do.
+        """
+        known = self.names()
+        found = [start] if start in known else [k for k in known if start and k.startswith(start)]
+        if len(found) > 1:
+            several = ", ".join(found[:3]) + (", ..." if len(found) > 3 else "")
+            raise PlaceError(f"{len(found)} chapters begin with {start!r}: {several}; write more")
+        return found[0] if found else self.source(start).stem
 
     def source(self, name: str) -> Path:
         """The reviewed source of a chapter; PlaceError with the nearest name else."""

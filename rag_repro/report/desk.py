@@ -33,6 +33,10 @@ from .table import Table
 # n_questions is not among them: of fewer questions the committed records tell as well.
 MOVING = ("dataset", "retriever", "reader")
 
+SETTINGS = ("threshold",)
+"""Settings that a chapter may declare as parameters: a value takes the place of those that its
+exhibits vary or fix, None leaves them."""
+
 
 class Desk:
     """One chapter's view of its paper.
@@ -58,14 +62,16 @@ class Desk:
         folded: Sequence[str] = (),
     ):
         self.run, self.shown, self.folded = run, tuple(exhibits), tuple(folded)
-        self.moved = tuple(n for n in run.changed if n in (*MOVING, *moving))
+        own = {name: getattr(run, name, None) for name in SETTINGS}
+        settings = {n: (v,) for n, v in own.items() if v is not None} | (settings or {})
+        self.moved = tuple(n for n in run.changed if n in (*MOVING, *SETTINGS, *moving))
         self.paper = papers.load(paper)
         if methods:
             self.paper = only(self.paper, exhibits, methods)
         self.workshop = Workshop(device=run.device, batch_size=run.batch_size)
         self.folder = root / "results" / "records"
         if self.moved or run.n_questions:
-            self.paper = self._moved(settings or {})
+            self.paper = self._moved(settings)
         if self.moved:
             self.folder = root / "results" / "local" / "records"
             self._run_missing()
@@ -260,7 +266,7 @@ class Desk:
             changed = ", ".join(
                 as_code(f"{name} = {getattr(self.run, name)!r}") for name in self.moved
             )
-            return Note(f"Run for this page, with {changed}; nothing here is a committed record.")
+            return Note(f"Run for this page, with {changed}, but for what is committed already.")
         answers = sum(len(self.results.lines(c) or ()) for c in campaign.once(self._shown))
         first = (
             f", the first {self.run.n_questions} of each data set" if self.run.n_questions else ""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..bars import Bar
 from ..evaluation import metrics
 from ..study import papers
 from ..study.conditions import TIERS
@@ -50,14 +52,15 @@ def rows(
 ) -> list[dict[str, Any]]:
     """One row a claim and tier; numbers of the contrast that decides, in points."""
     made = []
-    for name in dict.fromkeys(only or papers.names()):
+    found: dict[str, dict[str, list[Finding]]] = {}
+    every = itertools.product(dict.fromkeys(only or papers.names()), dict.fromkeys(tiers or TIERS))
+    for name, tier in Bar(list(every), desc="judging claims", unit="tier of a paper"):
         paper = papers.load(name)
-        found = audit.of_claims(paper)
-        for tier in dict.fromkeys(tiers or TIERS):
-            made += [
-                of_judged(paper, judged, found.get(judged.claim.id, ()))
-                for judged in judge(paper, tier, results)
-            ]
+        findings = found.get(name) or found.setdefault(name, audit.of_claims(paper))
+        made += [
+            of_judged(paper, judged, findings.get(judged.claim.id, ()))
+            for judged in judge(paper, tier, results)
+        ]
     return made
 
 

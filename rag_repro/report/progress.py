@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ..bars import Bar
 from ..study import costs, papers
 from ..study.conditions import TIERS
 from ..study.scores import Results
@@ -17,24 +18,24 @@ def rows(results: Path) -> list[dict[str, Any]]:
     """
     records = Results(results)
     made = []
-    for name in papers.names():
-        for exhibit in papers.load(name).exhibits.values():
-            for tier in TIERS:
-                cells = exhibit.cells(tier)
-                lines = ((cell, records.lines(cell)) for cell in cells)
-                held = [(cell, found) for cell, found in lines if found is not None]
-                if cells:
-                    made.append(
-                        {
-                            "exhibit": exhibit.name,
-                            "tier": tier,
-                            "conditions": len(cells),
-                            "run": len(held),
-                            "complete": sum(not costs.short(c, len(x)) for c, x in held),
-                            "answers": sum(len(x) for _, x in held),
-                            "failed": sum("error" in line for _, x in held for line in x),
-                        }
-                    )
+    exhibits = [one for name in papers.names() for one in papers.load(name).exhibits.values()]
+    for exhibit in Bar(exhibits, desc="reading records", unit="exhibit"):
+        for tier in TIERS:
+            cells = exhibit.cells(tier)
+            lines = ((cell, records.lines(cell)) for cell in cells)
+            held = [(cell, found) for cell, found in lines if found is not None]
+            if cells:
+                made.append(
+                    {
+                        "exhibit": exhibit.name,
+                        "tier": tier,
+                        "conditions": len(cells),
+                        "run": len(held),
+                        "complete": sum(not costs.short(c, len(x)) for c, x in held),
+                        "answers": sum(len(x) for _, x in held),
+                        "failed": sum("error" in line for _, x in held for line in x),
+                    }
+                )
     return made
 
 

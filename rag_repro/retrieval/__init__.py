@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from ..data.dataset import Corpus
+from ..words import choices
 from .analyzer import Analyzer, suited
-from .base import Encoder, RetrievalError, Retriever, choices
+from .base import Encoder, RetrievalError, Retriever
 from .bm25 import BM25
 from .chance import Chance
 from .custom import NO_CORPUS, Custom, adapt

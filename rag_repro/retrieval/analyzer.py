@@ -26,7 +26,8 @@ from rag_repro.data.dataset import Corpus
 from rag_repro.words import UNSPACED
 
 from ..without_jax import bm25s
-from .base import RetrievalError, choices
+from ..words import choices
+from .base import RetrievalError
 
 WORDS = r"\w+"
 LONG_WORDS = r"\b\w\w+\b"  # two characters or more: the default of bm25s and scikit-learn

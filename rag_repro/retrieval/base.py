@@ -22,7 +22,6 @@ import numpy as np
 
 from ..data.dataset import Corpus
 from ..schema import Hit, Passage
-from ..words import nearest
 
 Within = Sequence[Sequence[str] | None] | None
 
@@ -60,12 +59,6 @@ class Encoder(Protocol):
     def fingerprint(self) -> str: ...
 
     def encode(self, texts: Sequence[str]) -> np.ndarray: ...
-
-
-def choices(name: object, known: Iterable[str]) -> str:
-    """The end of an error message: what may be meant, and what there is."""
-    known = list(known)
-    return f"{nearest(name, known)}; there are: {', '.join(known)}"
 
 
 def check_corpus(corpus: Corpus) -> Corpus:

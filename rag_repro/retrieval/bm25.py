@@ -23,8 +23,9 @@ import numpy as np
 
 from ..data.dataset import Corpus
 from ..without_jax import bm25s
+from ..words import choices
 from .analyzer import Analyzer
-from .base import RetrievalError, choices
+from .base import RetrievalError
 from .lexical import Lexical
 from .store import Stored
 

@@ -25,8 +25,9 @@ from unicodedata import normalize
 import numpy as np
 
 from ..data.dataset import Corpus
+from ..words import choices
 from .analyzer import Analyzer, suited
-from .base import Encoder, RetrievalError, best, check_corpus, check_fields, choices
+from .base import Encoder, RetrievalError, best, check_corpus, check_fields
 from .dense import encoded
 from .milvus_corpus import InMilvus
 from .milvus_server import MOST, MilvusError, Server

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ..schema import Hit, Passage
-from .base import Encoder, RetrievalError, best, choices
+from ..words import choices
+from .base import Encoder, RetrievalError, best
 
 SAME = {
     "title": lambda passage: passage.title,

@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ..bars import Bar
 from ..words import nearest
-from . import papers, parts, records, runner
+from . import files, names, papers, parts, records, runner
+from .conditions import Condition
 from .names import Untrained
 from .papers import Cell, Exhibit, StudyError
 from .services import Workshop
@@ -75,8 +77,8 @@ def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit
     if not seeds:
         return chosen
     if not any(grid.seeds for exhibit in chosen for grid in exhibit.grids):
-        names = ", ".join(exhibit.name for exhibit in chosen)
-        raise StudyError(f"{names}: no row is trained with seeds; leave --seeds out")
+        told = ", ".join(exhibit.name for exhibit in chosen)
+        raise StudyError(f"{told}: no row is trained with seeds; leave --seeds out")
     given = tuple(dict.fromkeys(seeds))
     return [
         replace(
@@ -120,19 +122,22 @@ def run(
     A cell that needs something untrained is passed over, and one that an error stops holds up
     none behind it, unless the disk is what failed; StudyError names them at the end.
     """
-    from tqdm import tqdm
-
     asked, untrained, stopped = 0, Counter(), []
     for place, cell in enumerate(cells, start=1):
         label = f"[{place}/{len(cells)}] {cell.condition.path}"
-        # Answers come in bursts, of which the last counts: each is drawn.
-        with tqdm(desc=label, unit="q", leave=False, mininterval=0) as bar:
+        with Bar(desc=label, unit="q") as bar:
 
             def report(progress: runner.Progress, bar=bar) -> None:
                 bar.total = progress.total
                 bar.update(progress.done - bar.n)
 
             try:
+                if behind := _recorded(cell, workshop, results, n, shard, failed=failed):
+                    log.info(
+                        "%s: already recorded in %s; 0 to ask (--results FOLDER asks anew)",
+                        *(label, behind),
+                    )
+                    continue
                 if failed:
                     if shard == (1, 1):  # the run joins finished shards, failures and all
                         records.absorb(results, cell.condition)
@@ -175,6 +180,34 @@ def run(
     return asked
 
 
+def _recorded(
+    cell: Cell,
+    workshop: Workshop,
+    results: Path,
+    n: int | None,
+    shard: tuple[int, int],
+    *,
+    failed: bool,
+) -> Path | None:
+    """The committed records, where they hold all that is wanted and one's own hold nothing of it.
+
+    No weights are loaded to know that. failed: an answer that failed is none.
+    """
+    held = parts.held(results, cell.condition)
+    if held.committed is None or held.whole is not None or held.parts:
+        return None
+    lines = held.committed.lines
+    there = {line["id"] for line in lines if not (failed and "error" in line)}
+    return records.committed(results) if wanted(cell, workshop, n, shard) <= there else None
+
+
+def check_writable(cells: Iterable[Cell], results: Path) -> None:
+    """Refuse, before the work, where a cell's record cannot be written: ValueError."""
+    for cell in cells:
+        root = records.times_beside(results, cell.exhibit) if cell.timed else results
+        files.check_output(root / f"{cell.condition.path}.jsonl")
+
+
 def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:
     """Join the parts of each cell that no run is writing, and ask nothing -> answers joined."""
     joined = 0
@@ -210,31 +243,45 @@ def estimate(
 ) -> Iterator[str]:
     """What the missing questions would cost, from a trial of a few of each condition: a line for
     each as soon as it is tried, since some take minutes, and one for all. One that cannot be
-    tried is told with the reason, unless it is the only one.
+    tried is told with the reason, unless it is the only one; nothing is trained, downloaded or
+    indexed for a trial, and what lacks is named.
     """
-    total = 0.0
-    for cell in cells:
+    total, unknown = 0.0, 0
+    for cell in Bar(cells, desc="trying a few questions of each", unit="condition"):
         held = parts.held(results, cell.condition)
         done = held.ids(shard)
         left = len(wanted(cell, workshop, n, shard) - done)
         try:
-            cost = None
-            if left:
+            cost, why = None, None
+            if left and not (why := lacking(cell.condition, workshop)):
                 cost = runner.estimate(
                     cell.condition, workshop, missing=left, done=done, batch_size=batch_size
                 )
         except ValueError as error:
             if len(cells) == 1:
                 raise
-            yield f"{cell.condition.path}: {left} questions, not tried: {error}"
+            why = str(error)
+        if why:
+            unknown += 1
+            yield f"{cell.condition.path}: {left:,} questions, not tried: {why}"
             continue
         total += cost.seconds if cost else 0
         complete = held.is_complete(wanted(cell, workshop, n))
         yield f"{cell.condition.path}: {of_one(left, cost, complete)}"
+    least = f"{unknown} of them not tried; at least" if unknown else "about"
     yield (
-        f"{len(cells)} conditions, about {duration(total)} on this machine, "
+        f"{len(cells)} conditions, {least} {duration(total)} on this machine, "
         "besides building indexes and loading weights"
     )
+
+
+def lacking(condition: Condition, workshop: Workshop) -> str | None:
+    """What keeps a trial from beginning at once, in words; None: nothing does."""
+    commands = names.untrained(condition.reader, condition.configured.needs)
+    if commands:
+        return "; ".join(f"{name} is not trained here: {how}" for name, how in commands.items())
+    lacks = workshop.lacks(condition)
+    return f"it needs {lacks} first" if lacks else None
 
 
 def of_one(left: int, cost: runner.Estimate | None, complete: bool) -> str:

@@ -129,7 +129,7 @@ def plan(
     for work in works:
         jobs |= _jobs(work, settings)
     made = tuple(jobs)
-    jobs |= {f"chapter/{name}": Job(("chapter", name), made) for name in chapters}
+    jobs |= {f"chapter/{name}": Job(("chapter", name, "--update"), made) for name in chapters}
     return GridPlan(works, training, jobs)
 
 

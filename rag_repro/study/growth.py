@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from ..bars import waiting
 from ..digest import write_whole
 from ..plain import PlainError, from_json, text_of
 from ..retrieval.milvus_server import versions
@@ -157,12 +158,27 @@ def run(
                 break
             if any(size.passages == n for size in growth.sizes):
                 continue
-            size = measured(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
+            with waiting(f"{retriever}, {n} passages"):
+                size = measured(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
             held = sorted([*growth.sizes, size], key=lambda one: one.passages)
             growth = replace(growth, sizes=tuple(held))
             _write(path, growth)
             log.info("%s, %d passages: %s", retriever, n, size.stopped or "measured")
     return growth
+
+
+def describe(size: Size) -> str:
+    """What was measured of a size, in a line: seconds, megabytes, milliseconds."""
+    if size.stopped:
+        return f"{size.passages:,} passages: beyond the limit of {size.stopped}"
+    told = (
+        ("built in", size.build, "s", 1),
+        ("index", size.index, "MB on the disk", 1e6),
+        ("memory", size.memory, "MB", 1e6),
+        ("a search", size.search, "ms", 1),
+    )
+    found = [f"{name} {v / by:,.1f} {unit}" for name, v, unit, by in told if v is not None]
+    return f"{size.passages:,} passages: {', '.join(found)}"
 
 
 def _continued(path: Path, here: Growth) -> Growth:

@@ -15,7 +15,7 @@ import yaml
 from ..retrieval import milvus, web
 from ..retrieval.base import SCHEMES, check_address
 from ..retrieval.milvus_server import HOW
-from ..words import nearest
+from ..words import choices, nearest
 
 RETRIEVERS = Path(__file__).parent / "retrievers.yaml"
 RECIPES = Path(__file__).parents[1] / "training" / "recipes.yaml"
@@ -154,10 +154,7 @@ def check_retriever(name: str, known: Iterable[str] | None = None) -> None:
     elif set("/@?") & set(name):  # an address, or meant as one: it may hold a password
         web.parsed(name)
     else:
-        raise UnknownService(
-            f"there is no retriever {name!r}{nearest(name, known)}; "
-            f"there are: {', '.join(sorted(known))}"
-        )
+        raise UnknownService(f"there is no retriever {name!r}{choices(name, sorted(known))}")
 
 
 def in_milvus(name: str) -> dict[str, Any]:

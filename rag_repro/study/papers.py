@@ -15,7 +15,7 @@ from typing import Any
 
 from rag_repro.arguments import path as as_path
 
-from ..words import nearest
+from ..words import choices, nearest
 from . import checking
 from .exhibits import Cell, Exhibit, ExhibitMethod, Grid
 from .paper import Claim, Contrast, Gate, Paper, Proof
@@ -88,8 +88,7 @@ def exhibit(full_name: str) -> tuple[Paper, Exhibit]:
         return load(paper), load(paper).exhibits[key]
     known = [f"{paper}.{key}" for paper in names() for key in load(paper).exhibits]
     raise StudyError(
-        f"there is no exhibit {full_name!r}{nearest(full_name, known)}; "
-        f"there are: {', '.join(known)}"
+        f"there is no exhibit {full_name!r}{choices(full_name, known, 'rag-repro status')}"
     )
 
 

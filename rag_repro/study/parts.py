@@ -22,20 +22,23 @@ class Held:
     """What is recorded of a condition: its record, and its parts that are not joined yet.
 
     written: names of the parts that runs are writing now; all others will be joined.
+    committed: the record that one's own builds on (`records.committed`).
     """
 
     whole: Record | None
     parts: Mapping[str, Record]
     written: frozenset[str] = frozenset()
+    committed: Record | None = None
 
     def ids(self, shard: tuple[int, int] = (1, 1)) -> set[str]:
         """The questions that this shard need not ask.
 
-        Those of the record, of the parts that will be joined, and of its own part.
+        Those of the record, of the committed one that it builds on, of the parts that will be
+        joined, and of its own part.
         """
         own = name(shard)
         there = [part for key, part in self.parts.items() if key not in self.written or key == own]
-        there += [self.whole] if self.whole is not None else []
+        there += [record for record in (self.whole, self.committed) if record is not None]
         return set().union(*(record.by_question for record in there))
 
     def is_complete(self, wanted: set[str]) -> bool:
@@ -56,7 +59,8 @@ def held(root: Path, condition: Condition) -> Held:
     found = {key: records.load(root, condition, key) for key in names}
     whole = records.load(root, condition)
     kept = {key: part for key, part in found.items() if part is not None}
-    return Held(whole, kept, written)
+    behind = records.committed(root)
+    return Held(whole, kept, written, records.load(behind, condition) if behind else None)
 
 
 def join(condition: Condition, workshop: Workshop, results: Path) -> int:

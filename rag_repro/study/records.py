@@ -28,8 +28,8 @@ from .files import alone, trouble
 from .lines import Parsed, RecordError
 from .record_writer import AGAIN, RecordWriter, packed_name
 
-__all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "find", "is_written", "load"]
-__all__ += ["open_record", "parts", "read", "set_aside", "times_beside"]
+__all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "committed", "find"]
+__all__ += ["is_written", "load", "open_record", "parts", "read", "set_aside", "times_beside"]
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +63,17 @@ def times_beside(root: Path, exhibit: str) -> Path:
     Each exhibit's apart, since what a time compares with took turns with it.
     """
     return root.parent / "times" / exhibit
+
+
+def committed(root: Path) -> Path | None:
+    """The committed records that records of one's own build on; None where `root` is not such.
+
+    root: a checkout's results/local/records builds on its results/records: what these hold is
+    not asked again.
+    """
+    folder = root.absolute()
+    is_local = folder.parts[-3:] == ("results", "local", "records")
+    return folder.parents[1] / "records" if is_local else None
 
 
 def find(root: Path, condition: Condition, shard: str = "") -> Path | None:
@@ -222,7 +233,7 @@ def _check(
     path: Path, parsed: Parsed, condition: Condition, fingerprint: Mapping[str, Any]
 ) -> None:
     form.check_identity(path, parsed.header, condition)
-    if not _same(parsed.header, fingerprint):
+    if not is_same(parsed.header, fingerprint):
         raise RecordError(
             f"{path} cannot be continued, since what it was made with has changed: "
             f"{form.difference(parsed.header['fingerprint'], fingerprint)}; move it away to "
@@ -230,7 +241,8 @@ def _check(
         )
 
 
-def _same(header: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> bool:
+def is_same(header: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> bool:
+    """Whether a record's header tells of this fingerprint."""
     return header["fingerprint"] == json.loads(json.dumps(dict(fingerprint)))
 
 
@@ -240,7 +252,7 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
     For records that nobody publishes, where starting anew is what is wanted.
     """
     record = load(root, condition)
-    if record is None or _same(record.header, fingerprint):
+    if record is None or is_same(record.header, fingerprint):
         return None
     return files.set_aside(record.path)
 

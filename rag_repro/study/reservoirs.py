@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import engine
+from ..bars import Bar
 from ..engine import Flow
 from ..lm.hub import cache_folder
 from ..methods.erm4.method import fetched, knowledge
@@ -160,8 +161,6 @@ def _path(condition: Condition, workshop: Workshop) -> Path:
 
 def _bring(before: Condition, content: str, questions: list[Question], workshop: Workshop):
     """What each question brings, as soon as it is there."""
-    from tqdm import tqdm
-
     brought: dict[str, Brought] = {}
 
     def keep(question: Question, settings: ERM4Settings) -> Flow:
@@ -177,7 +176,7 @@ def _bring(before: Condition, content: str, questions: list[Question], workshop:
 
     services: Mapping[str, Any] = workshop.services(before)
     tasks = (engine.Task(question, keep, before.configured) for question in questions)
-    with tqdm(total=len(questions), desc="filling the memory", unit="q", leave=False) as bar:
+    with Bar(total=len(questions), desc="filling the memory", unit="q") as bar:
         for task, answer in engine.run(tasks, services, batch_size=workshop.batch_size):
             if answer.error is not None:
                 raise ReservoirFileError(

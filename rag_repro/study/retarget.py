@@ -13,6 +13,7 @@ from typing import Any
 from ..data import is_made_here
 from ..words import nearest
 from .conditions import ROLES
+from .names import label
 from .papers import ExhibitMethod, Grid, Paper, StudyError
 
 CHANCE = "random"  # the retriever that is a control, whatever searches otherwise
@@ -32,7 +33,8 @@ def retarget(
 
     datasets: put in place of each grid's own (tier `testbed` for worlds, else
     `public`). retriever: searches for every method that has one but the random one. settings:
-    other values for settings that a grid varies.
+    other values for settings that a grid varies
+    or fixes; what a grid fixes takes the first of them.
     """
     exhibits = {}
     for key, exhibit in paper.exhibits.items():
@@ -88,8 +90,11 @@ def _cells(grid: Grid, method: str) -> set[str]:
 
 
 def _row(row: ExhibitMethod, retriever: str | None) -> ExhibitMethod:
-    moves = row.retriever and retriever and row.retriever != CHANCE
-    return replace(row, retriever=retriever) if moves else row
+    moves = row.retriever and retriever and row.retriever not in (CHANCE, retriever)
+    if not moves:
+        return row
+    # The row's own name may be that of what searched before, as SM.
+    return replace(row, retriever=retriever, label=f"{row.label}, by {label(retriever)}")
 
 
 def _grid(
@@ -119,4 +124,5 @@ def _grid(
         n=n if n is not None else grid.n,
         seed=grid.seed if seed is None else seed,
         settings=moved,
+        fixed={name: settings.get(name, (value,))[0] for name, value in grid.fixed.items()},
     )

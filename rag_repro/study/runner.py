@@ -6,7 +6,7 @@ import logging
 import time
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,13 +80,14 @@ def run(
             return 0
         raise
     known: set[str] = set()
+    copied = _committed(results, condition, fingerprint)
     if part:
         if is_ordered(services):
             raise RunError(
                 f"{condition.path} cannot be run in shards: each question may draw on those "
                 "before it; run it without --shard"
             )
-        known = parts.held(results, condition).ids()
+        known = replace(parts.held(results, condition), committed=None).ids()
     else:
         records.absorb(results, condition)
     with (
@@ -97,6 +98,9 @@ def run(
     ):
         if not part:
             manifests.absorb(results, condition)
+        for question in wanted:
+            if question.id in copied and question.id not in record.done | known:
+                record.append(copied[question.id])
         missing = [q for q in wanted if q.id not in record.done and q.id not in known]
         rebuild(services, record.lines, dataset)
         worked = any("error" not in line for line in record.lines)
@@ -115,6 +119,15 @@ def run(
         if alarms is not None and (remark := alarms.remark()):
             log.warning("%s: %s", condition.path, remark)
     return len(missing)
+
+
+def _committed(results: Path, condition: Condition, fingerprint: Mapping) -> dict[str, Mapping]:
+    """The committed lines of these very data and weights, by question: one's own record begins
+    with them, so that it is whole by itself."""
+    behind = records.committed(results)
+    record = records.load(behind, condition) if behind else None
+    same = record is not None and records.is_same(record.header, fingerprint)
+    return record.by_question if same else {}
 
 
 def _ties(services: Mapping[str, Any]) -> int | None:

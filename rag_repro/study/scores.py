@@ -69,7 +69,10 @@ def everything(line: Mapping[str, Any]) -> bool:
 
 
 class Results:
-    """The records under one folder, and the times beside it, each file read once."""
+    """The records under one folder, and the times beside it, each file read once.
+
+    Of a condition that one's own records lack, the committed ones (`records.committed`).
+    """
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -86,6 +89,8 @@ class Results:
         place = folder, cell.condition.path
         if place not in self._lines:
             record = records.load(folder, cell.condition)
+            if record is None and not cell.timed and (behind := records.committed(folder)):
+                record = records.load(behind, cell.condition)
             self._lines[place] = None if record is None else record.lines
         lines = self._lines[place]
         return None if lines is None else lines[: cell.n]

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import data
+from ..bars import waiting
 from ..cache import LIBRARIES, CachedEncoder, CachedReader, CachedScorer, Store
 from ..data.dataset import Corpus, Dataset
 from ..lm import endpoint
-from ..lm.hub import cache_folder
+from ..lm.hub import cache_folder, is_remote
 from ..lm.packaged import lacking
 from ..methods.base import MethodSpec, Settings
 from ..retrieval import web
@@ -154,16 +155,19 @@ class Workshop:
     def lacks(self, condition: Condition) -> str | None:
         """What keeps the condition from being asked at once, in words; None: nothing does.
 
-        Weights that are trained first, a package of them, a memory that is filled first, or an
-        index over a corpus, which takes minutes to encode.
+        Weights that are trained or downloaded first, a package of them, a memory that is filled
+        first, or an index over a corpus, which takes minutes to encode.
         """
         needs = condition.configured.needs
         if untrained(condition.reader, needs):
             return "trained weights"
         retrieving = condition.retriever is not None
         settings = self.settings_of(condition.retriever) if retrieving else {}
-        if any(lacking(name) for name in (condition.reader, *needs, settings.get("encoder"))):
+        weights = (condition.reader, *needs, settings.get("encoder"))
+        if any(lacking(name) for name in weights):
             return "a package of weights"
+        if any(name and is_remote(name) for name in weights):
+            return "weights to download"
         if not retrieving:
             return None
         if "reservoir" in needs.values() and not self._filled(condition):
@@ -336,7 +340,8 @@ class Workshop:
 
     def _once(self, key: tuple, make: Callable[[], Any]) -> Any:
         if key not in self._made:
-            self._made[key] = make()
+            with waiting(f"{key[0]} {key[1]}" if len(key) > 1 else key[0]):
+                self._made[key] = make()
         return self._made[key]
 
 

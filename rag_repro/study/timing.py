@@ -29,6 +29,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from ..bars import Bar
 from ..data.dataset import Dataset
 from ..schema import Question
 from . import campaign, manifests, records, runner
@@ -83,8 +84,6 @@ def run(
 
 def with_bar(cells: Sequence[Cell], workshop: Workshop, results: Path, **given: Any) -> int:
     """`run` with a progress bar a data set, and a word where the machine is busy."""
-    from tqdm import tqdm
-
     if load() > BUSY:
         log.warning(
             "other programs are at work here (load %.1f): times will scatter; the load stands in "
@@ -92,7 +91,7 @@ def with_bar(cells: Sequence[Cell], workshop: Workshop, results: Path, **given: 
             load(),
         )
     shown = None  # a disabled bar knows no description
-    with tqdm(unit="q", leave=False) as bar:
+    with Bar(unit="q") as bar:
 
         def report(progress: Progress) -> None:
             nonlocal shown

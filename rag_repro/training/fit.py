@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rag_repro.bars import Bar
 from rag_repro.digest import replacing, write_whole
 
 from ..lm.adapters import CARD, CURVE
@@ -163,7 +164,6 @@ def fit(
     `adapter_config.json`. RecipeError: the folder holds another plan's state.
     """
     import torch
-    from tqdm import tqdm
 
     folder.mkdir(parents=True, exist_ok=True)
     steps = plan.steps()
@@ -178,7 +178,7 @@ def fit(
     model.train()
     saved = began = time.monotonic()
     every = max(1, len(steps) // checks)
-    bar = tqdm(total=len(steps), initial=first, desc=folder.name, unit="step", mininterval=5)
+    bar = Bar(total=len(steps), initial=first, desc=folder.name, unit="step")
     for number in range(first, len(steps)):
         batch = [plan.examples[i] for i in steps[number]]
         for group in adam.param_groups:

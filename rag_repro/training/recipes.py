@@ -14,7 +14,7 @@ from ..lm.load import DTYPES
 from ..methods.reading import PROMPTS
 from ..plain import PlainError, from_yaml, text_of
 from ..study.strict import strict, table
-from ..words import nearest
+from ..words import choices, nearest
 
 RECIPES = Path(__file__).parent / "recipes.yaml"
 TASKS = ("reader", "pairs", "relevance", "complexity", "similarities", "r2ag")
@@ -215,9 +215,7 @@ def recipe(name: str) -> Recipe:
     """The recipe of that name; an unknown name is refused with the nearest one."""
     known = recipes()
     if name not in known:
-        raise RecipeError(
-            f"there is no recipe {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
-        )
+        raise RecipeError(f"there is no recipe {name!r}{choices(name, known)}")
     return known[name]
 
 

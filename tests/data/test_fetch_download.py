@@ -11,6 +11,7 @@ from collections import namedtuple
 
 import pytest
 
+from rag_repro import bars
 from rag_repro.data import download as module
 from rag_repro.data import transfer
 from rag_repro.data.download import DownloadError, Patience, download
@@ -112,12 +113,14 @@ def test_redirects_on_the_web_are_followed(server, target):
     assert only(target)  # the server does not name the file
 
 
-def test_progress_goes_to_stderr(server, target, capsys):
+def test_progress_goes_to_stderr_and_is_a_line_now_and_then(server, target, capsys, monkeypatch):
+    monkeypatch.setattr(bars, "PATIENCE", 0.0)
+    monkeypatch.setattr(bars, "PIPED", 0.0)
     get(server, target)
     out, err = capsys.readouterr()
     assert out == ""
     assert "data.json" in err
-    assert "100%" in err
+    assert "\r" not in err
 
 
 # --------------------------------------------------------------- what is tried once more

@@ -12,6 +12,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from rag_repro.publish import execute as module
 from rag_repro.publish.build import stale
 from rag_repro.publish.check import check
 from rag_repro.publish.execute import ChapterError, execute
@@ -38,7 +39,7 @@ def test_a_default_run_is_sound_and_says_what_it_read(places, monkeypatch):
     )
     monkeypatch.setenv("RAG_REPRO_DATA", "notebooks")
     before = os.environ.get("TQDM_DISABLE")
-    out = execute("05_small", places=places)
+    out = execute("05_small", update=True, places=places)
     assert out == places.executed("05_small")
     assert check(out, places) == []
     assert printed(out) == "testbed 3 (3, 4) () something\n1 True\n"
@@ -58,6 +59,22 @@ def test_a_default_run_is_sound_and_says_what_it_read(places, monkeypatch):
     assert "jupytext" not in book.metadata
 
 
+def test_a_default_run_leaves_the_book_as_it_is_unless_it_is_asked(places, monkeypatch):
+    assert execute("05_small", places=places) == places.runs / "05_small.ipynb"
+    assert not places.executed("05_small").exists()
+
+    def never(*given):
+        raise AssertionError("a kernel was started")
+
+    monkeypatch.setattr(module, "_run", never)
+    with pytest.raises(ChapterError, match="the book holds default runs alone"):
+        execute("05_small", {"n_questions": 5}, update=True, places=places)
+    places.own_records.parent.mkdir(parents=True, exist_ok=True)
+    places.own_records.touch()
+    with pytest.raises(ValueError, match="is a file, so nothing can be below it"):
+        execute("05_small", {"n_questions": 5}, places=places)
+
+
 def test_two_equal_runs_differ_in_nothing_but_the_note_of_the_run(places):
     first = nbformat.read(execute("05_small", places=places), as_version=4)
     second = nbformat.read(execute("05_small", places=places), as_version=4)
@@ -75,7 +92,7 @@ def test_a_copy_is_stale_when_what_it_read_has_changed(places):
     folder = places.records / "world-B"
     folder.mkdir(parents=True)
     assert stale("05_small", places) == ["never executed"]
-    execute("05_small", places=places)
+    execute("05_small", update=True, places=places)
     assert stale("05_small", places) == []
     unread.write_text("two")
     assert stale("05_small", places) == []

@@ -60,7 +60,7 @@ def built(places, url=""):
 def test_a_small_book_has_numbers_and_its_buttons_where_it_is_told_the_address(places):
     source = places.source("05_small")
     source.write_text(source.read_text() + SHOWN)
-    execute("05_small", places=places)
+    execute("05_small", update=True, places=places)
 
     page = built(places)
     assert page.select_one("article h1").get_text().startswith("5. Small")

@@ -222,8 +222,8 @@ def test_a_moved_chapter_runs_what_is_missing_and_shows_that(home, asked):
     cell = desk.paper.exhibits["table1"].cells()[0]
     assert len(records.load(home.local, cell.condition)) == 4
     assert repr(desk.says) == (
-        f"Run for this page, with `dataset = '{WORLD}'`, `retriever = 'bm25'`; "
-        "nothing here is a committed record."
+        f"Run for this page, with `dataset = '{WORLD}'`, `retriever = 'bm25'`, "
+        "but for what is committed already."
     )
     before = sorted(home.committed.rglob("*"))
     assert home.desk(**moved).rows("table1") == made

@@ -138,6 +138,9 @@ class Shop:
         assert (name, split) == ("little", "test")
         return DATASET
 
+    def lacks(self, condition):
+        return None
+
     def services(self, condition):
         return self.made
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from rag_repro.bars import Bar
 from rag_repro.study import campaign, papers, records
 from rag_repro.study.campaign import duration, least, once, select
 from rag_repro.study.names import Untrained
@@ -91,9 +92,12 @@ def test_questions_are_wanted_up_to_both_limits():
 
 
 @pytest.mark.usefixtures("methods")
-def test_the_bar_draws_the_last_answer_of_a_burst(tmp_path, capsys):
+def test_the_bar_counts_every_answer_of_a_burst(tmp_path, monkeypatch):
+    seen = []
+    close = Bar.close
+    monkeypatch.setattr(Bar, "close", lambda bar: seen.append((bar.n, bar.total)) or close(bar))
     campaign.run([cell()], Shop(), tmp_path, n=4)
-    assert " 4/4 " in capsys.readouterr().err
+    assert (4, 4) in seen
 
 
 @pytest.mark.usefixtures("methods")
@@ -193,9 +197,21 @@ def test_an_estimate_tells_what_cannot_be_tried_and_goes_on(tmp_path, monkeypatc
     monkeypatch.setattr(campaign.runner, "estimate", estimate)
     first, *_, total = campaign.estimate([cell("stumble"), cell("fall")], Shop(), tmp_path, n=5)
     assert first.endswith("5 questions, not tried: first: rag-repro train it")
-    assert total.startswith("2 conditions, about 1.7 min")
+    assert total.startswith("2 conditions, 1 of them not tried; at least 1.7 min")
     with pytest.raises(Untrained):
         list(campaign.estimate([cell("stumble")], Shop(), tmp_path, n=5))
+
+
+@pytest.mark.usefixtures("methods")
+def test_an_estimate_names_what_is_not_here_and_does_not_make_it(tmp_path, monkeypatch):
+    def never(*given, **named):
+        raise AssertionError("something was made for an estimate")
+
+    monkeypatch.setattr(campaign.runner, "estimate", never)
+    monkeypatch.setattr(Shop, "lacks", lambda shop, condition: "an index")
+    one, total = campaign.estimate([cell()], Shop(), tmp_path, n=5)
+    assert one.endswith("5 questions, not tried: it needs an index first")
+    assert total.startswith("1 conditions, 1 of them not tried; at least 0 s")
 
 
 @pytest.mark.parametrize(

@@ -118,13 +118,24 @@ def test_a_misspelt_retriever_is_refused_before_anything_is_written(tmp_path):
     assert not (tmp_path / "growth").exists()
 
 
-def test_the_command_hands_on_what_is_asked(tmp_path, monkeypatch):
+def test_the_command_hands_on_what_is_asked_and_prints_what_it_found(tmp_path, monkeypatch, capsys):
     seen = []
-    monkeypatch.setattr(growth, "run", lambda *given, **named: seen.append((given, named)))
+    sizes = (Size(1000, build=2.5, index=3_000_000), Size(2000, stopped=growth.MEMORY))
+
+    def run(*given, **named):
+        seen.append((given, named))
+        return SimpleNamespace(sizes=sizes)
+
+    monkeypatch.setattr(growth, "run", run)
     words = ["growth", "bm25", "--sizes", "1000", "2000", "--queries", "7", "--minutes", "3"]
     assert cli.main([*words, "--memory", "2", "--results", str(tmp_path / "records")]) == 0
     assert seen == [
         (("bm25", [1000, 2000], tmp_path / "growth"), {"queries": 7, "minutes": 3, "gigabytes": 2})
+    ]
+    assert capsys.readouterr().out.splitlines() == [
+        "1,000 passages: built in 2.5 s, index 3.0 MB on the disk",
+        "2,000 passages: beyond the limit of memory",
+        str(tmp_path / "growth" / "bm25.json"),
     ]
 
 

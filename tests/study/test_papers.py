@@ -395,3 +395,22 @@ def test_a_row_without_a_retriever_gets_none(tmp_path):
     exhibit = dataclasses.replace(exhibit, methods=bare)
     moved = retarget(dataclasses.replace(paper, exhibits={"table1": exhibit}), retriever="bm25")
     assert {c.retriever for c in conditions(moved)} == {None}
+
+
+def test_a_row_is_labelled_with_what_searched_for_it():
+    moved = retarget(papers.load("drrag"), retriever="bm25").exhibit("table5").methods
+    assert moved["sm"].label == "SM, by bm25"
+    own = papers.load("drrag").exhibit("table5").methods["bm25"]
+    assert moved["bm25"] == own
+
+
+def test_a_setting_that_a_chapter_moves_takes_the_place_of_what_grids_fix_and_vary():
+    paper = papers.load("dragin")
+    moved = retarget(paper, settings={"threshold": (0.3,)})
+    for key, given in (("table2", "fixed"), ("table5", "settings")):
+        grids = [getattr(grid, given).get("threshold") for grid in moved.exhibit(key).grids]
+        assert {value for value in grids if value is not None} == (
+            {0.3} if given == "fixed" else {(0.3,)}
+        )
+        cells = [c for c in moved.exhibit(key).cells() if c.keys["method"] == "dragin"]
+        assert {c.condition.configured.threshold for c in cells} == {0.3}

@@ -81,11 +81,10 @@ def load(
         raise UnknownName(
             f"no format {format!r}{nearest(format, FORMATS)}; there are: {', '.join(FORMATS)}"
         )
-    folder = as_path(data_dir) if data_dir is not None else None
     if path is not None:
         found, chosen = Path(path), format or _format_of(entry, Path(path))
     else:
-        found, chosen = _find(entry, folder, format)
+        found, chosen = find(entry, data_dir, format)
     reader = FORMATS[chosen]
     records = reader.read(found)
     used = [found, *reader.beside(found)]
@@ -109,7 +108,8 @@ def load(
     return replace(made, card=card)
 
 
-def _find(entry: Source, folder: Path | None, format: str | None) -> tuple[Path, str]:
+def find(entry: Source, folder: Path | str | None, format: str | None = None) -> tuple[Path, str]:
+    """The data set's file in the folder, and what it is written in. Raises MissingFile."""
     names = [(entry.project_file, PROJECT)] + [(o.file, o.format) for o in entry.official]
     names = [(file, kind) for file, kind in names if format in (None, kind)]
     wanted = " or ".join(file for file, _ in names) or f"a file in format {format!r} by its path"
@@ -120,6 +120,7 @@ def _find(entry: Source, folder: Path | None, format: str | None) -> tuple[Path,
             "no folder of real data is named",
             f"set RAG_REPRO_DATA to the folder that holds {wanted}",
         )
+    folder = as_path(folder)
     try:
         for file, kind in names:
             if (folder / file).is_file():

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...plain import PlainError, from_yaml
 from ...strict import Strict
-from ...words import nearest
+from ...words import choices
 from .errors import UnknownName
 
 
@@ -109,6 +109,4 @@ def source(name: str) -> Source:
     sets = registry()
     if name in sets:
         return sets[name]
-    raise UnknownName(
-        f"no public data set {name!r}{nearest(name, sets)}; there are: {', '.join(sets)}"
-    )
+    raise UnknownName(f"no public data set {name!r}{choices(name, sets, 'rag-repro data list')}")
