@@ -104,7 +104,12 @@ def label(name: str) -> str:
 
 def is_made_here(name: str) -> bool:
     """Whether the data set needs no file of public data: a world, a folder or file of one's own."""
-    return name.startswith((WORLD, FOLDER)) or _address(name) is not None
+    return name.startswith(WORLD) or has_path(name)
+
+
+def has_path(name: str) -> bool:
+    """Whether the name says where the data lies: a folder or file of one's own."""
+    return name.startswith(FOLDER) or _address(name) is not None
 
 
 def absolute(name: str) -> str:

@@ -83,26 +83,31 @@ class Address:
     @property
     def files(self) -> tuple[Path, ...]:
         """All files that are read, the first one that of the questions. Raises DataError."""
+        try:
+            return self._files()
+        except OSError as error:  # also of a name that is too long for the disk
+            raise _unreadable(self.path, error) from error
+
+    def _files(self) -> tuple[Path, ...]:
         if self.format == "beir":
             passages, questions, judged = beir.files(self.path, self.get("split"))
             return questions, judged, passages
         if self.format == "hf":
-            return (*shards(self.path, self.get("split"), self.get("config")), *self._corpus)
-        if not self.path.is_file():
-            known = (
-                [p.name for p in self.path.parent.iterdir()] if self.path.parent.is_dir() else []
-            )
-            problem = f"there is no such file{nearest(self.path.name, known)}"
-            raise MissingFile(self.path, "", problem, "give the path of the file")
+            return (*shards(self.path, self.get("split"), self.get("config")), *self.corpus)
+        _check_file(self.path)
         if self.format in FORMATS:
             return (self.path, *FORMATS[self.format].beside(self.path))
         if self.format == "parquet" and self.path.suffix.lower() != PARQUET:
             raise DataError(self.path, "", f"not named *{PARQUET}", "for JSON write jsonl:PATH")
-        return (self.path, *self._corpus)
+        return (self.path, *self.corpus)
 
     @property
-    def _corpus(self) -> tuple[Path, ...]:
-        return (as_path(self.get("corpus")),) if self.get("corpus") else ()
+    def corpus(self) -> tuple[Path, ...]:
+        """The file with passages of all questions, if one is named."""
+        if not self.get("corpus"):
+            return ()
+        _check_file(path := as_path(self.get("corpus")))
+        return (path,)
 
     def __str__(self) -> str:
         """The name again, with whole paths."""
@@ -110,6 +115,22 @@ class Address:
         query = "&".join(f"{key}={quote(value, safe='/.,:')}" for key, value in own)
         path = re.sub("[%?&]", lambda one: quote(one[0]), str(self.path.absolute()))
         return f"{self.format}:{path}" + (f"?{query}" if query else "")
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        problem = "it is a folder, and this format is that of a file"
+        raise MissingFile(path, "", problem, "name the file in it, or write beir: or hf:")
+    if not path.is_file():
+        known = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+        problem = f"there is no such file{nearest(path.name, known)}"
+        raise MissingFile(path, "", problem, "give the path of the file")
+
+
+def _unreadable(path: Path, error: OSError) -> DataError:
+    problem = f"cannot be read ({error.strerror})"
+    remedy = "change its permissions, or give another"
+    return DataError(shortened(path, 300), "", problem, remedy)
 
 
 def options_of(text: str, known: Sequence[str], name: str) -> tuple[str, dict[str, str]]:
@@ -165,8 +186,7 @@ def _hash(path: Path) -> str:
         seen = path.stat()
         return _hash_of(path, seen.st_size, seen.st_mtime_ns)
     except OSError as error:
-        problem = f"cannot be read ({error.strerror})"
-        raise DataError(path, "", problem, "change its permissions, or give another") from error
+        raise _unreadable(path, error) from error
 
 
 @lru_cache(maxsize=1024)
@@ -237,10 +257,10 @@ def _contents(
         questions, judged, passages = files
         docs = beir.corpus(passages)
         return beir.read(questions, judged, frozenset(doc.id for doc in docs)), docs
-    own = files[: len(files) - len(address._corpus)]
+    own = files[: len(files) - len(address.corpus)]
     if not fields.holds_questions(own[0], address.fields):
         return (), fields.corpus(own, address.fields)
-    docs = fields.corpus(address._corpus, address.fields)
+    docs = fields.corpus(address.corpus, address.fields)
     return fields.read(own, address.fields, frozenset(doc.id for doc in docs)), docs
 
 

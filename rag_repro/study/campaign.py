@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..bars import Bar
+from ..data import check_name, has_path, label
 from ..words import nearest
-from . import files, names, papers, parts, records, runner
+from . import files, names, papers, parts, records, retarget, runner
 from .conditions import Condition
 from .names import Untrained
 from .papers import Cell, Exhibit, StudyError
@@ -32,11 +33,13 @@ def select(
 ) -> list[Cell]:
     """The cells of these exhibits that are wanted, each condition once, primary ones first.
 
-    conditions: by the hash that ends a record's name. seeds: of trained rows, in place of
-    those that the exhibits name. timed: exhibits for `rag-repro time`; each command refuses
-    the other's.
+    datasets: of the exhibits' own, or, where one has a path (`data.has_path`), those that take
+    their place, whole. conditions: by the hash that ends a record's name. seeds: of trained rows,
+    in place of those that the exhibits name. timed: exhibits for `rag-repro time`; each command
+    refuses the other's.
     """
-    chosen = [papers.exhibit(name)[1] for name in exhibits]
+    chosen = [_exhibit(name, datasets or ()) for name in exhibits]
+    datasets = [label(name) for name in datasets] if datasets else None
     for exhibit in chosen:
         if exhibit.timed != timed:
             other = "time" if exhibit.timed else "run"
@@ -70,6 +73,17 @@ def only(cells: Sequence[Cell], key: str, wanted: Collection[str] | None) -> lis
                 f"there are: {', '.join(known)}"
             )
     return [cell for cell in cells if wanted is None or cell.keys[key] in wanted]
+
+
+def _exhibit(name: str, datasets: Collection[str]) -> Exhibit:
+    """An exhibit by its full name; on these data sets where one of them has a path."""
+    paper, exhibit = papers.exhibit(name)
+    if not any(map(has_path, datasets)):
+        return exhibit
+    for one in datasets:
+        check_name(one)
+    moved = retarget.retarget(paper, datasets=tuple(datasets)).exhibit(name.split(".", 1)[1])
+    return replace(moved, grids=tuple(replace(grid, n=None) for grid in moved.grids))
 
 
 def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from ..data import absolute, has_path
 from . import campaign, names, parts, reservoirs
 from .conditions import Condition
 from .papers import Cell
@@ -169,6 +170,8 @@ def _jobs(work: Work, settings: GridSettings) -> dict[str, Job]:
     """The condition's jobs, that which leaves its record last."""
     condition = work.condition
     run = ("run", *settings.exhibits, "--condition", condition.hash)
+    if has_path(condition.dataset):  # in place of the exhibits' own
+        run += ("--dataset", absolute(condition.dataset))
     if settings.seeds:
         run += ("--seeds", *map(str, settings.seeds))
     ask = ("--n", str(work.total), "--device", settings.device, "--dtype", settings.dtype)

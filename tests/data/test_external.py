@@ -17,6 +17,7 @@ from rag_repro.data.external import Address
 from rag_repro.data.public import FORMATS, DataError, UnknownName
 from rag_repro.data.splits import SplitError
 from rag_repro.publish import parameters
+from rag_repro.study import campaign, grid, papers
 from rag_repro.study.conditions import Condition
 
 OFFICIAL = Path(__file__).with_name("files") / "official"
@@ -277,6 +278,27 @@ def test_ask_compare_and_the_command_line_take_it(tmp_path, capsys):
         assert part in shown
 
 
+def test_an_exhibit_runs_on_it_whole(tmp_path, monkeypatch):
+    hotpot(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    [name, *_] = [
+        exhibit.name
+        for exhibit in papers.load("drrag").exhibits.values()
+        if not exhibit.timed
+        if any(grid.n and grid.split == "test" for grid in exhibit.grids)
+    ]
+    cells = campaign.select([name], datasets=["hotpotqa:dev.json"])
+    assert {(c.condition.dataset, c.n, c.tier) for c in cells} == {
+        ("hotpotqa:dev.json", None, "public")
+    }
+    with pytest.raises(DataError, match=r"did you mean 'dev\.json'"):
+        campaign.select([name], datasets=["hotpotqa:dve.json"])
+    work = grid.Work(cells[0], total=4, missing=4, shards={(1, 1): 4}, joins=False)
+    [job] = grid._jobs(work, grid.GridSettings((name,), tmp_path)).values()
+    at = job.command.index("--dataset")
+    assert job.command[at + 1] == f"hotpotqa:{tmp_path}/dev.json"
+
+
 def test_a_set_by_its_name_says_what_its_split_leaves_out(tmp_path, caplog):
     known = splits.ids("strategyqa", "test")
     rows = [{"id": i, "question": f"Is {i}?", "answers": ["yes"]} for i in [*known, "mine"]]
@@ -304,6 +326,10 @@ def test_mistakes_in_an_address(tmp_path):
     refused(f"hotpotqa:{tmp_path}/dve.json", "no such file, did you mean 'dev.json'")
     refused(f"parquet:{path}", "for JSON write jsonl:PATH")
     refused(f"beir:{tmp_path}", "no qrels/*.tsv")
+    refused(f"hotpotqa:{tmp_path}", "it is a folder")
+    refused(f"jsonl:{path}?corpus={tmp_path}/none.jsonl", "none.jsonl: there is no such file")
+    for form in ("hotpotqa", "beir", "hf"):
+        refused(f"{form}:{'x' * 5000}", "cannot be read (File name too long)")
     refused(str(path), "'hotpotqa:", "write its format before it")
     for name in (f"hotpotqa:{tmp_path}/dve.json", "hotpot:x"):
         with pytest.raises((UnknownName, DataError)):
