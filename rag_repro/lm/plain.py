@@ -45,6 +45,9 @@ class Plain:
         # transformers can leave out the special tokens; the others need a copy without them.
         apart = any(not t.special and not str(t).isspace() for t in held.values())
         self._bare = _bare(tokenizer) if apart else None
+        self._trims = False
+        _, spans = self.tokens("a a")
+        self._trims = len(spans) > 1 and spans[0][1] < spans[1][0]
 
     def tokens(self, text: str) -> Tokens:
         """Ids, and the stretch (first, last) of the text that each covers; no opening token."""
@@ -61,6 +64,8 @@ class Plain:
                 verbose=False,
             )
             ids, spans = out.input_ids, out.offset_mapping
+        if self._trims:
+            spans = _spread(spans)
         cuts = [
             last - 1
             for i, (first, last) in zip(ids, spans, strict=True)
@@ -82,6 +87,15 @@ class Plain:
             ids += some
             spans += [(first + a, first + b) for a, b in theirs]
         return ids, spans
+
+
+def _spread(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans that leave nothing out: a token has the white space before it, as elsewhere."""
+    made, at = [], 0
+    for first, last in spans:
+        made.append((min(first, at), max(last, min(first, at))))
+        at = max(at, last)
+    return made
 
 
 def _pattern(added: list[Any]) -> re.Pattern:

@@ -10,6 +10,7 @@ import torch
 
 from rag_repro.lm.errors import CallError
 from rag_repro.lm.local import LocalReader
+from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply
 
 from . import tiny
@@ -228,6 +229,18 @@ def test_a_text_can_be_read_alone(family: str):
             np.testing.assert_allclose(one.trace.entropy[1:], -(p * log_p).sum(-1), atol=1e-5)
             np.testing.assert_allclose(one.trace.attention[-1], attention[-1], atol=1e-5)
             assert (one.trace.attention[-1][:, 0, 0] == 1).all()
+
+
+def test_words_have_the_space_before_them_where_a_vocabulary_tells_spans_without_it():
+    """As GPT-NeoX, OLMo and others do: else all of a prompt would be one word."""
+    from tokenizers import processors
+
+    trimmed = tiny.tokenizer()
+    trimmed._tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    text = "Who is in  the city?\n\n It is Łódź. "
+    for given in (Prompt.of(text), Prompt.of(text, chat=True)):
+        assert Codec(trimmed).encode(given) == Codec(tiny.tokenizer()).encode(given)
+    assert Codec(trimmed).given(text) == Codec(tiny.tokenizer()).given(text)
 
 
 @pytest.mark.parametrize("metaspace", [False, True], ids=["bytes", "metaspace"])
