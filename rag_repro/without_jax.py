@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from threading import Lock
 from types import ModuleType
@@ -24,4 +25,6 @@ def bm25s() -> ModuleType:
             del sys.modules["jax"]
             if held is not None:
                 sys.modules["jax"] = held
+    # It sets its own level to DEBUG, and tells of each index.
+    logging.getLogger("bm25s").setLevel(logging.INFO)
     return bm25s
