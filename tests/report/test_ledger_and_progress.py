@@ -239,18 +239,26 @@ def shown(book, monkeypatch):
     return book
 
 
+def shown_text(book, question: str, tier: str | None = None) -> str:
+    """What `rag-repro show mini.table1 --question ID` prints of these records."""
+    recorded = show.RecordedExhibit(papers.exhibit("mini.table1")[1], book.records, tier=tier)
+    return show.text(show.question(recorded, question))
+
+
 def test_a_record_is_joined_with_the_data(shown):
-    text = show.question("mini.table1", "q7", shown.records)
+    text = shown_text(shown, "q7")
     lines = text.splitlines()
     assert lines[0] == "q7 (hotpotqa, bridge)"
     assert "  question  Who?" in lines
     assert "  answers   Her | She" in lines
-    assert "  gold      [dynamic] Second: text of b" in lines
+    assert "  gold      [dynamic] b Second: text of b" in lines
     sm = lines.index("method sm, k 3")
-    assert lines[sm + 1 : sm + 4] == [
-        "   1.      First",
-        "   2. gold Second",
-        "  scores    recall 1, map 0.5",
+    assert lines[sm + 1 : sm + 6] == [
+        "  row       Similarity",
+        "  hit 1     a First",
+        "  hit 2     b Second (gold)",
+        "  verdict   right, by recall",
+        "  scores    recall 100%",
     ]
     qdc = lines.index("method qdc, k 3")
     assert "  failed    E: no" in lines[qdc:]
@@ -262,22 +270,22 @@ def test_the_readers_words_are_shown(shown, monkeypatch):
     asked = dataclasses.replace(QUESTION, id="q8")
     dataset = Dataset("hotpotqa", (asked,), Corpus("h", PASSAGES))
     monkeypatch.setattr(data, "load", lambda name, *, data_dir, split: dataset)
-    text = show.question("mini.table1", "q8", shown.records)
+    text = shown_text(shown, "q8")
     assert "  says      'It is she.', taken as 'she'" in text
 
 
 def test_a_question_without_a_record_is_refused(shown):
     with pytest.raises(StudyError, match=r"no record of mini.table1 holds the question 'q9'"):
-        show.question("mini.table1", "q9", shown.records)
+        shown_text(shown, "q9")
     with pytest.raises(StudyError, match="holds the question 'q7'"):
-        show.question("mini.table1", "q7", shown.records, tier="testbed")
+        shown_text(shown, "q7", tier="testbed")
 
 
 def test_records_of_other_data_than_at_hand_are_refused(shown, monkeypatch):
     less = Dataset("hotpotqa", (QUESTION,), Corpus("h", PASSAGES[:1]))
     monkeypatch.setattr(data, "load", lambda name, *, data_dir, split: less)
     with pytest.raises(StudyError, match=r"made from other data than .* lacks 'b'"):
-        show.question("mini.table1", "q7", shown.records)
+        shown_text(shown, "q7")
 
 
 def test_the_committed_papers_are_seen_again_after_these_tests():
