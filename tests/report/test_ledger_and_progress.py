@@ -263,7 +263,7 @@ def test_a_record_is_joined_with_the_data(shown):
     qdc = lines.index("method qdc, k 3")
     assert "  failed    E: no" in lines[qdc:]
     # Another data set has a question of the same id: it is not mixed in.
-    assert text.count("method ") == 2
+    assert text.count("\nmethod ") == 2
 
 
 def test_the_readers_words_are_shown(shown, monkeypatch):
