@@ -105,9 +105,10 @@ class Comparison:
             "k": lambda c: c.configured.k,
         }.items():
             values = {name: of(c) for name, c in conditions.items() if of(c) is not None}
-            if len(set(values.values())) > 1:
-                each = ", ".join(f"{value} ({name})" for name, value in values.items())
-                yield f"rows differ in {word}: {each}"
+            rows = {v: [name for name in values if values[name] == v] for v in values.values()}
+            if len(rows) > 1:
+                each = "; ".join(f"{value} of {', '.join(names)}" for value, names in rows.items())
+                yield f"rows differ in {word} ({each})"
 
     def answers(self) -> Table:
         """A line per question: its accepted answers, and what each method said."""
@@ -156,7 +157,7 @@ class Comparison:
 
         metric = metric or self.metrics[-1]
         plt, colours = plots()
-        figure, axis = plt.subplots(figsize=(across(), 3.4))
+        figure, axis = plt.subplots(figsize=(across(), 3.4), layout="constrained")
         spoken = []
         for i, (method, cell) in enumerate(self.cells.items()):
             quality = self.results.scores(cell, metric)

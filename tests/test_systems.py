@@ -212,7 +212,10 @@ def test_settings_per_method_and_sweeps_are_rows(tmp_path, town):
     assert [one.prompt for one in settings] == ["chat", "short", "short", "chat"]
     # Only the methods differ, if nothing else was asked for.
     assert {cell.condition.retriever for cell in made.cells.values()} == {"bm25"}
-    assert "rows differ in prompt: chat (no-retrieval), short (bm25-rag (k 1))" in repr(made)
+    assert (
+        "rows differ in prompt (chat of no-retrieval, drrag-qdc; short of bm25-rag (k 1), "
+        in repr(made)
+    )
 
 
 def test_a_list_that_is_one_value_is_no_sweep(tmp_path, town):
