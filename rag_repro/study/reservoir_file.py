@@ -8,6 +8,7 @@ them takes the questions in theirs.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +48,12 @@ class Brought:
             "passages": [[p.id, p.title, p.text] for p in self.passages],
             "found": [[query, list(ids)] for query, ids in self.found],
         }
-        return json.dumps(made, ensure_ascii=True).encode() + b"\n"
+        return json.dumps(made | {"sum": _sum(made)}, ensure_ascii=True).encode() + b"\n"
+
+
+def _sum(made: Mapping[str, Any]) -> str:
+    """What a line says of its own content, so that a changed one is no passage of a memory."""
+    return hashlib.sha256(json.dumps(made, ensure_ascii=True).encode()).hexdigest()[:16]
 
 
 _LINE = {"id": str, "passages": list[list[str]], "found": list[list[Any]]}
@@ -97,6 +103,8 @@ def _brought(path: Path, number: int, row: bytes) -> Brought:
         line = from_json(row)
     except PlainError as error:
         raise ReservoirFileError(f"{path}, line {number}: {error}; {AGAIN}") from error
+    # Files of before there were sums have none.
+    given = line.pop("sum", None) if isinstance(line, dict) else None
     right = isinstance(line, dict) and set(line) == set(_LINE)
     right = right and all(fits(line[key], kind) for key, kind in _LINE.items())
     right = right and all(len(one) == 3 for one in line["passages"])
@@ -104,6 +112,8 @@ def _brought(path: Path, number: int, row: bytes) -> Brought:
         len(one) == 2 and isinstance(one[0], str) and fits(one[1], list[str])
         for one in line["found"]
     )
+    if right and given is not None and given != _sum(line):
+        raise ReservoirFileError(f"{path}, line {number}: its checksum is another; {AGAIN}")
     if not right:
         raise ReservoirFileError(
             f"{path}, line {number}: not what a question brings "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -288,6 +289,17 @@ def test_a_damaged_line_is_refused_by_number(path, row):
     with pytest.raises(ReservoirFileError, match=r"memory.jsonl, line 4: .*filled anew"):
         reopened(path)
     assert path.read_bytes() == data
+
+
+def test_a_line_that_was_changed_is_refused_and_one_without_a_sum_is_read(path):
+    data = path.read_bytes()
+    changed = data.replace(b'"b"', b'"d"', 1)
+    assert changed != data
+    path.write_bytes(changed)
+    with pytest.raises(ReservoirFileError, match=r"memory.jsonl, line \d: its checksum is another"):
+        reopened(path)
+    path.write_bytes(re.sub(rb', "sum": "\w+"', b"", data))
+    assert reopened(path) == [ONE, TWO]
 
 
 def test_a_file_made_otherwise_goes_aside(path):
