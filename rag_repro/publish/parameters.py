@@ -12,6 +12,7 @@ import ast
 import io
 import json
 import math
+import os
 import re
 import tokenize
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -188,9 +189,12 @@ def override(name: str, given: Mapping[str, Any], places: Places | None = None) 
     # The kernel has another folder than who gave the path.
     from rag_repro.data import absolute
 
-    return {
+    found = {
         k: absolute(v) if k == "dataset" and isinstance(v, str) else v for k, v in given.items()
     }
+    # Kernels start in notebooks/. A page of what lies in the checkout names no place of this disk.
+    inside, above = f"{places.root}{os.sep}", f"..{os.sep}"
+    return {k: v.replace(inside, above) if isinstance(v, str) else v for k, v in found.items()}
 
 
 def _own_rules(source: Path) -> dict[str, Rule | None]:

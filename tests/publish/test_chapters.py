@@ -56,8 +56,9 @@ def test_a_chapter_runs_with_its_defaults(name, places):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES.names())
-def test_a_chapter_runs_with_other_parameters_and_shows_them(name, places):
+def test_a_chapter_runs_with_other_parameters_and_shows_them(name, places, monkeypatch):
     run = SECOND[name]
+    monkeypatch.chdir(places.root)
     out = execute(name, run["parameters"], places=places)
     assert check(out, places) == []
     shown = _shown(out)

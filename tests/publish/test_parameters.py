@@ -253,5 +253,10 @@ def test_a_relative_path_is_that_of_the_callers_folder(tmp_path, monkeypatch):
         "reader": f"{root}/texts/reader",
     }
     assert override("92_your_own", {"folder": "texts"}, book) == {"folder": f"{root}/texts"}
+    # What lies in the checkout is found from notebooks/, where a kernel starts, on any disk.
+    monkeypatch.chdir(book.root)
+    club = override("92_your_own", {"folder": "notebooks/your_own/club"}, book)
+    assert club == {"folder": "../notebooks/your_own/club"}
+    monkeypatch.chdir(tmp_path)
     same = {"dataset": "world-C", "reader": "smollm2-135m", "retriever": "minilm"}
     assert override("30_dragin", same, book) == same
