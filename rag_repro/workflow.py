@@ -51,6 +51,8 @@ def told(plan: GridPlan, workshop: Workshop, settings: GridSettings, *, trial: b
         lines.append(f"{work.condition.path}: {words}")
         seconds += cost or 0.0
         unknown += cost is None
+    absent = Counter(plan.absent.values())
+    lines += [f"{count} conditions left out: {why}" for why, count in absent.items()]
     return "\n".join([*lines, _sum(plan, seconds if trial else None, unknown)])
 
 

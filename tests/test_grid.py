@@ -102,6 +102,17 @@ def test_what_cannot_be_tried_here_says_why_and_the_sum_says_at_least(words, cap
     assert "; at least " in total
 
 
+def test_conditions_whose_data_is_not_at_hand_are_left_out_and_counted(capsys, monkeypatch):
+    monkeypatch.delenv("RAG_REPRO_DATA", raising=False)
+    words = ("grid", "drrag.table5", "--method", "sm", "--dry-run", "--no-trial")
+    *lines, total = told(capsys, *words)
+    assert any("conditions left out: musique: no folder of real data is named" in x for x in lines)
+    assert any(line.startswith("world-B/") for line in lines)
+    assert int(total.split()[0]) == sum(line.startswith("world-") for line in lines)
+    assert cli.main([*words, "--dataset", "musique"]) == 2
+    assert "set RAG_REPRO_DATA" in capsys.readouterr().err
+
+
 def test_what_is_not_trained_is_a_job_with_its_cost_and_holds_up_the_trial(
     capsys, monkeypatch, tmp_path
 ):

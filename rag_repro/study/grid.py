@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..data import absolute, has_path
+from ..data.public.errors import MissingFile
 from . import campaign, names, parts, reservoirs
 from .conditions import Condition
 from .papers import Cell
@@ -84,6 +85,7 @@ class Job:
 @dataclass(frozen=True)
 class GridPlan:
     """works: every condition of the grid, complete ones too. training: name -> what trains it.
+    absent: a condition's path -> why its data is not at hand; nothing of it is run.
 
     jobs: by name, KIND/WHAT: train, answers, join or chapter, the Snakefile's rules; what is
     trained, a record or a part of one, or a chapter.
@@ -92,6 +94,7 @@ class GridPlan:
     works: tuple[Work, ...]
     training: Mapping[str, str]
     jobs: Mapping[str, Job] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self, start: str) -> str:
         """As the Snakefile reads it: the jobs, the program whose commands they are, and where.
@@ -116,9 +119,17 @@ def plan(
     """What the cells still take, each condition in so many shards at most.
 
     Conditions whose questions draw on each other run in one. chapters: to be executed when
-    all records are there. Raises RecordError for a record that cannot be used, by name.
+    all records are there. Raises RecordError for a record that cannot be used, by name, and
+    MissingFile where the data of no condition is at hand.
     """
-    works = tuple(_work(cell, workshop, settings.results, n, shards) for cell in cells)
+    works, absent = [], {}
+    for cell in cells:
+        try:
+            works.append(_work(cell, workshop, settings.results, n, shards))
+        except MissingFile as error:
+            absent[cell.condition.path] = str(error)
+            if len(absent) == len(cells):
+                raise
     training = _to_train(name for work in works for name in work.lacks)
     jobs = {
         f"train/{name}": Job(
@@ -131,7 +142,7 @@ def plan(
         jobs |= _jobs(work, settings)
     made = tuple(jobs)
     jobs |= {f"chapter/{name}": Job(("chapter", name, "--update"), made) for name in chapters}
-    return GridPlan(works, training, jobs)
+    return GridPlan(tuple(works), training, jobs, absent)
 
 
 def _work(cell: Cell, workshop: Workshop, results: Path, n: int | None, shards: int) -> Work:
