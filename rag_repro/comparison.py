@@ -78,7 +78,7 @@ class Comparison:
                 row = next((r for r in self.rows if _at(r, method, metric)), None)
                 cells += [tables.ours(row), tables.gain(row)] if row else ["", ""]
             if not self.lines(method):
-                cells[1] = f"not run: {self.failures[method]}"
+                cells[1] = f"not run: {self.failures.get(method, 'there is no question')}"
             body.append([*cells, *(self._cost(method, cost) for cost in COSTS)])
         told = [f"{self.dataset.name}; shares in percent, costs per question"]
         if any(row.note == exhibits.UNMEASURED for row in self.rows):

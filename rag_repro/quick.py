@@ -74,9 +74,10 @@ def ask(
 
     corpus: a folder of texts (a Path, or "folder:PATH"; see `data.own`), a name
     that `data.load` knows, or passages in memory. method: "drrag", "erm4", "dragin",
-    "r2ag" or a baseline, with the settings of the book's main result (`rag-repro methods` lists
-    them). retriever: "default" is that of the book's main result. reader: where a method
-    needs a trained one, the one that was trained over `reader`; None: passages are only found.
+    "r2ag" or a baseline, with thresholds and trained parts of the book's main result (`rag-repro
+    methods` lists them). retriever: "default" is that of the book's main result. reader: where a
+    method needs a trained one, the one that was trained over `reader`; None: passages are only
+    found.
     settings: the method's, as k=4. services: a workshop of one's own, for another device or dtype.
 
     retriever may also be your own: a function (query, k) -> [(title, text)], an object with such
