@@ -147,14 +147,7 @@ class Index(ABC):
 
     @property
     def card(self) -> dict[str, Any]:
-        corpus = self.corpus
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "corpus": {"name": corpus.name, "sha256": corpus.sha256, "passages": len(corpus)},
-            "settings": self.settings,
-            "versions": self.versions,
-        }
+        return card_of(self, self.settings, self.versions)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -247,3 +240,17 @@ def check_address(address: str, what: str, example: str, variable: str) -> str:
             f"a key belongs into the environment variable {variable}"
         )
     return address.rstrip("/")
+
+
+def card_of(
+    retriever: Any, settings: Mapping[str, Any], versions: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What a retriever says of itself: kind, version, corpus, settings, versions of libraries."""
+    corpus = retriever.corpus
+    return {
+        "kind": retriever.kind,
+        "version": retriever.version,
+        "corpus": {"name": corpus.name, "sha256": corpus.sha256, "passages": len(corpus)},
+        "settings": dict(settings),
+        "versions": dict(versions or {}),
+    }

@@ -25,7 +25,7 @@ from typing import Any
 from rag_repro.data.dataset import Corpus
 from rag_repro.lm.plain import whole
 from rag_repro.plain import shortened
-from rag_repro.retrieval.base import RetrievalError, Within, check_search
+from rag_repro.retrieval.base import RetrievalError, Within, card_of, check_search
 from rag_repro.schema import Hit, Passage
 
 log = logging.getLogger(__name__)
@@ -217,14 +217,7 @@ class Custom(ABC):
 
     @property
     def card(self) -> dict[str, Any]:
-        corpus = self.corpus
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "corpus": {"name": corpus.name, "sha256": corpus.sha256, "passages": len(corpus)},
-            "settings": {"name": self.name, "code": self.code},
-            "versions": {},
-        }
+        return card_of(self, {"name": self.name, "code": self.code})
 
     def over(self, corpus: Corpus, encoder: Callable[[str], Any]) -> Any:
         """The same for questions of this corpus. encoder: name -> encoder."""

@@ -36,6 +36,7 @@ from .base import (
     RetrievalError,
     Retriever,
     Within,
+    card_of,
     check_address,
     check_search,
 )
@@ -144,14 +145,7 @@ class WebSearch:
 
     @property
     def card(self) -> dict[str, Any]:
-        corpus = self.corpus
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "corpus": {"name": corpus.name, "sha256": corpus.sha256, "passages": len(corpus)},
-            "settings": {"of": self._of, "sentences": self.sentences},
-            "versions": {},
-        }
+        return card_of(self, {"of": self._of, "sentences": self.sentences})
 
     @property
     def fingerprint(self) -> str:
