@@ -108,13 +108,17 @@ def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit
 def once(cells: Iterable[Cell]) -> list[Cell]:
     """Each condition once, primary ones first; with the largest n that is asked for.
 
-    Once for each exhibit that times it, too: those answers are others.
+    Once for each exhibit that times it, too: those answers are others. Asked for with different
+    kinds, it is asked all questions of them.
     """
     kept: dict[tuple[str, str], Cell] = {}
     for cell in sorted(cells, key=lambda c: c.role != "primary"):
         place = cell.condition.hash, cell.exhibit if cell.timed else ""
         first = kept.setdefault(place, cell)
-        if first.n is not None and (cell.n is None or cell.n > first.n):
+        if set(first.kinds) != set(cell.kinds):
+            both = (*first.kinds, *cell.kinds) if first.kinds and cell.kinds else ()
+            kept[place] = replace(first, n=None, kinds=both)
+        elif first.n is not None and (cell.n is None or cell.n > first.n):
             kept[place] = replace(first, n=cell.n)
     return list(kept.values())
 
@@ -161,6 +165,7 @@ def run(
                     workshop,
                     results,
                     n=least(n, cell.n),
+                    kinds=cell.kinds,
                     shard=shard,
                     batch_size=batch_size,
                     report=report,
@@ -243,7 +248,7 @@ def wanted(
     """Ids of the questions that a run of the cell is about."""
     i, of = shard
     dataset = workshop.dataset(cell.condition.dataset, cell.condition.split)
-    return {q.id for q in dataset.first(least(n, cell.n)).questions[i - 1 :: of]}
+    return {q.id for q in dataset.first(least(n, cell.n), cell.kinds).questions[i - 1 :: of]}
 
 
 def estimate(

@@ -52,15 +52,17 @@ def run(
     results: Path,
     *,
     n: int | None = None,
+    kinds: Collection[str] = (),
     shard: tuple[int, int] = (1, 1),
     batch_size: int = 16,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> int:
     """Answer the condition's first n questions that are not recorded yet.
 
-    n: None for all questions of its split. shard (i, of): only every `of`-th
-    question beginning with the i-th, counted from 1, into a part of its own,
-    so that shards can run at once; a run without shard joins the parts that no run is writing.
+    n: None for all questions of its split. kinds: only of these; none named: of all.
+    shard (i, of): only every `of`-th question beginning with the i-th, counted from 1, into a part
+    of its own, so that shards can run at once; a run without shard joins the parts that no run is
+    writing.
     Where nothing is missing, what cannot be loaded (weights that are not here) is not asked for.
     Refused where a service keeps state from question to question.
     -> how many were asked now. Appends as each is finished, so that a killed
@@ -68,7 +70,7 @@ def run(
     """
     dataset = workshop.dataset(condition.dataset, condition.split)
     i, of = shard
-    wanted = dataset.first(n).questions[i - 1 :: of]
+    wanted = dataset.first(n, kinds).questions[i - 1 :: of]
     part = parts.name(shard)
     try:
         services = workshop.services(condition)

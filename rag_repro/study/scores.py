@@ -84,7 +84,7 @@ class Results:
         return {}
 
     def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
-        """The cell's recorded answers, at most its n; None where nobody has run it."""
+        """The cell's recorded answers of its kinds, at most its n; None where nobody ran it."""
         folder = records.times_beside(self.folder, cell.exhibit) if cell.timed else self.folder
         place = folder, cell.condition.path
         if place not in self._lines:
@@ -93,6 +93,8 @@ class Results:
                 record = records.load(behind, cell.condition)
             self._lines[place] = None if record is None else record.lines
         lines = self._lines[place]
+        if lines is not None and cell.kinds:
+            lines = tuple(line for line in lines if line["kind"] in cell.kinds)
         return None if lines is None else lines[: cell.n]
 
     def scores(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
