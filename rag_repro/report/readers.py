@@ -33,7 +33,7 @@ def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
     for cell in (c for tier in tiers for c in exhibit.cells(tier) if c.matches(paper.gate.given)):
         bare = {**cell.keys, **paper.gate.bare}
         alone = next((c for c in exhibit.cells(cell.tier) if c.matches(bare)), None)
-        verdict = tried(paper.gate, exhibit, cell, results)
+        verdict = tried(paper, cell, results)
         said = "counts" if verdict is None else verdict.word
         sides = [_level(c, paper.gate.metric, results) for c in (alone, cell)]
         gain = results.gain(cell, alone, paper.gate.metric)
@@ -62,7 +62,7 @@ def weak(paper: Paper, exhibit: Exhibit, rows: Sequence[Row], results: Results) 
             continue
         place = row.keys["dataset"], cell.keys.get("reader", cell.condition.reader)
         if place not in told:
-            verdict = tried(paper.gate, gates, cell, results)
+            verdict = tried(paper, cell, results)
             told[place] = verdict is not None and verdict.word == READER_TOO_WEAK
     said = []
     for dataset in dict.fromkeys(name for name, _ in told):

@@ -102,6 +102,11 @@ def _draw(
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
             return f"no condition beside {cell_names.full(exhibit, more)} for what is subtracted"
+        of_kind = among.deciding(paper, more.keys["dataset"], contrast)
+        if (lines := means.lines(more)) and not any(of_kind(x.get("kind")) for x in lines):
+            if not contrast.kinds:  # by its own kinds such a data set has no say
+                weak[name] = verdicts.not_judged(gate.NO_KIND)
+            continue
         held_back = _held_back(paper, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
         if lacking := next((cell for cell, _ in compared if means.lines(cell) is None), None):
@@ -114,7 +119,7 @@ def _draw(
                 return missing
             weak[name] = verdicts.not_run(missing)  # another part may fail
             continue
-        keep = among.keep(contrast, more, less, means)
+        keep = among.keep(contrast, more, less, means, of_kind)
         sides = tuple(
             means.scores(cell, wanted.get("metric", contrast.metric), keep)
             for cell, wanted in compared

@@ -31,7 +31,7 @@ class Contrast:
     where the two sides read different metrics); without `less` it is about the
     level of `more` alone. exhibit: that of the cells, where it is not the claim's own.
     where: keys that both share. kinds: only questions of
-    these kinds. among: only questions where other metrics of `more`, as they
+    these kinds, in place of the paper's own (`Paper.kinds`). among: only questions where other metrics of `more`, as they
     stand to those of `less`, are "higher", "lower" or the "same" (by metric), or where
     both sides "found" something, that is, where neither's is zero.
     rule: "mean" over the paired cells, "each" of them, or "some" of them. delta:
@@ -182,7 +182,8 @@ class Paper:
     """A paper with its exhibits and claims.
 
     gate: where its readers are tried; needed by claims about answers. proofs: of what else
-    is trained. legend: what short forms in its claims' numbers stand for.
+    is trained. legend: what short forms in its claims' numbers stand for. kinds: the kinds of question that
+    the paper's data have, by our data set (a shell pattern); of one that is not named, all.
     """
 
     name: str
@@ -195,6 +196,7 @@ class Paper:
     gate: Gate | None = None
     proofs: tuple[Proof, ...] = ()
     legend: str = ""
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def exhibit(self, key: str) -> Exhibit:
         """The exhibit by its key. Raises StudyError with the nearest one."""

@@ -107,6 +107,7 @@ def read(folder: Path) -> Paper:
             listed(content(folder / "claims.yaml"), where_claims), start=1
         )
     )
+    raw["kinds"] = tuples(table(raw.get("kinds", {}), f"{where}, kinds"), f"{where}, kinds")
     if "gate" in raw:
         raw["gate"] = strict(Gate, table(raw["gate"], f"{where}, gate"), f"{where}, gate")
     raw["proofs"] = tuple(

@@ -417,3 +417,57 @@ def test_a_proof_that_cannot_be_is_refused(tmp_path, old, new, message):
     text = PAPER.replace("exhibits:\n", PROOFS.replace(old, new) + "exhibits:\n") + TAKEN
     with pytest.raises(StudyError, match=f"answers/paper.yaml.*{message}"):
         read(tmp_path, text=text)
+
+
+# ------------------------------------------------------------------- kinds that decide
+
+
+def by_kind(tmp_path, contrast, kinds, *, text=PAPER):
+    """qdc gains on bridge questions and loses all that can be guessed; each kind in turn."""
+    paper, root = read(tmp_path, contrast, text), tmp_path / "records"
+    for key in ("readers", "table1"):
+        for cell in paper.exhibits[key].cells():
+            method = cell.keys["method"]
+            with open_record(root, cell.condition, {}) as record:
+                for i in range(100):
+                    kind = kinds[i % len(kinds)]
+                    right = method in ("qdc", "gold") if kind == "bridge" else method != "qdc"
+                    name = f"q{i}-{cell.keys['dataset']}"
+                    line = {"id": name, "kind": kind, "cluster": name, "hits": []}
+                    record.append({**line, "scores": {"acc": float(right), "recall": float(right)}})
+    [judged] = judge(paper, "public", Results(root))
+    return judged
+
+
+BOTH = ("bridge", "comparison")
+
+
+def test_what_can_be_guessed_decides_no_answers_but_what_is_found_does(tmp_path):
+    answers = by_kind(tmp_path, GAIN, BOTH).verdict
+    assert (answers.word, answers.interval.n, answers.interval.estimate) == ("reproduced", 100, 100)
+    (tmp_path / "found").mkdir()
+    found = by_kind(tmp_path / "found", GAIN.replace("acc", "recall"), BOTH).verdict
+    assert (found.interval.n, found.interval.estimate) == (200, 0)
+
+
+def test_no_primary_contrast_makes_guesses_decide_and_a_secondary_one_shows_them(tmp_path):
+    guesses = GAIN.replace("delta", "kinds: [comparison], delta")
+    assert by_kind(tmp_path, guesses, BOTH).verdict.word == "not judged"
+    (tmp_path / "aside").mkdir()
+    aside = guesses.replace("delta", "role: secondary, delta")
+    [part] = by_kind(tmp_path / "aside", aside, BOTH).parts
+    assert (part.interval.n, part.interval.estimate) == (100, -100)
+
+
+def test_a_data_set_of_guesses_alone_keeps_a_claim_about_each_from_holding(tmp_path):
+    each = GAIN.replace("delta", "rule: each, delta")
+    found = by_kind(tmp_path, each, ("boolean",)).verdict
+    assert found.word == "not judged"
+    assert "each can be guessed" in found.reason
+
+
+def test_only_kinds_that_the_papers_data_have_count(tmp_path):
+    own = PAPER.replace("exhibits:\n", 'kinds: {"hotpot*": [bridge]}\nexhibits:\n', 1)
+    recall = GAIN.replace("acc", "recall")
+    found = by_kind(tmp_path, recall, ("bridge", "riddle"), text=own).verdict
+    assert found.interval.n == 150  # 50 of HotpotQA, all of MuSiQue, which is not named
