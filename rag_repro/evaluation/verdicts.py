@@ -52,8 +52,9 @@ WORDS = (
 # Said without records: they are missing, or none could decide the claim at this tier.
 UNSAID = frozenset({NOT_RUN, NOT_JUDGED})
 # Points (of 100) that gold passages must add to a reader's accuracy before its
-# answers count.
-READER_GAIN = 15.0
+# answers count, and what the interval must lie above.
+READER_GAIN, READER_LOW = 15.0, 5.0
+NO_GATE = "no gate possible"  # said beside a verdict where no gold passages are known
 SMALL = "smaller than the effect of interest"
 
 Tier = Literal["testbed", "public", "paper"]
@@ -277,15 +278,14 @@ def reader_gate(gain: Interval, needed: float = READER_GAIN) -> Verdict | None:
     """`reader too weak`, or None where the reader may judge answers.
 
     gain: accuracy with gold passages minus accuracy without, same questions, in
-    points. The estimate decides (the design's rule); its interval is told with it, and is
-    none of the claim's.
+    points: the estimate at least `needed`, the lower end above `READER_LOW`.
     """
-    if gain.estimate >= needed:
+    if gain.estimate >= needed and gain.lo > READER_LOW:
         return None
     return Verdict(
         READER_TOO_WEAK,
         f"gold passages add {gain.estimate:.1f} [{gain.lo:.1f}, {gain.hi:.1f}] points of "
-        f"accuracy, {needed:g} are needed",
+        f"accuracy, {needed:g} are needed, and a lower end above {READER_LOW:g}",
     )
 
 

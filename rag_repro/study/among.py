@@ -11,7 +11,6 @@ from ..evaluation.heuristics import GUESSED
 from .papers import Cell, Contrast, Paper
 from .scores import Keep, Results
 
-
 OfKind = Callable[[str | None], bool]
 
 

@@ -79,35 +79,35 @@ def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Ver
     """
     gate, exhibit = paper.gate, paper.exhibits[paper.gate.exhibit]
     reader, dataset = cell.condition.reader, cell.keys["dataset"]
-    if reader is None:
+    if reader is None or dataset in gate.without:
         return None
-    if (sides := _sides(paper, cell, reader, results)) is None:
+    if (both := sides(paper, cell, reader, results)) is None:
         reader = cell.keys.get("reader", reader)
-        sides = _sides(paper, cell, reader, results)
-    if sides is None:
+        both = sides(paper, cell, reader, results)
+    if both is None:
         return verdicts.not_run(
             f"whether {reader} can read {dataset} is not tried: rag-repro run {exhibit.name}"
         )
-    if None in sides:
+    if None in both:
         return verdicts.not_judged(NO_KIND)
-    gain = paired([sides], gate.metric)
+    gain = paired([both], gate.metric)
     if gain is None:
         return verdicts.not_run(f"{exhibit.name}: {reader}, {dataset}: no question in common")
     if gated:
         weak = verdicts.reader_gate(gain.interval())
     else:
-        weak = verdicts.reader_floor(float(sides[0].values.mean()))
+        weak = verdicts.reader_floor(float(both[0].values.mean()))
     return weak and Verdict(weak.word, f"{reader}: {weak.reason}")
 
 
-def _sides(
+def sides(
     paper: Paper, cell: Cell, reader: str, results: Results
 ) -> tuple[Scores | None, ...] | None:
     """The reader's scores with the gold passages and with none, of the kinds that decide.
 
     None in place of scores where no question is of such a kind; None alone without records.
     """
-    gate, sides = paper.gate, []
+    gate, both = paper.gate, []
     of_kind = among.deciding(paper, cell.keys["dataset"])
     for wanted in (gate.given, gate.bare):
         keys = {**wanted, "dataset": cell.keys["dataset"], "reader": reader}
@@ -115,5 +115,6 @@ def _sides(
         found = next((c for c in cells if c.matches(keys)), None)
         if found is None or results.lines(found) is None:
             return None
-        sides.append(results.scores(found, gate.metric, lambda x: of_kind(x.get("kind"))))
-    return tuple(sides)
+        scores = results.scores(found, gate.metric, lambda x: of_kind(x.get("kind")))
+        both.append(scores and scores.at(scores.ids[: gate.n]))
+    return tuple(both)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
@@ -71,6 +72,7 @@ def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
 class _Drawn:
     """A contrast's draws: the mean over its cells, and each cell's own.
 
+    ungated: data sets that name no gold passages, so that no gate was possible.
     weak: cells that are in neither, since their reader cannot read, with their verdict; of an
     everywhere-claim also those without records.
     """
@@ -78,6 +80,7 @@ class _Drawn:
     mean: Resampled
     each: Mapping[str, Resampled]
     weak: Mapping[str, Verdict]
+    ungated: tuple[str, ...] = ()
 
 
 def _draw(
@@ -157,7 +160,9 @@ def _draw(
     if not all(drawn):
         return f"its cells share no {'training' if seeds is None else 'question'}"
     families = _families([held[0][0].ids for held in by_dataset.values()])
-    return _Drawn(statistics.combine(drawn, families=families), each, weak)
+    ungated = paper.gate.without if paper.gate and among.of_answers(contrast) else ()
+    ungated = tuple(word(name) for name in by_dataset if name in ungated)
+    return _Drawn(statistics.combine(drawn, families=families), each, weak, ungated)
 
 
 def _families(ids: Sequence[Sequence[str]]) -> list[int]:
@@ -305,6 +310,16 @@ def _judge_contrast(
         return verdicts.not_run(outcome)
     if isinstance(outcome, Verdict):
         return outcome
+    verdict = _by_rule(contrast, tier, outcome, widened, key)
+    if not outcome.ungated:
+        return verdict
+    told = f"{verdict.reason}; {verdicts.NO_GATE}: {', '.join(outcome.ungated)} (no gold passages)"
+    return replace(verdict, reason=told)
+
+
+def _by_rule(
+    contrast: Contrast, tier: str, outcome: _Drawn, widened: Mapping, key: tuple
+) -> Verdict:
     mean = _one(contrast, widened[key], tier)
     if contrast.rule != "mean":
         level = widened[key].level  # of a secondary contrast Holm's, as the mean's

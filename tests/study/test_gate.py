@@ -148,8 +148,8 @@ def test_where_it_cannot_read_anywhere_there_is_no_verdict(tmp_path):
     found = verdict(tmp_path, {"hotpotqa": UNABLE, "musique": UNABLE})
     assert found.word == "reader too weak"
     assert (
-        "smollm2-135m: gold passages add 10.0 [4.9, 16.1] points of accuracy, 15 are needed"
-        in found.reason
+        "smollm2-135m: gold passages add 10.0 [4.9, 16.1] points of accuracy, 15 are needed, and a "
+        "lower end above 5" in found.reason
     )
 
 
@@ -471,3 +471,30 @@ def test_only_kinds_that_the_papers_data_have_count(tmp_path):
     recall = GAIN.replace("acc", "recall")
     found = by_kind(tmp_path, recall, ("bridge", "riddle"), text=own).verdict
     assert found.interval.n == 150  # 50 of HotpotQA, all of MuSiQue, which is not named
+
+
+# --------------------------------------------------------------------- what is no gate
+
+
+def test_the_gate_is_as_many_questions_as_it_names(tmp_path):
+    """The first ten are right with gold passages alone; of forty that is a quarter, of all 10 %."""
+    forty = PAPER.replace("gate: {", "gate: {n: 40, ")
+    paper, root = read(tmp_path, text=forty), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: {"gold": 10, "closed": 0}[m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    assert judge(paper, "public", Results(root))[0].verdict.word == "reproduced"
+    whole = judge(read(tmp_path), "public", Results(root))[0].verdict
+    assert (whole.word, "add 10.0 [" in whole.reason) == ("reader too weak", True)
+
+
+def test_without_gold_passages_there_is_no_gate_and_that_is_said(tmp_path):
+    bare = PAPER.replace("gate: {", "gate: {without: [musique], ")
+    paper, root = read(tmp_path, text=bare), tmp_path / "records"
+    gate = {"hotpotqa": ABLE, "musique": UNABLE}
+    fill(root, paper, "readers", lambda d, m: gate[d][m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    found = judge(paper, "public", Results(root))[0].verdict
+    assert (found.word, found.interval.n) == ("reproduced", 200)
+    assert found.reason.endswith("; no gate possible: MuSiQue (no gold passages)")
+    lines = readers.gate(paper, Results(root), ["public"]).body
+    assert [line[-1] for line in lines] == ["counts", "no gate possible"]
