@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,14 +53,22 @@ class Judged:
         return next(iter(same or primary), None)
 
 
-def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
+def judge(
+    paper: Paper, tier: str, results: Results, registered: Collection[str] = (), cut: bool = False
+) -> list[Judged]:
     """Every claim of the paper at one tier, in the order of its file.
 
     Primary contrasts keep their 95 % intervals; the secondary ones of each
-    exhibit are corrected together (Holm).
+    exhibit are corrected together (Holm). registered: ids of the claims whose tests were fixed
+    before their records: these use exactly the first n questions that each grid names, and are not
+    run until all are there. All others are exploratory and use every recorded question that both
+    sides have; cut: no more than the grids name there either.
     """
+    every = results if cut else results.uncut
     drawn = {
-        (claim.id, i): _draw(paper, contrast, claim, tier, results)
+        (claim.id, i): _draw(paper, contrast, claim, tier, results, True)
+        if claim.id in registered
+        else _draw(paper, contrast, claim, tier, every)
         for claim in paper.claims
         for i, contrast in enumerate(claim.contrasts)
     }
@@ -84,9 +92,9 @@ class _Drawn:
 
 
 def _draw(
-    paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results
+    paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results, whole: bool = False
 ) -> _Drawn | Verdict | str:
-    """The contrast's draws, or why there are none."""
+    """The contrast's draws, or why there are none. whole: each side has all of its n questions."""
     exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
     _, means = trainings.merged(exhibit, results, paper.exhibits.values())
     pairs = list(pair_cells(exhibit, contrast, tier))
@@ -122,6 +130,11 @@ def _draw(
                 return missing
             weak[name] = verdicts.not_run(missing)  # another part may fail
             continue
+        held = [(len(means.lines(cell)), cell) for cell, _ in compared]
+        if whole and (short := next(((n, c) for n, c in held if n != c.n), None)):
+            n, cell = short
+            wanted = cell.n or "no fixed number of"
+            return f"{n} of {wanted} questions of {cell_names.full(exhibit, cell)}"
         keep = among.keep(contrast, more, less, means, of_kind)
         sides = tuple(
             means.scores(cell, wanted.get("metric", contrast.metric), keep)

@@ -12,6 +12,7 @@ from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import StudyError
 from rag_repro.study.scores import Results
 
+from . import mini
 from .mini import coin, fill, paper, rewrite
 
 GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
@@ -356,3 +357,25 @@ def test_data_sets_that_share_their_questions_are_no_two_samples(tmp_path):
     assert (apart.n, shared.n) == (200, 100)
     assert shared.estimate == apart.estimate
     assert shared.width > 1.2 * apart.width
+
+
+def test_exploratory_verdicts_use_all_records_and_registered_ones_exactly_n(tmp_path, monkeypatch):
+    """The first 40 of each data set speak for it; all hundred do not."""
+    grid = "methods: [sm, qdc, cfs]\n"
+    monkeypatch.setattr(mini, "PAPER", mini.PAPER.replace(grid, f"{grid}        n: 40\n"))
+    made = paper(tmp_path, GAIN)
+    for n in (30, 100):
+        right = [i < 40 for i in range(n)]
+        sides = {"qdc": right, "sm": [not one for one in right]}
+        fill(tmp_path / str(n), made, lambda m, d, k, rng, sides=sides: sides[m], n=n)
+
+    def judged(n, **options):
+        return judge(made, "public", Results(tmp_path / str(n)), **options)[0].verdict
+
+    assert (judged(100).interval.n, judged(100).word) == (200, "not reproduced")
+    fixed = judged(100, registered={"mini.c01"})
+    assert (fixed.interval.n, fixed.word) == (80, "reproduced")
+    assert judged(100, cut=True).interval == fixed.interval
+    short = judged(30, registered={"mini.c01"})
+    assert short.word == "not run"
+    assert short.reason == "30 of 40 questions of HotpotQA, Concatenation, k = 3"
