@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..data.titles import word
@@ -20,6 +20,7 @@ OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_so
 ONE_TRAINING = (
     "one training, and of this metric no row of several tells how far another would lie from it"
 )
+MEAN = "the mean"
 FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
 
 
@@ -46,8 +47,8 @@ class Judged:
 
     @property
     def headline(self) -> Part | None:
-        """The part whose numbers stand for the claim: the first primary contrast with the claim's
-        verdict, which of several is one that made it; else the first."""
+        """The part whose numbers, pooled over its cells, stand for the claim: the first primary
+        contrast with the claim's verdict, which of several is one that made it; else the first."""
         primary = [p for p in self.parts if p.contrast.role == "primary"]
         same = [p for p in primary if p.verdict.word == self.verdict.word]
         return next(iter(same or primary), None)
@@ -73,6 +74,8 @@ def judge(
         for i, contrast in enumerate(claim.contrasts)
     }
     widened = _holm(paper, drawn)
+    for claim in paper.claims:
+        drawn |= _refuted(claim, drawn, widened, tier)
     return [_judge_claim(claim, tier, drawn, widened) for claim in paper.claims]
 
 
@@ -80,6 +83,7 @@ def judge(
 class _Drawn:
     """A contrast's draws: the mean over its cells, and each cell's own.
 
+    refuted: by cell, and of the mean as `MEAN`, the interval by which it has to fail (`_refuted`).
     ungated: data sets that name no gold passages, so that no gate was possible.
     weak: cells that are in neither, since their reader cannot read, with their verdict; of an
     everywhere-claim also those without records.
@@ -89,6 +93,7 @@ class _Drawn:
     each: Mapping[str, Resampled]
     weak: Mapping[str, Verdict]
     ungated: tuple[str, ...] = ()
+    refuted: Mapping[str, Interval] = field(default_factory=dict)
 
 
 def _draw(
@@ -284,6 +289,45 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
     return intervals
 
 
+def _refuted(
+    claim: Claim, drawn: Mapping, widened: Mapping, tier: str
+) -> dict[tuple[str, int], _Drawn]:
+    """Of an everywhere-claim its draws with the intervals by which a part or cell has to fail.
+
+    It holds where all of them do, which needs no correction; but it would fail by any one of them,
+    so that they are corrected together (Holm), over the cells of all parts where all have to hold,
+    else over the cells of each.
+    """
+    families: dict[int, dict[tuple[int, str], Resampled]] = defaultdict(dict)
+    for i, contrast in enumerate(claim.contrasts):
+        outcome = drawn[claim.id, i]
+        if isinstance(outcome, _Drawn) and not contrast.premise and contrast.rule != "some":
+            leaves = outcome.each if contrast.rule == "each" else {MEAN: outcome.mean}
+            together = claim.holds == "all" and contrast.role == "primary"
+            families[-1 if together else i] |= {(i, name): one for name, one in leaves.items()}
+    made: dict[int, dict[str, Interval]] = defaultdict(dict)
+    for family in families.values():
+        level = widened[claim.id, next(iter(family))[0]].level
+        failing = {
+            (i, name): one
+            for (i, name), one in family.items()
+            if _one(claim.contrasts[i], one.interval(level), tier).fails
+        }
+        bounds = {leaf: _refuting(claim.contrasts[leaf[0]]) for leaf in failing}
+        stern = statistics.holm_intervals(failing, level, bounds, of=len(family))
+        for (i, name), interval in stern.items():
+            made[i][name] = interval
+    return {(claim.id, i): replace(drawn[claim.id, i], refuted=one) for i, one in made.items()}
+
+
+def _refuting(contrast: Contrast) -> tuple[float, ...]:
+    """What an interval of it must not hold to fail, as `_one` judges it."""
+    if contrast.margin is not None:
+        return _bounds(contrast)
+    against = contrast.delta if contrast.above or contrast.target is None else -contrast.delta
+    return ((contrast.target or 0.0) + against,)
+
+
 def _bounds(contrast: Contrast) -> tuple[float, ...]:
     """What an interval of it must not hold to decide, as `_one` judges it."""
     centre, margin = contrast.target or 0.0, contrast.margin
@@ -333,21 +377,33 @@ def _judge_contrast(
 def _by_rule(
     contrast: Contrast, tier: str, outcome: _Drawn, widened: Mapping, key: tuple
 ) -> Verdict:
-    mean = _one(contrast, widened[key], tier)
+    level = widened[key].level  # of a secondary contrast Holm's, as the mean's
+    mean = _stern(contrast, widened[key], outcome.refuted.get(MEAN), tier)
+    parts = {
+        name: _stern(contrast, drawn.interval(level), outcome.refuted.get(name), tier)
+        for name, drawn in outcome.each.items()
+    }
+    if len(parts) > 1:
+        mean = replace(mean, clear=(sum(part.holds for part in parts.values()), len(parts)))
     if contrast.rule != "mean":
-        level = widened[key].level  # of a secondary contrast Holm's, as the mean's
-        parts = {name: _one(contrast, d.interval(level), tier) for name, d in outcome.each.items()}
         of_rule = verdicts.of_some if contrast.rule == "some" else verdicts.of_parts
         whole = of_rule({**parts, **outcome.weak})
         if contrast.rule == "each" and not whole.fails and (unrun := _unrun(outcome.weak)):
             return unrun
-        # The numbers are of a cell that made the verdict: of the mean they would belie it.
-        shown = next((v for v in parts.values() if v.word == whole.word), mean)
         told = {"word": whole.word, "reason": whole.reason, "small": whole.small}
-        return replace(shown, **told, parts=whole.parts, makers=whole.makers)
+        return replace(mean, **told, parts=whole.parts, makers=whole.makers)
     if outcome.weak:
         return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
     return mean
+
+
+def _stern(contrast: Contrast, interval: Interval, refuted: Interval | None, tier: str) -> Verdict:
+    """The verdict by an interval; where it fails by Holm's as well, of all that could."""
+    verdict = _one(contrast, interval, tier)
+    if verdict.fails and refuted is not None and not _one(contrast, refuted, tier).fails:
+        told = f"{verdict.reason}, but not at {100 * refuted.level:.4g} % (Holm)"
+        return replace(verdict, word=verdicts.INCONCLUSIVE, reason=told)
+    return verdict
 
 
 def _unrun(weak: Mapping[str, Verdict]) -> Verdict | None:
