@@ -226,7 +226,7 @@ class Desk:
 
     def _verdicts(self, tier: str, ids: Sequence[str]) -> list[judge.Judged]:
         if tier not in self._judged:
-            judged = judge.judge(self.paper, tier, self.results)
+            judged = judge.judge(self.paper, tier, self.results, cut=bool(self.run.n_questions))
             self._judged[tier] = {one.claim.id: one for one in judged}
         return [self._judged[tier][self.paper.claim(name).id] for name in ids]
 
