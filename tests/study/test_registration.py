@@ -205,7 +205,7 @@ def test_a_test_with_records_is_changed_only_with_a_reason(root, tmp_path, monke
     assert registration.write(root, Shop()) == []
     assert registration.read(root)[0].package == "p2"
     write_paper(tmp_path, delta="1.0")
-    with pytest.raises(RegistrationError, match="say in claims.yaml"):
+    with pytest.raises(RegistrationError, match="say in claims"):
         register(root)
     write_paper(tmp_path, delta="1.0", extra="  changed: Half as small.\n")
     assert register(root).sha256 != test.sha256
