@@ -10,6 +10,7 @@ from typing import Any
 
 from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN, UNSAID
 from ..study.conditions import TIERS
+from ..study.judge import EXPLORATORY
 from .caveats import count, table, with_verdict
 from .verdict_figure import GROUPS, group
 
@@ -162,7 +163,7 @@ def _found(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _briefly(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (row["verdict"], row["told"]) if row["told"] else (row["verdict"],)
+    return tuple(filter(None, (row["verdict"], row["told"], row["state"])))
 
 
 def _reasons(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -188,7 +189,12 @@ def _parts(row: Mapping[str, Any]) -> str:
 
 
 def _word(row: Mapping[str, Any]) -> str:
-    beside = [_parts(row), "below δ" if row["small"] and group(row["verdict"]) == HELD else ""]
+    state = "" if row["state"] == EXPLORATORY else row["state"]
+    beside = [
+        state,
+        _parts(row),
+        "below δ" if row["small"] and group(row["verdict"]) == HELD else "",
+    ]
     told = ", ".join(filter(None, beside))
     return f"{row['verdict']} ({told})" if told else row["verdict"]
 

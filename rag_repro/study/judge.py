@@ -20,6 +20,7 @@ OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_so
 ONE_TRAINING = (
     "one training, and of this metric no row of several tells how far another would lie from it"
 )
+EXPLORATORY = "exploratory"
 MEAN = "the mean"
 FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
 
@@ -38,12 +39,17 @@ class Part:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim's verdict at one tier, with what led to it."""
+    """A claim's verdict at one tier, with what led to it.
+
+    state, history: what `registration.judged` says of its test.
+    """
 
     claim: Claim
     tier: str
     verdict: Verdict
     parts: tuple[Part, ...]
+    state: str = EXPLORATORY
+    history: tuple[str, ...] = ()
 
     @property
     def headline(self) -> Part | None:

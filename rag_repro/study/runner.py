@@ -15,7 +15,18 @@ from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..methods.dragin.alarms import watched
 from ..schema import Answer, Cost, Passage, Question
-from . import attentions, compressions, drafts, knowledge, manifests, parts, queries, records, told
+from . import (
+    attentions,
+    compressions,
+    drafts,
+    knowledge,
+    manifests,
+    parts,
+    queries,
+    records,
+    registration,
+    told,
+)
 from .conditions import Condition
 from .names import is_outside
 from .services import Workshop
@@ -64,14 +75,15 @@ def run(
     of its own, so that shards can run at once; a run without shard joins the parts that no run is
     writing.
     Where nothing is missing, what cannot be loaded (weights that are not here) is not asked for.
-    Refused where a service keeps state from question to question.
+    Refused where a service keeps state from question to question, and where a registered record
+    could not count.
     -> how many were asked now. Appends as each is finished, so that a killed
     run continues where it stopped.
     """
     dataset = workshop.dataset(condition.dataset, condition.split)
     i, of = shard
     wanted = dataset.first(n, kinds).questions[i - 1 :: of]
-    part = parts.name(shard)
+    part, stamp = parts.name(shard), registration.stamp(results, condition, workshop)
     try:
         services = workshop.services(condition)
         fingerprint = workshop.fingerprint(condition)
@@ -96,7 +108,7 @@ def run(
         records.open_record(
             results, condition, fingerprint, part, [q.id for q in dataset.questions]
         ) as record,
-        manifests.written(results, condition, part, batch_size=batch_size) as entry,
+        manifests.written(results, condition, part, batch_size=batch_size, **stamp) as entry,
     ):
         if not part:
             manifests.absorb(results, condition)
