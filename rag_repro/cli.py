@@ -188,6 +188,10 @@ def parser() -> argparse.ArgumentParser:
     status = _command(commands, "status", do.status, "print what has been run, what is missing")
     _folders(status)
 
+    audit = _command(commands, "audit", do.audit, "compute the scores of all records again")
+    audit.add_argument("--sample", action="store_true", help="only two answers in a hundred")
+    _folders(audit)
+
     compare = _command(commands, "compare", do.compare, "compare two folders of records")
     compare.add_argument("a", type=path, help="a folder of records, as results/records")
     compare.add_argument("b", type=path, help="another, made by you or on another machine")

@@ -5,10 +5,22 @@ Their docstrings end the help of the command.
 
 from .preparing import corpus, data, growth, serve_search, train, tune
 from .publishing import book, chapter
-from .recording import claims, compare, exhibit, grid, registration, run, show, status, time
+from .recording import (
+    audit,
+    claims,
+    compare,
+    exhibit,
+    grid,
+    registration,
+    run,
+    show,
+    status,
+    time,
+)
 from .using import compare_methods, methods
 
 __all__ = [
+    "audit",
     "book",
     "chapter",
     "claims",

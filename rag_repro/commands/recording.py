@@ -287,6 +287,26 @@ def status(arguments: argparse.Namespace) -> None:
     print(progress.text(held_in(arguments)))
 
 
+def audit(arguments: argparse.Namespace) -> int:
+    """Every score must be what its prediction, hits and gold passages give; where one is not, the
+    exit status is 1. The timed answers beside the records are computed again, too. A sample is
+    the same answers each time, with the first of each record."""
+    from ..bars import Bar
+    from ..study import lines, rescoring
+
+    root = held_in(arguments)
+    paths = [path for f in (root, root.parent / "times") for path in f.rglob(f"*{lines.PACKED}")]
+    with Bar(total=len(paths), desc="audit", unit="record") as bar:
+        share = rescoring.SAMPLE if arguments.sample else 1.0
+        made = rescoring.audit(paths, arguments.data, share=share, report=bar.update)
+    scores = sum(sum(counts.values()) for counts in made.scores.values())
+    print(f"{made.records:,} records, {made.answers:,} answers, {scores:,} scores computed again")
+    for name, n in made.missing.items():
+        print(f"{name}: {n} records left out, since the data they were made with is not here")
+    print(*made.faults or ["no difference"], sep="\n")
+    return int(bool(made.faults))
+
+
 def compare(arguments: argparse.Namespace) -> None:
     """For every condition in both: how many answers agree, and how far scores differ."""
     from ..report import compare
