@@ -53,6 +53,7 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.evaluation.metrics import of_line
 from rag_repro.lm.former import R2Former
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.soft import SoftModules
@@ -67,7 +68,6 @@ from rag_repro.report import (
     formers,
     gains,
     groups,
-    kept_answers,
     leavings,
     lists,
     readers,
@@ -75,6 +75,7 @@ from rag_repro.report import (
     split,
 )
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.show import key, label, level, share, table
 from rag_repro.training import joint
 
 run = chapter(
@@ -504,9 +505,20 @@ split.whole(desk, "kept", desk.rows("kept"), "tab-kept")
 # and where it is not. Other questions stand in each column, so that it tells of no cause alone:
 
 # %% tags=["remove-input"]
-KEPT = [cell for cell in desk.paper.exhibit("kept").cells() if cell.tier in desk.tiers()]
-kept_answers.table(
-    MAIN, KEPT, desk.results, "acc_line", "Accuracy by what is left, %", "tab-kept-answers"
+table(
+    desk.entries("kept"),
+    {
+        "data set": key("dataset"),
+        "reader": key("reader"),
+        "method": label(),
+        "Acc where the answer is left [95 %], n": level(
+            "acc_line", where=lambda x: of_line("answer_kept", x) == 1
+        ),
+        "Acc where it is lost": level("acc_line", where=lambda x: of_line("answer_kept", x) == 0),
+        "no answer at all, %": share(lambda x: not (x.get("prediction") or "").strip()),
+    },
+    "Accuracy by what is left, %",
+    "tab-kept-answers",
 )
 
 # %% [markdown]

@@ -18,7 +18,7 @@ from rag_repro.show.columns import (
     share,
     table,
 )
-from rag_repro.show.drawing import bars, curve, forest, frontier, heat
+from rag_repro.show.drawing import bars, curve, forest, frontier, heat, looks
 
 __all__ = [
     "Column",
@@ -36,6 +36,7 @@ __all__ = [
     "key",
     "label",
     "level",
+    "looks",
     "mean",
     "paper",
     "paper_gain",

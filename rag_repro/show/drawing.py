@@ -120,13 +120,15 @@ def curve(
     y: Mapping[str, Column],
     *,
     panel: str = "dataset",
+    reference: float | None = None,
     caption: str = "",
     name: str = "",
 ) -> Picture | Note:
     """A panel a data set, a line a method and measure along a key or a column of the cells.
 
     x: the key that is varied, as "k" or "threshold", or a column, as mean("retrievals"). y: what
-    is drawn, by name; of several each has a line style of its own.
+    is drawn, by name; of several each has a line style of its own. reference: a value that all
+    panels show as a dashed line, as the paper's.
     """
     along = Column(lambda e: e.keys.get(x), False, x) if isinstance(x, str) else x
     marks = _marks(shown, {"x": along, **y}, needed=("x",))
@@ -146,7 +148,9 @@ def curve(
     styles = dict(zip(y, ("-", "--", ":", "-."), strict=False))
     for axis, title in zip(axes, panels, strict=True):
         for method in methods:
-            held = [m for m in marks if (m.entry.keys[panel], m.entry.keys["method"]) == (title, method)]
+            held = [
+                m for m in marks if (m.entry.keys[panel], m.entry.keys["method"]) == (title, method)
+            ]
             colour, marker = look[method]
             for measure, style in styles.items():
                 line = sorted((m for m in held if measure in m.values), key=lambda m: m.at("x"))
@@ -156,6 +160,8 @@ def curve(
                         yerr=_arms(line, measure), color=colour, marker=marker, ls=style, ms=5,
                         capsize=2,
                     )  # fmt: skip
+        if reference is not None:
+            axis.axhline(reference, color="0.5", lw=1, ls=(0, (5, 3)))
         axis.set_title(word(str(title)))
         axis.set_xlabel(_unit(along))
     axes[0].set_ylabel(_unit(next(iter(y.values()))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.report import figures, leavings, places, scatter, soft_prompts
+from rag_repro.report import figures, leavings, scatter, soft_prompts
 from rag_repro.report.exhibits import Row
 from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
@@ -58,25 +58,6 @@ def test_without_records_gold_alone_is_left_out(tmp_path):
     rows = [row("nq", 10, value=None), row("nq20", 5, value=None)]
     made = soft_prompts.by_passages(EXHIBIT, Results(tmp_path), rows, {"nq": "nq20"})
     assert [r.keys["passages"] for r in made] == [5]
-
-
-def test_gains_are_apart_by_where_gold_stands(results, tmp_path):
-    cells = [c for c in EXHIBIT.cells() if c.keys["dataset"] == "nq20" and c.keys["k"] == 5]
-    table = places.gains(EXHIBIT, cells, results, "acc_line")
-    [[dataset, methods, first, later]] = table.body
-    assert (dataset, methods) == ("NQ-20", "R²AG against RAG")
-    assert first.startswith("+100.0 [")
-    assert later.startswith("+0.0 [")
-    assert first.endswith("n 4")
-    assert later.endswith("n 4")
-    none = places.gains(EXHIBIT, cells, Results(tmp_path / "no"), "acc_line")
-    assert "rag-repro run mini.fig3" in repr(none)
-
-
-def test_gold_that_was_not_read_is_in_neither_group():
-    line = {"gold": [["", None, None]]}
-    assert not places.first(line)
-    assert not places.later(line)
 
 
 def test_points_are_rows_that_have_both_metrics():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.lm import hub
-from rag_repro.report import attention_gold, changed_answers, drops, kept_answers, rank_agreement
+from rag_repro.report import attention_gold, changed_answers, drops, rank_agreement
 from rag_repro.report.exhibits import Row
-from rag_repro.report.picture import Note
 from rag_repro.report.table import Table
 from rag_repro.study import papers
 from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
@@ -54,29 +53,6 @@ def left(given, still):
 def rows_of(table):
     assert isinstance(table, Table)
     return [dict(zip(table.head, row, strict=True)) for row in table.body]
-
-
-# ------------------------------------------------------------------ what compressors leave
-
-
-def test_scores_stand_apart_by_what_a_compressor_left(results):
-    lines = [
-        said("Oslo", 1.0, **left(True, True)),
-        said("Rome", 0.0, **left(True, True)),
-        said("", 0.0, **left(True, False)),
-        said("Bern", 1.0, **left(False, False)),  # nothing to lose: in neither column
-    ]
-    cell = put(results, "cut", lines)
-    [row] = rows_of(kept_answers.table(EXHIBIT, [cell], results, "acc_line"))
-    whole, lost, empty = list(row.values())[3:]
-    assert (whole[:5], whole[-3:]) == ("50.0 ", "n 2")
-    assert (lost[:4], lost[-3:]) == ("0.0 ", "n 1")
-    assert empty.startswith("25.0 ")
-
-
-def test_a_row_that_compresses_nothing_has_no_line(results):
-    cell = put(results, "rag", [said("Oslo", 1.0)])
-    assert isinstance(kept_answers.table(EXHIBIT, [cell], results, "acc_line", "Left"), Note)
 
 
 # ------------------------------------------------------------------ what an intervention changes
