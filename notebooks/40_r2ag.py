@@ -68,7 +68,6 @@ from rag_repro.report import (
     formers,
     gains,
     groups,
-    leavings,
     lists,
     readers,
     seeds,
@@ -485,15 +484,7 @@ for metric in ("acc_line", "length"):
 # ## What compressors and CRAG leave
 #
 # The paper blames lost information "from case studies" that it does not show. A compressor can be
-# asked without a reader: what was there, and what is left? RECOMP's extractive compressor, just
-# now, on the testbed, the passages as BM25 ranks them:
-
-# %% tags=["remove-input"]
-for page in leavings.case("world-B-10", desk.workshop, settings={"n_sentences": 10}):
-    display(page)
-
-# %% [markdown]
-# And over all recorded questions. *Static* gold is named in the question, *dynamic* gold is what
+# asked without a reader: what was there, and what is left? Over all recorded questions. *Static* gold is named in the question, *dynamic* gold is what
 # the chain leads to (r2ag.c13). CRAG's evaluator is a small one of ours that was taught gold passages, so
 # that what it drops says little of what the original drops:
 

@@ -47,7 +47,6 @@ from rag_repro.report import (
     formers,
     lists,
     missing,
-    rank_agreement,
     scatter,
     split,
 )
@@ -162,20 +161,6 @@ scatter.against(
     alt="Accuracy against the quality of the ranking.",
     caption="Accuracy by how well the passages are ranked; SmolLM2-135M, bars are 95 %",
     name="fig-retrievers",
-)
-
-# %% [markdown]
-# Do the two agree in order (r2ag.c24)? Over three or four rows hardly any order can be told from chance:
-
-# %% tags=["remove-input"]
-BY = {"rag": "RAG", "r2ag": "R²AG"}
-rank_agreement.table(
-    fig4,
-    "map",
-    "acc_line",
-    lambda row: BY.get(row.keys["method"].split("_")[0], ""),
-    "Do MAP and accuracy put the rows in one order?",
-    "tab-order",
 )
 
 # %% tags=["remove-input"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.report import figures, leavings, scatter, soft_prompts
+from rag_repro.report import figures, scatter, soft_prompts
 from rag_repro.report.exhibits import Row
 from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
-from rag_repro.study.services import Workshop
 
 METHODS = {
     "rag": ExhibitMethod("RAG", "single_step", "bm25"),
@@ -87,20 +86,3 @@ class Letters:
 
         rows = np.array([[t.lower().count(c) for c in "abcdefghijklmnopqrst"] for t in texts])
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-
-def test_what_is_left_of_a_question_is_shown_and_counted(monkeypatch):
-    monkeypatch.setattr(Workshop, "encoder", lambda self, name: Letters())
-    pages = leavings.case("world-B-10@1000", Workshop(), settings={"n_sentences": 1}, tried=6)
-    question, passages, left, counts = pages
-    assert question.body[0][0] == "question"
-    assert len(passages.body) == 10
-    assert sum(row[4] > 0 for row in passages.body) == 1  # one sentence stays
-    assert len(left.body) == 1
-    lost, still, none, asked = counts.body[0]
-    assert lost + still + none == asked == 6
-    assert lost > 0
-    gold = [row for row in passages.body if row[2]]
-    assert gold
-    answers = question.body[1][1].split(" | ")
-    assert not any(answer in left.body[0][0] for answer in answers)
