@@ -653,11 +653,6 @@ SAID = [
     ),
     Said(
         "10_drrag",
-        "half of the questions are searched for",
-        lambda told: 40 < _searched(told, "shuffled_retrieval") < 60,
-    ),
-    Said(
-        "10_drrag",
         "a selection without the second query is then nearly SM, and one with it nearly QDC",
         lambda told: _nearly_sm_and_qdc(told, [4]),
     ),
