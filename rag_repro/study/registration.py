@@ -464,13 +464,8 @@ def problems(root: Path, workshop: Workshop) -> Iterator[str]:
     """What of the file is not so: the headline claims, hashes of tests and of the package."""
     if (root / FILE).is_file() and content(root / FILE).get("main") != headline():
         yield f"{FILE} has other headline claims than claims.yaml; write it again"
-    known = set()
     for test in read(root):
-        known |= {c.condition.path for c in deciding(test)}
         if fixed(test, workshop).sha256 != test.sha256:
             yield f"{test.key} is another test than was registered"
         if (package := manifests.package(test.commit)) not in (None, test.package):
             yield f"{test.key}: at commit {test.commit} rag_repro/ has the hash {package}"
-    for path in sorted((root / FOLDER).rglob(f"*{manifests.ENDING}")):
-        if not path.as_posix().removesuffix(manifests.ENDING).endswith(tuple(known)):
-            yield f"{path} belongs to no registered test; move it away"
