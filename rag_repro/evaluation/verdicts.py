@@ -52,8 +52,9 @@ WORDS = (
 # Said without records: they are missing, or none could decide the claim at this tier.
 UNSAID = frozenset({NOT_RUN, NOT_JUDGED})
 # Points (of 100) that gold passages must add to a reader's accuracy before its
-# answers count.
-READER_GAIN = 15.0
+# answers count, and what the interval must lie above.
+READER_GAIN, READER_LOW = 15.0, 5.0
+NO_GATE = "no gate possible"  # said beside a verdict where no gold passages are known
 SMALL = "smaller than the effect of interest"
 
 Tier = Literal["testbed", "public", "paper"]
@@ -72,6 +73,7 @@ class Verdict:
     detectable effect at this n. Both in the interval's unit. small: it holds, but all that the
     interval allows is below delta (on the testbed no word tells that apart). parts: of how many
     verdicts it is one; makers: the names of those that made the word, where not all had to.
+    clear: of a mean over cells, in how many of how many of them it holds by itself.
     """
 
     word: str
@@ -82,6 +84,7 @@ class Verdict:
     small: bool = False
     parts: int = 1
     makers: tuple[str, ...] = ()
+    clear: tuple[int, int] | None = None
 
     @property
     def holds(self) -> bool:
@@ -277,15 +280,14 @@ def reader_gate(gain: Interval, needed: float = READER_GAIN) -> Verdict | None:
     """`reader too weak`, or None where the reader may judge answers.
 
     gain: accuracy with gold passages minus accuracy without, same questions, in
-    points. The estimate decides (the design's rule); its interval is told with it, and is
-    none of the claim's.
+    points: the estimate at least `needed`, the lower end above `READER_LOW`.
     """
-    if gain.estimate >= needed:
+    if gain.estimate >= needed and gain.lo > READER_LOW:
         return None
     return Verdict(
         READER_TOO_WEAK,
         f"gold passages add {gain.estimate:.1f} [{gain.lo:.1f}, {gain.hi:.1f}] points of "
-        f"accuracy, {needed:g} are needed",
+        f"accuracy, {needed:g} are needed, and a lower end above {READER_LOW:g}",
     )
 
 

@@ -146,7 +146,9 @@ def told(part: Part) -> str:
     # A level has no sign; how far from a target, or more than another, has.
     counted_in = unit(contrast)
     level = contrast.less is None or counted_in in {"%", "% of the other"}
-    return f"{within(interval, sign='' if level else '+')} {counted_in}{side}"
+    clear = part.verdict.clear
+    cells = f", clear in {clear[0]} of {clear[1]} cells" if clear else ""
+    return f"{within(interval, sign='' if level else '+')} {counted_in}{side}{cells}"
 
 
 def counted(part: Part) -> str:

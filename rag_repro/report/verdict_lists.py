@@ -130,8 +130,8 @@ loss* for one that a difference in the other direction alone refutes. *Below δ*
 mechanism holds and all that the interval allows is smaller than that. A claim of several parts, as
 one of every data set, holds where each part holds and fails where one fails; one that
 says *sometimes* holds where it does on some data set. The effect is that of the first part whose
-verdict is that of the whole, the mean where that has several cells; where what is open is a part
-that was not run, it is that of a decided one."""
+verdict is that of the whole, pooled over its cells, with the number of cells in which it is clear
+by itself; where what is open is a part that was not run, it is that of a decided one."""
 
 
 def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
@@ -20,6 +21,7 @@ ONE_TRAINING = (
     "one training, and of this metric no row of several tells how far another would lie from it"
 )
 EXPLORATORY = "exploratory"
+MEAN = "the mean"
 FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
 
 
@@ -51,25 +53,35 @@ class Judged:
 
     @property
     def headline(self) -> Part | None:
-        """The part whose numbers stand for the claim: the first primary contrast with the claim's
-        verdict, which of several is one that made it; else the first."""
+        """The part whose numbers, pooled over its cells, stand for the claim: the first primary
+        contrast with the claim's verdict, which of several is one that made it; else the first."""
         primary = [p for p in self.parts if p.contrast.role == "primary"]
         same = [p for p in primary if p.verdict.word == self.verdict.word]
         return next(iter(same or primary), None)
 
 
-def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
+def judge(
+    paper: Paper, tier: str, results: Results, registered: Collection[str] = (), cut: bool = False
+) -> list[Judged]:
     """Every claim of the paper at one tier, in the order of its file.
 
     Primary contrasts keep their 95 % intervals; the secondary ones of each
-    exhibit are corrected together (Holm).
+    exhibit are corrected together (Holm). registered: ids of the claims whose tests were fixed
+    before their records: these use exactly the first n questions that each grid names, and are not
+    run until all are there. All others are exploratory and use every recorded question that both
+    sides have; cut: no more than the grids name there either.
     """
+    every = results if cut else results.uncut
     drawn = {
-        (claim.id, i): _draw(paper, contrast, claim, tier, results)
+        (claim.id, i): _draw(paper, contrast, claim, tier, results, True)
+        if claim.id in registered
+        else _draw(paper, contrast, claim, tier, every)
         for claim in paper.claims
         for i, contrast in enumerate(claim.contrasts)
     }
     widened = _holm(paper, drawn)
+    for claim in paper.claims:
+        drawn |= _refuted(claim, drawn, widened, tier)
     return [_judge_claim(claim, tier, drawn, widened) for claim in paper.claims]
 
 
@@ -77,6 +89,8 @@ def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
 class _Drawn:
     """A contrast's draws: the mean over its cells, and each cell's own.
 
+    refuted: by cell, and of the mean as `MEAN`, the interval by which it has to fail (`_refuted`).
+    ungated: data sets that name no gold passages, so that no gate was possible.
     weak: cells that are in neither, since their reader cannot read, with their verdict; of an
     everywhere-claim also those without records.
     """
@@ -84,12 +98,14 @@ class _Drawn:
     mean: Resampled
     each: Mapping[str, Resampled]
     weak: Mapping[str, Verdict]
+    ungated: tuple[str, ...] = ()
+    refuted: Mapping[str, Interval] = field(default_factory=dict)
 
 
 def _draw(
-    paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results
+    paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results, whole: bool = False
 ) -> _Drawn | Verdict | str:
-    """The contrast's draws, or why there are none."""
+    """The contrast's draws, or why there are none. whole: each side has all of its n questions."""
     exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
     _, means = trainings.merged(exhibit, results, paper.exhibits.values())
     pairs = list(pair_cells(exhibit, contrast, tier))
@@ -108,6 +124,11 @@ def _draw(
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
             return f"no condition beside {cell_names.full(exhibit, more)} for what is subtracted"
+        of_kind = among.deciding(paper, more.keys["dataset"], contrast)
+        if (lines := means.lines(more)) and not any(of_kind(x.get("kind")) for x in lines):
+            if not contrast.kinds:  # by its own kinds such a data set has no say
+                weak[name] = verdicts.not_judged(gate.NO_KIND)
+            continue
         held_back = _held_back(paper, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
         if lacking := next((cell for cell, _ in compared if means.lines(cell) is None), None):
@@ -120,7 +141,12 @@ def _draw(
                 return missing
             weak[name] = verdicts.not_run(missing)  # another part may fail
             continue
-        keep = among.keep(contrast, more, less, means)
+        held = [(len(means.lines(cell)), cell) for cell, _ in compared]
+        if whole and (short := next(((n, c) for n, c in held if n != c.n), None)):
+            n, cell = short
+            wanted = cell.n or "no fixed number of"
+            return f"{n} of {wanted} questions of {cell_names.full(exhibit, cell)}"
+        keep = among.keep(contrast, more, less, means, of_kind)
         sides = tuple(
             means.scores(cell, wanted.get("metric", contrast.metric), keep)
             for cell, wanted in compared
@@ -158,7 +184,9 @@ def _draw(
     if not all(drawn):
         return f"its cells share no {'training' if seeds is None else 'question'}"
     families = _families([held[0][0].ids for held in by_dataset.values()])
-    return _Drawn(statistics.combine(drawn, families=families), each, weak)
+    ungated = paper.gate.without if paper.gate and among.of_answers(contrast) else ()
+    ungated = tuple(word(name) for name in by_dataset if name in ungated)
+    return _Drawn(statistics.combine(drawn, families=families), each, weak, ungated)
 
 
 def _families(ids: Sequence[Sequence[str]]) -> list[int]:
@@ -267,6 +295,45 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
     return intervals
 
 
+def _refuted(
+    claim: Claim, drawn: Mapping, widened: Mapping, tier: str
+) -> dict[tuple[str, int], _Drawn]:
+    """Of an everywhere-claim its draws with the intervals by which a part or cell has to fail.
+
+    It holds where all of them do, which needs no correction; but it would fail by any one of them,
+    so that they are corrected together (Holm), over the cells of all parts where all have to hold,
+    else over the cells of each.
+    """
+    families: dict[int, dict[tuple[int, str], Resampled]] = defaultdict(dict)
+    for i, contrast in enumerate(claim.contrasts):
+        outcome = drawn[claim.id, i]
+        if isinstance(outcome, _Drawn) and not contrast.premise and contrast.rule != "some":
+            leaves = outcome.each if contrast.rule == "each" else {MEAN: outcome.mean}
+            together = claim.holds == "all" and contrast.role == "primary"
+            families[-1 if together else i] |= {(i, name): one for name, one in leaves.items()}
+    made: dict[int, dict[str, Interval]] = defaultdict(dict)
+    for family in families.values():
+        level = widened[claim.id, next(iter(family))[0]].level
+        failing = {
+            (i, name): one
+            for (i, name), one in family.items()
+            if _one(claim.contrasts[i], one.interval(level), tier).fails
+        }
+        bounds = {leaf: _refuting(claim.contrasts[leaf[0]]) for leaf in failing}
+        stern = statistics.holm_intervals(failing, level, bounds, of=len(family))
+        for (i, name), interval in stern.items():
+            made[i][name] = interval
+    return {(claim.id, i): replace(drawn[claim.id, i], refuted=one) for i, one in made.items()}
+
+
+def _refuting(contrast: Contrast) -> tuple[float, ...]:
+    """What an interval of it must not hold to fail, as `_one` judges it."""
+    if contrast.margin is not None:
+        return _bounds(contrast)
+    against = contrast.delta if contrast.above or contrast.target is None else -contrast.delta
+    return ((contrast.target or 0.0) + against,)
+
+
 def _bounds(contrast: Contrast) -> tuple[float, ...]:
     """What an interval of it must not hold to decide, as `_one` judges it."""
     centre, margin = contrast.target or 0.0, contrast.margin
@@ -306,21 +373,43 @@ def _judge_contrast(
         return verdicts.not_run(outcome)
     if isinstance(outcome, Verdict):
         return outcome
-    mean = _one(contrast, widened[key], tier)
+    verdict = _by_rule(contrast, tier, outcome, widened, key)
+    if not outcome.ungated:
+        return verdict
+    told = f"{verdict.reason}; {verdicts.NO_GATE}: {', '.join(outcome.ungated)} (no gold passages)"
+    return replace(verdict, reason=told)
+
+
+def _by_rule(
+    contrast: Contrast, tier: str, outcome: _Drawn, widened: Mapping, key: tuple
+) -> Verdict:
+    level = widened[key].level  # of a secondary contrast Holm's, as the mean's
+    mean = _stern(contrast, widened[key], outcome.refuted.get(MEAN), tier)
+    parts = {
+        name: _stern(contrast, drawn.interval(level), outcome.refuted.get(name), tier)
+        for name, drawn in outcome.each.items()
+    }
+    if len(parts) > 1:
+        mean = replace(mean, clear=(sum(part.holds for part in parts.values()), len(parts)))
     if contrast.rule != "mean":
-        level = widened[key].level  # of a secondary contrast Holm's, as the mean's
-        parts = {name: _one(contrast, d.interval(level), tier) for name, d in outcome.each.items()}
         of_rule = verdicts.of_some if contrast.rule == "some" else verdicts.of_parts
         whole = of_rule({**parts, **outcome.weak})
         if contrast.rule == "each" and not whole.fails and (unrun := _unrun(outcome.weak)):
             return unrun
-        # The numbers are of a cell that made the verdict: of the mean they would belie it.
-        shown = next((v for v in parts.values() if v.word == whole.word), mean)
         told = {"word": whole.word, "reason": whole.reason, "small": whole.small}
-        return replace(shown, **told, parts=whole.parts, makers=whole.makers)
+        return replace(mean, **told, parts=whole.parts, makers=whole.makers)
     if outcome.weak:
         return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
     return mean
+
+
+def _stern(contrast: Contrast, interval: Interval, refuted: Interval | None, tier: str) -> Verdict:
+    """The verdict by an interval; where it fails by Holm's as well, of all that could."""
+    verdict = _one(contrast, interval, tier)
+    if verdict.fails and refuted is not None and not _one(contrast, refuted, tier).fails:
+        told = f"{verdict.reason}, but not at {100 * refuted.level:.4g} % (Holm)"
+        return replace(verdict, word=verdicts.INCONCLUSIVE, reason=told)
+    return verdict
 
 
 def _unrun(weak: Mapping[str, Verdict]) -> Verdict | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -77,6 +78,15 @@ class Results:
     def __init__(self, folder: Path):
         self.folder = folder
         self._lines: dict[tuple[Path, str], tuple[Mapping[str, Any], ...] | None] = {}
+        self._cut = True
+
+    @cached_property
+    def uncut(self) -> Results:
+        """The same records with every answer that they hold, however many a cell's n asks for."""
+        made = copy(self)
+        made._cut = False
+        vars(made).pop("apart", None)  # reckoned of fewer
+        return made
 
     @cached_property
     def apart(self) -> dict[tuple[str, ...], float | None]:
@@ -93,7 +103,7 @@ class Results:
                 record = records.load(behind, cell.condition)
             self._lines[place] = None if record is None else record.lines
         lines = self._lines[place]
-        return None if lines is None else lines[: cell.n]
+        return None if lines is None else lines[: cell.n if self._cut else None]
 
     def scores(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
         """The metric of each recorded question that has it; None where there is none.

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from rag_repro.report import ledger
 from rag_repro.study import records
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import StudyError
 from rag_repro.study.scores import Results
 
+from . import mini
 from .mini import coin, fill, paper, rewrite
 
 GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
@@ -139,7 +141,8 @@ def test_some_holds_where_one_cell_does_and_shows_its_numbers(tmp_path):
     judged = verdict(tmp_path, some, recall({("musique", 4)}))
     assert judged.verdict.word == "reproduced"
     assert judged.verdict.reason == "holds: MuSiQue, k = 4 (of 4)"
-    assert judged.headline.interval.estimate == pytest.approx(30)  # the mean is below nought
+    assert judged.headline.interval.estimate == pytest.approx(-7.5)  # pooled, one of four clear
+    assert judged.headline.verdict.clear == (1, 4)
     assert verdict(tmp_path, some, recall(set())).verdict.word == "not reproduced"
 
 
@@ -356,3 +359,61 @@ def test_data_sets_that_share_their_questions_are_no_two_samples(tmp_path):
     assert (apart.n, shared.n) == (200, 100)
     assert shared.estimate == apart.estimate
     assert shared.width > 1.2 * apart.width
+
+
+def test_exploratory_verdicts_use_all_records_and_registered_ones_exactly_n(tmp_path, monkeypatch):
+    """The first 40 of each data set speak for it; all hundred do not."""
+    grid = "methods: [sm, qdc, cfs]\n"
+    monkeypatch.setattr(mini, "PAPER", mini.PAPER.replace(grid, f"{grid}        n: 40\n"))
+    made = paper(tmp_path, GAIN)
+    for n in (30, 100):
+        right = [i < 40 for i in range(n)]
+        sides = {"qdc": right, "sm": [not one for one in right]}
+        fill(tmp_path / str(n), made, lambda m, d, k, rng, sides=sides: sides[m], n=n)
+
+    def judged(n, **options):
+        return judge(made, "public", Results(tmp_path / str(n)), **options)[0].verdict
+
+    assert (judged(100).interval.n, judged(100).word) == (200, "not reproduced")
+    fixed = judged(100, registered={"mini.c01"})
+    assert (fixed.interval.n, fixed.word) == (80, "reproduced")
+    assert judged(100, cut=True).interval == fixed.interval
+    short = judged(30, registered={"mini.c01"})
+    assert short.word == "not run"
+    assert short.reason == "30 of 40 questions of HotpotQA, Concatenation, k = 3"
+
+
+def apart(of_cell, rest):
+    """sm is right half of the time, qdc on other questions, as often as its cell says."""
+
+    def recall(method, dataset, k, rng):
+        right = coin(0.5 if method == "sm" else of_cell.get((dataset, k), rest), 100, rng)
+        return rng.permutation(right) if method == "qdc" else right
+
+    return recall
+
+
+def test_the_headline_is_pooled_over_the_cells_and_says_in_how_many_it_is_clear(tmp_path):
+    each = GAIN.replace("delta: 2.0", "delta: 2.0, rule: each")
+    recall = apart({("hotpotqa", 3): 0.55}, rest=0.9)
+    part = verdict(tmp_path, each, recall).headline
+    assert part.verdict.word == "inconclusive"  # for the first cell
+    assert part.interval.estimate == pytest.approx((5 + 40 + 40 + 40) / 4)
+    assert part.verdict.clear == (3, 4)
+    assert ledger.told(part).endswith(" points, clear in 3 of 4 cells")
+
+
+def test_an_everywhere_claim_fails_by_holm_over_its_parts_and_cells(tmp_path):
+    """A cell that fails by itself is one of four, or of eight in two parts."""
+    each = GAIN.replace("delta: 2.0", "delta: 2.0, rule: each")
+    one = GAIN.replace("delta", "where: {dataset: hotpotqa, k: 3}, delta")
+    recall = apart({("hotpotqa", 3): 0.36}, rest=0.55)
+    assert verdict(tmp_path, one, recall).verdict.word == "not reproduced"
+    held = verdict(tmp_path, each, recall)
+    assert held.verdict.word == "inconclusive"
+    part = verdict(tmp_path, f"{one}\n{each}", recall).parts[0]
+    assert (part.verdict.word, part.interval.level) == ("inconclusive", 0.95)
+    assert part.verdict.reason.endswith("but not at 99 % (Holm)")
+    # By far it fails among as many.
+    far = verdict(tmp_path, f"{one}\n{each}", shares(sm=0.9, qdc=0.1))
+    assert far.verdict.word == "not reproduced"
