@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import itertools
 import logging
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .folders import held_in, written_to
@@ -22,22 +19,27 @@ def run(arguments: argparse.Namespace) -> int:
     """Finished questions are kept and not asked again; primary conditions run first. Answers go
     to results/local/records, which build on the committed ones: what these hold is not asked
     again. `rag-repro exhibit EXHIBIT --results results/local/records` shows both. With --record,
-    what a registered test asks for goes to results/registered."""
-    from ..study import campaign
+    what a registered test asks for goes to results/registered, as with --missing."""
+    from ..publish.places import here
+    from ..study import campaign, registration, timing
 
     if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
         raise ValueError("--join joins what shards left; leave --shard and --estimate out")
     if arguments.failed and (arguments.join or arguments.estimate or arguments.shard != (1, 1)):
         raise ValueError("--failed asks again; leave --shard, --join and --estimate out")
-    if arguments.missing:
-        return _run_missing(arguments)
-    if not arguments.exhibits and not arguments.condition:
+    if not (arguments.exhibits or arguments.condition or arguments.missing):
         raise ValueError(
             "name an exhibit, as drrag.table5, or a --condition; all there are would take days: "
             "`rag-repro grid --dry-run --no-trial` lists them"
         )
-    cells = _cells(arguments, conditions=arguments.condition)
-    results = written_to(arguments)
+    if arguments.missing:
+        if arguments.exhibits or arguments.condition:
+            raise ValueError("--missing is all that is registered; name no exhibit or condition")
+        results = here().records
+        cells = campaign.once(registration.missing(results.parent))
+    else:
+        cells = _cells(arguments, conditions=arguments.condition)
+        results = written_to(arguments)
     if not arguments.estimate:
         campaign.check_writable(cells, results)
     workshop = _workshop(arguments)
@@ -50,50 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(line, flush=True)
     else:
         asked |= {"batch_size": arguments.batch_size, "failed": arguments.failed}
-        for folder, some in _by_folder(cells, results).items():
-            campaign.run(some, workshop, folder, **asked)
-    return 0
-
-
-def _by_folder(cells: list[Cell], results: Path) -> dict[Path, list[Cell]]:
-    """The folder of records -> the cells whose records go there."""
-    from ..study import registration
-
-    by: dict[Path, list[Cell]] = {}
-    for cell in cells:
-        by.setdefault(registration.destination(results, cell.condition), []).append(cell)
-    return by
-
-
-def _run_missing(arguments: argparse.Namespace) -> int:
-    """What registered tests lack, each with the claims that it decides."""
-    from ..publish.places import here
-    from ..study import campaign, registration, timing
-
-    if arguments.exhibits or not (arguments.estimate or arguments.into_committed):
-        raise ValueError(
-            "--missing is of what is registered and goes to results/registered: name no exhibit, "
-            "and add --estimate or --record"
-        )
-    root, workshop = here().records.parent, _workshop(arguments)
-    asked = arguments.condition
-    cells = [
-        cell
-        for cell in campaign.once(registration.missing(root))
-        if asked is None or cell.condition.hash in asked
-    ]
-    folder, size = root / registration.FOLDER / "records", arguments.batch_size
-    if arguments.estimate:
-        lines = campaign.estimate(cells, workshop, folder, n=arguments.n, batch_size=size)
-        for cell, line in itertools.zip_longest(cells, lines):
-            tests = registration.tests_of(root, cell.condition) if cell else ()
-            decides = ", ".join(test.key for test in tests)
-            print(f"{line}; decides {decides}" if decides else line, flush=True)
-        return 0
-    timed = [cell for cell in cells if cell.timed]
-    others = [cell for cell in cells if not cell.timed]
-    campaign.run(others, workshop, folder, n=arguments.n, shard=arguments.shard, batch_size=size)
-    timing.with_bar(timed, dataclasses.replace(workshop, batch_size=1), folder, n=arguments.n)
+        campaign.run([cell for cell in cells if not cell.timed], workshop, results, **asked)
+        if timed := [cell for cell in cells if cell.timed]:  # of --missing alone
+            timing.with_bar(timed, workshop, registration.destination(results, timed[0].condition))
     return 0
 
 
@@ -315,37 +276,25 @@ def compare(arguments: argparse.Namespace) -> None:
 
 
 def registration(arguments: argparse.Namespace) -> int:
-    """`write` registers the claims named (main: the twelve headline ones), and anew what has no
-    record yet; --check, as tests do, recomputes every hash; neither: each test and its state."""
+    """`write` registers the claims that are named (main: the headline ones) and, anew, what has no
+    record yet; --check recomputes every hash."""
     from ..publish.places import here
     from ..study import registration
     from ..study.conditions import TIERS
     from ..study.services import Workshop
 
     root, workshop = here().records.parent, Workshop(data_dir=arguments.data)
-    if arguments.check and arguments.action:
-        raise ValueError("--check recomputes what is written; leave `write` or --check out")
-    if arguments.check:
+    if arguments.check or not arguments.action:
         found = [*registration.problems(root, workshop)]
         print("\n".join(found) or f"{len(registration.read(root))} registered tests are as written")
         return 1 if found else 0
-    if arguments.action:
-        claims = [
-            name
-            for given in arguments.claims
-            for name in (registration.headline() if given == "main" else [given])
-        ]
-        every = [
-            registration.Registration(name, tier, arguments.split, dict(arguments.move))
-            for name in claims
-            for tier in arguments.tier or TIERS[:2]
-        ]
-        asked = [test for test in every if arguments.tier or registration.deciding(test)]
-        for key in registration.write(root, workshop, asked):
-            log.info("registered: %s", key)
-        return 0
-    for test in registration.read(root):
-        found = registration.standing(root, test)
-        told = found if isinstance(found, str) else f"{found.state}: {found.verdict.word}"
-        print(f"{test.key}: registered on {test.since[:10]}: {told}")
+    named = arguments.claims
+    every = [
+        registration.Registration(name, tier, arguments.split, dict(arguments.move))
+        for name in (registration.headline() if named == ["main"] else named)
+        for tier in arguments.tier or TIERS[:2]
+    ]
+    asked = [test for test in every if arguments.tier or registration.deciding(test)]
+    for key in registration.write(root, workshop, asked):
+        log.info("registered: %s", key)
     return 0

@@ -233,7 +233,7 @@ class Desk:
     def _verdicts(self, tier: str, ids: Sequence[str]) -> list[judge.Judged]:
         if tier not in self._judged:
             cut = bool(self.run.n_questions)
-            judged = registration.judged(self.paper, tier, self.results, cut)
+            judged = registration.judged(self.paper, tier, self.results, cut=cut)
             self._judged[tier] = {one.claim.id: one for one in judged}
         return [self._judged[tier][self.paper.claim(name).id] for name in ids]
 

@@ -188,6 +188,12 @@ def machine() -> str:
     return ", ".join(parts)
 
 
+def platform_of(entry: Mapping[str, Any]) -> str:
+    """What kind of device a run was on and its torch, as "CPU, torch 2.13.0+cpu"."""
+    device = entry["machine"].split(", ")[3:] or ["CPU"]
+    return f"{', '.join(device)}, torch {entry.get('packages', {}).get('torch', 'not known')}"
+
+
 def processor() -> str:
     """The processor's name, as "Intel(R) Xeon(R) ..."."""
     cpuinfo = Path("/proc/cpuinfo")
@@ -220,21 +226,10 @@ def is_clean(entry: Mapping[str, Any]) -> bool:
     return not (entry.get("commit") or "+").endswith("+")
 
 
-def name(condition: Condition, entry: Mapping[str, Any]) -> str:
-    """A run's name in `results/unclean.txt`: its condition's hash and when it began."""
-    return f"{condition.hash} {entry['start']}"
-
-
 def package(commit: str = "HEAD") -> str | None:
     """Git's hash of the folder rag_repro/ at a commit, which a shallow clone has of its own; None
     of a commit that is not there."""
     return _git("rev-parse", "--verify", "--quiet", f"{commit}:./rag_repro")
-
-
-def device(entry: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The kind of device ("cpu", or the GPU's name) and torch's version of an entry."""
-    gpu = entry["machine"].split(", ")[3:]
-    return ", ".join(gpu) or "cpu", entry.get("packages", {}).get("torch")
 
 
 def _git(*words: str) -> str | None:

@@ -227,40 +227,44 @@ def fixed(test: Registration, workshop: Workshop) -> Registration:
     asked = cells(own, test.tier)
     if not asked:
         raise RegistrationError(f"{test.key}: its contrasts name no condition; choose another tier")
-    known = [c for c in asked if c.condition.split != FRESH_SPLIT]
-    questions = {_asked(c): _sha256("\n".join(_ids(c, workshop))) for c in known}
+    questions = {_asked(c): _ids(c, workshop) for c in asked if c.condition.split != FRESH_SPLIT}
+    questions = {asked: _sha256("\n".join(ids)) for asked, ids in questions.items()}
     trained = _trained([c.condition for c in asked], test.trained)
     made = replace(test, questions=questions, trained=trained)
     return replace(made, sha256=_sha256(canonical(text(made, own))))
 
 
 def _asked(cell: Cell) -> str:
-    return f"{cell.condition.label}/{cell.condition.split}/{cell.n or 'all'}"
+    return f"{cell.condition.label}/{cell.condition.split}/{cell.n}"
 
 
 def _ids(cell: Cell, workshop: Workshop) -> Sequence[str]:
     """The cell's first n questions, from the split file, or of the world."""
     condition = cell.condition
     try:
-        return splits.ids(condition.label, condition.split)[: cell.n]
+        ids = splits.ids(condition.label, condition.split)
     except splits.SplitError:
-        held = workshop.dataset(condition.dataset, condition.split).first(cell.n)
-        return [question.id for question in held.questions]
+        ids = [q.id for q in workshop.dataset(condition.dataset, condition.split).questions]
+    if len(ids) < (cell.n or len(ids) + 1):
+        raise RegistrationError(
+            f"{cell.exhibit} asks {cell.n or 'no fixed number'} of {len(ids)} questions of "
+            f"{condition.label}; give its grid an n that there is"
+        )
+    return ids[: cell.n]
 
 
 def _trained(conditions: Iterable[Condition], known: Mapping[str, str]) -> dict[str, str]:
     """Name -> hash of the weights of each trained part; known: of those that are not here."""
-    found, here = {}, hub.artifacts()
+    lacking, here, found = {}, hub.artifacts(), {}
     for condition in conditions:
         needs = condition.configured.needs
-        for name in filter(None, (condition.reader, *needs)):
-            if (bare := names.scorer_name(name)[0]) in here:
-                found[bare] = weights.sha256_of_folder(here[bare])
-        for bare, command in names.untrained(condition.reader, needs).items():
-            if bare not in known:
-                raise RegistrationError(f"{bare} is not trained on this machine: {command}")
-            found[bare] = known[bare]
-    return found
+        named = {names.scorer_name(name)[0] for name in (condition.reader, *needs) if name}
+        found |= {name: weights.sha256_of_folder(here[name]) for name in named & here.keys()}
+        lacking |= names.untrained(condition.reader, needs)
+    for name, command in lacking.items():
+        if name not in known:
+            raise RegistrationError(f"{name} is not trained on this machine: {command}")
+    return found | {name: known[name] for name in lacking}
 
 
 # ---------------------------------------------------------------------- verdicts
@@ -303,7 +307,8 @@ def fault(root: Path, test: Registration, cell: Cell) -> str | None:
             return "made for another test"
         if entry.get("package") != test.package:
             return "made with another state of rag_repro"
-        if not manifests.is_clean(entry) or manifests.name(cell.condition, entry) in unclean(root):
+        name = f"{cell.condition.hash} {entry['start']}"
+        if not manifests.is_clean(entry) or name in unclean(root):
             return "made from a tree with changes"
         if datetime.fromisoformat(entry["start"]) < datetime.fromisoformat(test.since):
             return "older than its registration"
@@ -311,11 +316,11 @@ def fault(root: Path, test: Registration, cell: Cell) -> str | None:
     same = test.questions.get(_asked(cell)) == _sha256("\n".join(ids))
     if same or (split == FRESH_SPLIT and len(ids) == cell.n):
         return None
-    return f"{len(ids)} answers, and not those to the first {cell.n or 'and all others'}"
+    return f"{len(ids)} answers, and not those to the first {cell.n}"
 
 
 def unclean(root: Path) -> frozenset[str]:
-    """The frozen list of runs whose code nobody can tell for certain: `manifests.name` of each."""
+    """The frozen list of runs whose code nobody can tell for certain: hash and start of each."""
     path = root / UNCLEAN
     return frozenset(path.read_text("utf-8").split("\n")) if path.is_file() else frozenset()
 
@@ -330,8 +335,7 @@ def standing(root: Path, test: Registration) -> Judged | str:
     if faults:
         [(first, why), *_] = faults
         return f"not run: {len(faults)} of {len(conditions)} conditions, as {first.path}: {why}"
-    held = Registered(root, test)
-    [judged] = judge(own, test.tier, held, registered={test.claim}, cut=True)
+    [judged] = judge(own, test.tier, Registered(root, test), [test.claim])
     fresh = [
         c.split == FRESH_SPLIT or c.label[:7] in FRESH_WORLDS
         for c in (c.condition for c in conditions)
@@ -402,11 +406,11 @@ def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, A
             "register it with: rag-repro registration write"
         )
     made = {"tests": {test.key: test.sha256 for test in tests}, "package": package}
-    now = manifests.device(manifests.environment())
+    here = manifests.platform_of(manifests.environment())
     for cell in (cell for test in tests for cell in deciding(test)):
         place = _folder(root, cell)
         entries = manifests.read(place, cell.condition)
-        other = any(manifests.device(e) != now for e in entries)
+        other = any(manifests.platform_of(e) != here for e in entries)
         if cell.condition.hash == condition.hash:
             other |= any(made != {k: e.get(k) for k in made} for e in entries)
             other |= not entries and records.find(place, cell.condition) is not None
@@ -465,13 +469,8 @@ def problems(root: Path, workshop: Workshop) -> Iterator[str]:
     """What of the file is not so: the headline claims, hashes of tests and of the package."""
     if (root / FILE).is_file() and content(root / FILE).get("main") != headline():
         yield f"{FILE} has other headline claims than claims.yaml; write it again"
-    known = set()
     for test in read(root):
-        known |= {c.condition.path for c in deciding(test)}
         if fixed(test, workshop).sha256 != test.sha256:
             yield f"{test.key} is another test than was registered"
         if (package := manifests.package(test.commit)) not in (None, test.package):
             yield f"{test.key}: at commit {test.commit} rag_repro/ has the hash {package}"
-    for path in sorted((root / FOLDER).rglob(f"*{manifests.ENDING}")):
-        if not path.as_posix().removesuffix(manifests.ENDING).endswith(tuple(known)):
-            yield f"{path} belongs to no registered test; move it away"

@@ -15,20 +15,10 @@ from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..methods.dragin.alarms import watched
 from ..schema import Answer, Cost, Passage, Question
-from . import (
-    attentions,
-    compressions,
-    drafts,
-    knowledge,
-    manifests,
-    parts,
-    queries,
-    records,
-    registration,
-    told,
-)
+from . import attentions, compressions, drafts, knowledge, manifests, parts, queries, records, told
 from .conditions import Condition
 from .names import is_outside
+from .registration import stamp
 from .services import Workshop
 
 log = logging.getLogger(__name__)
@@ -83,7 +73,7 @@ def run(
     dataset = workshop.dataset(condition.dataset, condition.split)
     i, of = shard
     wanted = dataset.first(n, kinds).questions[i - 1 :: of]
-    part, stamp = parts.name(shard), registration.stamp(results, condition, workshop)
+    part, facts = parts.name(shard), stamp(results, condition, workshop)
     try:
         services = workshop.services(condition)
         fingerprint = workshop.fingerprint(condition)
@@ -108,7 +98,7 @@ def run(
         records.open_record(
             results, condition, fingerprint, part, [q.id for q in dataset.questions]
         ) as record,
-        manifests.written(results, condition, part, batch_size=batch_size, **stamp) as entry,
+        manifests.written(results, condition, part, batch_size=batch_size, **facts) as entry,
     ):
         if not part:
             manifests.absorb(results, condition)

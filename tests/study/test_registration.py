@@ -290,9 +290,9 @@ def test_the_runner_refuses_before_any_work(root, monkeypatch):
 
 def test_other_data_than_was_registered_makes_no_record(root, monkeypatch):
     test = register(root)
-    monkeypatch.setattr(
-        Shop, "dataset", lambda self, name, split: Dataset(name, (), Corpus(name, ()))
-    )
+    first = Shop().dataset("world-E", "test")
+    turned = replace(first, questions=first.questions[::-1])
+    monkeypatch.setattr(Shop, "dataset", lambda self, name, split: turned)
     with pytest.raises(RegistrationError, match="data and weights that are here"):
         attempt(root, test)
 
@@ -316,13 +316,6 @@ def test_a_contrast_is_made_on_one_device(root, monkeypatch):
     monkeypatch.setattr(manifests, "machine", lambda: "x86_64, 16 cores, Linux, NVIDIA H100")
     with pytest.raises(RegistrationError, match="or on another device"):
         attempt(root, test)
-
-
-def test_the_device_of_an_entry():
-    cpu = {"machine": "x86_64, 2 cores, Linux", "packages": {"torch": "2.13.0+cpu"}}
-    gpu = {"machine": "x86_64, 16 cores, Linux, NVIDIA H100", "packages": {"torch": "2.11.0"}}
-    assert manifests.device(cpu) == ("cpu", "2.13.0+cpu")
-    assert manifests.device(gpu) == ("NVIDIA H100", "2.11.0")
 
 
 @pytest.fixture
@@ -387,19 +380,27 @@ def test_a_forged_hash_of_the_package_is_seen(root, monkeypatch):
     assert problem == "mini.c01/testbed: at commit c0ffee000000 rag_repro/ has the hash another"
 
 
-def test_what_no_test_asks_for_and_other_headlines_are_seen(root):
-    test = register(root)
-    record(root, test)
-    folder = root / "registered" / "records"
-    other = replace(registration.deciding(test)[0].condition, dataset="world-B")
-    (folder / "world-B").mkdir()
-    with manifests.written(folder, other) as entry:
-        entry.answered()
-    text = (root / registration.FILE).read_text()
-    (root / registration.FILE).write_text(text.replace("- mini.c01", "- mini.c02"))
-    first, second = registration.problems(root, Shop())
-    assert "other headline claims" in first
-    assert second.endswith("belongs to no registered test; move it away")
+def test_other_headline_claims_are_seen(root, monkeypatch):
+    register(root)
+    monkeypatch.setattr(registration, "headline", lambda: ["mini.c01", "mini.c02"])
+    [problem] = registration.problems(root, Shop())
+    assert "other headline claims" in problem
+
+
+def test_a_grid_without_a_fixed_number_is_not_registered(root, tmp_path):
+    text = (tmp_path / "mini" / "paper.yaml").read_text()
+    for n, message in (("", "asks no fixed number of 80"), ("        n: 81\n", "asks 81 of 80")):
+        (tmp_path / "mini" / "paper.yaml").write_text(text.replace(f"        n: {N}\n", n))
+        papers.load.cache_clear()
+        with pytest.raises(RegistrationError, match=message):
+            register(root)
+
+
+def test_what_is_not_trained_is_not_registered(monkeypatch):
+    monkeypatch.setattr(registration.hub, "artifacts", dict)
+    test = Registration("r2ag.c23", "public")
+    with pytest.raises(RegistrationError, match="is not trained on this machine: rag-repro train"):
+        registration.fixed(test, Shop())
 
 
 # ---------------------------------------------------------------- the frozen list
