@@ -413,7 +413,7 @@ desk.asides(CLAIMS)
 # | parts of words | not said | a token is a stop word where its word is | |
 # | FL-RAG's length | not said; 25 for its query in section 5.4 | chosen on tune questions; 25 in table 6 | as the thresholds |
 # | FLARE | any token | its authors' two thresholds; DRAGIN's code beside | |
-# | FLARE's masked words | its authors: a blank for each | left out, as in DRAGIN's code, so that what is left of two words may stand together | chapter 33 has what both find |
+# | FLARE's masked words | its authors: a blank for each | a blank for each | |
 # | a search for the question before writing | timing and query are said to be all that differs (section 4.3), and table 3 counts less than one search of FLARE's | by SR-RAG, FL-RAG and FS-RAG, as in the released code, and by FLARE, as its authors have it; RIND behind one is a row | chapter 31 has the grid in which nobody makes it |
 # | the last search | released code: none once the answer is as long as it may be | made, and counted, where the sentence that fills the answer ends in an alarm; nothing is written with it | seen late; *searches* less *searches read* in table 3 shows how often |
 # | sentences | spaCy's parser | RIND: the same model; where a reader stops, spaCy's rules | a parser at every token |

@@ -370,7 +370,7 @@ def _hundred_are_all(told: Told) -> bool:
 
 GRID = {
     "qfs": "qfs",
-    "sure_sentence": "sure",
+    "masked_sentence": "masked",
     "full_context": "full",
     "last_sentence": "last",
     "last_tokens": "tokens",
