@@ -185,6 +185,12 @@ def machine() -> str:
     return ", ".join(parts)
 
 
+def platform_of(entry: Mapping[str, Any]) -> str:
+    """What kind of device a run was on and its torch, as "CPU, torch 2.13.0+cpu"."""
+    device = entry["machine"].split(", ")[3:] or ["CPU"]
+    return f"{', '.join(device)}, torch {entry.get('packages', {}).get('torch', 'not known')}"
+
+
 def processor() -> str:
     """The processor's name, as "Intel(R) Xeon(R) ..."."""
     cpuinfo = Path("/proc/cpuinfo")
