@@ -185,14 +185,13 @@ def exhibit(arguments: argparse.Namespace) -> None:
 def claims(arguments: argparse.Namespace) -> None:
     """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more. What was not
     run at the paper tier, or cannot be judged there, is left out unless --tier names it."""
-    from ..evaluation.verdicts import NOT_JUDGED, NOT_RUN
+    from ..evaluation.verdicts import UNSAID
     from ..report import ledger
     from ..study.scores import Results
 
     rows = ledger.rows(Results(held_in(arguments)), arguments.paper, arguments.tier)
     if arguments.tier is None:
-        silent = (NOT_RUN, NOT_JUDGED)
-        shown = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in silent]
+        shown = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in UNSAID]
         if len(shown) < len(rows):
             log.info("%s rows of the paper tier say nothing: --tier paper", len(rows) - len(shown))
         rows = shown

@@ -26,7 +26,7 @@ from functools import wraps
 from typing import Literal
 
 from .intervals import Interval
-from .power import mde_of
+from .power import mde_of, needed
 
 REPRODUCED = "reproduced"
 DIRECTION_ONLY = "direction only"
@@ -35,6 +35,8 @@ INCONCLUSIVE = "inconclusive"
 NOT_RUN = "not run"
 NOT_JUDGED = "not judged"
 READER_TOO_WEAK = "reader too weak"
+UNDECIDABLE = "undecidable here"
+MIXED = "mixed"
 HOLDS = "mechanism holds"
 FAILS = "mechanism fails"
 
@@ -46,11 +48,17 @@ WORDS = (
     NOT_RUN,
     NOT_JUDGED,
     READER_TOO_WEAK,
+    UNDECIDABLE,
+    MIXED,
     HOLDS,
     FAILS,
 )
-# Said without records: they are missing, or none could decide the claim at this tier.
-UNSAID = frozenset({NOT_RUN, NOT_JUDGED})
+# Said without an interval: records are missing or from several devices, or none could decide the
+# claim at this tier.
+UNSAID = frozenset({NOT_RUN, NOT_JUDGED, MIXED})
+# With an interval that decides nothing.
+OPEN = frozenset({INCONCLUSIVE, UNDECIDABLE})
+MOST = 10_000  # questions, beyond which nobody here will ask
 # Points (of 100) that gold passages must add to a reader's accuracy before its
 # answers count, and what the interval must lie above.
 READER_GAIN, READER_LOW = 15.0, 5.0
@@ -104,6 +112,8 @@ def _check(margin: float, name: str, tier: str) -> None:
 
 def _verdict(word, reason, interval, delta, tier) -> Verdict:
     small = word == DIRECTION_ONLY
+    if word == INCONCLUSIVE and MOST < (n := needed(interval, delta)) < math.inf:
+        word, reason = UNDECIDABLE, f"{reason}; {delta:.3g} would need {n:,.0f} questions"
     if tier == "testbed":
         word = _ON_TESTBED.get(word, word)
     return Verdict(word, reason, interval, delta, mde_of(interval), small)
@@ -203,14 +213,15 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
         return Verdict(failing.pop(), f"fails: {_named(failed)} {of_m}", makers=tuple(failed))
     if words <= {*UNSAID, READER_TOO_WEAK}:
         # No part is decided. What can be run comes before what cannot be judged.
-        word = next(w for w in (NOT_RUN, READER_TOO_WEAK, NOT_JUDGED) if w in words)
+        word = next(w for w in (NOT_RUN, MIXED, READER_TOO_WEAK, NOT_JUDGED) if w in words)
         reason = next(v.reason for v in parts.values() if v.word == word)
         return Verdict(word, f"{all_m}: {reason}" if words == {word} else reason)
     # A part that no record decides says why; of the others the interval does.
-    undecided = {INCONCLUSIVE, READER_TOO_WEAK, *UNSAID}
+    undecided = {*OPEN, READER_TOO_WEAK, *UNSAID}
     if still_open := {name: v for name, v in parts.items() if v.word in undecided}:
         reason = f"no part fails, but open: {_named(still_open)} {of_m}"
-        return Verdict(INCONCLUSIVE, reason, makers=tuple(still_open))
+        never = all(v.word == UNDECIDABLE for v in still_open.values())
+        return Verdict(UNDECIDABLE if never else INCONCLUSIVE, reason, makers=tuple(still_open))
     if DIRECTION_ONLY in words:
         below = {name: v for name, v in parts.items() if v.word == DIRECTION_ONLY}
         reason = f"each holds, below δ: {'; '.join(below)} {of_m}"
@@ -269,6 +280,11 @@ def of_most(parts: Mapping[str, Verdict]) -> Verdict:
 def not_run(reason: str) -> Verdict:
     """No records, and why."""
     return Verdict(NOT_RUN, reason)
+
+
+def mixed(reason: str) -> Verdict:
+    """Its sides were answered on several devices or by several versions of torch."""
+    return Verdict(MIXED, reason)
 
 
 def not_judged(reason: str) -> Verdict:

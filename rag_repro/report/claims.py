@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..evaluation.verdicts import OPEN
 from ..study import judge
 from ..study.papers import Paper
 from . import ledger
@@ -72,7 +73,7 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
     verdict = part.verdict if part else judged.verdict
     effect = ledger.counted(part) if part else ""
     small = ledger.smallest(part) if part else ""
-    if judged.verdict.word == "inconclusive" and verdict.mde is not None:
+    if judged.verdict.word in OPEN and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason
     state = judged.state + (", test changed" if judged.claim.changed else "")

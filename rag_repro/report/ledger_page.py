@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..evaluation.verdicts import INCONCLUSIVE, UNSAID, WORDS
+from ..evaluation.verdicts import OPEN, UNSAID, WORDS
 from ..study import registration
 from ..study.conditions import TIERS
 from ..study.judge import Judged
@@ -183,7 +183,7 @@ def _told(judged: Judged) -> str:
             if part.verdict.mde is not None:
                 small += f", detectable {part.verdict.mde:.2f}"
             said.append(f"<span>{as_html(small)}</span>")
-    if verdict.word in {INCONCLUSIVE, *UNSAID} or len(judged.parts) > 1 or len(said) == 1:
+    if verdict.word in {*OPEN, *UNSAID} or len(judged.parts) > 1 or len(said) == 1:
         said.append(_small([verdict.reason], "why"))
     if verdict.word not in UNSAID:
         said.append(f"<small>{as_html(judged.state)}</small>")

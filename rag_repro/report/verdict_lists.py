@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN, UNSAID
+from ..evaluation.verdicts import NOT_RUN, UNSAID
+from ..evaluation.verdicts import OPEN as UNDECIDED
 from ..study.conditions import TIERS
 from ..study.judge import EXPLORATORY
 from .caveats import count, table, with_verdict
 from .verdict_figure import GROUPS, group
 
-HELD, DIRECTION, OPEN, FAILED, WEAK, NEVER, UNKNOWABLE = GROUPS
+HELD, DIRECTION, OPEN, HOPELESS, FAILED, WEAK, NEVER, UNKNOWABLE, DEVICES = GROUPS
 MIXED = "mixed"
 
 # Group -> its heading, and what it means in a sentence; {n} is its number of claims.
@@ -41,7 +42,10 @@ TITLES = {
         "What nobody can know from here",
         "{n} are of a kind that no record of ours can decide, each for its own reason.",
     ),
-    NEVER: ("What has not been run", "{n} have no record yet that could decide them."),
+    NEVER: (
+        "What has not been run",
+        "{n} have no records yet that could decide them, or these are from several devices.",
+    ),
 }
 
 
@@ -58,8 +62,8 @@ def sort(claims: Sequence[Mapping[str, Any]]) -> dict[str, list[list[Mapping[str
 
 def _of(rows: Sequence[Mapping[str, Any]]) -> str:
     found = {group(row["verdict"]) for row in rows}
-    if found <= {NEVER, UNKNOWABLE}:
-        return NEVER if NEVER in found else UNKNOWABLE
+    if found <= {NEVER, UNKNOWABLE, DEVICES}:
+        return UNKNOWABLE if found == {UNKNOWABLE} else NEVER
     decided = found & {HELD, DIRECTION, FAILED}
     if not decided:
         return OPEN
@@ -202,5 +206,5 @@ def _word(row: Mapping[str, Any]) -> str:
 def _delta(row: Mapping[str, Any]) -> str:
     """As "δ 2", or "no loss 5", which says itself what it is."""
     delta = f"δ {row['smallest']}" if row["smallest"][:1].isdigit() else row["smallest"]
-    seen = row["verdict"] == INCONCLUSIVE and row["mde"] and not _parts(row)
+    seen = row["verdict"] in UNDECIDED and row["mde"] and not _parts(row)
     return f"{delta} (detectable: {row['mde']})" if seen else delta

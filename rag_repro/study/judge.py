@@ -11,7 +11,7 @@ from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
-from . import among, cell_names, gate, trainings
+from . import among, cell_names, gate, outcomes, trainings
 from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
 from .scores import Results, Scores, hangs_on_one, paired, ratio, shared_seeds
@@ -118,6 +118,7 @@ def _draw(
     by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
     weak: dict[str, Verdict] = {}
+    chosen = False  # of several devices one
     names = cell_names.apart(exhibit, [more for more, _ in pairs])
     for name, (more, less) in zip(names, pairs, strict=True):
         compared = [(more, contrast.more)] + ([(less, contrast.less)] if less else [])
@@ -146,9 +147,17 @@ def _draw(
             n, cell = short
             wanted = cell.n or "no fixed number of"
             return f"{n} of {wanted} questions of {cell_names.full(exhibit, cell)}"
-        keep = among.keep(contrast, more, less, means, of_kind)
+        if (at := _on_one(compared, means)) is None:
+            sources = sorted({one for c, _ in compared for of in means.platforms(c) for one in of})
+            told = f"{cell_names.full(exhibit, more)}: its sides are from {' and '.join(sources)}"
+            if contrast.rule == "mean":
+                return verdicts.mixed(told)
+            weak[name] = verdicts.mixed(told)
+            continue
+        chosen = chosen or at is not means
+        keep = among.keep(contrast, more, less, at, of_kind)
         sides = tuple(
-            means.scores(cell, wanted.get("metric", contrast.metric), keep)
+            at.scores(cell, wanted.get("metric", contrast.metric), keep)
             for cell, wanted in compared
         )
         if None in sides:
@@ -167,7 +176,8 @@ def _draw(
         if drawn is None:
             zero = ", or the one below is zero" if contrast.ratio else ""
             nothing = f"the two sides share no question or training{zero}"
-            return f"{cell_names.full(exhibit, more)}: {nothing}"
+            told = f"{cell_names.full(exhibit, more)}: {nothing}"
+            return verdicts.mixed(f"{told} from one device") if at is not means else told
         each[name] = drawn
         by_dataset[more.keys["dataset"]].append(sides)
     if weak and not by_dataset:
@@ -182,7 +192,8 @@ def _draw(
     seeds = shared_seeds(side for held in by_dataset.values() for sides in held for side in sides)
     drawn = [seeds is not None and _drawn_of(s, contrast, seeds) for s in by_dataset.values()]
     if not all(drawn):
-        return f"its cells share no {'training' if seeds is None else 'question'}"
+        told = f"its cells share no {'training' if seeds is None else 'question'}"
+        return verdicts.mixed(f"{told} from one device each") if chosen else told
     families = _families([held[0][0].ids for held in by_dataset.values()])
     ungated = paper.gate.without if paper.gate and among.of_answers(contrast) else ()
     ungated = tuple(word(name) for name in by_dataset if name in ungated)
@@ -241,6 +252,22 @@ def _drawn_of(
     return (ratio if contrast.ratio else paired)(sides, contrast.metric, seeds)
 
 
+def _on_one(compared: Sequence[tuple[Cell, Mapping[str, Any]]], results: Results) -> Results | None:
+    """The records of one kind of device and torch: of those that all sides have, the one with most
+    questions; None where they have none in common.
+    """
+    held = [results.platforms(cell) for cell, _ in compared]
+    every = sorted({platform for of in held for one in of for platform in one})
+    if len(every) < 2:
+        return results
+    found: list[tuple[int, Results]] = []
+    for platform in every:
+        on = results.on(platform)
+        found.append((min(len(on.lines(cell) or ()) for cell, _ in compared), on))
+    most, best = max(found, key=lambda one: one[0])
+    return best if most else None
+
+
 def pair_cells(
     exhibit: Exhibit, contrast: Contrast, tier: str
 ) -> Iterable[tuple[Cell, Cell | None]]:
@@ -289,7 +316,7 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
                 intervals[claim.id, i] = outcome.mean.interval()
             else:
                 groups[claim.exhibit_of(contrast)][claim.id, i] = outcome.mean
-                bounds[claim.id, i] = _bounds(contrast)
+                bounds[claim.id, i] = outcomes.bounds(contrast)
     for group in groups.values():
         intervals |= statistics.holm_intervals(group, bounds=bounds)
     return intervals
@@ -317,29 +344,13 @@ def _refuted(
         failing = {
             (i, name): one
             for (i, name), one in family.items()
-            if _one(claim.contrasts[i], one.interval(level), tier).fails
+            if outcomes.of_interval(claim.contrasts[i], one.interval(level), tier).fails
         }
-        bounds = {leaf: _refuting(claim.contrasts[leaf[0]]) for leaf in failing}
+        bounds = {leaf: outcomes.refuting(claim.contrasts[leaf[0]]) for leaf in failing}
         stern = statistics.holm_intervals(failing, level, bounds, of=len(family))
         for (i, name), interval in stern.items():
             made[i][name] = interval
     return {(claim.id, i): replace(drawn[claim.id, i], refuted=one) for i, one in made.items()}
-
-
-def _refuting(contrast: Contrast) -> tuple[float, ...]:
-    """What an interval of it must not hold to fail, as `_one` judges it."""
-    if contrast.margin is not None:
-        return _bounds(contrast)
-    against = contrast.delta if contrast.above or contrast.target is None else -contrast.delta
-    return ((contrast.target or 0.0) + against,)
-
-
-def _bounds(contrast: Contrast) -> tuple[float, ...]:
-    """What an interval of it must not hold to decide, as `_one` judges it."""
-    centre, margin = contrast.target or 0.0, contrast.margin
-    if margin is None or contrast.delta is not None:
-        return (centre,)
-    return (-margin,) if contrast.no_loss else (centre - margin, centre + margin)
 
 
 def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
@@ -405,8 +416,9 @@ def _by_rule(
 
 def _stern(contrast: Contrast, interval: Interval, refuted: Interval | None, tier: str) -> Verdict:
     """The verdict by an interval; where it fails by Holm's as well, of all that could."""
-    verdict = _one(contrast, interval, tier)
-    if verdict.fails and refuted is not None and not _one(contrast, refuted, tier).fails:
+    verdict = outcomes.of_interval(contrast, interval, tier)
+    corrected = verdict if refuted is None else outcomes.of_interval(contrast, refuted, tier)
+    if verdict.fails and not corrected.fails:
         told = f"{verdict.reason}, but not at {100 * refuted.level:.4g} % (Holm)"
         return replace(verdict, word=verdicts.INCONCLUSIVE, reason=told)
     return verdict
@@ -424,17 +436,3 @@ def _list(weak: Mapping[str, Verdict]) -> str:
         told = [verdict.word, *([verdict.reason] if verdict.word == verdicts.NOT_RUN else [])]
         by.setdefault(": ".join(told), []).append(name)
     return "; ".join(f"{', '.join(names)} ({why})" for why, names in by.items())
-
-
-def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
-    if contrast.target is not None and contrast.delta is not None:
-        beyond = interval.shifted(-contrast.target)
-        beyond = beyond if contrast.above else beyond.flipped()
-        return verdicts.of_difference(beyond, contrast.delta, tier=tier)
-    if contrast.target is not None:
-        return verdicts.of_level(interval, contrast.target, contrast.margin, tier=tier)
-    if contrast.no_loss:
-        return verdicts.of_no_loss(interval, contrast.margin, tier=tier)
-    if contrast.margin is not None:
-        return verdicts.of_equivalence(interval, contrast.margin, tier=tier)
-    return verdicts.of_difference(interval, contrast.delta, tier=tier)

@@ -99,7 +99,7 @@ def test_equivalence(lo, hi, word):
     ("lo", "hi", "word"),
     [
         (-0.02, 0.5, vd.REPRODUCED),
-        (-0.03, 0.5, vd.INCONCLUSIVE),
+        (-0.03, 0.5, vd.UNDECIDABLE),
         (-0.09, -0.01, vd.INCONCLUSIVE),
         (-0.09, -0.04, vd.NOT_REPRODUCED),
     ],

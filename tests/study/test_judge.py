@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -53,13 +54,13 @@ def test_a_certain_but_small_gain_is_direction_only(tmp_path):
 def test_noise_around_zero_is_inconclusive_and_says_what_could_be_seen(tmp_path):
     judged = verdict(
         tmp_path,
-        GAIN,
+        GAIN.replace("2.0", "8.0"),
         lambda m, d, k, rng: (
             rng.permutation(coin(0.5, 100, rng)) if m == "qdc" else coin(0.5, 100, rng)
         ),
     )
     assert judged.verdict.word == "inconclusive"
-    assert judged.verdict.mde > 2.0
+    assert judged.verdict.mde > 8.0
 
 
 def test_the_testbed_speaks_of_mechanisms(tmp_path):
@@ -394,7 +395,7 @@ def apart(of_cell, rest):
 
 
 def test_the_headline_is_pooled_over_the_cells_and_says_in_how_many_it_is_clear(tmp_path):
-    each = GAIN.replace("delta: 2.0", "delta: 2.0, rule: each")
+    each = GAIN.replace("delta: 2.0", "delta: 8.0, rule: each")
     recall = apart({("hotpotqa", 3): 0.55}, rest=0.9)
     part = verdict(tmp_path, each, recall).headline
     assert part.verdict.word == "inconclusive"  # for the first cell
@@ -417,3 +418,45 @@ def test_an_everywhere_claim_fails_by_holm_over_its_parts_and_cells(tmp_path):
     # By far it fails among as many.
     far = verdict(tmp_path, f"{one}\n{each}", shares(sm=0.9, qdc=0.1))
     assert far.verdict.word == "not reproduced"
+
+
+# ------------------------------------------------------------------------ devices
+
+
+def answered_on(root, made, *machines):
+    """A manifest beside each record: as many machines as rows, in turn."""
+    for cell in made.exhibits["table1"].cells("public"):
+        where = machines[["sm", "qdc"].index(cell.keys["method"])]
+        entry = {"start": "2026-01-01T00:00:00+00:00", "questions": 100, "machine": where}
+        entry["packages"] = {"torch": "2.13.0"}
+        (root / f"{cell.condition.path}.manifest.json").write_text(json.dumps([entry]))
+
+
+CPU, GPU = "x86_64, 2 cores, Linux", "x86_64, 16 cores, Linux, NVIDIA H200"
+
+
+@pytest.mark.parametrize("rule", ["mean", "each"])
+def test_sides_from_two_devices_get_no_verdict(tmp_path, rule):
+    made = paper(tmp_path, GAIN.replace("delta", f"rule: {rule}, delta"))
+    root = tmp_path / "records"
+    fill(root, made, shares(sm=0.5, qdc=0.7))
+    for machines, word in (((CPU, CPU), "reproduced"), ((CPU, GPU), "mixed")):
+        answered_on(root, made, *machines)
+        found = judge(made, "public", Results(root))[0].verdict
+        assert found.word == word
+    assert found.reason.endswith(
+        "HotpotQA, Concatenation, k = 3: its sides are from CPU, torch 2.13.0 and NVIDIA H200, "
+        "torch 2.13.0"
+    )
+
+
+def test_what_needs_more_than_ten_thousand_questions_is_undecidable_here(tmp_path):
+    tiny = GAIN.replace("2.0", "0.5")
+    found = verdict(tmp_path, tiny, apart({}, rest=0.5)).verdict
+    assert found.word == "undecidable here"
+    assert "0.5 would need " in found.reason
+    assert int(found.reason.split()[-2].replace(",", "")) > 10_000
+    # It stands in no decided verdict's place.
+    assert verdict(tmp_path, tiny, shares(sm=0.7, qdc=0.5)).verdict.word == "not reproduced"
+    near = verdict(tmp_path, tiny.replace("0.5", "8.0"), apart({}, rest=0.5)).verdict
+    assert near.word == "inconclusive"
