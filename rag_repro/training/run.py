@@ -90,7 +90,8 @@ class Prepared:
         """Tokens that are read to watch held-out lists."""
         if self.recipe.task != "r2ag":
             return 0
-        return r2ag.CHECKS * sum(len(e.tokens) for e in self.held_out)
+        checks = self.recipe.optimiser.checks or r2ag.CHECKS
+        return checks * sum(len(e.tokens) for e in self.held_out)
 
     @property
     def seconds(self) -> float:
