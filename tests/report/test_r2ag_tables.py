@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.lm import hub
-from rag_repro.report import attention_gold, changed_answers, drops
+from rag_repro.report import attention_gold, drops
 from rag_repro.report.table import Table
 from rag_repro.study import papers
 from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
@@ -55,26 +55,6 @@ def rows_of(table):
 
 
 # ------------------------------------------------------------------ what an intervention changes
-
-
-def test_changed_answers_are_those_with_other_letters(results):
-    put(results, "rag", [said("Oslo"), said("Rome"), said("Bern"), said("Paris")])
-    cell = put(results, "cut", [said("Oslo"), said("Rome."), said("Bern"), said("Lyon")])
-    [row] = rows_of(changed_answers.table(EXHIBIT, [cell], results))
-    assert (row["methods"], row["changed"], row["questions"]) == ("cut against RAG", 2, 4)
-    assert row["in % [95 %]"].startswith("50.0 ")
-
-
-def test_only_questions_that_both_answered_count(results):
-    put(results, "rag", [said("Oslo"), {"error": "too long"}])
-    cell = put(results, "cut", [said("Rome"), said("Rome"), said("Bern")])
-    [row] = rows_of(changed_answers.table(EXHIBIT, [cell], results))
-    assert (row["changed"], row["questions"]) == (1, 1)
-
-
-def test_without_a_baselines_record_it_says_what_to_run(results):
-    cell = put(results, "cut", [said("Rome")])
-    assert "rag-repro run" in changed_answers.table(EXHIBIT, [cell], results).text
 
 
 # ------------------------------------------------------------------ drops in percent
