@@ -1,16 +1,16 @@
 """Whether a reader can read, and what else is trained does its work: else no verdict on answers.
 
 A reader is tried on each data set, by a paper's own records: accuracy with the gold passages
-minus accuracy without any, on the same questions. What else is trained, as a filter, is tried
-on questions that nothing is tested on: one that takes all passages, or none, says nothing of a
-claim about filters.
+minus accuracy without any, on the same questions. What else is trained, as a filter or a former,
+is tried on questions that nothing is tested on: one that takes all passages, or none, says nothing
+of a claim about filters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ..evaluation import metrics, verdicts
+from ..evaluation import metrics, statistics, verdicts
 from ..evaluation.verdicts import Verdict
 from . import among
 from .exhibits import Cell, Exhibit
@@ -18,6 +18,8 @@ from .paper import Paper, Proof
 from .scores import Results, Scores, paired
 
 NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
+HELD_OUT = 100
+"""Questions, at least, that a proof of training is read off."""
 
 
 def of_answers(
@@ -42,30 +44,66 @@ def of_answers(
 def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:
     """What keeps a cell from counting because of what it is answered with, or nothing.
 
-    `not run` where that is not tried yet, `not judged` where it was and failed: more records would
-    tell nothing. exhibit: the proof's. What that never tries, as a model that is only prompted,
-    counts.
+    On `HELD_OUT` questions like the cell's own the part must gain something over its untrained
+    self for certain, by each metric that they have. `not run` where that is not tried yet, `not
+    judged` where it was and failed: more records would tell nothing. exhibit: the proof's. What
+    that never tries, as a model that is only prompted, counts.
     """
-    name = getattr(cell.condition.configured, proof.setting, None)
-    cells = [
-        c
-        for c in exhibit.cells(cell.tier)
-        if name is not None and getattr(c.condition.configured, proof.setting, None) == name
-    ]
-    held = [c for c in cells if results.lines(c) is not None]
-    if cells and not held:
+    name, dataset = proof.part(cell), cell.keys["dataset"]
+    rows = [c for c in exhibit.cells(cell.tier) if c.matches(proof.more)]
+    of_part = [c for c in rows if proof.part(c) == name]
+    if name is None or not (name in proof.parts if proof.parts else of_part):
+        return None
+    rows = rows if proof.parts else of_part
+    if proof.serves:
+        rows = [c for c in rows if dataset in proof.serves.get(c.keys["dataset"], ())]
+    if not rows:
+        return verdicts.not_judged(f"{name} is tried on no held-out questions like {dataset}'s")
+    alike: dict[tuple, list[tuple[Cell, Cell]]] = {}
+    for row in rows:
+        key = tuple((k, v) for k, v in row.keys.items() if k != "dataset")
+        alike.setdefault(key, []).append((row, _untrained(proof, exhibit, row)))
+    told = (_gained(proof, exhibit, name, pairs, results) for pairs in alike.values())
+    return next((verdict for verdict in told if verdict is not None), None)
+
+
+def _untrained(proof: Proof, exhibit: Exhibit, row: Cell) -> Cell:
+    """The cell that a proof's row must beat."""
+    if not proof.less:
+        return row
+    wanted = {"dataset": row.keys["dataset"], **proof.less}
+    return next(c for c in exhibit.cells(row.tier) if c.matches(wanted))
+
+
+def _gained(
+    proof: Proof,
+    exhibit: Exhibit,
+    name: str,
+    pairs: Sequence[tuple[Cell, Cell]],
+    results: Results,
+) -> Verdict | None:
+    """What one row's gain says, over data sets of like questions, all of one weight."""
+    where = f"{exhibit.name}, {' and '.join(more.keys['dataset'] for more, _ in pairs)}"
+    held_out = sum(min(len(results.lines(side) or ()) for side in pair) for pair in pairs)
+    if held_out < HELD_OUT:
         return verdicts.not_run(
-            f"whether {name} does its work is not tried: rag-repro run {exhibit.name}"
+            f"whether {name} does its work is tried on {held_out} of {HELD_OUT} held-out "
+            f"questions: rag-repro run {exhibit.name}"
         )
-    for one in held:
-        sides = tuple(results.scores(one, metric) for metric in (proof.more, proof.less))
-        gain = None if None in sides else paired([sides], proof.more)
-        interval = gain and gain.interval()
-        if interval is None or interval.estimate < proof.points or interval.lo <= 0:
-            told = "no question tells" if interval is None else f"{interval.estimate:.1f} points"
+    for metric in proof.metrics:
+        names = metric, proof.against or metric
+        each = [[results.scores(c, n) for c, n in zip(p, names, strict=True)] for p in pairs]
+        drawn = [paired([tuple(s)], metric) for s in each if None not in s]
+        if not (drawn := [one for one in drawn if one is not None]):
+            if metric == proof.metrics[0]:
+                return verdicts.not_judged(f"{where}: no question tells {metric} of {name}")
+            continue
+        interval = statistics.combine(drawn).interval()
+        if interval.lo <= 0:
             return verdicts.not_judged(
-                f"{name} does not do its work: {exhibit.name}, {one.keys['dataset']}, "
-                f"{proof.more} above {proof.less}: {told}, {proof.points:g} are needed"
+                f"{name} is not seen to do its work: {where}, {metric} above "
+                f"{proof.against or 'that without it'}: {interval.estimate:.1f} "
+                f"[{interval.lo:.1f}, {interval.hi:.1f}] on {held_out} held-out questions"
             )
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -14,7 +14,7 @@ from ..evaluation.metrics import METRICS
 from ..plain import PlainError, text_of
 from ..words import nearest
 from .conditions import ROLES
-from .exhibits import Exhibit
+from .exhibits import Cell, Exhibit
 from .printed import Compared
 from .strict import StudyError
 
@@ -169,16 +169,32 @@ class Gate:
 class Proof:
     """What something trained must be seen to do before answers with it count (`study.gate`).
 
-    setting: that names it in a condition, as "judge". exhibit: the key of the one that tries
-    it, on questions that nothing is tested on; in each of its cells `more` must lie `points`
-    above `less`, two metrics in percent, and the interval above zero.
+    An exhibit of held-out questions with a row of what is trained and one without it is all that
+    a proof needs: any part, as any row, has records, and intervals of their differences.
+
+    setting: that names the part in a condition, as "judge"; "reader" is a condition's own. exhibit:
+    the key of the one that tries it. more, less: keys of the two cells, with the part and with
+    its untrained self; both empty: one cell. metrics: of which `more` must lie above `less`, each
+    that its questions have; against: what is read of `less`, None: the same. serves: data set
+    of the exhibit -> data sets whose questions are like its own; {}: all are. parts: names that
+    hang on it, where its cells are those of others, which show what a data set can tell; (): what
+    its own cells are answered with.
     """
 
     setting: str
     exhibit: str
-    more: str
-    less: str
-    points: float
+    metrics: Sequence[str]
+    more: Mapping[str, Any] = field(default_factory=dict)
+    less: Mapping[str, Any] = field(default_factory=dict)
+    against: str | None = None
+    serves: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    parts: Sequence[str] = ()
+
+    def part(self, cell: Cell) -> str | None:
+        """The part that a cell is answered with."""
+        condition = cell.condition
+        held = condition if self.setting == "reader" else condition.configured
+        return getattr(held, self.setting, None)
 
 
 @dataclass(frozen=True)

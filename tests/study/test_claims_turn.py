@@ -97,7 +97,9 @@ class Made(Results):
                     scores = {self.gate.metric: share, **scores}
         for proof in self.proofs:
             if cell.exhibit.endswith(f".{proof.exhibit}"):
-                scores = {proof.more: 0.9, proof.less: 0.1, **scores}
+                level = 0.9 if cell.matches(proof.more) else 0.1
+                scores = {**dict.fromkeys(proof.metrics, level), **scores}
+                scores |= {proof.against: 0.1} if proof.against else {}
         if not scores:
             return None
         return lines(self.kind, tuple(scores.items()), self.n)

@@ -345,78 +345,171 @@ def test_questions_that_cannot_be_picked_are_refused(tmp_path, contrast, message
 
 # --------------------------------------------------------- what else is trained: proofs
 
-PROOFS = "proofs: [{setting: judge, exhibit: taken, more: recall, less: precision, points: 20.0}]\n"
+PROOFS = (
+    "proofs: [{setting: judge, exhibit: taken, metrics: [recall, f1], against: precision, "
+    "serves: {nq: [hotpotqa], popqa: [hotpotqa, musique]}}]\n"
+)
 TAKEN = """  taken:
     title: What the judge takes
     place: own
     own: true
-    metrics: [recall, precision]
+    metrics: [recall, f1, precision]
     methods:
       own: {label: Taken, run: erm4, retriever: bm25, settings: {filter: nli, rewrite: none, k: 4}}
     grids:
-      - {tier: public, datasets: [nq], methods: [own], fixed: {judge: gemma3-270m}}
+      - {tier: public, datasets: [nq, popqa], methods: [own], fixed: {judge: gemma3-270m}, n: 50}
 """
+FILTERED = "run: erm4, retriever: bm25, settings: {filter: nli, rewrite: none, judge: "
 
 
-def proven(tmp_path, recall, precision, judge_of="gemma3-270m", tried=True):
-    """The claim's verdict where the judge's cell has these two, of 100 questions each."""
-    filtered = (
-        "run: erm4, retriever: bm25, settings: {filter: nli, rewrite: none, judge: " + judge_of
-    )
-    text = PAPER.replace("run: qdc, retriever: bm25", filtered + "}")
-    paper = read(tmp_path, text=text.replace("exhibits:\n", PROOFS + "exhibits:\n") + TAKEN)
-    root = tmp_path / "records"
+def read_proven(tmp_path, judge_of="gemma3-270m", proofs=PROOFS):
+    text = PAPER.replace("run: qdc, retriever: bm25", FILTERED + judge_of + "}")
+    return read(tmp_path, text=text.replace("exhibits:\n", proofs + "exhibits:\n") + TAKEN)
+
+
+def proven(tmp_path, shares, judge_of="gemma3-270m", **how):
+    """The claim's verdict where the judge's cells have these shares of 100 by metric, `None`s where
+    no question has it; shares None: nobody tried it."""
+    paper, root = read_proven(tmp_path, judge_of, **how), tmp_path / "records"
     fill(root, paper, "readers", lambda d, m: ABLE[m])
     fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
-    if tried:
-        shares = {"recall": lambda m, i: i < recall, "precision": lambda m, i: i < precision}
-        fill(root, paper, "taken", lambda d, m: 0, **shares)
+    if shares is not None:
+        has = {name: lambda m, i, share=share: i % 50 < share / 2 for name, share in shares.items()}
+        fill(root, paper, "taken", lambda d, m: 0, **has)
     [judged] = judge(paper, "public", Results(root))
     return judged.verdict
 
 
-def test_a_filter_that_does_its_work_counts(tmp_path):
-    assert proven(tmp_path, 60, 20).word == "reproduced"
+def test_a_filter_that_does_its_work_counts_on_questions_like_those_it_was_tried_on(tmp_path):
+    """MuSiQue's are like PopQA's alone, which are 50; then like none."""
+    found = proven(tmp_path, {"recall": 60, "precision": 20})
+    assert (found.word, found.reason) == (
+        "not run",
+        "whether gemma3-270m does its work is tried on 50 of 100 held-out questions: "
+        "rag-repro run answers.taken",
+    )
+    none = PROOFS.replace("popqa: [hotpotqa, musique]", "popqa: [hotpotqa]")
+    (tmp_path / "none").mkdir()
+    found = proven(tmp_path / "none", {"recall": 60, "precision": 20}, proofs=none)
+    assert (found.word, found.interval.n) == ("reproduced", 100)
+    assert found.reason.endswith("left out: MuSiQue (not judged)")
 
 
 @pytest.mark.parametrize(
-    ("recall", "precision", "told"), [(100, 95, "5.0"), (0, 0, "0.0"), (20, 60, "-40.0")]
+    ("recall", "precision", "told"),
+    [(100, 100, "0.0 [0.0, 0.0]"), (0, 0, "0.0"), (20, 60, "-40.0"), (52, 50, "2.0 [-")],
 )
 def test_one_that_takes_all_or_none_says_nothing_of_a_claim(tmp_path, recall, precision, told):
-    found = proven(tmp_path, recall, precision)
+    all_alike = PROOFS.partition(", serves")[0] + "}]\n"
+    found = proven(tmp_path, {"recall": recall, "precision": precision}, proofs=all_alike)
     assert (found.word, found.interval) == ("not judged", None)
-    assert found.reason == (
-        "both parts: gemma3-270m does not do its work: answers.taken, nq, recall above precision: "
-        f"{told} points, 20 are needed"
+    assert found.reason.startswith(
+        "both parts: gemma3-270m is not seen to do its work: answers.taken, nq and popqa, "
+        f"recall above precision: {told}"
     )
+    assert found.reason.endswith("on 100 held-out questions")
+
+
+def test_what_it_does_not_do_on_some_passages_speaks_against_it(tmp_path):
+    """Static-relevant passages are easy; dynamic-relevant ones are counted by themselves."""
+    all_alike = PROOFS.partition(", serves")[0] + "}]\n"
+    found = proven(tmp_path, {"recall": 60, "f1": 10, "precision": 20}, proofs=all_alike)
+    assert found.word == "not judged"
+    assert "nq and popqa, f1 above precision: -10.0 [" in found.reason
 
 
 def test_one_that_nobody_tried_is_named_with_the_command(tmp_path):
-    found = proven(tmp_path, 0, 0, tried=False)
+    found = proven(tmp_path, None)
     assert found.word == "not run"
     assert (
         found.reason
-        == "whether gemma3-270m does its work is not tried: rag-repro run answers.taken"
+        == "whether gemma3-270m does its work is tried on 0 of 100 held-out questions: "
+        "rag-repro run answers.taken"
     )
 
 
 def test_another_judge_than_the_one_tried_is_not_held_back(tmp_path):
-    assert proven(tmp_path, 0, 0, judge_of="smollm2-135m").word == "reproduced"
+    assert proven(tmp_path, {}, judge_of="smollm2-135m").word == "reproduced"
+
+
+BEFORE = """
+proofs:
+  - &by
+    {setting: reader, exhibit: before, metrics: [recall], more: {method: own}, less: {method: sm}}
+  - {<<: *by, more: {method: gold}, less: {method: ones}, parts: [r2ag-mixed]}
+"""
+HELD_OUT = """  before:
+    title: Before and after training
+    place: own
+    own: true
+    metrics: [recall]
+    methods:
+      sm: {label: RAG, run: single_step, retriever: bm25}
+      own: {label: R²AG, run: r2ag, retriever: minilm}
+      gold: {label: Labels, run: r2ag, retriever: minilm, settings: {inputs: gold}}
+      ones: {label: Ones, run: r2ag, retriever: minilm, settings: {inputs: constant}}
+    grids:
+      - &one {tier: public, datasets: [nq], methods: [sm], reader: smollm2-135m}
+      - <<: *one
+        methods: [own, gold, ones]
+        trained: {own: r2ag-mixed, gold: r2ag-mixed-gold, ones: r2ag-mixed-constant}
+        seeds: [0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "ones", "word", "told"),
+    [
+        (60, 30, "reproduced", ""),
+        (
+            20,
+            30,
+            "not judged",
+            "r2ag-mixed is not seen to do its work: answers.before, nq, recall "
+            "above that without it: 0.0",
+        ),
+        (
+            60,
+            80,
+            "not judged",
+            "r2ag-mixed is not seen to do its work: answers.before, nq, recall "
+            "above that without it: 0.0",
+        ),
+    ],
+)
+def test_a_former_counts_where_it_gains_and_where_the_set_can_tell(tmp_path, own, ones, word, told):
+    """Gold labels stand at 80: over constants of as much they say that the set tells nothing."""
+    text = PAPER.replace("run: qdc, retriever: bm25", "run: r2ag, retriever: minilm")
+    trained = "reader: smollm2-135m\n        trained: {qdc: r2ag-mixed}\n"
+    grid = text.rindex("        reader: smollm2-135m\n")
+    text = text[:grid] + "        " + trained + text[grid + len("        reader: smollm2-135m\n") :]
+    text = text.replace("exhibits:\n", BEFORE + "exhibits:\n") + HELD_OUT
+    paper, root = read(tmp_path, text=text), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: ABLE[m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    levels = {"sm": 20, "own": own, "gold": 80, "ones": ones}
+    fill(root, paper, "before", lambda d, m: 0, recall=lambda m, i: i < levels[m])
+    [judged] = judge(paper, "public", Results(root))
+    assert judged.verdict.word == word
+    assert told in judged.verdict.reason
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("exhibit: taken", "exhibit: take", "proof 1: exhibit 'take' is unknown, did you mean"),
-        ("more: recall", "more: recal", "proof 1: metric 'recal' is unknown"),
+        ("[recall, f1]", "[recal, f1]", "proof 1: metric 'recal' is unknown"),
+        ("against: precision", "against: precison", "proof 1: metric 'precison' is unknown"),
         ("setting: judge", "setting: juge", "proof 1: no condition has the setting 'juge'"),
-        ("points: 20.0", "point: 20.0", "proof 1: unknown key 'point'"),
+        ("against: ", "agains: ", "proof 1: unknown key 'agains'"),
+        ("{nq: [", "{nqq: [", "proof 1: data set 'nqq' is unknown"),
+        ("musique]", "musiqu]", "proof 1: data set 'musiqu' is unknown"),
+        ("against:", "more: {method: ow}, against:", "proof 1: method 'ow' is unknown"),
     ],
 )
 def test_a_proof_that_cannot_be_is_refused(tmp_path, old, new, message):
-    text = PAPER.replace("exhibits:\n", PROOFS.replace(old, new) + "exhibits:\n") + TAKEN
     with pytest.raises(StudyError, match=f"answers/paper.yaml.*{message}"):
-        read(tmp_path, text=text)
+        read_proven(tmp_path, proofs=PROOFS.replace(old, new))
 
 
 # ------------------------------------------------------------------- kinds that decide
