@@ -60,12 +60,11 @@ from rag_repro.report import (
     heat_case,
     missing,
     readers,
-    reading_errors,
-    spread,
 )
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
+from rag_repro.show import forest, gain, paper_gain
 
 run = chapter(
     "30_dragin",
@@ -231,27 +230,6 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # %% tags=["remove-input"]
 desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="tab-readers")
 
-# %% [markdown]
-# The same by length. Longer passages also come with questions of more hops, which are harder for
-# other reasons, so the thirds are taken among questions with the same number of hops; all gold
-# passages are shown:
-
-# %% tags=["remove-input"]
-READ = desk.paper.exhibit("readers")
-reading_errors.by_length(
-    READ,
-    [
-        cell
-        for tier in desk.tiers()
-        for cell in READ.cells(tier)
-        if cell.keys["method"] in ("gold", "three", "six")
-        and cell.keys["dataset"] in ("world-B", "hotpotqa")
-    ],
-    desk.results,
-    "Wrong answers by the length of the passages shown",
-    "tab-errors-length",
-)
-
 # %% [markdown] tags=["result"]
 # ## Table 2: answers
 #
@@ -280,36 +258,18 @@ desk.table("table2", told, name="tab-behind") if told else missing.note_of_rows(
 # %% [markdown]
 # ### From data set to data set
 #
-# "FLARE's result varies strongly" (dragin.c08): its gains over no retrieval, side by side. Samples
-# of this size would spread even if all gains were the same, so the spread is held against that.
-# Data sets of fewer than 30 questions have no say in it. Those on which the reader is too weak have: there a
-# gain tells of the reader as much as of the method, so that a wide spread is no proof of the claim.
+# FLARE's result varies strongly, says the paper (dragin.c08), and DRAGIN gains more on multi-hop questions
+# than on StrategyQA (dragin.c11). Samples of this size spread even where all gains are the same, and where
+# the reader is too weak a gain says as much about the reader as about the method.
 
 # %% tags=["remove-input"]
-spread.of_gains(
-    desk.paper,
-    "table2",
-    desk.results,
-    "flare",
-    "none",
-    caption="FLARE against no retrieval, by data set",
-    name="tab-spread-flare",
-)
-
-# %% [markdown]
-# Does DRAGIN gain more on multi-hop questions than on StrategyQA (dragin.c11)? Shown are gains over no
-# retrieval; the paper's statement is about those over the best baseline. Where a reader says yes or no no
-# better than by chance, its gain tells nothing of the method:
-
-# %% tags=["remove-input"]
-spread.of_gains(
-    desk.paper,
-    "table2",
-    desk.results,
-    "dragin",
-    "none",
-    caption="DRAGIN against no retrieval, by data set",
-    name="tab-spread-dragin",
+forest(
+    desk.entries("table2", method=["sr", "flare", "dragin"]),
+    gain("em", over={"method": "none"}),
+    printed=paper_gain("em", over={"method": "none"}),
+    rows=("dataset", "method"),
+    caption="EM gained over no retrieval, by data set (points; diamonds: the paper)",
+    name="fig-effects",
 )
 
 # %% [markdown]

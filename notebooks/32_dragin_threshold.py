@@ -40,7 +40,7 @@ batch_size = 8  # questions in flight at once
 from rag_repro.methods.dragin import rind
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import figures, thresholds
+from rag_repro.report import figures
 from rag_repro.report.desk import Desk, Listing
 
 run = chapter(
@@ -115,47 +115,6 @@ Listing(rind.rind)
 
 # %% tags=["remove-input"]
 desk.table("tuning", desk.rows("tuning", metric=["em", "retrievals"]), name="tab-tuning")
-
-# %% [markdown]
-# ### What choosing is worth
-#
-# A $\theta$ that is chosen on the questions which are scored looks better than it is (dragin.c43). By how
-# much: the tune questions are halved by chance, a thousand times; the value with the best exact match on
-# one half is scored there and on the other half. The difference is the optimism; the brackets beside it hold
-# 95 % of the splits and are no interval of its mean. Optimism shrinks as questions grow in number: on the
-# paper's thousand it would be far smaller, so that this shows the effect at our size and does not estimate
-# theirs. The baselines' settings are chosen in the same way, and
-# flattered as DRAGIN's is.
-
-# %% tags=["remove-input"]
-TUNED = desk.paper.exhibit("tuning")
-thresholds.optimism(
-    TUNED,
-    TUNED.cells(),
-    desk.results,
-    caption="Chosen on one half of the tune questions, scored on both",
-    name="tab-optimism",
-)
-
-# %% [markdown]
-# The same on the test questions of table 5:
-
-# %% tags=["remove-input"]
-SWEEP = desk.paper.exhibit("table5")
-thresholds.optimism(
-    SWEEP,
-    [cell for tier in desk.tiers() for cell in SWEEP.cells(tier)],
-    desk.results,
-    caption="Chosen on one half of the test questions, scored on both",
-    name="tab-optimism-test",
-)
-
-# %% [markdown]
-# The thresholds that the paper prints in its table 9 beside those in the configurations that its code was
-# released with:
-
-# %% tags=["remove-input"]
-thresholds.shipped(desk.paper, "Thresholds, printed and released", "tab-shipped")
 
 # %% [markdown] tags=["result"]
 # ## Table 5

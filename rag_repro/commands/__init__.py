@@ -5,10 +5,22 @@ Their docstrings end the help of the command.
 
 from .preparing import corpus, data, growth, serve_search, train, tune
 from .publishing import book, chapter
-from .recording import claims, compare, exhibit, grid, run, show, status, time
+from .recording import (
+    audit,
+    claims,
+    compare,
+    exhibit,
+    grid,
+    registration,
+    run,
+    show,
+    status,
+    time,
+)
 from .using import compare_methods, methods
 
 __all__ = [
+    "audit",
     "book",
     "chapter",
     "claims",
@@ -20,6 +32,7 @@ __all__ = [
     "grid",
     "growth",
     "methods",
+    "registration",
     "run",
     "serve_search",
     "show",

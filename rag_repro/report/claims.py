@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ..evaluation.verdicts import OPEN
 from ..study import judge
 from ..study.papers import Paper
 from . import ledger
@@ -40,7 +41,7 @@ def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
 
 def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
     """One line a claim and tier; of one claim below one another, its words once."""
-    head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]
+    head = ["claim", "tier", "verdict", "state", "effect [95 %], n", "smallest effect", "why"]
     caption = f"Verdicts on claims of {paper.short}; effects in the direction that is claimed"
     by: dict[str, list[judge.Judged]] = {}
     for judged in judgements:
@@ -72,10 +73,11 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
     verdict = part.verdict if part else judged.verdict
     effect = ledger.counted(part) if part else ""
     small = ledger.smallest(part) if part else ""
-    if judged.verdict.word == "inconclusive" and verdict.mde is not None:
+    if judged.verdict.word in OPEN and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason
-    return [judged.tier, word, effect, small, reason]
+    state = judged.state + (", test changed" if judged.claim.changed else "")
+    return [judged.tier, word, state, effect, small, reason]
 
 
 def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:

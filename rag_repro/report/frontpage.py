@@ -15,7 +15,7 @@ import yaml
 from ..study import campaign, papers
 from ..study.scores import Results
 from . import ledger, verdict_figure, verdict_lists
-from .caveats import Recorded, asked, count, how_sure, table, with_verdict
+from .caveats import Recorded, asked, count, how_sure, states, table, with_verdict
 from .escape import as_code, as_myst
 from .missing import run_command
 
@@ -160,7 +160,7 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
     return (
         f"**Found so far.** Of {count(sum(sizes.values()), 'claim')}{beside}, by what the records "
         f"here decide: {'; '.join(parts)}.{small} {{numref}}`tab-counts` has papers and "
-        "tiers apart."
+        f"tiers apart. {states(claims)}"
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..bars import Bar
 from ..data import check_name, has_path, label
 from ..words import nearest
-from . import files, names, papers, parts, records, retarget, runner
+from . import files, names, papers, parts, records, registration, retarget, runner
 from .conditions import Condition
 from .names import Untrained
 from .papers import Cell, Exhibit, StudyError
@@ -141,7 +141,9 @@ def run(
     none behind it, unless the disk is what failed; StudyError names them at the end.
     """
     asked, untrained, stopped = 0, Counter(), []
+    into = results
     for place, cell in enumerate(cells, start=1):
+        results = registration.destination(into, cell.condition)
         label = f"[{place}/{len(cells)}] {cell.condition.path}"
         with Bar(desc=label, unit="q") as bar:
 
@@ -267,7 +269,9 @@ def estimate(
     """
     total, unknown = 0.0, 0
     for cell in Bar(cells, desc="trying a few questions of each", unit="condition"):
-        held = parts.held(results, cell.condition)
+        tests = registration.tests_of(results.parent, cell.condition)
+        decides = f"; decides {', '.join(test.key for test in tests)}" if tests else ""
+        held = parts.held(registration.destination(results, cell.condition), cell.condition)
         done = held.ids(shard)
         left = len(wanted(cell, workshop, n, shard) - done)
         try:
@@ -282,11 +286,11 @@ def estimate(
             why = str(error)
         if why:
             unknown += 1
-            yield f"{cell.condition.path}: {left:,} questions, not tried: {why}"
+            yield f"{cell.condition.path}: {left:,} questions, not tried: {why}{decides}"
             continue
         total += cost.seconds if cost else 0
         complete = held.is_complete(wanted(cell, workshop, n))
-        yield f"{cell.condition.path}: {of_one(left, cost, complete)}"
+        yield f"{cell.condition.path}: {of_one(left, cost, complete)}{decides}"
     least = f"{unknown} of them not tried; at least" if unknown else "about"
     yield (
         f"{len(cells)} conditions, {least} {duration(total)} on this machine, "

@@ -12,9 +12,12 @@ from collections.abc import Iterable
 
 from ..evaluation import metrics, verdicts
 from ..evaluation.verdicts import Verdict
+from . import among
 from .exhibits import Cell, Exhibit
-from .paper import Gate, Paper, Proof
+from .paper import Paper, Proof
 from .scores import Results, Scores, paired
+
+NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
 
 
 def of_answers(
@@ -27,7 +30,7 @@ def of_answers(
     """
     if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
         return None
-    weak = tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results, gated)
+    weak = tried(paper, cell, results, gated)
     if not gated:
         return weak
     unproven = (
@@ -67,41 +70,51 @@ def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verd
     return None
 
 
-def tried(
-    gate: Gate, exhibit: Exhibit, cell: Cell, results: Results, gated: bool = True
-) -> Verdict | None:
+def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Verdict | None:
     """What keeps the cell's answers from counting: `reader too weak`, `not run`, or nothing.
 
-    exhibit: the gate's. A cell without a reader is not held back; one whose reader was
-    trained over another and is not tried itself goes by that other. gated: as `of_answers`.
+    By questions of the kinds that decide (`among.deciding`). A cell without a reader is not held
+    back; one whose reader was trained over another and is not tried itself goes by that other.
+    gated: as `of_answers`.
     """
+    gate, exhibit = paper.gate, paper.exhibits[paper.gate.exhibit]
     reader, dataset = cell.condition.reader, cell.keys["dataset"]
-    if reader is None:
+    if reader is None or dataset in gate.without:
         return None
-    if (sides := _sides(gate, exhibit, cell, reader, results)) is None:
+    if (both := sides(paper, cell, reader, results)) is None:
         reader = cell.keys.get("reader", reader)
-        sides = _sides(gate, exhibit, cell, reader, results)
-    if sides is None:
+        both = sides(paper, cell, reader, results)
+    if both is None:
         return verdicts.not_run(
             f"whether {reader} can read {dataset} is not tried: rag-repro run {exhibit.name}"
         )
-    gain = paired([tuple(sides)], gate.metric)
+    if None in both:
+        return verdicts.not_judged(NO_KIND)
+    gain = paired([both], gate.metric)
     if gain is None:
         return verdicts.not_run(f"{exhibit.name}: {reader}, {dataset}: no question in common")
     if gated:
         weak = verdicts.reader_gate(gain.interval())
     else:
-        weak = verdicts.reader_floor(float(sides[0].values.mean()))
+        weak = verdicts.reader_floor(float(both[0].values.mean()))
     return weak and Verdict(weak.word, f"{reader}: {weak.reason}")
 
 
-def _sides(
-    gate: Gate, exhibit: Exhibit, cell: Cell, reader: str, results: Results
-) -> list[Scores] | None:
-    """The reader's scores with the gold passages and with none; None where one is missing."""
-    sides = []
+def sides(
+    paper: Paper, cell: Cell, reader: str, results: Results
+) -> tuple[Scores | None, ...] | None:
+    """The reader's scores with the gold passages and with none, of the kinds that decide.
+
+    None in place of scores where no question is of such a kind; None alone without records.
+    """
+    gate, both = paper.gate, []
+    of_kind = among.deciding(paper, cell.keys["dataset"])
     for wanted in (gate.given, gate.bare):
         keys = {**wanted, "dataset": cell.keys["dataset"], "reader": reader}
-        found = next((c for c in exhibit.cells(cell.tier) if c.matches(keys)), None)
-        sides.append(results.scores(found, gate.metric) if found else None)
-    return None if None in sides else sides
+        cells = paper.exhibits[gate.exhibit].cells(cell.tier)
+        found = next((c for c in cells if c.matches(keys)), None)
+        if found is None or results.lines(found) is None:
+            return None
+        scores = results.scores(found, gate.metric, lambda x: of_kind(x.get("kind")))
+        both.append(scores and scores.at(scores.ids[: gate.n]))
+    return tuple(both)

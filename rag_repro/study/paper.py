@@ -30,10 +30,10 @@ class Contrast:
     more, less: keys that pick the two cells to be paired ("metric" among them
     where the two sides read different metrics); without `less` it is about the
     level of `more` alone. exhibit: that of the cells, where it is not the claim's own.
-    where: keys that both share. kinds: only questions of
-    these kinds. among: only questions where other metrics of `more`, as they
-    stand to those of `less`, are "higher", "lower" or the "same" (by metric), or where
-    both sides "found" something, that is, where neither's is zero.
+    where: keys that both share. kinds: only questions of these kinds, in place of the paper's own
+    (`Paper.kinds`). among: only questions where other metrics of `more`, as they stand to those
+    of `less`, are "higher", "lower" or the "same" (by metric), or where both sides "found"
+    something, that is, where neither's is zero.
     rule: "mean" over the paired cells, "each" of them, or "some" of them. delta:
     smallest effect of interest, in the metric's unit. margin: instead of delta,
     for a claim of no difference, or of the value `target` give or take it (with
@@ -152,13 +152,17 @@ class Gate:
     """Where a paper's readers are tried (`study.gate`).
 
     exhibit: its key. given, bare: the cells with gold passages and with none,
-    by the keys that tell them from others of the same data set and reader.
+    by the keys that tell them from others of the same data set and reader. n: of how many
+    questions of the kinds that decide, or of all there are. without: data sets without gold
+    passages, of which no gate is possible.
     """
 
     exhibit: str
     given: Mapping[str, Any]
     bare: Mapping[str, Any]
     metric: str = "acc"
+    n: int = 150
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,9 @@ class Paper:
     """A paper with its exhibits and claims.
 
     gate: where its readers are tried; needed by claims about answers. proofs: of what else
-    is trained. legend: what short forms in its claims' numbers stand for.
+    is trained. legend: what short forms in its claims' numbers stand for. kinds: the kinds of
+    question that the paper's data have, by our data set (a shell pattern); of one that is not
+    named, all.
     """
 
     name: str
@@ -195,6 +201,7 @@ class Paper:
     gate: Gate | None = None
     proofs: tuple[Proof, ...] = ()
     legend: str = ""
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def exhibit(self, key: str) -> Exhibit:
         """The exhibit by its key. Raises StudyError with the nearest one."""

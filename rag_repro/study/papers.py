@@ -107,8 +107,9 @@ def read(folder: Path) -> Paper:
             listed(content(folder / "claims.yaml"), where_claims), start=1
         )
     )
+    raw["kinds"] = tuples(table(raw.get("kinds", {}), f"{where}, kinds"), f"{where}, kinds")
     if "gate" in raw:
-        raw["gate"] = strict(Gate, table(raw["gate"], f"{where}, gate"), f"{where}, gate")
+        raw["gate"] = strict(Gate, tuples(raw["gate"], f"{where}, gate"), f"{where}, gate")
     raw["proofs"] = tuple(
         strict(Proof, table(one, f"{where}, proofs"), f"{where}, proof {number}")
         for number, one in enumerate(listed(raw.get("proofs"), f"{where}, proofs"), start=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from ..evaluation import metrics, statistics
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled
-from . import records
+from . import manifests, records
 from .papers import Cell
 
 _SIGNS = (1, -1, -1, 1)
@@ -77,6 +78,17 @@ class Results:
     def __init__(self, folder: Path):
         self.folder = folder
         self._lines: dict[tuple[Path, str], tuple[Mapping[str, Any], ...] | None] = {}
+        self._cut = True
+        self._platforms: dict[tuple[Path, str], frozenset[str]] = {}
+        self._platform: str | None = None
+
+    @cached_property
+    def uncut(self) -> Results:
+        """The same records with every answer that they hold, however many a cell's n asks for."""
+        made = copy(self)
+        made._cut = False
+        vars(made).pop("apart", None)  # reckoned of fewer
+        return made
 
     @cached_property
     def apart(self) -> dict[tuple[str, ...], float | None]:
@@ -85,17 +97,41 @@ class Results:
 
     def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
         """The cell's recorded answers of its kinds, at most its n; None where nobody ran it."""
-        folder = records.times_beside(self.folder, cell.exhibit) if cell.timed else self.folder
-        place = folder, cell.condition.path
+        place = folder, _ = self._place(cell)
         if place not in self._lines:
             record = records.load(folder, cell.condition)
             if record is None and not cell.timed and (behind := records.committed(folder)):
                 record = records.load(behind, cell.condition)
             self._lines[place] = None if record is None else record.lines
         lines = self._lines[place]
-        if lines is not None and cell.kinds:
+        if lines is None or (self._platform and not self.platforms(cell)[0] <= {self._platform}):
+            return None
+        if cell.kinds:
             lines = tuple(line for line in lines if line["kind"] in cell.kinds)
-        return None if lines is None else lines[: cell.n]
+        return lines[: cell.n if self._cut else None]
+
+    def platforms(self, cell: Cell) -> list[frozenset[str]]:
+        """Of each of the cell's trainings the devices that answered (`manifests.platform_of`); of
+        a record without a manifest none.
+        """
+        place = folder, _ = self._place(cell)
+        if place not in self._platforms:
+            folders = filter(None, (folder, records.committed(folder)))
+            held = (manifests.read(one, cell.condition) for one in folders)
+            entries = next(filter(None, held), ())
+            self._platforms[place] = frozenset(map(manifests.platform_of, entries))
+        return [self._platforms[place]]
+
+    def on(self, platform: str) -> Results:
+        """The same of one device and torch alone."""
+        made = copy(self)
+        made._platform = platform
+        vars(made).pop("uncut", None)
+        return made
+
+    def _place(self, cell: Cell) -> tuple[Path, str]:
+        folder = records.times_beside(self.folder, cell.exhibit) if cell.timed else self.folder
+        return folder, cell.condition.path
 
     def scores(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
         """The metric of each recorded question that has it; None where there is none.

@@ -8,6 +8,7 @@ A difference of rows that have one training in common borrows it (`apart`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,15 @@ class Means(Results):
         held = {i: len(self._results.lines(one) or ()) for i, one in enumerate(cells)}
         most = max(held.values())
         return [cells[i] for i, answers in held.items() if answers == most > 0]
+
+    def platforms(self, cell: Cell) -> list[frozenset[str]]:
+        cells = self._trainings.get(place(cell.tier, cell.keys), [cell])
+        return [self._results.platforms(c)[0] for c in cells if self._results.lines(c) is not None]
+
+    def on(self, platform: str) -> Means:
+        made = copy(self)
+        made._results = self._results.on(platform)
+        return made
 
     def count(self, cell: Cell) -> int:
         """How many trainings those are; 0 of what is not trained."""

@@ -6,36 +6,55 @@ d* are a question's gold passages, dΔ others. As many negatives as positives
 (appendix A.1); half of them are hard (a gold passage and one that came close to
 it), half random (two passages that are not gold, of which one may have come close).
 
+Where a part names a `retriever`, negatives are the pairs that C is asked about when DR-RAG
+searches with it: a first-stage hit and a passage that its second query finds, so that both
+are near the question and the one is near the other.
+
 CRAG's evaluator is taught the same way, of single passages (`relevance`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, cycle
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from rag_repro import engine
+from rag_repro.engine import Flow
+from rag_repro.evaluation.pair_metrics import auc
+from rag_repro.methods.drrag.forward import CFSSettings
+from rag_repro.methods.drrag.second_stage import two_rankings
+from rag_repro.study.services import Workshop
+
 from .. import data
 from ..data import candidates
 from ..lm.pairs import Cutter, logits_of
-from ..schema import Passage, Question
+from ..schema import Answer, Passage, Question
+from .examples import batches
 
 NEAR = 10
 """How many of the passages that lexical search finds count as close, where none came along."""
 
+STAGES = CFSSettings(k=4)
+"""The two stages whose pairs C meets: the k of the paper's tables that this book reads first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and two passages, or one (b None); label: 1 where the question needs all."""
+    """A question and two passages, or one (b None); label: 1 where the question needs all.
+
+    ordered: to be judged in this order alone; else in both.
+    """
 
     question: str
     a: str
     b: str | None
     label: int
     source: str
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +74,29 @@ def pairs(
     data_dir: Path | None = None,
     hard: float = 0.5,
     noise: float = 0.0,
+    retriever: str | None = None,
+    exposures: int = 1,
 ) -> Iterator[Pair]:
     """Positives and as many negatives of a split's questions, question by question.
 
     hard: share of negatives that are hard. noise: share of the train split's labels that are
     turned round, by chance (drrag.s05); the pairs stay the same, and so do those of other
-    splits. Questions with one gold passage have no positive and are left out.
+    splits. retriever: negatives are what the two stages bring with it, and each pair is judged
+    in one order, drawn. exposures: how often each positive of split train comes, each time with
+    another negative, where a retriever is named. Questions with one gold passage have no
+    positive and are left out.
     """
     if not 0 <= noise <= 0.5:
         raise ValueError(f"noise is {noise}; a share of turned labels lies between 0 and 0.5")
-    made = clean_pairs(dataset, split, seed, questions, data_dir, hard)
+    if retriever is not None:
+        made = stage_pairs(dataset, split, seed, questions, data_dir, hard, retriever, exposures)
+    elif exposures != 1:
+        raise ValueError(
+            f"exposures is {exposures} without a retriever, whose pairs are what changes from one "
+            "to the next; name a retriever or leave exposures out"
+        )
+    else:
+        made = clean_pairs(dataset, split, seed, questions, data_dir, hard)
     if not noise or split != "train":
         yield from made
         return
@@ -90,6 +122,71 @@ def clean_pairs(
         for one, other in combinations(gold, 2):
             yield Pair(question.text, one.text, other.text, 1, f"positive:{dataset}")
             yield negative(question, gold, close, everything, hard, random, dataset)
+
+
+def stage_pairs(
+    dataset: str,
+    split: str,
+    seed: int,
+    questions: int | None,
+    data_dir: Path | None,
+    hard: float,
+    retriever: str,
+    exposures: int,
+) -> Iterator[Pair]:
+    """Every two gold passages `exposures` times (once to be held out), each time with a pair
+    that the stages bring.
+
+    With chance `hard` that pair holds a gold passage ("hard"), else none ("near"); none is
+    taken twice before all were taken once.
+    """
+    workshop = Workshop(data_dir)
+    asked = workshop.dataset(dataset, split).first(questions)
+    brought = second_stage_pairs(asked, workshop.retriever(retriever, asked.corpus))
+    random = Random(f"stage pairs/{dataset}/{seed}")
+    passage = asked.corpus.by_id
+
+    def drawn(question: Question, two: Sequence[Passage], label: int, kind: str) -> Pair:
+        a, b = random.sample([p.text for p in two], 2)
+        return Pair(question.text, a, b, label, f"{kind}:{dataset}", ordered=True)
+
+    times = exposures if split == "train" else 1
+    for question in asked.questions:
+        gold = set(question.gold_ids)
+        wrong: dict[str, list] = {"hard": [], "near": []}
+        for two in brought[question.id]:
+            if not gold.issuperset(p.id for p in two):
+                wrong["near" if gold.isdisjoint(p.id for p in two) else "hard"].append(two)
+        # So many as are there, in an order drawn, and from the start again.
+        turns = {k: cycle(random.sample(pairs, len(pairs))) for k, pairs in wrong.items() if pairs}
+        for two in [*combinations(question.gold_ids, 2)] * times if turns else ():
+            yield drawn(question, [passage[i] for i in two], 1, "positive")
+            wanted = "hard" if random.random() < hard else "near"
+            kind = wanted if wanted in turns else next(iter(turns))
+            yield drawn(question, next(turns[kind]), 0, kind)
+
+
+def second_stage_pairs(asked: Any, retriever: Any) -> dict[str, list[tuple[Passage, Passage]]]:
+    """By question's id: each first-stage passage with each that its second query finds.
+
+    ValueError: a question that could not be searched for.
+    """
+    brought: dict[str, list[tuple[Passage, Passage]]] = {}
+
+    def listen(question: Question, settings: CFSSettings) -> Flow:
+        first, rankings = yield from two_rankings(question, settings, settings.depth, [])
+        brought[question.id] = [
+            (hit.passage, other.passage)
+            for hit, ranking in zip(first, rankings, strict=True)
+            for other in ranking
+        ]
+        return Answer()
+
+    tasks = (engine.Task(question, listen, STAGES) for question in asked.questions)
+    for task, answer in engine.run(tasks, {"retriever": retriever}):
+        if answer.error:
+            raise ValueError(f"{asked.name}: question {task.question.id}: {answer.error}")
+    return brought
 
 
 def negative(
@@ -164,25 +261,62 @@ def _near(dataset: Any, questions: Sequence[Question]):
 
 
 def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedPair]:
-    """Each pair in both orders, since C is asked of a set of two; a single passage once."""
+    """Each pair in both orders, since C is asked of a set of two, but an ordered one in its own;
+    a single passage once."""
     return [
         EncodedPair(cutter(p.question, *order)[0], p.label, p.source)
         for p in pairs
-        for order in ([(p.a,)] if p.b is None else [(p.a, p.b), (p.b, p.a)])
+        for order in orders(p)
     ]
+
+
+def orders(pair: Pair) -> list[tuple[str, ...]]:
+    """In which orders the passages of a pair are judged."""
+    if pair.b is None:
+        return [(pair.a,)]
+    return [(pair.a, pair.b), (pair.b, pair.a)][: 1 if pair.ordered else 2]
+
+
+def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedPair]], dict[str, float]]:
+    """What is watched of held-out pairs, over all questions; budget: padded tokens at once.
+
+    -> {"loss": mean cross-entropy, "swapped": how often a negative has the higher logit than
+    a positive (1 - AUC), "swapped_hard": the same of hard negatives alone, of all where none is}
+    """
+
+    def watch(model: Any, examples: Sequence[EncodedPair]) -> dict[str, float]:
+        total, scores = 0.0, {}
+        for numbers in batches([len(e.tokens) for e in examples], 0, 0, budget):
+            batch = [examples[i] for i in numbers]
+            logits = logits_of(model, [e.tokens for e in batch], pad)
+            total += float(cross_entropy(logits, batch))
+            for e, logit in zip(batch, logits.tolist(), strict=True):
+                kind = "positive" if e.label else e.source.partition(":")[0]
+                scores.setdefault(kind, []).append(logit)
+        positives = scores.pop("positive", [])
+        wrong = [logit for logits in scores.values() for logit in logits]
+        known = auc(positives, wrong), auc(positives, scores.get("hard", wrong))
+        # Where there is nothing to compare, nothing is known: as good as chance.
+        swapped = [round(1 - (0.5 if k is None else k), 4) for k in known]
+        loss = round(total / len(examples), 4)
+        return {"loss": loss, "swapped": swapped[0], "swapped_hard": swapped[1]}
+
+    return watch
 
 
 def objective(pad: int):
     """Binary cross-entropy of encoded pairs, summed; to be minimised by `training.fit`."""
 
     def loss(model: Any, batch: Sequence[EncodedPair]) -> tuple[Any, int]:
-        import torch
-
         logits = logits_of(model, [e.tokens for e in batch], pad)
-        labels = torch.tensor([float(e.label) for e in batch], device=logits.device)
-        total = torch.nn.functional.binary_cross_entropy_with_logits(
-            logits, labels, reduction="sum"
-        )
-        return total, len(batch)
+        return cross_entropy(logits, batch), len(batch)
 
     return loss
+
+
+def cross_entropy(logits: Any, batch: Sequence[EncodedPair]) -> Any:
+    """Summed over the pairs; logits (pairs,)."""
+    import torch
+
+    labels = torch.tensor([float(e.label) for e in batch], device=logits.device)
+    return torch.nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="sum")

@@ -148,8 +148,8 @@ def test_where_it_cannot_read_anywhere_there_is_no_verdict(tmp_path):
     found = verdict(tmp_path, {"hotpotqa": UNABLE, "musique": UNABLE})
     assert found.word == "reader too weak"
     assert (
-        "smollm2-135m: gold passages add 10.0 [4.9, 16.1] points of accuracy, 15 are needed"
-        in found.reason
+        "smollm2-135m: gold passages add 10.0 [4.9, 16.1] points of accuracy, 15 are needed, and a "
+        "lower end above 5" in found.reason
     )
 
 
@@ -417,3 +417,84 @@ def test_a_proof_that_cannot_be_is_refused(tmp_path, old, new, message):
     text = PAPER.replace("exhibits:\n", PROOFS.replace(old, new) + "exhibits:\n") + TAKEN
     with pytest.raises(StudyError, match=f"answers/paper.yaml.*{message}"):
         read(tmp_path, text=text)
+
+
+# ------------------------------------------------------------------- kinds that decide
+
+
+def by_kind(tmp_path, contrast, kinds, *, text=PAPER):
+    """qdc gains on bridge questions and loses all that can be guessed; each kind in turn."""
+    paper, root = read(tmp_path, contrast, text), tmp_path / "records"
+    for key in ("readers", "table1"):
+        for cell in paper.exhibits[key].cells():
+            method = cell.keys["method"]
+            with open_record(root, cell.condition, {}) as record:
+                for i in range(100):
+                    kind = kinds[i % len(kinds)]
+                    right = method in ("qdc", "gold") if kind == "bridge" else method != "qdc"
+                    name = f"q{i}-{cell.keys['dataset']}"
+                    line = {"id": name, "kind": kind, "cluster": name, "hits": []}
+                    record.append({**line, "scores": {"acc": float(right), "recall": float(right)}})
+    [judged] = judge(paper, "public", Results(root))
+    return judged
+
+
+BOTH = ("bridge", "comparison")
+
+
+def test_what_can_be_guessed_decides_no_answers_but_what_is_found_does(tmp_path):
+    answers = by_kind(tmp_path, GAIN, BOTH).verdict
+    assert (answers.word, answers.interval.n, answers.interval.estimate) == ("reproduced", 100, 100)
+    (tmp_path / "found").mkdir()
+    found = by_kind(tmp_path / "found", GAIN.replace("acc", "recall"), BOTH).verdict
+    assert (found.interval.n, found.interval.estimate) == (200, 0)
+
+
+def test_no_primary_contrast_makes_guesses_decide_and_a_secondary_one_shows_them(tmp_path):
+    guesses = GAIN.replace("delta", "kinds: [comparison], delta")
+    assert by_kind(tmp_path, guesses, BOTH).verdict.word == "not judged"
+    (tmp_path / "aside").mkdir()
+    aside = guesses.replace("delta", "role: secondary, delta")
+    [part] = by_kind(tmp_path / "aside", aside, BOTH).parts
+    assert (part.interval.n, part.interval.estimate) == (100, -100)
+
+
+def test_a_data_set_of_guesses_alone_keeps_a_claim_about_each_from_holding(tmp_path):
+    each = GAIN.replace("delta", "rule: each, delta")
+    found = by_kind(tmp_path, each, ("boolean",)).verdict
+    assert found.word == "not judged"
+    assert "each can be guessed" in found.reason
+
+
+def test_only_kinds_that_the_papers_data_have_count(tmp_path):
+    own = PAPER.replace("exhibits:\n", 'kinds: {"hotpot*": [bridge]}\nexhibits:\n', 1)
+    recall = GAIN.replace("acc", "recall")
+    found = by_kind(tmp_path, recall, ("bridge", "riddle"), text=own).verdict
+    assert found.interval.n == 150  # 50 of HotpotQA, all of MuSiQue, which is not named
+
+
+# --------------------------------------------------------------------- what is no gate
+
+
+def test_the_gate_is_as_many_questions_as_it_names(tmp_path):
+    """The first ten are right with gold passages alone; of forty that is a quarter, of all 10 %."""
+    forty = PAPER.replace("gate: {", "gate: {n: 40, ")
+    paper, root = read(tmp_path, text=forty), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: {"gold": 10, "closed": 0}[m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    assert judge(paper, "public", Results(root))[0].verdict.word == "reproduced"
+    whole = judge(read(tmp_path), "public", Results(root))[0].verdict
+    assert (whole.word, "add 10.0 [" in whole.reason) == ("reader too weak", True)
+
+
+def test_without_gold_passages_there_is_no_gate_and_that_is_said(tmp_path):
+    bare = PAPER.replace("gate: {", "gate: {without: [musique], ")
+    paper, root = read(tmp_path, text=bare), tmp_path / "records"
+    gate = {"hotpotqa": ABLE, "musique": UNABLE}
+    fill(root, paper, "readers", lambda d, m: gate[d][m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    found = judge(paper, "public", Results(root))[0].verdict
+    assert (found.word, found.interval.n) == ("reproduced", 200)
+    assert found.reason.endswith("; no gate possible: MuSiQue (no gold passages)")
+    lines = readers.gate(paper, Results(root), ["public"]).body
+    assert [line[-1] for line in lines] == ["counts", "no gate possible"]
