@@ -126,7 +126,7 @@ Table(
 # | D25: FLARE's query | the last sentence (table 4) | the sentence with a blank for what is doubtful, or all of the text | either, setting `query` |
 # | D26: FL-RAG's query | the last 25 tokens | tokens as the tokenizer writes them, marks and all | the text of these tokens |
 # | D27: a retrieval | not said | each search | each search |
-# | D28: where the answer is read | not said | behind the first "the answer is", to the text's end; for StrategyQA, whether "yes" follows | behind the last "So the answer is", to the line's end; for StrategyQA as the code |
+# | D28: where the answer is read | not said | behind the first "the answer is", to the text's end; for StrategyQA, whether "yes" follows | behind the last "So the answer is", to the line's end; with the prompts `cot_yes_no` and `dragin_yes_no` as the code |
 # | D29: the end token | not said | glued to the last word, whose attention and entropy it joins | no part of the text (not built) |
 # | D30: line breaks | not said | stay inside words, and so in queries | white space between words (not built) |
 #
