@@ -76,6 +76,8 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
     if judged.verdict.word in OPEN and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason
+    if verdict.working:
+        reason += f"; {verdict.working}"
     return [judged.tier, word, effect, small, reason]
 
 
