@@ -81,7 +81,8 @@ class Verdict:
     detectable effect at this n. Both in the interval's unit. small: it holds, but all that the
     interval allows is below delta (on the testbed no word tells that apart). parts: of how many
     verdicts it is one; makers: the names of those that made the word, where not all had to.
-    clear: of a mean over cells, in how many of how many of them it holds by itself.
+    clear: of a mean over cells, in how many of how many it holds by itself. working: how delta was
+    reckoned, where it was.
     """
 
     word: str
@@ -93,6 +94,7 @@ class Verdict:
     parts: int = 1
     makers: tuple[str, ...] = ()
     clear: tuple[int, int] | None = None
+    working: str = ""
 
     @property
     def holds(self) -> bool:

@@ -77,6 +77,8 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason
     state = judged.state + (", test changed" if judged.claim.changed else "")
+    if verdict.working:
+        reason += f"; {verdict.working}"
     return [judged.tier, word, state, effect, small, reason]
 
 

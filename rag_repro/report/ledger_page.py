@@ -183,6 +183,8 @@ def _told(judged: Judged) -> str:
             if part.verdict.mde is not None:
                 small += f", detectable {part.verdict.mde:.2f}"
             said.append(f"<span>{as_html(small)}</span>")
+    if part is not None and part.verdict.working:
+        said.append(_small([part.verdict.working], "δ"))
     if verdict.word in {*OPEN, *UNSAID} or len(judged.parts) > 1 or len(said) == 1:
         said.append(_small([verdict.reason], "why"))
     if verdict.word not in UNSAID:

@@ -106,6 +106,10 @@ def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
             if paper.gate is None and known_metric and known_metric.of_answers:
                 yield f"it is about answers ({contrast.metric}), so {paper.name} needs a `gate`"
             yield from _of_contrast(known[claim.exhibit_of(contrast)], contrast)
+            try:
+                _ = contrast.printed and contrast.printed.of(paper)
+            except (KeyError, ValueError) as error:
+                yield f"{contrast.label}, printed: {error}"
 
 
 def _of_gate(paper: Paper) -> Iterator[str]:

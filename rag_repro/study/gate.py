@@ -14,7 +14,7 @@ from ..evaluation import metrics, statistics, verdicts
 from ..evaluation.verdicts import Verdict
 from . import among
 from .exhibits import Cell, Exhibit
-from .paper import Paper, Proof
+from .paper import Contrast, Paper, Proof
 from .scores import Results, Scores, paired
 
 NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
@@ -119,12 +119,10 @@ def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Ver
     reader, dataset = cell.condition.reader, cell.keys["dataset"]
     if reader is None or dataset in gate.without:
         return None
-    if (both := sides(paper, cell, reader, results)) is None:
-        reader = cell.keys.get("reader", reader)
-        both = sides(paper, cell, reader, results)
-    if both is None:
+    if (both := sides(paper, cell, results)) is None:
         return verdicts.not_run(
-            f"whether {reader} can read {dataset} is not tried: rag-repro run {exhibit.name}"
+            f"whether {cell.keys.get('reader', reader)} can read {dataset} is not tried: "
+            f"rag-repro run {exhibit.name}"
         )
     if None in both:
         return verdicts.not_judged(NO_KIND)
@@ -139,12 +137,21 @@ def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Ver
 
 
 def sides(
-    paper: Paper, cell: Cell, reader: str, results: Results
+    paper: Paper, cell: Cell, results: Results, metric: str | None = None
 ) -> tuple[Scores | None, ...] | None:
     """The reader's scores with the gold passages and with none, of the kinds that decide.
 
-    None in place of scores where no question is of such a kind; None alone without records.
+    metric: the gate's by default. None in place of scores where no question is of such a kind;
+    None alone without records.
     """
+    readers = dict.fromkeys([cell.condition.reader, cell.keys.get("reader")])
+    tried = (_of_reader(paper, cell, reader, results, metric) for reader in filter(None, readers))
+    return next((both for both in tried if both is not None), None)
+
+
+def _of_reader(
+    paper: Paper, cell: Cell, reader: str, results: Results, metric: str | None
+) -> tuple[Scores | None, ...] | None:
     gate, both = paper.gate, []
     of_kind = among.deciding(paper, cell.keys["dataset"])
     for wanted in (gate.given, gate.bare):
@@ -153,6 +160,21 @@ def sides(
         found = next((c for c in cells if c.matches(keys)), None)
         if found is None or results.lines(found) is None:
             return None
-        scores = results.scores(found, gate.metric, lambda x: of_kind(x.get("kind")))
+        scores = results.scores(found, metric or gate.metric, lambda x: of_kind(x.get("kind")))
         both.append(scores and scores.at(scores.ids[: gate.n]))
     return tuple(both)
+
+
+def room(
+    paper: Paper, contrast: Contrast, cell: Cell, scored: Sequence[Scores], results: Results
+) -> tuple[float, float] | None:
+    """What could be reached and what the baseline has, in percent: with the gold passages and with
+    none by the gate's records, or everything and the side below; None where no gate is possible.
+    """
+    if not among.of_answers(contrast):
+        return 100.0, float(scored[1].values.mean())
+    found = sides(paper, cell, results, contrast.metric) if paper.gate else None
+    if found is None or None in found:
+        return None
+    gold, bare = (float(scores.values.mean()) for scores in found)
+    return gold, bare

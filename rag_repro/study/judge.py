@@ -14,7 +14,7 @@ from ..evaluation.verdicts import Verdict
 from . import among, cell_names, gate, outcomes, trainings
 from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
-from .scores import Results, Scores, hangs_on_one, paired, ratio, shared_seeds
+from .scores import Results, Scores, hangs_on_one, on_one, paired, ratio, shared_seeds
 
 OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_some}
 ONE_TRAINING = (
@@ -81,7 +81,7 @@ def judge(
     }
     widened = _holm(paper, drawn)
     for claim in paper.claims:
-        drawn |= _refuted(claim, drawn, widened, tier)
+        drawn |= _refuted(claim, drawn, tier)
     return [_judge_claim(claim, tier, drawn, widened) for claim in paper.claims]
 
 
@@ -89,6 +89,7 @@ def judge(
 class _Drawn:
     """A contrast's draws: the mean over its cells, and each cell's own.
 
+    deltas: by cell, and of the mean, what follows from what the paper prints, with the working.
     refuted: by cell, and of the mean as `MEAN`, the interval by which it has to fail (`_refuted`).
     ungated: data sets that name no gold passages, so that no gate was possible.
     weak: cells that are in neither, since their reader cannot read, with their verdict; of an
@@ -100,6 +101,13 @@ class _Drawn:
     weak: Mapping[str, Verdict]
     ungated: tuple[str, ...] = ()
     refuted: Mapping[str, Interval] = field(default_factory=dict)
+    deltas: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+
+    def sized(self, contrast: Contrast, name: str) -> Contrast:
+        """The contrast with its smallest effect in a cell, or of the mean."""
+        if name not in self.deltas:
+            return contrast
+        return replace(contrast, delta=self.deltas[name][0], printed=None)
 
 
 def _draw(
@@ -118,6 +126,7 @@ def _draw(
     by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
     weak: dict[str, Verdict] = {}
+    rooms: dict[str, tuple[float, float] | None] = {}
     chosen = False  # of several devices one
     names = cell_names.apart(exhibit, [more for more, _ in pairs])
     for name, (more, less) in zip(names, pairs, strict=True):
@@ -147,7 +156,7 @@ def _draw(
             n, cell = short
             wanted = cell.n or "no fixed number of"
             return f"{n} of {wanted} questions of {cell_names.full(exhibit, cell)}"
-        if (at := _on_one(compared, means)) is None:
+        if (at := on_one([cell for cell, _ in compared], means)) is None:
             sources = sorted({one for c, _ in compared for of in means.platforms(c) for one in of})
             told = f"{cell_names.full(exhibit, more)}: its sides are from {' and '.join(sources)}"
             if contrast.rule == "mean":
@@ -179,6 +188,8 @@ def _draw(
             told = f"{cell_names.full(exhibit, more)}: {nothing}"
             return verdicts.mixed(f"{told} from one device") if at is not means else told
         each[name] = drawn
+        if contrast.printed:
+            rooms[name] = gate.room(paper, contrast, more, sides, results)
         by_dataset[more.keys["dataset"]].append(sides)
     if weak and not by_dataset:
         if unrun := _unrun(weak):
@@ -197,7 +208,12 @@ def _draw(
     families = _families([held[0][0].ids for held in by_dataset.values()])
     ungated = paper.gate.without if paper.gate and among.of_answers(contrast) else ()
     ungated = tuple(word(name) for name in by_dataset if name in ungated)
-    return _Drawn(statistics.combine(drawn, families=families), each, weak, ungated)
+    deltas = {}
+    if contrast.printed:
+        deltas = {name: outcomes.delta(paper, contrast, [room]) for name, room in rooms.items()}
+        deltas[MEAN] = outcomes.delta(paper, contrast, [*rooms.values()])
+    mean = statistics.combine(drawn, families=families)
+    return _Drawn(mean, each, weak, ungated, deltas=deltas)
 
 
 def _families(ids: Sequence[Sequence[str]]) -> list[int]:
@@ -250,22 +266,6 @@ def _drawn_of(
     sides: Sequence[tuple[Scores, ...]], contrast: Contrast, seeds: Sequence[int] | None = None
 ) -> Resampled | None:
     return (ratio if contrast.ratio else paired)(sides, contrast.metric, seeds)
-
-
-def _on_one(compared: Sequence[tuple[Cell, Mapping[str, Any]]], results: Results) -> Results | None:
-    """The records of one kind of device and torch: of those that all sides have, the one with most
-    questions; None where they have none in common.
-    """
-    held = [results.platforms(cell) for cell, _ in compared]
-    every = sorted({platform for of in held for one in of for platform in one})
-    if len(every) < 2:
-        return results
-    found: list[tuple[int, Results]] = []
-    for platform in every:
-        on = results.on(platform)
-        found.append((min(len(on.lines(cell) or ()) for cell, _ in compared), on))
-    most, best = max(found, key=lambda one: one[0])
-    return best if most else None
 
 
 def pair_cells(
@@ -322,9 +322,7 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
     return intervals
 
 
-def _refuted(
-    claim: Claim, drawn: Mapping, widened: Mapping, tier: str
-) -> dict[tuple[str, int], _Drawn]:
+def _refuted(claim: Claim, drawn: Mapping, tier: str) -> dict[tuple[str, int], _Drawn]:
     """Of an everywhere-claim its draws with the intervals by which a part or cell has to fail.
 
     It holds where all of them do, which needs no correction; but it would fail by any one of them,
@@ -334,20 +332,24 @@ def _refuted(
     families: dict[int, dict[tuple[int, str], Resampled]] = defaultdict(dict)
     for i, contrast in enumerate(claim.contrasts):
         outcome = drawn[claim.id, i]
-        if isinstance(outcome, _Drawn) and not contrast.premise and contrast.rule != "some":
+        decides = contrast.role == "primary" and not contrast.premise and contrast.rule != "some"
+        if decides and isinstance(outcome, _Drawn):
             leaves = outcome.each if contrast.rule == "each" else {MEAN: outcome.mean}
-            together = claim.holds == "all" and contrast.role == "primary"
-            families[-1 if together else i] |= {(i, name): one for name, one in leaves.items()}
+            family = -1 if claim.holds == "all" else i
+            families[family] |= {(i, name): one for name, one in leaves.items()}
     made: dict[int, dict[str, Interval]] = defaultdict(dict)
+
+    def sized(i: int, name: str) -> Contrast:
+        return drawn[claim.id, i].sized(claim.contrasts[i], name)
+
     for family in families.values():
-        level = widened[claim.id, next(iter(family))[0]].level
         failing = {
             (i, name): one
             for (i, name), one in family.items()
-            if outcomes.of_interval(claim.contrasts[i], one.interval(level), tier).fails
+            if outcomes.of_interval(sized(i, name), one.interval(), tier).fails
         }
-        bounds = {leaf: outcomes.refuting(claim.contrasts[leaf[0]]) for leaf in failing}
-        stern = statistics.holm_intervals(failing, level, bounds, of=len(family))
+        bounds = {leaf: outcomes.refuting(sized(*leaf)) for leaf in failing}
+        stern = statistics.holm_intervals(failing, bounds=bounds, of=len(family))
         for (i, name), interval in stern.items():
             made[i][name] = interval
     return {(claim.id, i): replace(drawn[claim.id, i], refuted=one) for i, one in made.items()}
@@ -395,11 +397,14 @@ def _by_rule(
     contrast: Contrast, tier: str, outcome: _Drawn, widened: Mapping, key: tuple
 ) -> Verdict:
     level = widened[key].level  # of a secondary contrast Holm's, as the mean's
-    mean = _stern(contrast, widened[key], outcome.refuted.get(MEAN), tier)
+    mean = _stern(outcome.sized(contrast, MEAN), widened[key], outcome.refuted.get(MEAN), tier)
     parts = {
-        name: _stern(contrast, drawn.interval(level), outcome.refuted.get(name), tier)
+        name: _stern(
+            outcome.sized(contrast, name), drawn.interval(level), outcome.refuted.get(name), tier
+        )
         for name, drawn in outcome.each.items()
     }
+    mean = replace(mean, working=outcome.deltas.get(MEAN, (0, ""))[1])
     if len(parts) > 1:
         mean = replace(mean, clear=(sum(part.holds for part in parts.values()), len(parts)))
     if contrast.rule != "mean":

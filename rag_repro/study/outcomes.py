@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..evaluation import verdicts
 from ..evaluation.intervals import Interval
 from ..evaluation.verdicts import Verdict
-from .papers import Contrast
+from .papers import Contrast, Paper
 
 
 def of_interval(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
@@ -37,3 +39,21 @@ def refuting(contrast: Contrast) -> tuple[float, ...]:
         return bounds(contrast)
     against = contrast.delta if contrast.above or contrast.target is None else -contrast.delta
     return ((contrast.target or 0.0) + against,)
+
+
+def delta(
+    paper: Paper, contrast: Contrast, rooms: Sequence[tuple[float, float] | None]
+) -> tuple[float, str]:
+    """The smallest effect of interest in points, with its working: half of what the paper gains,
+    in proportion to what it had to win and what there is to win here.
+
+    rooms: of each cell what could be reached and what the baseline has; None where that is not
+    known. Without any it is half of the gain itself.
+    """
+    gain, below = contrast.printed.of(paper)
+    known = [room for room in rooms if room is not None and room[0] > room[1]]
+    if not known:
+        return max(round(gain / 2, 2), 0.01), f"δ = ½ · {gain:.2f}, no gold passages to measure by"
+    top, bare = (sum(side) / len(known) for side in zip(*known, strict=True))
+    made = max(round(gain / 2 / (100 - below) * (top - bare), 2), 0.01)
+    return made, f"δ {made:g} = ½ · {gain:.2f} / (100 − {below:.2f}) · ({top:.1f} − {bare:.1f})"

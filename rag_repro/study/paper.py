@@ -15,7 +15,7 @@ from ..plain import PlainError, text_of
 from ..words import nearest
 from .conditions import ROLES
 from .exhibits import Cell, Exhibit
-from .printed import Compared
+from .printed import Compared, Gain
 from .strict import StudyError
 
 CHANGES = ("higher", "lower", "same", "found")
@@ -35,8 +35,9 @@ class Contrast:
     of `less`, are "higher", "lower" or the "same" (by metric), or where both sides "found"
     something, that is, where neither's is zero.
     rule: "mean" over the paired cells, "each" of them, or "some" of them. delta:
-    smallest effect of interest, in the metric's unit. margin: instead of delta,
-    for a claim of no difference, or of the value `target` give or take it (with
+    smallest effect of interest, in the metric's unit. printed: instead of it what the paper gains,
+    half of which is asked for, in proportion to what there is to win (`outcomes.delta`). margin:
+    instead of delta, for a claim of no difference, or of the value `target` give or take it (with
     a delta: of a value that much below the target, or `above` it); with `no_loss` only a
     difference below -margin speaks against the claim. ratio: the level is that
     of the mean of `more` in percent of the mean of `less`, as one time of another.
@@ -53,6 +54,7 @@ class Contrast:
     less: Mapping[str, Any] | None = None
     exhibit: str | None = None
     delta: float | None = None
+    printed: Gain | None = None
     margin: float | None = None
     target: float | None = None
     above: bool = False
@@ -70,8 +72,10 @@ class Contrast:
     label: str = ""
 
     def __post_init__(self):
-        if (self.delta is None) == (self.margin is None):
-            raise StudyError("a contrast has either a delta or a margin")
+        if sum(size is not None for size in (self.delta, self.printed, self.margin)) != 1:
+            raise StudyError("a contrast has either a delta or a margin, or what is printed")
+        if self.printed is not None and (self.less is None or self.target is not None):
+            raise StudyError("a printed gain is of one side over another, without a target")
         if (self.target is None) and (self.less is None):
             raise StudyError("a contrast has a side `less`, or a target for its level")
         if self.above and (self.target is None or self.delta is None):

@@ -19,7 +19,7 @@ from ..words import choices, nearest
 from . import checking
 from .exhibits import Cell, Exhibit, ExhibitMethod, Grid
 from .paper import Claim, Contrast, Gate, Paper, Proof
-from .printed import Compared
+from .printed import Compared, Gain
 from .strict import StudyError, content, listed, strict, table, tuples
 
 __all__ = [
@@ -150,12 +150,20 @@ def _claim(entry: Any, where: str) -> Claim:
     if isinstance(given.get("id"), str):
         where = f"{where.rsplit(' ', 1)[0]} {given['id']}"
     parts = listed(given.get("contrasts"), f"{where}, contrasts")
-    contrasts = tuple(strict(Contrast, tuples(part, where), where) for part in parts)
+    contrasts = tuple(_contrast(part, where) for part in parts)
     printed = tuple(
         strict(Compared, table(part, where), f"{where}, printed {number}")
         for number, part in enumerate(listed(given.get("printed"), f"{where}, printed"), start=1)
     )
     return strict(Claim, {**given, "contrasts": contrasts, "printed": printed}, where)
+
+
+def _contrast(entry: Any, where: str) -> Contrast:
+    given = tuples(entry, where)
+    if "printed" in given:
+        place = f"{where}, printed"
+        given["printed"] = strict(Gain, table(given["printed"], place), place)
+    return strict(Contrast, given, where)
 
 
 def _tuples_in(key: str, entry: Any, where: str) -> dict[str, Any]:

@@ -173,6 +173,22 @@ class Results:
         return None if None in sides else sides
 
 
+def on_one(cells: Sequence[Cell], results: Results) -> Results | None:
+    """The records of one kind of device and torch: of those that all sides have, the one with most
+    questions; None where they have none in common.
+    """
+    held = [results.platforms(cell) for cell in cells]
+    every = sorted({platform for of in held for one in of for platform in one})
+    if len(every) < 2:
+        return results
+    found: list[tuple[int, Results]] = []
+    for platform in every:
+        on = results.on(platform)
+        found.append((min(len(on.lines(cell) or ()) for cell in cells), on))
+    most, best = max(found, key=lambda one: one[0])
+    return best if most else None
+
+
 def resampled(scores: Scores, metric: str) -> Resampled:
     """Bootstrap of the mean, by cluster, with the spread of its trainings; the same draws for the
     same record.
