@@ -77,6 +77,7 @@ def test_the_first_screen_says_what_was_found(book):
     text = page(book)
     assert "**Found so far.** Of 1 claim, by what the records here decide: 1 held. With" in text
     assert "With the papers' own models none is judged yet" in text
+    assert "Of 1 verdict, a tier each, 1 exploratory; of the exploratory ones 0 rest on" in text
     assert text.index("Found so far") < text.index("## How to read a verdict")
     rows = ledger.rows(book.results())
     other = [r | {"id": "mini.c02", "verdict": "not reproduced"} for r in rows]

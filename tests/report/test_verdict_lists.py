@@ -24,6 +24,7 @@ def row(claim, tier, verdict, paper="Mini"):
     }
     return made | {
         "reason": f"why {verdict}",
+        "state": "exploratory",
         "small": False,
         "parts": 1,
         "told": "3.00 [1.00, 5.00] points",
@@ -139,3 +140,11 @@ def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working():
     assert "x.c02" not in text
     assert verdict_lists.unborne([r | {"place": "summary"} for r in rows[:2]]) == ""
     assert verdict_lists.unborne([r | {"support": "yes"} for r in rows]) == ""
+
+
+def test_a_verdict_of_a_registered_test_says_so():
+    found = row("a.c01", "testbed", "mechanism holds")
+    assert "mechanism holds (confirmed)" in verdict_lists.text([found | {"state": "confirmed"}])
+    assert "exploratory" not in verdict_lists.text([found])
+    known = found | {"main": True}
+    assert "points<br>exploratory |" in verdict_lists.main([known])
