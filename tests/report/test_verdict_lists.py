@@ -152,6 +152,8 @@ def test_claims_that_share_a_contrast_are_one_result(book):
     assert verdict_lists.distinct([[one], [again]]) == 1
     assert verdict_lists.counted([[one], [again], [other]]) == "3 claims (2 distinct results)"
     assert verdict_lists.distinct([[one], [again], [other], [both]]) == 2
+    last = one | {"id": "mini.c05", "contrasts": ["more"]}
+    assert verdict_lists.distinct([[both], [other], [last]]) == 1
     bridge = both | {"contrasts": [*one["contrasts"], "more"]}
     assert verdict_lists.distinct([[one], [other], [both], [bridge]]) == 1
     assert verdict_lists.counted([[one], [other]]) == "2 claims"
