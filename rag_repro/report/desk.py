@@ -207,11 +207,17 @@ class Desk:
     def asides(self, ids: Sequence[str]) -> Table | Note:
         """The claims' secondary contrasts, which decide nothing, of those that have records.
 
-        Their intervals are widened for their number in an exhibit (Holm).
+        Their intervals are widened for their number in an exhibit (Holm). Behind them the contrasts
+        that decide, over questions that can be guessed, and what guessing gets right of these.
         """
         caption = "Secondary contrasts, which decide no claim"
         none = "No secondary contrast of these claims has records."
-        found = claims.contrasts(self._judgements(ids), ("secondary",), caption, "tab-asides")
+        aside, held, lines = claims.guessable(self.paper, ids), self._judgements(ids), []
+        for tier in self.tiers():
+            judged = judge.judge(aside, tier, self.results, cut=bool(self.run.n_questions))
+            if any(part.interval for one in judged for part in one.parts):
+                held, lines = held + judged, lines + claims.guesses(self.results, tier)
+        found = claims.contrasts(held, ("secondary",), caption, "tab-asides", lines)
         return found or Note(none)
 
     def contrasts(

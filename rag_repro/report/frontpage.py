@@ -146,8 +146,9 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
     judged = with_verdict(claims)
     if not judged:
         return ""
-    sizes = {name: len(held) for name, held in verdict_lists.sort(claims).items()}
-    parts = [f"{sizes[name]} {said}" for name, said in _SAID.items() if sizes[name]]
+    groups = verdict_lists.sort(claims)
+    parts = [f"{len(groups[name])} {said}" for name, said in _SAID.items() if groups[name]]
+    every = [rows for held in groups.values() for rows in held]
     small = (
         "" if any(row["tier"] == "paper" for row in judged)
         else " With the papers' own models none is judged yet: the readers here are small ones."
@@ -158,7 +159,7 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
         "numbered with an s)" if others else ""
     )  # fmt: skip
     return (
-        f"**Found so far.** Of {count(sum(sizes.values()), 'claim')}{beside}, by what the records "
+        f"**Found so far.** Of {verdict_lists.counted(every)}{beside}, by what the records "
         f"here decide: {'; '.join(parts)}.{small} {{numref}}`tab-counts` has papers and "
         f"tiers apart. {states(claims)}"
     )

@@ -69,7 +69,8 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
     """The row of one claim at one tier.
 
     In no table: "main", of the claim; "small", it holds below delta; "parts", of how many
-    verdicts it is one; "told" and "smallest", effect and delta in words.
+    verdicts it is one; "contrasts", what those that decide compare; "told" and "smallest", effect
+    and delta in words.
     """
     claim, verdict, headline = judged.claim, judged.verdict, judged.headline
     interval = headline.interval if headline else None
@@ -97,9 +98,17 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "main": claim.main,
         "small": verdict.small,
         "parts": verdict.parts,
+        "contrasts": [_compared(judged, p) for p in judged.parts if p.contrast.role == "primary"],
         "told": told(headline) if headline else "",
         "smallest": smallest(headline) if headline else "",
     }
+
+
+def _compared(judged: Judged, part: Part) -> str:
+    """What a contrast compares, whatever is asked of it: the same in claims that share it."""
+    one, exhibit = part.contrast, judged.claim.exhibit_of(part.contrast)
+    sides = one.more, one.less, one.minus, one.where, one.among, one.kinds, one.ratio
+    return json.dumps([exhibit, one.metric, *sides], sort_keys=True)
 
 
 def smallest(part: Part) -> str:

@@ -40,7 +40,7 @@ def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
                 level = _level(results.scores(cell, wanted.metric), wanted)
                 body.append([*place, level, "", "", NO_GATE])
         elif cell.matches(wanted.given):
-            given, bare = sides(paper, cell, results) or (None, None)
+            _, given, bare = sides(paper, cell, results) or (None, None, None)
             gain = given and bare and paired([(given, bare)], wanted.metric)
             verdict = tried(paper, cell, results)
             said = "counts" if verdict is None else verdict.word

@@ -72,6 +72,23 @@ def _of(rows: Sequence[Mapping[str, Any]]) -> str:
     return DIRECTION if DIRECTION in decided else HELD
 
 
+def distinct(held: Sequence[Sequence[Mapping[str, Any]]]) -> int:
+    """How many results these claims are: those that share a contrast are one."""
+    results: list[set[str]] = []
+    for rows in held:
+        own = {key for row in rows for key in row.get("contrasts") or [row["id"]]}
+        shared = [result for result in results if result & own]
+        results = [result for result in results if not result & own] + [own.union(*shared)]
+    return len(results)
+
+
+def counted(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """As "9 claims", or "9 claims (7 distinct results)" where some share a contrast."""
+    different = distinct(held)
+    told = f" ({count(different, 'distinct result')})" if different < len(held) else ""
+    return count(len(held), "claim") + told
+
+
 def text(claims: Sequence[Mapping[str, Any]]) -> str:
     """A section a group that has claims, its table folded away."""
     parts, groups = [], sort(claims)
@@ -81,7 +98,7 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
             made = _reasons(held) if name in (UNKNOWABLE, NEVER) else _table(name, held)
             if len(held) == 1:
                 said = said.replace("{n} have", "{n} has").replace("{n} are", "{n} is")
-            parts.append(f"### {title}\n\n{said.replace('{n}', count(len(held), 'claim'))}")
+            parts.append(f"### {title}\n\n{said.replace('{n}', counted(held))}")
             parts.append(f"````{{dropdown}} {_spread(held)}\n{made}\n````")
     if any(groups[name] for name in TITLES if name not in (UNKNOWABLE, NEVER)):
         parts.append(NOTE)

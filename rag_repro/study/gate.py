@@ -119,14 +119,15 @@ def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Ver
     reader, dataset = cell.condition.reader, cell.keys["dataset"]
     if reader is None or dataset in gate.without:
         return None
-    if (both := sides(paper, cell, results)) is None:
+    if (found := sides(paper, cell, results)) is None:
+        reader = cell.keys.get("reader", reader)
         return verdicts.not_run(
-            f"whether {cell.keys.get('reader', reader)} can read {dataset} is not tried: "
-            f"rag-repro run {exhibit.name}"
+            f"whether {reader} can read {dataset} is not tried: rag-repro run {exhibit.name}"
         )
+    reader, *both = found
     if None in both:
         return verdicts.not_judged(NO_KIND)
-    gain = paired([both], gate.metric)
+    gain = paired([tuple(both)], gate.metric)
     if gain is None:
         return verdicts.not_run(f"{exhibit.name}: {reader}, {dataset}: no question in common")
     if gated:
@@ -138,31 +139,26 @@ def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Ver
 
 def sides(
     paper: Paper, cell: Cell, results: Results, metric: str | None = None
-) -> tuple[Scores | None, ...] | None:
-    """The reader's scores with the gold passages and with none, of the kinds that decide.
+) -> tuple[str, Scores | None, Scores | None] | None:
+    """The reader that is tried, its scores with the gold passages and with none, of the kinds that
+    decide; None where neither the cell's own nor the one it was trained over has records.
 
-    metric: the gate's by default. None in place of scores where no question is of such a kind;
-    None alone without records.
+    metric: the gate's by default. None in place of scores where no question is of such a kind.
     """
-    readers = dict.fromkeys([cell.condition.reader, cell.keys.get("reader")])
-    tried = (_of_reader(paper, cell, reader, results, metric) for reader in filter(None, readers))
-    return next((both for both in tried if both is not None), None)
-
-
-def _of_reader(
-    paper: Paper, cell: Cell, reader: str, results: Results, metric: str | None
-) -> tuple[Scores | None, ...] | None:
-    gate, both = paper.gate, []
+    gate, exhibit = paper.gate, paper.exhibits[paper.gate.exhibit]
     of_kind = among.deciding(paper, cell.keys["dataset"])
-    for wanted in (gate.given, gate.bare):
-        keys = {**wanted, "dataset": cell.keys["dataset"], "reader": reader}
-        cells = paper.exhibits[gate.exhibit].cells(cell.tier)
-        found = next((c for c in cells if c.matches(keys)), None)
-        if found is None or results.lines(found) is None:
-            return None
-        scores = results.scores(found, metric or gate.metric, lambda x: of_kind(x.get("kind")))
-        both.append(scores and scores.at(scores.ids[: gate.n]))
-    return tuple(both)
+    for reader in dict.fromkeys([cell.condition.reader, cell.keys.get("reader")]):
+        both: list[Scores | None] = []
+        for wanted in (gate.given, gate.bare):
+            keys = {**wanted, "dataset": cell.keys["dataset"], "reader": reader}
+            found = next((c for c in exhibit.cells(cell.tier) if c.matches(keys)), None)
+            if found is None or results.lines(found) is None:
+                break
+            scores = results.scores(found, metric or gate.metric, lambda x: of_kind(x.get("kind")))
+            both.append(scores and scores.at(scores.ids[: gate.n]))
+        else:
+            return reader, both[0], both[1]
+    return None
 
 
 def room(
@@ -176,5 +172,5 @@ def room(
     found = sides(paper, cell, results, contrast.metric) if paper.gate else None
     if found is None or None in found:
         return None
-    gold, bare = (float(scores.values.mean()) for scores in found)
+    gold, bare = (float(scores.values.mean()) for scores in found[1:])
     return gold, bare

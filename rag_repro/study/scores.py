@@ -75,19 +75,20 @@ class Results:
     Of a condition that one's own records lack, the committed ones (`records.committed`).
     """
 
+    _cut = True
+    _platform: str | None = None
+
     def __init__(self, folder: Path):
         self.folder = folder
         self._lines: dict[tuple[Path, str], tuple[Mapping[str, Any], ...] | None] = {}
-        self._cut = True
         self._platforms: dict[tuple[Path, str], frozenset[str]] = {}
-        self._platform: str | None = None
 
     @cached_property
     def uncut(self) -> Results:
         """The same records with every answer that they hold, however many a cell's n asks for."""
         made = copy(self)
         made._cut = False
-        vars(made).pop("apart", None)  # reckoned of fewer
+        vars(made).pop("apart", None)  # reckoned of fewer answers
         return made
 
     @cached_property

@@ -109,6 +109,7 @@ def test_what_has_no_records_has_no_colour_and_each_group_its_own_look():
     assert {name for name, (colour, _) in looks.items() if colour is None} == {
         verdict_lists.NEVER,
         verdict_lists.UNKNOWABLE,
+        verdict_lists.DEVICES,
     }
     assert len(set(looks.values())) == len({hatch for _, hatch in looks.values()}) + 1
 
@@ -148,3 +149,20 @@ def test_a_verdict_of_a_registered_test_says_so():
     assert "exploratory" not in verdict_lists.text([found])
     known = found | {"main": True}
     assert "points<br>exploratory |" in verdict_lists.main([known])
+
+
+def test_claims_that_share_a_contrast_are_one_result(book):
+    book.fill()
+    [one] = ledger.rows(book.results(), ["mini"], ["public"])
+    assert len(one["contrasts"]) == 1  # the secondary one decides nothing
+    again = one | {"id": "mini.c02", "delta": "9.00"}  # another effect is asked for
+    other = one | {"id": "mini.c03", "contrasts": ["apart"]}
+    both = one | {"id": "mini.c04", "contrasts": ["apart", "more"]}
+    assert verdict_lists.distinct([[one], [again]]) == 1
+    assert verdict_lists.counted([[one], [again], [other]]) == "3 claims (2 distinct results)"
+    assert verdict_lists.distinct([[one], [again], [other], [both]]) == 2
+    last = one | {"id": "mini.c05", "contrasts": ["more"]}
+    assert verdict_lists.distinct([[both], [other], [last]]) == 1
+    bridge = both | {"contrasts": [*one["contrasts"], "more"]}
+    assert verdict_lists.distinct([[one], [other], [both], [bridge]]) == 1
+    assert verdict_lists.counted([[one], [other]]) == "2 claims"

@@ -163,7 +163,10 @@ class Made(Results):
 
     def __init__(self, table, contrast):
         self.table, self.contrast = table, contrast
-        self.kind = next(iter(contrast.kinds), None)
+        self.kind = next(iter(contrast.kinds), "compositional")
+
+    def platforms(self, cell):
+        return [frozenset()]
 
     def lines(self, cell):
         if cell.exhibit == "erm4.readers":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.report import readers, seeds
+from rag_repro.report import claims, readers, seeds
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.papers import StudyError
@@ -591,3 +591,24 @@ def test_without_gold_passages_there_is_no_gate_and_that_is_said(tmp_path):
     assert found.reason.endswith("; no gate possible: MuSiQue (no gold passages)")
     lines = readers.gate(paper, Results(root), ["public"]).body
     assert [line[-1] for line in lines] == ["counts", "no gate possible"]
+
+
+def test_what_can_be_guessed_is_shown_beside_with_what_guessing_gets_right(tmp_path):
+    by_kind(tmp_path, GAIN, BOTH)
+    paper, results = read(tmp_path), Results(tmp_path / "records")
+    judged = judge(claims.guessable(paper, ["answers.c01"]), "public", results)
+    [part] = judged[0].parts
+    assert (part.interval.n, part.interval.estimate) == (100, -100)
+    assert part.contrast.label == "acc, where it can be guessed"
+    for cell in papers.exhibit(claims.GUESSES)[1].cells("public"):
+        if cell.condition.method == "guess" and cell.keys["dataset"] == "hotpotqa":
+            with open_record(tmp_path / "records", cell.condition, {}) as record:
+                for i, kind in enumerate(("bridge", *["comparison"] * 4)):
+                    line = {"id": f"q{i}", "kind": kind, "cluster": f"q{i}", "hits": []}
+                    record.append({**line, "scores": {"acc": float(i == 1)}})
+    lines = claims.guesses(results, "public")
+    assert [line[2] for line in lines] == [
+        "HotpotQA: no, whatever is asked",
+        "HotpotQA: the first of two that are offered",
+    ]
+    assert all(line[4].startswith("25.00 [") for line in lines)  # one of four comparisons

@@ -138,6 +138,9 @@ class Made(Results):
 
     apart = Known()
 
+    def platforms(self, cell):
+        return [frozenset()]
+
     def lines(self, cell):
         if cell.exhibit == "r2ag.readers":
             able = {"gold": 0.8, "closed": 0.1}
@@ -169,7 +172,7 @@ def verdict(claim, number, tier, which):
             values[side.get("metric", contrast.metric)] = 0.5
     alone = replace(claim, contrasts=(replace(contrast, premise=False),))
     one = replace(paper(), claims=(alone,))
-    [judged] = judge(one, tier, Made(table, next(iter(contrast.kinds), None)))
+    [judged] = judge(one, tier, Made(table, next(iter(contrast.kinds), "compositional")))
     return judged.verdict
 
 
