@@ -102,10 +102,8 @@ def canonical(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        prose = _PROSE.get(type(value), "").split()
-        return {
-            f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.name not in prose
-        }
+        kept = [f.name for f in fields(value) if f.name not in _PROSE.get(type(value), "").split()]
+        return {name: _plain(getattr(value, name)) for name in kept}
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -143,9 +141,8 @@ def _put(value: Any, moves: Mapping[str, tuple[str, ...]]) -> Any:
     if isinstance(value, Mapping):
         return {key: _put(one, moves) for key, one in value.items()}
     if is_dataclass(value):
-        return replace(
-            value, **{f.name: _put(getattr(value, f.name), moves) for f in fields(value)}
-        )
+        put = {f.name: _put(getattr(value, f.name), moves) for f in fields(value)}
+        return replace(value, **put)
     return value
 
 
@@ -414,11 +411,9 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
     """
     stamps = {"package": _clean_package(), "commit": manifests.commit(), "since": manifests.now()}
     old, made = {test.key: test for test in read(root)}, {}
-    kept = {
-        key: test.sha256
-        for key, test in old.items()
-        if any(e.get("tests", {}).get(key) == test.sha256 for e in _entries(root, test))
-    }
+    entries = {key: _entries(root, test) for key, test in old.items()}
+    used = {(key, e.get("tests", {}).get(key)) for key, held in entries.items() for e in held}
+    kept = {key: test.sha256 for key, test in old.items() if (key, test.sha256) in used}
     for test in (*(test for key, test in old.items() if key not in kept), *tests):
         new = replace(fixed(test, workshop), **stamps)
         if kept.get(test.key, new.sha256) != new.sha256 and not moved(test).claims[0].changed:
