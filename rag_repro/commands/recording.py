@@ -278,14 +278,17 @@ def registration(arguments: argparse.Namespace) -> int:
     """`write` registers the claims that are named (main: the headline ones) and, anew, what has no
     record yet; --check recomputes every hash."""
     from ..publish.places import here
-    from ..study import registration
+    from ..study import manifests, registration
     from ..study.conditions import TIERS
     from ..study.services import Workshop
 
     root, workshop = here().records.parent, Workshop(data_dir=arguments.data)
     if arguments.check or not arguments.action:
         found = [*registration.problems(root, workshop)]
-        print("\n".join(found) or f"{len(registration.read(root))} registered tests are as written")
+        tests, package = registration.read(root), manifests.package()
+        here = sum(test.package == package for test in tests)
+        told = f"{len(tests)} registered tests are as written, {here} with rag_repro/ as it is here"
+        print("\n".join(found) or told)
         return 1 if found else 0
     named = arguments.claims
     every = [

@@ -233,9 +233,10 @@ def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:
     """Join the parts of each cell that no run is writing, and ask nothing -> answers joined."""
     joined = 0
     for cell in cells:
-        added = parts.join(cell.condition, workshop, results)
+        folder = registration.destination(results, cell.condition)
+        added = parts.join(cell.condition, workshop, folder)
         log.info("%s: %s", cell.condition.path, f"{added} answers joined")
-        if written := parts.held(results, cell.condition).written:
+        if written := parts.held(folder, cell.condition).written:
             log.warning(
                 "%s is not complete: %s is being written; join again when that run has ended",
                 *(cell.condition.path, ", ".join(sorted(written))),

@@ -1,10 +1,9 @@
 """Registration: a claim's test is fixed, and has a hash, before the records that decide it.
 
-`results/registration.yaml` holds the tests, one per claim and tier, and the headline claims.
-Records made for a test lie in `results/registered/`; each entry of their manifests holds the
-hashes of the test and of the package. From these a verdict has its state:
+`results/registration.yaml` holds a test per claim and tier, and the headline claims. Its records
+lie in `results/registered/`; their manifests hold the hashes of test and package. A verdict is:
 
-- exploratory: there is no registered test, or its records do not count, or not yet;
+- exploratory: without a registered test, or its records do not count, or not yet;
 - registered: the test was fixed before its records, on questions that were looked at before;
 - confirmed: registered, on worlds and questions on which nothing was chosen.
 """
@@ -47,11 +46,10 @@ _PROSE: Mapping[type, str] = {
 }
 """Fields that decide nothing, or that `text` has in another form; every other field is fixed."""
 _HEAD = """\
-# Tests that were fixed before their records. `rag-repro registration write` writes this file and
-# `rag-repro registration --check` recomputes it: do not edit it by hand.
-# sha256: of the test's text (rag_repro/study/registration.py, `text`) as JSON with sorted keys,
-# without spaces, in ASCII, a whole number without a point. package: git's hash of rag_repro/.
-# questions: of the first n ids, a line each. trained: of the weights' files.
+# Written by `rag-repro registration write`, recomputed by `rag-repro registration --check`.
+# sha256: of the test (`text` in rag_repro/study/registration.py) as JSON with sorted keys, without
+# spaces, in ASCII, a whole number without a point. package: git's hash of rag_repro/. questions:
+# SHA-256 of the first n ids, a line each. trained: of the weights' files.
 """
 
 
@@ -87,21 +85,14 @@ class Registration:
 
 def read(root: Path) -> list[Registration]:
     """The tests of the file in `root`, a folder `results`; [] without one. Raises StudyError."""
-    given = table(content(root / FILE), FILE) if (root / FILE).is_file() else {}
-    tests = []
-    for number, entry in enumerate(given.get("tests", ()), start=1):
-        where = f"{FILE}, test {number}"
-        raw = table(entry, where)
-        tests.append(strict(Registration, {**raw, "moves": tuples(raw.get("moves"), where)}, where))
-    return tests
+    given = content(root / FILE) if (root / FILE).is_file() else {"tests": ()}
+    raw = [{**table(x, FILE), "moves": tuples(x.get("moves"), FILE)} for x in given["tests"]]
+    return [strict(Registration, x, f"{FILE}, test {i}") for i, x in enumerate(raw, start=1)]
 
 
 def headline() -> list[str]:
     """The ids of all claims that are marked `main: true`."""
     return [c.id for name in papers.names() for c in papers.load(name).claims if c.main]
-
-
-# ------------------------------------------------------------------ what a test is
 
 
 def canonical(value: Any) -> str:
@@ -111,10 +102,8 @@ def canonical(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        prose = _PROSE.get(type(value), "").split()
-        return {
-            f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.name not in prose
-        }
+        kept = [f.name for f in fields(value) if f.name not in _PROSE.get(type(value), "").split()]
+        return {name: _plain(getattr(value, name)) for name in kept}
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -152,9 +141,8 @@ def _put(value: Any, moves: Mapping[str, tuple[str, ...]]) -> Any:
     if isinstance(value, Mapping):
         return {key: _put(one, moves) for key, one in value.items()}
     if is_dataclass(value):
-        return replace(
-            value, **{f.name: _put(getattr(value, f.name), moves) for f in fields(value)}
-        )
+        put = {f.name: _put(getattr(value, f.name), moves) for f in fields(value)}
+        return replace(value, **put)
     return value
 
 
@@ -177,14 +165,15 @@ def cells(paper: Paper, tier: str) -> list[Cell]:
             exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
             sides = [c.keys for pair in pair_cells(exhibit, contrast, tier) for c in pair if c]
             less = (contrast.minus or {}).values()
-            sides += [{**keys, **side, "metric": None} for side in less for keys in sides]
-            rows = {trainings.place(tier, {**keys, "metric": None}) for keys in sides}
-            there = (
-                (trainings.place(tier, {**c.keys, "metric": None}), c) for c in exhibit.cells()
-            )
-            found += [cell for row, cell in there if row in rows and cell.tier == tier]
+            sides += [{**keys, **side} for side in less for keys in sides]
+            rows = {_row(tier, keys) for keys in sides}
+            found += [cell for cell in exhibit.cells(tier) if _row(tier, cell.keys) in rows]
     found += _tried(paper, tier, found)
     return list({(cell.exhibit, cell.condition.hash): cell for cell in found}.values())
+
+
+def _row(tier: str, keys: Mapping[str, Any]) -> tuple:
+    return trainings.place(tier, {**keys, "metric": None})  # what is read is no key of a cell
 
 
 def _tried(paper: Paper, tier: str, compared: Sequence[Cell]) -> list[Cell]:
@@ -197,21 +186,21 @@ def _tried(paper: Paper, tier: str, compared: Sequence[Cell]) -> list[Cell]:
             if (c.keys["dataset"], c.condition.reader) in readers:
                 found += [c] if c.matches(gate.given) or c.matches(gate.bare) else []
     for proof in paper.proofs:
-        used = {getattr(c.condition.configured, proof.setting, None) for c in compared} - {None}
+        used = {proof.part(c) for c in compared} - {None}
         every = paper.exhibits[proof.exhibit].cells(tier)
-        found += [c for c in every if getattr(c.condition.configured, proof.setting, None) in used]
+        own = [c for c in every if used.intersection((proof.part(c), *proof.parts))]
+        found += own + [c for c in every if own and proof.less and c.matches(proof.less)]
     return found
 
 
 def text(test: Registration, own: Paper) -> dict[str, Any]:
     """What the test's hash is of, for `canonical`; own: the paper, `moved`."""
     asked = cells(own, test.tier)
-    printed = {key: own.printed(key) for key in {c.exhibit.split(".", 1)[1] for c in asked}}
     return {
         "test": [test.claim, test.tier, test.split, test.moves],
         "claims": list(own.claims),
         "paper": own,
-        "values": {key: [{**row, "note": ""} for row in rows] for key, rows in printed.items()},
+        "printed": {k: [{**row, "note": ""} for row in own.printed(k)] for k in own.exhibits},
         "cells": sorted(f"{c.exhibit} {c.condition.hash} {c.n}" for c in asked),
         "conditions": {c.condition.hash: c.condition.identity for c in asked},
         "data": [test.questions, test.trained],
@@ -227,10 +216,9 @@ def fixed(test: Registration, workshop: Workshop) -> Registration:
     asked = cells(own, test.tier)
     if not asked:
         raise RegistrationError(f"{test.key}: its contrasts name no condition; choose another tier")
-    questions = {_asked(c): _ids(c, workshop) for c in asked if c.condition.split != FRESH_SPLIT}
-    questions = {asked: _sha256("\n".join(ids)) for asked, ids in questions.items()}
-    trained = _trained([c.condition for c in asked], test.trained)
-    made = replace(test, questions=questions, trained=trained)
+    known = [c for c in asked if c.condition.split != FRESH_SPLIT]
+    questions = {_asked(c): _sha256("\n".join(_ids(c, workshop))) for c in known}
+    made = replace(test, questions=questions, trained=_trained(asked, test.trained))
     return replace(made, sha256=_sha256(canonical(text(made, own))))
 
 
@@ -253,28 +241,21 @@ def _ids(cell: Cell, workshop: Workshop) -> Sequence[str]:
     return ids[: cell.n]
 
 
-def _trained(conditions: Iterable[Condition], known: Mapping[str, str]) -> dict[str, str]:
+def _trained(asked: Iterable[Cell], known: Mapping[str, str]) -> dict[str, str]:
     """Name -> hash of the weights of each trained part; known: of those that are not here."""
     lacking, here, found = {}, hub.artifacts(), {}
-    for condition in conditions:
-        needs = condition.configured.needs
-        named = {names.scorer_name(name)[0] for name in (condition.reader, *needs) if name}
+    for reader, needs in ((c.condition.reader, c.condition.configured.needs) for c in asked):
+        named = {names.scorer_name(name)[0] for name in (reader, *needs) if name}
         found |= {name: weights.sha256_of_folder(here[name]) for name in named & here.keys()}
-        lacking |= names.untrained(condition.reader, needs)
+        lacking |= names.untrained(reader, needs)
     for name, command in lacking.items():
         if name not in known:
             raise RegistrationError(f"{name} is not trained on this machine: {command}")
     return found | {name: known[name] for name in lacking}
 
 
-# ---------------------------------------------------------------------- verdicts
-
-
 class Registered(Results):
-    """The records that count for one test, each cell's first n; None of a cell that has none.
-
-    What was recorded to train and tune lies with the other records.
-    """
+    """The records that count for one test; what was recorded to tune lies with all others."""
 
     def __init__(self, root: Path, test: Registration):
         super().__init__(root / FOLDER / "records")
@@ -283,8 +264,7 @@ class Registered(Results):
     def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
         if cell.condition.split in CHOSEN_ON:
             return self._others.lines(cell)
-        lines = None if fault(self._root, self._test, cell) else super().lines(cell)
-        return lines and lines[: cell.n]
+        return None if fault(self._root, self._test, cell) else super().lines(cell)
 
 
 def _folder(root: Path, cell: Cell) -> Path:
@@ -330,17 +310,13 @@ def standing(root: Path, test: Registration) -> Judged | str:
     own = moved(test)
     if _sha256(canonical(text(test, own))) != test.sha256:
         return "changed since, so it decides nothing"
-    conditions = deciding(test)
-    faults = [(c.condition, why) for c in conditions if (why := fault(root, test, c))]
+    conditions = [cell.condition for cell in deciding(test)]
+    faults = [f"{c.condition.path}: {why}" for c in deciding(test) if (why := fault(root, test, c))]
     if faults:
-        [(first, why), *_] = faults
-        return f"not run: {len(faults)} of {len(conditions)} conditions, as {first.path}: {why}"
+        return f"not run: {len(faults)} of {len(conditions)} conditions, as {faults[0]}"
     [judged] = judge(own, test.tier, Registered(root, test), [test.claim])
-    fresh = [
-        c.split == FRESH_SPLIT or c.label[:7] in FRESH_WORLDS
-        for c in (c.condition for c in conditions)
-    ]
-    return replace(judged, state=CONFIRMED if all(fresh) else REGISTERED)
+    fresh = all(c.split == FRESH_SPLIT or c.label[:7] in FRESH_WORLDS for c in conditions)
+    return replace(judged, state=CONFIRMED if fresh else REGISTERED)
 
 
 def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list[Judged]:
@@ -361,9 +337,6 @@ def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list
             history.append(f"registered on {test.since[:10]}: {told}")
         made.append(replace(one, history=tuple(history)))
     return made
-
-
-# --------------------------------------------------------- making records and the file
 
 
 def deciding(test: Registration) -> list[Cell]:
@@ -398,23 +371,20 @@ def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, A
     if root is None or not (root / FILE).is_file():
         return {}
     package, tests = _clean_package(), tests_of(root, condition)
-    stale = [t for t in tests if t.package != package or fixed(t, workshop).sha256 != t.sha256]
+    stale = [t.key for t in tests if t.package != package or fixed(t, workshop).sha256 != t.sha256]
     if stale or not tests:
-        what = stale[0].key if stale else condition.path
         raise RegistrationError(
-            f"{what} is not registered with the test, package, data and weights that are here; "
-            "register it with: rag-repro registration write"
+            f"{(*stale, condition.path)[0]} is not registered with the test, package, data and "
+            "weights that are here; register it with: rag-repro registration write"
         )
     made = {"tests": {test.key: test.sha256 for test in tests}, "package": package}
     here = manifests.platform_of(manifests.environment())
     for cell in (cell for test in tests for cell in deciding(test)):
-        place = _folder(root, cell)
-        entries = manifests.read(place, cell.condition)
+        folder, own = _folder(root, cell), cell.condition.hash == condition.hash
+        entries = manifests.read(folder, cell.condition)
         other = any(manifests.platform_of(e) != here for e in entries)
-        if cell.condition.hash == condition.hash:
-            other |= any(made != {k: e.get(k) for k in made} for e in entries)
-            other |= not entries and records.find(place, cell.condition) is not None
-        if other:
+        other |= own and any(made != {k: e.get(k) for k in made} for e in entries)
+        if other or (own and not entries and records.find(folder, condition)):
             raise RegistrationError(
                 f"{cell.condition.path} was made for another test, by other code or on another "
                 "device, so it is neither continued nor compared; move it away"
@@ -440,29 +410,29 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
     does not say so (`changed:`).
     """
     stamps = {"package": _clean_package(), "commit": manifests.commit(), "since": manifests.now()}
-    old = {test.key: test for test in read(root)}
-    kept = {key: test for key, test in old.items() if _has_records(root, test)}
-    asked = {key: test for key, test in old.items() if key not in kept}
-    made = {}
-    for key, test in {**asked, **{test.key: test for test in tests}}.items():
+    old, made = {test.key: test for test in read(root)}, {}
+    entries = {key: _entries(root, test) for key, test in old.items()}
+    used = {(key, e.get("tests", {}).get(key)) for key, held in entries.items() for e in held}
+    kept = {key: test.sha256 for key, test in old.items() if (key, test.sha256) in used}
+    for test in (*(test for key, test in old.items() if key not in kept), *tests):
         new = replace(fixed(test, workshop), **stamps)
-        if key in kept and kept[key].sha256 == new.sha256:
-            continue
-        if key in kept and not moved(test).claim(test.claim).changed:
+        if kept.get(test.key, new.sha256) != new.sha256 and not moved(test).claims[0].changed:
             raise RegistrationError(
-                f"{key} has records and its test is another now; say in claims.yaml, `changed:`, "
-                "what was changed and why"
+                f"{test.key} has records and its test is another now; say in claims.yaml, "
+                "`changed:`, what was changed and why"
             )
-        made[key] = new
+        if kept.get(test.key) != new.sha256:
+            made[test.key] = new
     every = [asdict(test) for _, test in sorted({**old, **made}.items())]
     plain = json.loads(json.dumps({"main": headline(), "tests": every}))
     write_whole(root / FILE, _HEAD + yaml.safe_dump(plain, sort_keys=False, width=98))
     return list(made)
 
 
-def _has_records(root: Path, test: Registration) -> bool:
+def _entries(root: Path, test: Registration) -> list[dict[str, Any]]:
+    """All runs that a test's records tell of."""
     every = (manifests.read(_folder(root, c), c.condition) for c in deciding(test))
-    return any(e.get("tests", {}).get(test.key) == test.sha256 for held in every for e in held)
+    return [entry for held in every for entry in held]
 
 
 def problems(root: Path, workshop: Workshop) -> Iterator[str]:
@@ -472,5 +442,7 @@ def problems(root: Path, workshop: Workshop) -> Iterator[str]:
     for test in read(root):
         if fixed(test, workshop).sha256 != test.sha256:
             yield f"{test.key} is another test than was registered"
-        if (package := manifests.package(test.commit)) not in (None, test.package):
-            yield f"{test.key}: at commit {test.commit} rag_repro/ has the hash {package}"
+        made = {(e["commit"], e.get("package")) for e in _entries(root, test)}
+        for commit, package in sorted({(test.commit, test.package), *made}):
+            if (found := manifests.package(commit)) not in (None, package):
+                yield f"{test.key}: at commit {commit} rag_repro/ has the hash {found}"

@@ -145,7 +145,7 @@ def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working():
 
 def test_a_verdict_of_a_registered_test_says_so():
     found = row("a.c01", "testbed", "mechanism holds")
-    assert "mechanism holds (confirmed)" in verdict_lists.text([found | {"state": "confirmed"}])
+    assert r"mechanism holds \(confirmed\)" in verdict_lists.text([found | {"state": "confirmed"}])
     assert "exploratory" not in verdict_lists.text([found])
     known = found | {"main": True}
     assert "points<br>exploratory |" in verdict_lists.main([known])

@@ -14,7 +14,7 @@ from rag_repro.cli import main
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation import verdicts
 from rag_repro.schema import Question
-from rag_repro.study import manifests, papers, records, registration, runner
+from rag_repro.study import campaign, manifests, papers, records, registration, runner
 from rag_repro.study.registration import Registration, RegistrationError
 from rag_repro.study.scores import Results
 
@@ -380,6 +380,14 @@ def test_a_forged_hash_of_the_package_is_seen(root, monkeypatch):
     assert problem == "mini.c01/testbed: at commit c0ffee000000 rag_repro/ has the hash another"
 
 
+def test_a_forged_hash_in_a_manifest_is_seen(root, monkeypatch):
+    record(root, register(root), more={"commit": "badbad000000"})
+    known = {"c0ffee000000": "p1", "badbad000000": "p2"}
+    monkeypatch.setattr(manifests, "package", known.get)
+    [problem] = registration.problems(root, Shop())
+    assert problem == "mini.c01/testbed: at commit badbad000000 rag_repro/ has the hash p2"
+
+
 def test_other_headline_claims_are_seen(root, monkeypatch):
     register(root)
     monkeypatch.setattr(registration, "headline", lambda: ["mini.c01", "mini.c02"])
@@ -401,6 +409,29 @@ def test_what_is_not_trained_is_not_registered(monkeypatch):
     test = Registration("r2ag.c23", "public")
     with pytest.raises(RegistrationError, match="is not trained on this machine: rag-repro train"):
         registration.fixed(test, Shop())
+
+
+def test_the_runs_to_come_are_listed_with_what_they_decide(root, monkeypatch):
+    test = register(root)
+    cells = campaign.once(registration.missing(root))
+    assert [cell.n for cell in cells] == [N, N]
+    monkeypatch.setattr(campaign, "lacking", lambda condition, workshop: "an index first")
+    *lines, total = campaign.estimate(cells, Shop(), root / "records", n=None)
+    assert [line.split(": ")[0] for line in lines] == [cell.condition.path for cell in cells]
+    assert all(line.endswith(f"not tried: an index first; decides {test.key}") for line in lines)
+    assert total.startswith("2 conditions, 2 of them not tried")
+    record(root, test)
+    assert campaign.once(registration.missing(root)) == []
+
+
+def test_a_run_sends_a_registered_condition_to_its_folder(root, monkeypatch):
+    cells = registration.deciding(register(root))
+    others = [replace(c, condition=replace(c.condition, dataset="world-B")) for c in cells]
+    gone = []
+    monkeypatch.setattr(runner, "run", lambda _, __, folder, **more: gone.append(folder) or 1)
+    for some in (cells, others):
+        campaign.run(some, Shop(), root / "records")
+    assert gone == [root / "registered" / "records"] * 2 + [root / "records"] * 2
 
 
 # ---------------------------------------------------------------- the frozen list
