@@ -31,6 +31,7 @@ from rag_repro.study.services import Workshop
 
 from .. import data
 from ..data import candidates
+from ..data.dataset import Dataset
 from ..lm.pairs import Cutter, logits_of
 from ..schema import Answer, Passage, Question
 from .examples import batches
@@ -89,12 +90,12 @@ def pairs(
     if not 0 <= noise <= 0.5:
         raise ValueError(f"noise is {noise}; a share of turned labels lies between 0 and 0.5")
     if retriever is not None:
-        made = stage_pairs(dataset, split, seed, questions, data_dir, hard, retriever, exposures)
+        workshop = Workshop(data_dir)
+        asked = replace(workshop.dataset(dataset, split).first(questions), name=dataset)
+        times = exposures if split == "train" else 1
+        made = stage_pairs(asked, workshop.retriever(retriever, asked.corpus), seed, hard, times)
     elif exposures != 1:
-        raise ValueError(
-            f"exposures is {exposures} without a retriever, whose pairs are what changes from one "
-            "to the next; name a retriever or leave exposures out"
-        )
+        raise ValueError(f"exposures is {exposures} without a retriever; name one or leave it out")
     else:
         made = clean_pairs(dataset, split, seed, questions, data_dir, hard)
     if not noise or split != "train":
@@ -125,61 +126,43 @@ def clean_pairs(
 
 
 def stage_pairs(
-    dataset: str,
-    split: str,
-    seed: int,
-    questions: int | None,
-    data_dir: Path | None,
-    hard: float,
-    retriever: str,
-    exposures: int,
+    asked: Dataset, retriever: Any, seed: int, hard: float, exposures: int
 ) -> Iterator[Pair]:
-    """Every two gold passages `exposures` times (once to be held out), each time with a pair
-    that the stages bring.
+    """Every two gold passages `exposures` times, each time with a pair that the stages bring.
 
     With chance `hard` that pair holds a gold passage ("hard"), else none ("near"); none is
     taken twice before all were taken once.
     """
-    workshop = Workshop(data_dir)
-    asked = workshop.dataset(dataset, split).first(questions)
-    brought = second_stage_pairs(asked, workshop.retriever(retriever, asked.corpus))
-    random = Random(f"stage pairs/{dataset}/{seed}")
+    brought = second_stage_pairs(asked, retriever)
+    random = Random(f"stage pairs/{asked.name}/{seed}")
     passage = asked.corpus.by_id
-
-    def drawn(question: Question, two: Sequence[Passage], label: int, kind: str) -> Pair:
-        a, b = random.sample([p.text for p in two], 2)
-        return Pair(question.text, a, b, label, f"{kind}:{dataset}", ordered=True)
-
-    times = exposures if split == "train" else 1
     for question in asked.questions:
         gold = set(question.gold_ids)
         wrong: dict[str, list] = {"hard": [], "near": []}
         for two in brought[question.id]:
-            if not gold.issuperset(p.id for p in two):
-                wrong["near" if gold.isdisjoint(p.id for p in two) else "hard"].append(two)
+            if not gold.issuperset(two):
+                wrong["near" if gold.isdisjoint(two) else "hard"].append(two)
         # So many as are there, in an order drawn, and from the start again.
         turns = {k: cycle(random.sample(pairs, len(pairs))) for k, pairs in wrong.items() if pairs}
-        for two in [*combinations(question.gold_ids, 2)] * times if turns else ():
-            yield drawn(question, [passage[i] for i in two], 1, "positive")
+        for two in [*combinations(question.gold_ids, 2)] * exposures if turns else ():
             wanted = "hard" if random.random() < hard else "near"
             kind = wanted if wanted in turns else next(iter(turns))
-            yield drawn(question, next(turns[kind]), 0, kind)
+            for name, label, ids in (("positive", 1, two), (kind, 0, next(turns[kind]))):
+                a, b = (passage[i].text for i in random.sample(ids, 2))
+                yield Pair(question.text, a, b, label, f"{name}:{asked.name}", ordered=True)
 
 
-def second_stage_pairs(asked: Any, retriever: Any) -> dict[str, list[tuple[Passage, Passage]]]:
-    """By question's id: each first-stage passage with each that its second query finds.
+def second_stage_pairs(asked: Dataset, retriever: Any) -> dict[str, list[tuple[str, str]]]:
+    """By question's id: each first-stage passage with each that its second query finds, as ids.
 
     ValueError: a question that could not be searched for.
     """
-    brought: dict[str, list[tuple[Passage, Passage]]] = {}
+    brought: dict[str, list[tuple[str, str]]] = {}
 
     def listen(question: Question, settings: CFSSettings) -> Flow:
         first, rankings = yield from two_rankings(question, settings, settings.depth, [])
-        brought[question.id] = [
-            (hit.passage, other.passage)
-            for hit, ranking in zip(first, rankings, strict=True)
-            for other in ranking
-        ]
+        beside = zip(first, rankings, strict=True)
+        brought[question.id] = [(d.passage.id, e.passage.id) for d, found in beside for e in found]
         return Answer()
 
     tasks = (engine.Task(question, listen, STAGES) for question in asked.questions)
@@ -261,45 +244,33 @@ def _near(dataset: Any, questions: Sequence[Question]):
 
 
 def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedPair]:
-    """Each pair in both orders, since C is asked of a set of two, but an ordered one in its own;
-    a single passage once."""
+    """Each pair in both orders, since C is asked of a set of two; a single passage once."""
     return [
         EncodedPair(cutter(p.question, *order)[0], p.label, p.source)
         for p in pairs
-        for order in orders(p)
+        for order in ([(p.a,)] if p.b is None else [(p.a, p.b), (p.b, p.a)])[: 2 - p.ordered]
     ]
 
 
-def orders(pair: Pair) -> list[tuple[str, ...]]:
-    """In which orders the passages of a pair are judged."""
-    if pair.b is None:
-        return [(pair.a,)]
-    return [(pair.a, pair.b), (pair.b, pair.a)][: 1 if pair.ordered else 2]
-
-
 def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedPair]], dict[str, float]]:
-    """What is watched of held-out pairs, over all questions; budget: padded tokens at once.
+    """How often a negative has the higher logit than a positive (1 - AUC), over all held-out pairs.
 
-    -> {"loss": mean cross-entropy, "swapped": how often a negative has the higher logit than
-    a positive (1 - AUC), "swapped_hard": the same of hard negatives alone, of all where none is}
+    budget: padded tokens at once. -> {"swapped": of all negatives, "swapped_hard": of hard ones,
+    of all where none is}; 0.5, as good as chance, where there is nothing to compare
     """
 
     def watch(model: Any, examples: Sequence[EncodedPair]) -> dict[str, float]:
-        total, scores = 0.0, {}
+        scores: dict[str, list[float]] = {"positive": [], "hard": [], "other": []}
         for numbers in batches([len(e.tokens) for e in examples], 0, 0, budget):
             batch = [examples[i] for i in numbers]
-            logits = logits_of(model, [e.tokens for e in batch], pad)
-            total += float(cross_entropy(logits, batch))
-            for e, logit in zip(batch, logits.tolist(), strict=True):
-                kind = "positive" if e.label else e.source.partition(":")[0]
-                scores.setdefault(kind, []).append(logit)
-        positives = scores.pop("positive", [])
-        wrong = [logit for logits in scores.values() for logit in logits]
-        known = auc(positives, wrong), auc(positives, scores.get("hard", wrong))
-        # Where there is nothing to compare, nothing is known: as good as chance.
+            logits = logits_of(model, [e.tokens for e in batch], pad).tolist()
+            for e, logit in zip(batch, logits, strict=True):
+                kind = e.source.partition(":")[0]
+                scores[kind if kind in scores else "other"].append(logit)
+        every = scores["hard"] + scores["other"]
+        known = auc(scores["positive"], every), auc(scores["positive"], scores["hard"] or every)
         swapped = [round(1 - (0.5 if k is None else k), 4) for k in known]
-        loss = round(total / len(examples), 4)
-        return {"loss": loss, "swapped": swapped[0], "swapped_hard": swapped[1]}
+        return dict(zip(("swapped", "swapped_hard"), swapped, strict=True))
 
     return watch
 
@@ -308,15 +279,13 @@ def objective(pad: int):
     """Binary cross-entropy of encoded pairs, summed; to be minimised by `training.fit`."""
 
     def loss(model: Any, batch: Sequence[EncodedPair]) -> tuple[Any, int]:
+        import torch
+
         logits = logits_of(model, [e.tokens for e in batch], pad)
-        return cross_entropy(logits, batch), len(batch)
+        labels = torch.tensor([float(e.label) for e in batch], device=logits.device)
+        total = torch.nn.functional.binary_cross_entropy_with_logits(
+            logits, labels, reduction="sum"
+        )
+        return total, len(batch)
 
     return loss
-
-
-def cross_entropy(logits: Any, batch: Sequence[EncodedPair]) -> Any:
-    """Summed over the pairs; logits (pairs,)."""
-    import torch
-
-    labels = torch.tensor([float(e.label) for e in batch], device=logits.device)
-    return torch.nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="sum")
