@@ -77,9 +77,10 @@ class SentenceEncoder:
         if len(texts) < MANY:
             return self._encoded(texts)
         with Bar(total=len(texts), desc=f"encoding with {self.name}", unit="text") as bar:
-            # Its first part sees each batch; the batches stay as they are, and so do the vectors.
+            # Its first part sees each batch; the batches stay as they are, and so do the vectors:
+            # what a hook returns would stand in place of the output, and `update` returns True.
             hook = self._model[0].register_forward_hook(
-                lambda module, given, made: bar.update(len(given[0]["input_ids"]))
+                lambda module, given, made: bar.update(len(given[0]["input_ids"])) and None
             )
             try:
                 return self._encoded(texts)
