@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..data.splits import SPLITS
+from ..data.splits import CONFIRM, SPLITS
 from ..methods import base, systems
 from ..words import nearest
 from .conditions import ROLES, TIERS, Condition
@@ -67,8 +67,8 @@ class Grid:
         for name in self.settings:
             if name in self.fixed:
                 raise StudyError(f"setting {name!r} is both varied and fixed; leave one of them")
-        if self.split not in SPLITS:
-            raise StudyError(f"split {self.split!r}{nearest(self.split, SPLITS)}")
+        if self.split not in (known := (*SPLITS, CONFIRM)):
+            raise StudyError(f"split {self.split!r}{nearest(self.split, known)}")
         if self.tier not in TIERS:
             raise StudyError(f"tier {self.tier!r}{nearest(self.tier, TIERS)}")
         if self.role not in ROLES:
