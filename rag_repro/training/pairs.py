@@ -77,6 +77,7 @@ def pairs(
     noise: float = 0.0,
     retriever: str | None = None,
     exposures: int = 1,
+    held_out: int | None = None,
 ) -> Iterator[Pair]:
     """Positives and as many negatives of a split's questions, question by question.
 
@@ -84,15 +85,16 @@ def pairs(
     turned round, by chance (drrag.s05); the pairs stay the same, and so do those of other
     splits. retriever: negatives are what the two stages bring with it, and each pair is judged
     in one order, drawn. exposures: how often each positive of split train comes, each time with
-    another negative, where a retriever is named. Questions with one gold passage have no
-    positive and are left out.
+    another negative, where a retriever is named; held_out: questions of the other splits then
+    (None: as many as of split train). Questions with one gold passage have no positive and are
+    left out.
     """
     if not 0 <= noise <= 0.5:
         raise ValueError(f"noise is {noise}; a share of turned labels lies between 0 and 0.5")
     if retriever is not None:
         workshop = Workshop(data_dir)
-        asked = replace(workshop.dataset(dataset, split).first(questions), name=dataset)
-        times = exposures if split == "train" else 1
+        n, times = (questions, exposures) if split == "train" else (held_out or questions, 1)
+        asked = replace(workshop.dataset(dataset, split).first(n), name=dataset)
         made = stage_pairs(asked, workshop.retriever(retriever, asked.corpus), seed, hard, times)
     elif exposures != 1:
         raise ValueError(f"exposures is {exposures} without a retriever; name one or leave it out")

@@ -90,6 +90,8 @@ def test_negatives_of_a_retriever_are_what_its_second_queries_bring():
     # Held out, each positive comes once.
     tune = list(pairs("world-A", "tune", seed=0, **stages))
     assert len({(p.question, frozenset((p.a, p.b))) for p in tune if p.label}) == len(tune) / 2
+    few = list(pairs("world-A", "tune", seed=0, **stages, held_out=5))
+    assert 0 < len({p.question for p in few}) <= 5 < len({p.question for p in tune})
     with pytest.raises(ValueError, match=r"exposures is 2 without a retriever"):
         list(pairs("world-A", "train", seed=0, questions=1, exposures=2))
 
