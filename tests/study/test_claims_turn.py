@@ -72,7 +72,8 @@ class Made(Results):
     def __init__(self, paper, claim, contrast, tier, which):
         self.gate, self.proofs = paper.gate, paper.proofs
         self.told, self.n = {}, size(contrast)
-        self.kind = next(iter(contrast.kinds), "compositional")
+        anywhere = not contrast.kinds or "compositional" in contrast.kinds
+        self.kind = "compositional" if anywhere else contrast.kinds[0]
         exhibit = exhibit_of(paper, claim, contrast)
         more, less = levels(contrast, which)
         for first, second in pair_cells(exhibit, contrast, tier):
