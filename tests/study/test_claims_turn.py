@@ -72,8 +72,7 @@ class Made(Results):
     def __init__(self, paper, claim, contrast, tier, which):
         self.gate, self.proofs = paper.gate, paper.proofs
         self.told, self.n = {}, size(contrast)
-        anywhere = not contrast.kinds or "compositional" in contrast.kinds
-        self.kind = "compositional" if anywhere else contrast.kinds[0]
+        self.kind = next(iter(contrast.kinds), "compositional")
         exhibit = exhibit_of(paper, claim, contrast)
         more, less = levels(contrast, which)
         for first, second in pair_cells(exhibit, contrast, tier):
@@ -95,7 +94,9 @@ class Made(Results):
 
     def lines(self, cell):
         scores = self.told.get((cell.exhibit, cell.condition.hash), {})
+        kind = self.kind
         if self.gate and cell.exhibit.endswith(f".{self.gate.exhibit}"):
+            kind = "compositional"  # which cannot be guessed
             for share, keys in ((0.9, self.gate.given), (0.1, self.gate.bare)):
                 if cell.matches(keys):
                     scores = {self.gate.metric: share, **scores}
@@ -104,7 +105,7 @@ class Made(Results):
                 scores = {proof.more: 0.9, proof.less: 0.1, **scores}
         if not scores:
             return None
-        return lines(self.kind, tuple(scores.items()), self.n)
+        return lines(kind, tuple(scores.items()), self.n)
 
 
 @pytest.fixture(autouse=True)
