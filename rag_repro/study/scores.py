@@ -77,6 +77,7 @@ class Results:
 
     _cut = True
     _platform: str | None = None
+    _base: Results | None = None
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -87,9 +88,15 @@ class Results:
     def uncut(self) -> Results:
         """The same records with every answer that they hold, however many a cell's n asks for."""
         made = copy(self)
-        made._cut = False
-        vars(made).pop("apart", None)  # reckoned of fewer answers
+        made._cut, made._base = False, self
         return made
+
+    @property
+    def base(self) -> Results:
+        """All the records, from whatever device, with at most a cell's n of each: those that tell
+        how far trainings lie apart, of which one may have more answers than another.
+        """
+        return self._base or self
 
     @cached_property
     def apart(self) -> dict[tuple[str, ...], float | None]:
@@ -126,8 +133,7 @@ class Results:
     def on(self, platform: str) -> Results:
         """The same of one device and torch alone."""
         made = copy(self)
-        made._platform = platform
-        vars(made).pop("uncut", None)
+        made._platform, made._base = platform, self.base
         return made
 
     def _place(self, cell: Cell) -> tuple[Path, str]:

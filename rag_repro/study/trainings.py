@@ -98,13 +98,14 @@ class Means(Results):
 
     def _apart(self, metric: str) -> float | None:
         """`apart` of the family's rows, reckoned once for these records."""
-        known = self._results.apart
+        base = self._results.base
+        known = base.apart
         asked = (*(exhibit.name for exhibit in self._family), metric)
         if asked not in known:
             rows = {}
             for exhibit in self._family:
                 if metric in exhibit.metrics:
-                    own = Means(self._results, exhibit)
+                    own = Means(base, exhibit)
                     for cell in exhibit.whole.cells():
                         if own.count(cell) > 1:
                             answers = tuple(one.condition.hash for one in own.trainings(cell))

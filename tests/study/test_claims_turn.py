@@ -94,7 +94,9 @@ class Made(Results):
 
     def lines(self, cell):
         scores = self.told.get((cell.exhibit, cell.condition.hash), {})
+        kind = self.kind
         if self.gate and cell.exhibit.endswith(f".{self.gate.exhibit}"):
+            kind = "compositional"  # which cannot be guessed
             for share, keys in ((0.9, self.gate.given), (0.1, self.gate.bare)):
                 if cell.matches(keys):
                     scores = {self.gate.metric: share, **scores}
@@ -105,7 +107,7 @@ class Made(Results):
                 scores |= {proof.against: 0.1} if proof.against else {}
         if not scores:
             return None
-        return lines(self.kind, tuple(scores.items()), self.n)
+        return lines(kind, tuple(scores.items()), self.n)
 
 
 @pytest.fixture(autouse=True)

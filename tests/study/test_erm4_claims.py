@@ -183,7 +183,8 @@ class Made(Results):
             COUNTS[metric]: int((change == "higher") == first)
             for metric, change in self.contrast.among.items()
         }
-        return tuple(line(i, self.kind, values, among) for i in range(N))
+        kind = "compositional" if cell.exhibit == "erm4.readers" else self.kind
+        return tuple(line(i, kind, values, among) for i in range(N))
 
 
 def verdict(claim, number, tier, which):
