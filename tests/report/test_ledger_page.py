@@ -34,7 +34,7 @@ def test_a_row_has_the_claim_the_papers_numbers_and_each_tiers_verdict(book):
     for wanted in (
         *("mini.c01", "Concatenation finds more.", "abstract", "chapter 11", "mini.table1"),
         *("(table 1)", "+4", "yes", "reproduced", "not run", "no records of world-B"),
-        f"+16.00 [+{public['lo']}, +{public['hi']}] points, n 200",
+        f"+16.00 [+{public['lo']}, +{public['hi']}] points, clear in 4 of 4 cells, n 200",
         f"δ 2, detectable {public['mde']}",
     ):
         assert wanted in text, wanted
