@@ -175,8 +175,8 @@ def test_the_gate_says_whose_answers_count(book):
     table = readers.gate(book.paper, book.results, ["testbed", "public"])
     [world, musique] = table.body
     assert world[1:3] == [WORLD, "testbed-reader"]
-    assert (world[3][:4], world[4][:4], world[6]) == ("10.0", "80.0", "counts")
-    assert world[5].startswith("+70.0 [+")
+    assert (world[3][:4], world[4][:4], world[6]) == ("14.3", "85.7", "counts")
+    assert world[5].startswith("+71.4 [+")
     assert musique[3:] == ["", "", "", "not run"]
 
 
