@@ -6,7 +6,6 @@ the text is there as it was.
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -360,7 +359,7 @@ def test_the_front_page_of_a_hostile_paper(book, myst):
 
     def page(texts):
         several = [entry | {"id": f"mini.c{i}", "claim": t} for i, t in enumerate(texts, 10)]
-        claims.write_text(json.dumps(several, ensure_ascii=False), encoding="utf-8")
+        claims.write_text(yaml.safe_dump(several), encoding="utf-8")
         papers.load.cache_clear()
         made = frontpage.text(Results(book.records), book.root)
         made.encode()
