@@ -64,7 +64,7 @@ from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
 from rag_repro.report.table import Table
-from rag_repro.show import compared, gain, key, level, table
+from rag_repro.show import compared, entries, gain, key, level, table
 
 run = chapter(
     "10_drrag",
@@ -409,7 +409,7 @@ Listing(adaptive_retrieval.adaptive_retrieval, adaptive_rag.adaptive_rag, self_r
 
 # %% tags=["remove-input"]
 table(
-    [e for e in desk.entries("baseline_checks") if "split" not in e.keys],
+    [e for e in entries(desk, "baseline_checks") if "split" not in e.keys],
     {
         "data set": key("dataset"),
         "method": compared(),

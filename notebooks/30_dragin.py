@@ -64,7 +64,7 @@ from rag_repro.report import (
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
-from rag_repro.show import forest, gain, paper_gain
+from rag_repro.show import entries, forest, gain, paper_gain
 
 run = chapter(
     "30_dragin",
@@ -264,7 +264,7 @@ desk.table("table2", told, name="tab-behind") if told else missing.note_of_rows(
 
 # %% tags=["remove-input"]
 forest(
-    desk.entries("table2", method=["sr", "flare", "dragin"]),
+    entries(desk, "table2", method=["sr", "flare", "dragin"]),
     gain("em", over={"method": "none"}),
     printed=paper_gain("em", over={"method": "none"}),
     rows=("dataset", "method"),

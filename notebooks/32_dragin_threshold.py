@@ -89,8 +89,8 @@ Listing(rind.rind)
 #
 # What the records of chapters 30 to 35 use was chosen on world A's tune split and on 40 of HotpotQA's tune
 # ids, from short grids that the baselines shared. Two things were wrong with that. On HotpotQA two values
-# were equal, and the rule took the one that searches less, so that DRAGIN searched about half as often as its
-# rivals; and on the testbed no value below 0.02 was tried. A lower $\theta$ makes
+# were equal, and the rule took the one that searches less, so that DRAGIN searched about half as often as
+# FL-RAG and FS-RAG; and on the testbed no value below 0.02 was tried. A lower $\theta$ makes
 # dragin.c13 (few searches) harder and dragin.c01 to c03 (answers) easier, so that neither kind of public
 # verdict holds for another.
 #

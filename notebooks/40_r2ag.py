@@ -74,7 +74,7 @@ from rag_repro.report import (
     split,
 )
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.show import key, label, level, share, table
+from rag_repro.show import entries, key, label, level, share, table
 from rag_repro.training import joint
 
 run = chapter(
@@ -497,7 +497,7 @@ split.whole(desk, "kept", desk.rows("kept"), "tab-kept")
 
 # %% tags=["remove-input"]
 table(
-    desk.entries("kept"),
+    entries(desk, "kept"),
     {
         "data set": key("dataset"),
         "reader": key("reader"),

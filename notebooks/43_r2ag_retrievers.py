@@ -51,7 +51,7 @@ from rag_repro.report import (
     split,
 )
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.show import compared, gain, key, table
+from rag_repro.show import compared, entries, gain, key, table
 from rag_repro.training import r2ag
 
 run = chapter(
@@ -180,7 +180,7 @@ def gold_ranks(line):
 
 
 table(
-    desk.entries("table1", method=["r2ag", "free"]),
+    entries(desk, "table1", method=["r2ag", "free"]),
     {
         "data set": key("dataset"),
         "methods": compared(),

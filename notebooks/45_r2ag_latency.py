@@ -44,7 +44,7 @@ from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import formers, times
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.show import curve, key, label, level, mean, percent, table
+from rag_repro.show import curve, entries, key, label, level, mean, percent, table
 from rag_repro.study import clock, timing
 
 run = chapter(
@@ -161,7 +161,7 @@ COLUMNS = {
     "in the reader, %": percent("seconds_reader"),
     "encoding, ms": mean("seconds_encoder", scale=1000),
 }
-first = desk.entries("latency", method=[*FIRST], dataset="world-B-10")
+first = entries(desk, "latency", method=[*FIRST], dataset="world-B-10")
 table(first, COLUMNS, "Time to the first token, in % of plain RAG's", "tab-first")
 
 # %% [markdown]
@@ -173,7 +173,7 @@ table(first, COLUMNS, "Time to the first token, in % of plain RAG's", "tab-first
 # %% tags=["remove-input"]
 PRINTED = float(desk.paper.printed("latency")[0]["value"])
 curve(
-    desk.entries("latency", method=[*FIRST], dataset="world-B-20"),
+    entries(desk, "latency", method=[*FIRST], dataset="world-B-20"),
     "k",
     {"all in all": percent("seconds"), "in the reader": percent("seconds_reader")},
     reference=100 + PRINTED,
@@ -193,7 +193,7 @@ curve(
 
 # %% tags=["remove-input"]
 RIVALS = ("rag_first", "r2ag_first", *AHEAD)
-ahead = desk.entries("latency", method=[*RIVALS], dataset="world-B-10")
+ahead = entries(desk, "latency", method=[*RIVALS], dataset="world-B-10")
 table(ahead, COLUMNS, "Time to the first token, of rivals", "tab-rivals")
 
 # %% [markdown]
@@ -201,7 +201,7 @@ table(ahead, COLUMNS, "Time to the first token, of rivals", "tab-rivals")
 # R²AG only the means say so:
 
 # %% tags=["remove-input"]
-whole = [e for e in desk.entries("latency") if not e.keys["method"].endswith("_first")]
+whole = [e for e in entries(desk, "latency") if not e.keys["method"].endswith("_first")]
 table(whole, COLUMNS, "Time for whole answers, in % of plain RAG's", "tab-whole")
 
 # %% [markdown]

@@ -286,8 +286,10 @@ def registration(arguments: argparse.Namespace) -> int:
     if arguments.check or not arguments.action:
         found = [*registration.problems(root, workshop)]
         tests, package = registration.read(root), manifests.package()
-        here = sum(test.package == package for test in tests)
-        told = f"{len(tests)} registered tests are as written, {here} with rag_repro/ as it is here"
+        current = sum(test.package == package for test in tests)
+        told = (
+            f"{len(tests)} registered tests are as written, {current} with rag_repro/ as it is here"
+        )
         print("\n".join(found) or told)
         return 1 if found else 0
     named = arguments.claims

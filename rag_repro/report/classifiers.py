@@ -34,13 +34,6 @@ def cards(names: Sequence[str], caption: str = "", name: str = "") -> Table:
     return Table(head, body, caption, name)
 
 
-def cost(names: Sequence[str]) -> dict[str, float]:
-    """Seconds of training by name, of those that are made."""
-    return {
-        name: float(card_of(folder)["seconds"]) for name, folder in trained.folders(names).items()
-    }
-
-
 def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture | Note:
     """Loss while learning (line) and on held-out questions (marks), in nats, one colour each."""
     at_hand = trained.folders(names)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from ..evaluation import metrics
 from ..evaluation.power import mde_of
-from ..study.papers import Cell, Exhibit
+from ..study.papers import Exhibit
 from ..study.scores import Results, Scores, paired
 from . import missing
 from .picture import Note
@@ -64,11 +64,3 @@ def sums(
 
 def _only(scores: Scores, ids: Collection[str]) -> Scores:
     return scores.at([one for one in scores.ids if one in ids])
-
-
-def sides(exhibit: Exhibit, method: str, base: str) -> tuple[Cell, Cell]:
-    """The exhibit's first cell of either row."""
-    first: dict[str, Cell] = {}
-    for cell in exhibit.cells():
-        first.setdefault(cell.keys["method"], cell)
-    return first[method], first[base]

@@ -15,8 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rag_repro.show.columns import Entry, entries
-
 from ..data import ENVIRONMENT, is_made_here
 from ..study import campaign, judge, papers, records, registration, timing
 from ..study.conditions import ROLES, Condition
@@ -170,10 +168,6 @@ class Desk:
             if row.tier in shown
             and all(_fits(row, k, v if isinstance(v, list) else [v]) for k, v in wanted.items())
         ]
-
-    def entries(self, key: str, **wanted: Any) -> list[Entry]:
-        """The exhibit's cells as rows of a table or figure (`rag_repro.show`); wanted: keys."""
-        return entries(self.paper, self.paper.exhibit(key), self.results, self.tiers(), **wanted)
 
     def alike(
         self,

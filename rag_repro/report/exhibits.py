@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -152,15 +152,6 @@ def beside(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Cell | N
         if c.keys.items() <= wanted.items() and wanted.keys() - c.keys.keys() <= may_lack
     ]
     return max(fits, key=lambda c: len(c.keys), default=None)
-
-
-def with_baselines(exhibit: Exhibit, cells: Sequence[Cell]) -> Iterator[tuple[Cell, Cell, str]]:
-    """Each cell that has a baseline's beside it, that one, and "row against baseline"."""
-    for cell in cells:
-        row = exhibit.methods[cell.keys["method"]]
-        base = beside(exhibit, cell, {"method": row.baseline}) if row.baseline else None
-        if base is not None:
-            yield cell, base, f"{row.label} against {exhibit.methods[row.baseline].label}"
 
 
 # ------------------------------------------------------------- printed values

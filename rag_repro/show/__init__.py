@@ -18,7 +18,7 @@ from rag_repro.show.columns import (
     share,
     table,
 )
-from rag_repro.show.drawing import bars, curve, forest, frontier, heat, looks
+from rag_repro.show.drawing import bars, curve, forest, frontier, heat, method_styles
 
 __all__ = [
     "Column",
@@ -36,8 +36,8 @@ __all__ = [
     "key",
     "label",
     "level",
-    "looks",
     "mean",
+    "method_styles",
     "paper",
     "paper_gain",
     "percent",

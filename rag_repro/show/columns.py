@@ -1,6 +1,6 @@
 """Cells by columns: a column reads one thing off a cell, or off it and its baseline.
 
-    run.table("table2", columns={
+    table(entries(desk, "table2"), {
         "method": label(), "paper": paper("em"), "ours": level("em"),
         "difference": gain("em"), "searches": mean("retrievals")})
 
@@ -12,7 +12,7 @@ answer and says whether it counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from rag_repro.evaluation.resampling import fresh
 from rag_repro.evaluation.statistics import percent_interval
 from rag_repro.evaluation.verdicts import NOT_RUN
 from rag_repro.report import missing
+from rag_repro.report.desk import Desk
 from rag_repro.report.exhibits import beside, printed_of
 from rag_repro.report.picture import Download, Note
 from rag_repro.report.table import Table
@@ -58,23 +59,19 @@ class Entry:
         return beside(self.exhibit, self.cell, over) if over else None
 
 
-def entries(
-    paper: Paper,
-    exhibit: Exhibit,
-    results: Results,
-    tiers: Iterable[str] | None = None,
-    **wanted: Any,
-) -> list[Entry]:
-    """The exhibit's cells, in the order of its file; all trainings of a row are one.
+def entries(desk: Desk, key: str, **wanted: Any) -> list[Entry]:
+    """An exhibit's cells on a chapter's ground, in the order of its file; all trainings of a row
+    are one.
 
     wanted: keys that pick them, one value or a list, as method=["qdc", "cfs"], k=4, role="primary".
     """
-    whole, means = merged(exhibit, results, paper.exhibits.values())
+    paper, tiers = desk.paper, desk.tiers()
+    whole, means = merged(paper.exhibit(key), desk.results, paper.exhibits.values())
     role = wanted.pop("role", None)
     return [
         Entry(paper, whole, cell, means)
         for cell in whole.cells(role=role)
-        if (tiers is None or cell.tier in tiers) and cell.matches(wanted)
+        if cell.tier in tiers and cell.matches(wanted)
     ]
 
 

@@ -2,7 +2,7 @@
 
 Each takes entries and columns, and gives a figure with its alt text and its CSV; where no entry
 has a value, a sentence on how to run them. A method has one colour and one marker in the whole
-book (`looks`), and its name stands beside its mark wherever there is room.
+book (`method_styles`), and its name stands beside its mark wherever there is room.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Mark:
         return whiskers([value]) if isinstance(value, Interval) else None
 
 
-def looks(methods: Sequence[str]) -> dict[str, tuple[Any, str]]:
+def method_styles(methods: Sequence[str]) -> dict[str, tuple[Any, str]]:
     """Method's key -> colour and marker: its family's, or, of others, one that none of them has."""
     _, colours = plots()
     family = {name: i for i, names in enumerate(FAMILIES.values()) for name in names}
@@ -140,7 +140,7 @@ def curve(
     plt, _ = plots()
     panels = list(dict.fromkeys(mark.entry.keys[panel] for mark in marks))
     methods = list(dict.fromkeys(mark.entry.keys["method"] for mark in marks))
-    look = looks(methods)
+    look = method_styles(methods)
     figure, [axes] = plt.subplots(
         1, len(panels), figsize=(across(len(panels)), 3.4), sharey=True, squeeze=False,
         layout="constrained",
@@ -197,7 +197,7 @@ def frontier(
     plt, _ = plots()
     said_by = named or label()
     panels = list(dict.fromkeys(mark.entry.keys[panel] for mark in marks))
-    look = looks([mark.entry.keys["method"] for mark in marks])
+    look = method_styles([mark.entry.keys["method"] for mark in marks])
     figure, [axes] = plt.subplots(
         1, len(panels), figsize=(across(len(panels)), 3.6), sharey=True, squeeze=False,
         layout="constrained",

@@ -107,7 +107,7 @@ def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
                 yield f"it is about answers ({contrast.metric}), so {paper.name} needs a `gate`"
             yield from _of_contrast(known[claim.exhibit_of(contrast)], contrast)
             try:
-                _ = contrast.printed and contrast.printed.of(paper)
+                _ = contrast.printed and contrast.printed.amounts(paper)
             except (KeyError, ValueError) as error:
                 yield f"{contrast.label}, printed: {error}"
 

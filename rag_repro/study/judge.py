@@ -349,7 +349,7 @@ def _refuted(claim: Claim, drawn: Mapping, tier: str) -> dict[tuple[str, int], _
             if outcomes.of_interval(sized(i, name), one.interval(), tier).fails
         }
         bounds = {leaf: outcomes.refuting(sized(*leaf)) for leaf in failing}
-        stern = statistics.holm_intervals(failing, bounds=bounds, of=len(family))
+        stern = statistics.holm_intervals(failing, bounds=bounds, size=len(family))
         for (i, name), interval in stern.items():
             made[i][name] = interval
     return {(claim.id, i): replace(drawn[claim.id, i], refuted=one) for i, one in made.items()}

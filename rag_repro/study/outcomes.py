@@ -50,7 +50,7 @@ def delta(
     rooms: of each cell what could be reached and what the baseline has; None where that is not
     known. Without any it is half of the gain itself.
     """
-    gain, below = contrast.printed.of(paper)
+    gain, below = contrast.printed.amounts(paper)
     known = [room for room in rooms if room is not None and room[0] > room[1]]
     if not known:
         return max(round(gain / 2, 2), 0.01), f"δ = ½ · {gain:.2f}, no gold passages to measure by"

@@ -91,7 +91,7 @@ class Gain:
         if (self.exhibit is None) == (self.gain is None or self.baseline is None):
             raise StudyError("it names an exhibit that prints the gain, or gain and baseline")
 
-    def of(self, paper: Paper) -> tuple[float, float]:
+    def amounts(self, paper: Paper) -> tuple[float, float]:
         """Gain and baseline. Raises StudyError where nothing is printed, or no gain."""
         gain, below = self.gain, self.baseline
         if self.exhibit is not None:

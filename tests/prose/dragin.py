@@ -543,6 +543,17 @@ SAID = [
         _random_as_often,
     ),
     Said("32_dragin_threshold", "the two scores differ in size", _thresholds_fit),
+    Said(
+        "32_dragin_threshold",
+        "DRAGIN searched about half as often as FL-RAG and FS-RAG",
+        lambda told: all(
+            0.4
+            < _ours(told, "table3", "retrievals", "hotpotqa", method="dragin")
+            / max(1e-9, _ours(told, "table3", "retrievals", "hotpotqa", method=rival))
+            < 0.65
+            for rival in ("fl", "fs")
+        ),
+    ),
     # -------------------------------------------------------------------- 33, query
     Said(
         "33_dragin_query",

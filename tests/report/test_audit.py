@@ -41,7 +41,7 @@ def copy_of(paper, folder, change):
 def test_no_number_of_a_finding_is_typed(paper, tmp_path, monkeypatch):
     rng = random.Random(3)
     # Other values may gain nothing and set no effect, which no finding asks for.
-    monkeypatch.setattr(Gain, "of", lambda gain, paper: (1.0, 50.0))
+    monkeypatch.setattr(Gain, "amounts", lambda gain, paper: (1.0, 50.0))
 
     def other(_, row):
         value = Decimal(row["value"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -15,7 +16,10 @@ from tests.test_readme import ROOT
 
 
 def entries(book, *tiers, **wanted):
-    return show.entries(book.paper, book.exhibit, book.results(), tiers or None, **wanted)
+    desk = SimpleNamespace(
+        paper=book.paper, results=book.results(), tiers=lambda: tiers or ("public", "testbed")
+    )
+    return show.entries(desk, "table1", **wanted)
 
 
 def test_a_table_has_the_paper_ours_and_the_difference(book):
@@ -129,10 +133,13 @@ def test_a_figure_of_nothing_says_how_to_run_it(book):
 
 
 def test_a_method_has_one_look_whatever_stands_beside_it():
-    alone, among = show.looks(["dragin"]), show.looks(["sr", "flare", "dragin", "x", "y"])
+    alone, among = (
+        show.method_styles(["dragin"]),
+        show.method_styles(["sr", "flare", "dragin", "x", "y"]),
+    )
     assert alone["dragin"] == among["dragin"]
     assert len(set(among.values())) == 5
-    assert show.looks(["cfs"])["cfs"] == show.looks(["dr_rag"])["dr_rag"]
+    assert show.method_styles(["cfs"])["cfs"] == show.method_styles(["dr_rag"])["dr_rag"]
 
 
 def test_a_papers_chapter_shows_at_most_ten_tables():
