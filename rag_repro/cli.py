@@ -167,6 +167,11 @@ def parser() -> argparse.ArgumentParser:
     status = _command(commands, "status", do.status, "print what has been run, what is missing")
     _folders(status)
 
+    seal = _command(
+        commands, "seal", do.seal, "store finished records as parquet, for contributors"
+    )
+    seal.add_argument("--results", type=path, help="folder of records (default: the checkout's)")
+
     compare = _command(commands, "compare", do.compare, "compare two folders of records")
     compare.add_argument("a", type=path, help="a folder of records, as results/records")
     compare.add_argument("b", type=path, help="another, made by you or on another machine")

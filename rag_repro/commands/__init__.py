@@ -5,7 +5,7 @@ Their docstrings end the help of the command.
 
 from .preparing import corpus, data, growth, serve_search, train, tune
 from .publishing import book, chapter
-from .recording import claims, compare, exhibit, grid, run, show, status, time
+from .recording import claims, compare, exhibit, grid, run, seal, show, status, time
 from .using import compare_methods, methods
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "growth",
     "methods",
     "run",
+    "seal",
     "serve_search",
     "show",
     "status",

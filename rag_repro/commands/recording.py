@@ -238,6 +238,17 @@ def status(arguments: argparse.Namespace) -> None:
     print(progress.text(held_in(arguments)))
 
 
+def seal(arguments: argparse.Namespace) -> None:
+    """Run it before a commit: git keeps each version of a file. The times beside the records are
+    sealed as well; what a run is at work on is left to the next time."""
+    from ..study import sealed
+
+    folder = held_in(arguments)
+    times = sorted(path for path in (folder.parent / "times").glob("*") if path.is_dir())
+    for root in (folder, *times):
+        sealed.seal(root, lambda file, n: print(f"{file}: {n} new"))
+
+
 def compare(arguments: argparse.Namespace) -> None:
     """For every condition in both: how many answers agree, and how far scores differ."""
     from ..report import compare

@@ -16,6 +16,7 @@ from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled
 from . import records
 from .papers import Cell
+from .sealed import Lines
 
 _SIGNS = (1, -1, -1, 1)
 """Of the sides of a difference, and of one from which another is subtracted."""
@@ -68,6 +69,44 @@ def everything(line: Mapping[str, Any]) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Only:
+    """A filter of questions: those of these kinds, and of these ids; None: of all."""
+
+    kinds: frozenset[str] | None = None
+    ids: frozenset[str] | None = None
+
+    def __call__(self, line: Mapping[str, Any]) -> bool:
+        of_kind = self.kinds is None or line["kind"] in self.kinds
+        return of_kind and (self.ids is None or line["id"] in self.ids)
+
+    def mask(self, lines: Lines) -> np.ndarray:
+        """(len(lines),) which of them it keeps."""
+        kept = np.ones(len(lines), bool)
+        for name, wanted in (("kind", self.kinds), ("id", self.ids)):
+            if wanted is not None:
+                kept &= [value in wanted for value in lines.column(name)]
+        return kept
+
+
+def _measured(
+    lines: Sequence[Mapping[str, Any]], metric: str, keep: Keep
+) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
+    """Ids, clusters and values of the questions that the filter keeps and that have the metric."""
+    if isinstance(lines, Lines):  # columns, without a look at any line
+        if isinstance(keep, Only):
+            lines = lines.where(keep.mask(lines))
+        elif keep is not everything:
+            lines = lines.where(np.array([*map(keep, lines)], bool))
+        ids, clusters, values = lines.column("id"), lines.column("cluster"), lines.metric(metric)
+    else:
+        kept = [line for line in lines if keep(line)]
+        ids, clusters = ([line[name] for line in kept] for name in ("id", "cluster"))
+        values = np.array([metrics.of_line(metric, line) for line in kept], float)  # None: NaN
+    there = np.flatnonzero(~np.isnan(values))
+    return tuple(ids[i] for i in there), tuple(clusters[i] for i in there), values[there]
+
+
 class Results:
     """The records under one folder, and the times beside it, each file read once.
 
@@ -76,15 +115,18 @@ class Results:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._lines: dict[tuple[Path, str], tuple[Mapping[str, Any], ...] | None] = {}
+        self._lines: dict[tuple[Path, str], Sequence[Mapping[str, Any]] | None] = {}
 
     @cached_property
     def apart(self) -> dict[tuple[str, ...], float | None]:
         """What `trainings` has reckoned of these records: how far trainings lie apart."""
         return {}
 
-    def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
-        """The cell's recorded answers, at most its n; None where nobody has run it."""
+    def lines(self, cell: Cell) -> Sequence[Mapping[str, Any]] | None:
+        """The cell's recorded answers, at most its n; None where nobody has run it.
+
+        Of a sealed record they are decoded when one is looked at, not when they are counted.
+        """
         folder = records.times_beside(self.folder, cell.exhibit) if cell.timed else self.folder
         place = folder, cell.condition.path
         if place not in self._lines:
@@ -103,16 +145,13 @@ class Results:
         known = metrics.get(metric)
         if not known.defined(cell.condition.configured):
             return None
-        lines, scale = self.lines(cell), known.scale
-        values = ((x, metrics.of_line(metric, x)) for x in lines or () if keep(x))
-        kept = [(x, value) for x, value in values if value is not None]
-        if not kept:
-            return None
-        return Scores(
-            tuple(x["id"] for x, _ in kept),
-            tuple(x["cluster"] for x, _ in kept),
-            np.array([value * scale for _, value in kept]),
-        )
+        ids, clusters, values = _measured(self.lines(cell) or (), metric, keep)
+        return Scores(ids, clusters, values * known.scale) if ids else None
+
+    def values(self, cell: Cell, metric: str) -> dict[str, float]:
+        """The metric as it is recorded of each question that has it, by question."""
+        ids, _, values = _measured(self.lines(cell) or (), metric, everything)
+        return dict(zip(ids, values.tolist(), strict=True))
 
     def gain(
         self, more: Cell | None, less: Cell | None, metric: str, keep: Keep = everything
