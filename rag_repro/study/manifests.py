@@ -47,7 +47,12 @@ def read(results: Path, condition: Condition) -> list[dict[str, Any]]:
     The entry of a run that was killed has no `end`, and its `questions` may lag
     behind by those of the last seconds. Raises RecordError for a damaged file.
     """
-    return _entries(_file(results, condition), sealed.manifest(results, condition.path))
+    return at(results, condition.path)
+
+
+def at(results: Path, path: str) -> list[dict[str, Any]]:
+    """As `read`, of the record with this path below `results`."""
+    return _entries(results / (path + MANIFEST), sealed.manifest(results, path))
 
 
 class Entry:

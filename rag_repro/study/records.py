@@ -145,11 +145,16 @@ def at(root: Path, path: str) -> Record | None:
 
 def paths(root: Path) -> list[str]:
     """The paths of all records below `root`, as `Condition.path` has them, parts among them."""
-    found = set(sealed.conditions(root))
-    for ending in (form.PLAIN, form.PACKED):
-        names = (path.relative_to(root).as_posix() for path in root.rglob(f"*{ending}"))
-        found |= {name.removesuffix(ending) for name in names}
-    return sorted(found)
+    return sorted({*sealed.conditions(root), *beside(root)})
+
+
+def beside(root: Path) -> set[str]:
+    """Those of the records that are JSON lines, and so newer than what was sealed."""
+    return {
+        path.relative_to(root).as_posix().removesuffix(ending)
+        for ending in (form.PLAIN, form.PACKED)
+        for path in root.rglob(f"*{ending}")
+    }
 
 
 def count(root: Path, condition: Condition) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rag_repro.digest import replacing
-from rag_repro.evaluation.metrics import METRICS, get, of_line
+from rag_repro.evaluation.metrics import METRICS, of_line
 from rag_repro.study import lines as form
 from rag_repro.study.files import alone, trouble
 from rag_repro.study.lines import RecordError
@@ -32,6 +32,8 @@ SCORES, COMPUTED = "scores.", "metrics."
 COLUMNS = ("condition", "id", "cluster")
 GROUPED = ("kind", "hops")  # JSON of few values
 KEPT = 400  # files in memory at once; ours are 270
+# What a damaged file can raise: its pages have checksums, its footer has none.
+BROKEN = (pa.ArrowException, OSError, LookupError, ValueError, AttributeError, TypeError)
 
 
 class Lines(Sequence[Mapping[str, Any]]):
@@ -103,26 +105,26 @@ class SealedFile:
 
     def metric(self, name: str) -> np.ndarray | None:
         """(answers,) of this metric; None: it is computed from lines, and was not when sealing."""
-        computed = get(name).needs == "line"
-        stored = (COMPUTED if computed else SCORES) + name
-        if stored in self.fields:
+        if (stored := column_of(name)) in self.fields:
             return self.column(stored)
-        if computed and name not in self.computed:
+        if stored.startswith(COMPUTED) and name not in self.computed:
             return None
         return np.full(self._parquet.metadata.num_rows, np.nan)
 
     def column(self, name: str) -> np.ndarray:
         """(answers,) of a column of this name."""
         if name not in self._columns:
-            self._columns[name] = self._read(name)
+            try:
+                self._columns[name] = self._read(name)
+            except BROKEN as error:
+                raise _damaged(self.path, error) from error
         return self._columns[name]
 
     def _read(self, name: str) -> np.ndarray:
         [column] = self._table([name]).columns
         if name not in (*COLUMNS, *GROUPED):
             return column.to_numpy()
-        coded = column.combine_chunks()
-        coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+        coded = column.unify_dictionaries().combine_chunks()
         values = coded.dictionary.to_pylist()
         if name in GROUPED:
             values = [json.loads(value) for value in values]
@@ -215,7 +217,7 @@ def opened(path: Path) -> SealedFile | None:
 def _opened(path: Path, stamp: tuple[int, int]) -> SealedFile:
     try:
         return SealedFile(path)
-    except (pa.ArrowException, OSError) as error:
+    except BROKEN as error:
         raise _damaged(path, error) from error
 
 
@@ -232,7 +234,7 @@ def _conditions(path: Path, stamp: tuple[int, int]) -> Mapping[str, Mapping[str,
         rows = pq.read_table(
             pa.BufferReader(path.read_bytes()), page_checksum_verification=True
         ).to_pylist()
-    except (pa.ArrowException, OSError) as error:
+    except BROKEN as error:
         raise _damaged(path, error) from error
     return {row.pop("path"): row for row in rows}
 
@@ -255,6 +257,34 @@ def read(root: Path, path: str) -> tuple[Path, dict[str, Any], Lines] | None:
             "version control"
         )
     return place, json.loads(held["header"]), Lines(file, file.rows[name])
+
+
+def scores(file: Path, without: Collection[str] = ()) -> pa.Table:
+    """A sealed file's columns, but for those of text; without: records that are left out."""
+    held = opened(file)
+    texts = held.fields.difference((*COLUMNS, *GROUPED))
+    table = held._table(sorted(held.fields.difference(n for n in texts if "." not in n)))
+    gone = [rows for name, rows in held.rows.items() if name in without]
+    if not gone:
+        return table
+    kept = np.setdiff1d(np.arange(len(table)), np.concatenate(gone))
+    return table.take(pa.array(kept))
+
+
+def scores_of(path: str, lines: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The same columns of a record in JSON lines."""
+    table = _table(path.rpartition("/")[2], lines)
+    coded = pa.dictionary(pa.int32(), pa.string())
+    for name in (*COLUMNS, *GROUPED):
+        if name in table.column_names:
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, table.column(name).cast(coded))
+    return table.select([n for n in table.column_names if "." in n or n in (*COLUMNS, *GROUPED)])
+
+
+def column_of(metric: str) -> str:
+    """The column that a metric has in a sealed file."""
+    return (COMPUTED if METRICS[metric].needs == "line" else SCORES) + metric
 
 
 def manifest(root: Path, path: str) -> list[dict[str, Any]]:
@@ -286,24 +316,26 @@ def seal(root: Path, report: Callable[[Path, int], None] = lambda file, n: None)
                     if stack.enter_context(alone(root / f"{path}.lock", wait=False))
                     and not (root / (path + form.PLAIN)).exists()
                 ]
-                if free:
-                    _move(root, file, free)
-                    report(file, len(free))
-                    sealed += len(free)
+                moved = _move(root, file, free) if free else 0
+                if moved:
+                    report(file, moved)
+                sealed += moved
     return sealed
 
 
-def _move(root: Path, file: Path, paths: Sequence[str]) -> None:
-    """Records of one file into it, their JSON lines away."""
+def _move(root: Path, file: Path, paths: Sequence[str]) -> int:
+    """Records of one file into it, their JSON lines away -> how many had an answer."""
     parsed = {path: form.read_whole(root / (path + form.PACKED)) for path in paths}
-    rewrite(root, file, parsed, {path: _manifest_text(root, path) for path in paths})
+    parsed = {path: record for path, record in parsed.items() if record.lines}
+    rewrite(root, file, parsed, {path: _manifest_text(root, path) for path in parsed})
     for path, record in parsed.items():
         found = read(root, path)
         if found is None or (found[1], list(found[2])) != (record.header, record.lines):
             raise RecordError(f"{file} does not give back {path}; nothing was removed: report this")
-    for path in paths:
+    for path in parsed:
         (root / (path + form.PACKED)).unlink()
         (root / (path + form.MANIFEST)).unlink(missing_ok=True)
+    return len(parsed)
 
 
 def _manifest_text(root: Path, path: str) -> str | None:
@@ -353,7 +385,7 @@ def _plain(table: pa.Table) -> pa.Table:
 def _table(name: str, lines: Sequence[Mapping[str, Any]]) -> pa.Table:
     """One record's rows."""
     made: dict[str, pa.Array] = {"condition": pa.array([name] * len(lines), pa.string())}
-    for field in dict.fromkeys(field for line in lines for field in line):
+    for field in dict.fromkeys([*GROUPED, *(field for line in lines for field in line)]):
         if field in COLUMNS:
             made[field] = pa.array([line[field] for line in lines], pa.string())
         elif field == "scores":
