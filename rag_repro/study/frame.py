@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rag_repro.evaluation.metrics import METRICS
 from rag_repro.study import manifests, records, sealed
@@ -44,22 +45,26 @@ def load(root: Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    held = sealed.conditions(root)
-    newer = {
-        path: record
-        for path in records.beside(root)
-        if records.SHARD not in path and (record := records.at(root, path)) is not None
+    told = {
+        path: json.loads(row["header"])["identity"] for path, row in sealed.conditions(root).items()
     }
-    told = {path: json.loads(row["header"])["identity"] for path, row in held.items()}
-    told |= {path: record.header["identity"] for path, record in newer.items()}
-    names = {path.rpartition("/")[2] for path in newer}
-    files = sorted({sealed.file_of(root, path) for path in held})
-    tables = [sealed.scores(file, without=names) for file in files]
-    tables += [sealed.scores_of(path, record.lines) for path, record in newer.items()]
+    tables = [
+        file.table(n for n in file.fields if "." in n or n in (*QUESTION, "condition"))
+        for path in sorted({sealed.file_of(root, path) for path in told})
+        if (file := sealed.opened(path))
+    ]
+    for path in sorted(records.beside(root)):
+        if records.SHARD not in path and (record := records.at(root, path)) is not None:
+            name = path.rpartition("/")[2]
+            tables = [
+                t.filter(pc.field("condition") != name) if path in told else t for t in tables
+            ]
+            tables.append(sealed.rows_of(name, record.lines))
+            told[path] = record.header["identity"]
     if not tables:
         return pd.DataFrame(columns=["condition", *KEYS, "k", "settings", "device", *QUESTION])
-    whole = pa.concat_tables(tables, promote_options="default").unify_dictionaries()
-    frame = whole.to_pandas()
+    texts = ["condition", *QUESTION]
+    frame = pa.concat_tables(tables, promote_options="default").to_pandas(categories=texts)
     names = frame["condition"].cat.categories
     by_name = {path.rpartition("/")[2]: path for path in told}
     facts = pd.DataFrame([_facts(root, by_name[name], told[by_name[name]]) for name in names])

@@ -319,7 +319,7 @@ def forget_failed(root: Path, condition: Condition) -> int:
             held = _parsed(path) if path.is_file() else None
             if ending == form.PACKED and find(root, condition) is None:
                 found = sealed.read(root, condition.path)
-                held = unsealed(*found[1:]) if found and found[2].failed() else None
+                held = unsealed(*found[1:]) if found and sealed.failed(found[2]) else None
             kept = held and held.without_failed()
             if held and len(kept.lines) < len(held.lines):
                 content = kept.content

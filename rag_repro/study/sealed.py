@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,8 @@ from rag_repro.study.lines import RecordError
 
 CONDITIONS, ENDING = "conditions.parquet", ".parquet"
 SCORES, COMPUTED = "scores.", "metrics."
-COLUMNS = ("condition", "id", "cluster")
-GROUPED = ("kind", "hops")  # JSON of few values
+COLUMNS = ("condition", "id", "cluster")  # texts as they are; other fields are JSON
+ABSENT = object()
 KEPT = 400  # files in memory at once; ours are 270
 # What a damaged file can raise: its pages have checksums, its footer has none.
 BROKEN = (pa.ArrowException, OSError, LookupError, ValueError, AttributeError, TypeError)
@@ -41,25 +41,26 @@ class Lines(Sequence[Mapping[str, Any]]):
 
     def __init__(self, file: SealedFile, rows: np.ndarray):
         self._file, self._rows = file, rows
-        self._decoded: list[dict[str, Any]] | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return Lines(self._file, self._rows[place])
-        return self._all[place]
+        return self.where(place) if isinstance(place, slice) else self._decoded[place]
 
-    def __iter__(self):
-        return iter(self._all)
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self._decoded)
 
-    def where(self, mask: np.ndarray) -> Lines:
-        """The lines at which the mask (len(self),) is true."""
-        return Lines(self._file, self._rows[mask])
+    @cached_property
+    def _decoded(self) -> list[dict[str, Any]]:
+        return self._file.decoded(self._rows)
+
+    def where(self, chosen: slice | np.ndarray) -> Lines:
+        """The lines of a slice, or at which a mask (len(self),) is true."""
+        return Lines(self._file, self._rows[chosen])
 
     def column(self, name: str) -> np.ndarray:
-        """(len(self),) of "id", "cluster", "kind" or "hops"."""
+        """(len(self),) of a field, None where a line has none."""
         return self._file.column(name)[self._rows]
 
     def metric(self, name: str) -> np.ndarray:
@@ -69,21 +70,12 @@ class Lines(Sequence[Mapping[str, Any]]):
             return column[self._rows]
         return np.array([of_line(name, line) for line in self], float)
 
-    def failed(self) -> int:
-        """How many lines have an error."""
-        there = "error" in self._file.fields
-        return int(self._file.present("error")[self._rows].sum()) if there else 0
-
-    @property
-    def _all(self) -> list[dict[str, Any]]:
-        if self._decoded is None:
-            self._decoded = self._file.decoded(self._rows)
-        return self._decoded
-
 
 def failed(lines: Sequence[Mapping[str, Any]]) -> int:
     """How many of a record's questions failed."""
-    return lines.failed() if isinstance(lines, Lines) else sum("error" in one for one in lines)
+    if isinstance(lines, Lines):
+        return sum(error is not None for error in lines.column("error"))
+    return sum("error" in line for line in lines)
 
 
 class SealedFile:
@@ -91,17 +83,16 @@ class SealedFile:
 
     def __init__(self, path: Path):
         self.path = path
-        self._parquet = pq.ParquetFile(
-            pa.BufferReader(path.read_bytes()),
-            read_dictionary=[*COLUMNS, *GROUPED],
-            page_checksum_verification=True,
-        )
+        data = pa.BufferReader(path.read_bytes())
+        self._parquet = pq.ParquetFile(data, page_checksum_verification=True)
         schema = self._parquet.schema_arrow
-        self.fields = frozenset(schema.names)
+        self.fields = tuple(schema.names)
         self.computed = frozenset(json.loads((schema.metadata or {}).get(b"computed", b"[]")))
         self._columns: dict[str, np.ndarray] = {}
-        self._texts: pa.Table | None = None
-        self.rows = _runs(self.column("condition"))
+        names = self.column("condition")  # whose rows follow one another
+        starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
+        ends = [*starts[1:], len(names)]
+        self.rows = {names[a]: np.arange(a, b) for a, b in zip(starts, ends, strict=True)}
 
     def metric(self, name: str) -> np.ndarray | None:
         """(answers,) of this metric; None: it is computed from lines, and was not when sealing."""
@@ -112,86 +103,82 @@ class SealedFile:
         return np.full(self._parquet.metadata.num_rows, np.nan)
 
     def column(self, name: str) -> np.ndarray:
-        """(answers,) of a column of this name."""
+        """(answers,) of a column: floats with NaN, or values with None."""
         if name not in self._columns:
-            try:
-                self._columns[name] = self._read(name)
-            except BROKEN as error:
-                raise _damaged(self.path, error) from error
+            self._columns[name] = self._read(name)
         return self._columns[name]
 
     def _read(self, name: str) -> np.ndarray:
-        [column] = self._table([name]).columns
-        if name not in (*COLUMNS, *GROUPED):
+        if name not in self.fields:
+            return np.full(self._parquet.metadata.num_rows, None)
+        [column] = self.table([name]).columns
+        if "." in name:
             return column.to_numpy()
-        coded = column.unify_dictionaries().combine_chunks()
+        coded = column.dictionary_encode().combine_chunks()  # few values, or few for a question
         values = coded.dictionary.to_pylist()
-        if name in GROUPED:
-            values = [json.loads(value) for value in values]
-        known = np.array([*values, None], dtype=object)
+        if name not in COLUMNS:
+            values = _from_json(values, self.path)
+        known = np.empty(len(values) + 1, dtype=object)
+        known[:-1] = values
         return known[coded.indices.fill_null(len(values)).to_numpy()]
 
-    def present(self, name: str) -> np.ndarray:
-        """(answers,) whether the field stands in the line."""
-        [column] = self._table([name]).columns
-        return column.is_valid().to_numpy()
-
-    def _table(self, names: Sequence[str]) -> pa.Table:
+    def table(self, names: Iterable[str]) -> pa.Table:
+        """These columns as they are stored. Raises RecordError."""
         try:
-            return self._parquet.read(list(names), use_threads=False)
-        except (pa.ArrowException, OSError) as error:
+            return self._parquet.read([*names], use_threads=False)
+        except BROKEN as error:
             raise _damaged(self.path, error) from error
+
+    @cached_property
+    def _texts(self) -> pa.Table:
+        return self.table(name for name in self.fields if "." not in name)
 
     def decoded(self, rows: np.ndarray) -> list[dict[str, Any]]:
         """The lines of these rows, as they were written."""
-        if self._texts is None:
-            self._texts = self._table([n for n in self._order() if "." not in n])
-        made: list[dict[str, Any]] = [{} for _ in rows]
+        names = [name for name in METRICS if SCORES + name in self.fields]
+        names += [n for f in self.fields if (n := f.removeprefix(SCORES)) != f and n not in METRICS]
+        values = [self.column(SCORES + name)[rows].tolist() for name in names]
+        columns: dict[str, list[Any]] = {
+            "scores": [
+                {name: value for name, value in zip(names, row, strict=True) if value == value}
+                for row in zip(*values, strict=True)
+            ]
+            or [{} for _ in rows]
+        }
         table = self._texts.take(pa.array(rows))
-        for name in self._order():
-            if name == "scores":
-                self._put_scores(made, rows)
-                continue
-            texts = table.column(name).to_pylist()
+        for name in table.column_names[1:]:  # all but `condition`
+            columns[name] = texts = table.column(name).to_pylist()
             there = [i for i, text in enumerate(texts) if text is not None]
-            values = [texts[i] for i in there]
-            if name not in COLUMNS:  # all at once: one call each would take longer
-                values = json.loads(f"[{','.join(values)}]")
-            for i, value in zip(there, values, strict=True):
-                made[i][name] = value
-        return made
+            if name not in COLUMNS:
+                loaded = _from_json([texts[i] for i in there], self.path)
+                for i in range(len(texts)):
+                    texts[i] = ABSENT
+                for i, value in zip(there, loaded, strict=True):
+                    texts[i] = value
+        order = sorted(columns, key=_place)
+        return [
+            {name: value for name, value in zip(order, row, strict=True) if value is not ABSENT}
+            for row in zip(*(columns[name] for name in order), strict=True)
+        ]
 
-    def _order(self) -> list[str]:
-        """The fields of a line, in the order in which it is written; "scores" at its place."""
-        names = [n for n in self.fields if "." not in n and n != "condition"]
-        order = {name: place for place, name in enumerate(form.FIELDS)}
-        return sorted([*names, "scores"], key=lambda name: (order.get(name, len(order)), name))
 
-    def _put_scores(self, made: list[dict[str, Any]], rows: np.ndarray) -> None:
-        for line in made:
-            line["scores"] = {}
-        for name in sorted(self.fields, key=_place):
-            if name.startswith(SCORES):
-                metric = name.removeprefix(SCORES)
-                for line, value in zip(made, self.column(name)[rows].tolist(), strict=True):
-                    if value == value:
-                        line["scores"][metric] = value
+def _from_json(texts: Sequence[str], path: Path) -> list[Any]:
+    """All at once: one call each would take longer."""
+    try:
+        return json.loads(f"[{','.join(texts)}]")
+    except ValueError as error:
+        raise _damaged(path, error) from error
 
 
 def _place(name: str) -> tuple[int, str]:
-    """Metrics in the order of their registry."""
-    known = list(METRICS)
-    metric = name.partition(".")[2]
-    return (known.index(metric) if metric in known else len(known)), name
+    """Fields in the order in which a line is written, `condition` before and columns behind."""
+    known = ("condition", *form.FIELDS)
+    return (known.index(name) if name in known else len(known)), name
 
 
-def _runs(names: np.ndarray) -> dict[str, np.ndarray]:
-    """Condition -> its rows, which follow one another."""
-    if not len(names):
-        return {}
-    starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
-    ends = np.r_[starts[1:], len(names)]
-    return {names[a]: np.arange(a, b) for a, b in zip(starts, ends, strict=True)}
+def column_of(metric: str) -> str:
+    """The column that a metric has in a sealed file."""
+    return (COMPUTED if METRICS[metric].needs == "line" else SCORES) + metric
 
 
 def _damaged(path: Path, error: Exception) -> RecordError:
@@ -199,44 +186,41 @@ def _damaged(path: Path, error: Exception) -> RecordError:
     return RecordError(f"{path}: damaged ({why}); restore the file from version control")
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_mtime_ns, found.st_size
+def _kept(load: Callable[[Path], Any], size: int) -> Callable[[Path], Any]:
+    """The same, once as long as the file stays the same; None where there is no file."""
+
+    @lru_cache(maxsize=size)
+    def loaded(path: Path, *stamp: int) -> Any:
+        try:
+            return load(path)
+        except BROKEN as error:
+            if isinstance(error, RecordError):
+                raise
+            raise _damaged(path, error) from error
+
+    def current(path: Path) -> Any:
+        try:
+            stat = path.stat()
+        except FileNotFoundError:
+            return None
+        return loaded(path, stat.st_mtime_ns, stat.st_size)
+
+    return current
 
 
-def opened(path: Path) -> SealedFile | None:
-    """The file, read once while it stays the same; None: there is none."""
-    stamp = _stamp(path)
-    return None if stamp is None else _opened(path, stamp)
+def _by_path(path: Path) -> dict[str, dict[str, str | None]]:
+    data = pa.BufferReader(path.read_bytes())
+    rows = pq.read_table(data, page_checksum_verification=True).to_pylist()
+    return {row.pop("path"): row for row in rows}
 
 
-@lru_cache(maxsize=KEPT)
-def _opened(path: Path, stamp: tuple[int, int]) -> SealedFile:
-    try:
-        return SealedFile(path)
-    except BROKEN as error:
-        raise _damaged(path, error) from error
+opened = _kept(SealedFile, KEPT)
+_conditions = _kept(_by_path, 64)
 
 
 def conditions(root: Path) -> Mapping[str, Mapping[str, str | None]]:
     """Path of each sealed record below `root` -> its header and manifest, as JSON."""
-    path = root / CONDITIONS
-    stamp = _stamp(path)
-    return {} if stamp is None else _conditions(path, stamp)
-
-
-@lru_cache(maxsize=64)
-def _conditions(path: Path, stamp: tuple[int, int]) -> Mapping[str, Mapping[str, str | None]]:
-    try:
-        rows = pq.read_table(
-            pa.BufferReader(path.read_bytes()), page_checksum_verification=True
-        ).to_pylist()
-    except BROKEN as error:
-        raise _damaged(path, error) from error
-    return {row.pop("path"): row for row in rows}
+    return _conditions(root / CONDITIONS) or {}
 
 
 def file_of(root: Path, path: str) -> Path:
@@ -249,42 +233,14 @@ def read(root: Path, path: str) -> tuple[Path, dict[str, Any], Lines] | None:
     """File, header and lines of a sealed record; None where there is none."""
     if (held := conditions(root).get(path)) is None:
         return None
-    file = opened(place := file_of(root, path))
-    name = path.rpartition("/")[2]
+    place, name = file_of(root, path), path.rpartition("/")[2]
+    file = opened(place)
     if file is None or name not in file.rows:
         raise RecordError(
             f"{place} lacks {name}, which {root / CONDITIONS} names; restore both files from "
             "version control"
         )
     return place, json.loads(held["header"]), Lines(file, file.rows[name])
-
-
-def scores(file: Path, without: Collection[str] = ()) -> pa.Table:
-    """A sealed file's columns, but for those of text; without: records that are left out."""
-    held = opened(file)
-    texts = held.fields.difference((*COLUMNS, *GROUPED))
-    table = held._table(sorted(held.fields.difference(n for n in texts if "." not in n)))
-    gone = [rows for name, rows in held.rows.items() if name in without]
-    if not gone:
-        return table
-    kept = np.setdiff1d(np.arange(len(table)), np.concatenate(gone))
-    return table.take(pa.array(kept))
-
-
-def scores_of(path: str, lines: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """The same columns of a record in JSON lines."""
-    table = _table(path.rpartition("/")[2], lines)
-    coded = pa.dictionary(pa.int32(), pa.string())
-    for name in (*COLUMNS, *GROUPED):
-        if name in table.column_names:
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, table.column(name).cast(coded))
-    return table.select([n for n in table.column_names if "." in n or n in (*COLUMNS, *GROUPED)])
-
-
-def column_of(metric: str) -> str:
-    """The column that a metric has in a sealed file."""
-    return (COMPUTED if METRICS[metric].needs == "line" else SCORES) + metric
 
 
 def manifest(root: Path, path: str) -> list[dict[str, Any]]:
@@ -354,14 +310,13 @@ def rewrite(
 ) -> None:
     """The file with these records in place of what it has of them; None: without them."""
     names = {path.rpartition("/")[2]: record for path, record in changed.items()}
-    tables = [_table(name, record.lines) for name, record in names.items() if record]
+    tables = [rows_of(name, record.lines) for name, record in names.items() if record]
     if (old := opened(file)) is not None:
         kept = {name: rows for name, rows in old.rows.items() if name not in names}
         if old.computed != _computed_names():  # other metrics than now: computed anew
-            tables += [_table(name, old.decoded(rows)) for name, rows in kept.items()]
+            tables += [rows_of(name, old.decoded(rows)) for name, rows in kept.items()]
         elif kept:
-            whole = _plain(old._table(sorted(old.fields)))
-            tables.append(whole.take(pa.array(np.concatenate([*kept.values()]))))
+            tables.append(old.table(old.fields).take(pa.array(np.concatenate([*kept.values()]))))
     _write(file, tables)
     held = {path: dict(row) for path, row in conditions(root).items() if path not in changed}
     held |= {
@@ -374,18 +329,10 @@ def rewrite(
     _save(root / CONDITIONS, pa.Table.from_pylist(rows, text))
 
 
-def _plain(table: pa.Table) -> pa.Table:
-    """Texts as texts, where reading made them codes."""
-    for place, name in enumerate(table.column_names):
-        if pa.types.is_dictionary(table.schema.field(name).type):
-            table = table.set_column(place, name, table.column(name).cast(pa.string()))
-    return table
-
-
-def _table(name: str, lines: Sequence[Mapping[str, Any]]) -> pa.Table:
+def rows_of(name: str, lines: Sequence[Mapping[str, Any]]) -> pa.Table:
     """One record's rows."""
     made: dict[str, pa.Array] = {"condition": pa.array([name] * len(lines), pa.string())}
-    for field in dict.fromkeys([*GROUPED, *(field for line in lines for field in line)]):
+    for field in dict.fromkeys(field for line in lines for field in line):
         if field in COLUMNS:
             made[field] = pa.array([line[field] for line in lines], pa.string())
         elif field == "scores":
@@ -425,7 +372,7 @@ def _write(file: Path, tables: Iterable[pa.Table]) -> None:
         return
     whole = pa.concat_tables(tables, promote_options="default")
     order = np.argsort(whole.column("condition").to_numpy(), kind="stable")
-    whole = whole.take(pa.array(order)).select(sorted(whole.column_names))
+    whole = whole.take(pa.array(order)).select(sorted(whole.column_names, key=_place))
     told = {"computed": json.dumps(sorted(_computed_names()))}
     _save(file, whole.replace_schema_metadata(told))
 
