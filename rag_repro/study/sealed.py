@@ -9,6 +9,7 @@ lies beside them as JSON lines is newer, and is read in their place.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -87,7 +88,7 @@ class SealedFile:
         self._parquet = pq.ParquetFile(data, page_checksum_verification=True)
         schema = self._parquet.schema_arrow
         self.fields = tuple(schema.names)
-        self.computed = frozenset(json.loads((schema.metadata or {}).get(b"computed", b"[]")))
+        self.computed = (schema.metadata or {}).get(b"computed", b"").decode()
         self._columns: dict[str, np.ndarray] = {}
         names = self.column("condition")  # whose rows follow one another
         starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
@@ -98,7 +99,7 @@ class SealedFile:
         """(answers,) of this metric; None: it is computed from lines, and was not when sealing."""
         if (stored := column_of(name)) in self.fields:
             return self.column(stored)
-        if stored.startswith(COMPUTED) and name not in self.computed:
+        if stored.startswith(COMPUTED) and self.computed != registry():
             return None
         return np.full(self._parquet.metadata.num_rows, np.nan)
 
@@ -313,7 +314,7 @@ def rewrite(
     tables = [rows_of(name, record.lines) for name, record in names.items() if record]
     if (old := opened(file)) is not None:
         kept = {name: rows for name, rows in old.rows.items() if name not in names}
-        if old.computed != _computed_names():  # other metrics than now: computed anew
+        if old.computed != registry():  # other metrics than now: computed anew
             tables += [rows_of(name, old.decoded(rows)) for name, rows in kept.items()]
         elif kept:
             tables.append(old.table(old.fields).take(pa.array(np.concatenate([*kept.values()]))))
@@ -347,14 +348,19 @@ def rows_of(name: str, lines: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.table(made)
 
 
-def _computed_names() -> frozenset[str]:
-    return frozenset(name for name, metric in METRICS.items() if metric.needs == "line")
+def registry() -> str:
+    """Which metrics are computed from lines, as a file says that was written with them."""
+    names = [name for name, metric in METRICS.items() if metric.needs == "line"]
+    return hashlib.sha256(" ".join(sorted(names)).encode()).hexdigest()[:12]
 
 
 def computed(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[float | None]]:
     """The metrics that are computed from lines, of these; those without any value are left out."""
-    names = sorted(_computed_names())
-    found = {name: [METRICS[name].fn(line) for line in lines] for name in names}
+    found = {
+        name: [metric.fn(line) for line in lines]
+        for name, metric in METRICS.items()
+        if metric.needs == "line"
+    }
     return {name: values for name, values in found.items() if any(v is not None for v in values)}
 
 
@@ -373,8 +379,7 @@ def _write(file: Path, tables: Iterable[pa.Table]) -> None:
     whole = pa.concat_tables(tables, promote_options="default")
     order = np.argsort(whole.column("condition").to_numpy(), kind="stable")
     whole = whole.take(pa.array(order)).select(sorted(whole.column_names, key=_place))
-    told = {"computed": json.dumps(sorted(_computed_names()))}
-    _save(file, whole.replace_schema_metadata(told))
+    _save(file, whole.replace_schema_metadata({"computed": registry()}))
 
 
 def _save(file: Path, table: pa.Table) -> None:
@@ -384,11 +389,12 @@ def _save(file: Path, table: pa.Table) -> None:
                 table,
                 part,
                 compression="zstd",
-                compression_level=15,
+                compression_level=19,
+                use_dictionary=False,
+                store_schema=False,
                 row_group_size=1 << 24,
                 data_page_size=1 << 28,
                 max_rows_per_page=1 << 30,
-                dictionary_pagesize_limit=1 << 26,
                 write_statistics=False,
                 write_page_checksum=True,
             )
