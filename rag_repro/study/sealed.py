@@ -54,7 +54,10 @@ class Lines(Sequence[Mapping[str, Any]]):
 
     @cached_property
     def _decoded(self) -> list[dict[str, Any]]:
-        return self._file.decoded(self._rows)
+        try:
+            return self._file.decoded(self._rows)
+        except BROKEN as error:
+            raise _damaged(self._file.path, error) from error
 
     def where(self, chosen: slice | np.ndarray) -> Lines:
         """The lines of a slice, or at which a mask (len(self),) is true."""
@@ -106,7 +109,10 @@ class SealedFile:
     def column(self, name: str) -> np.ndarray:
         """(answers,) of a column: floats with NaN, or values with None."""
         if name not in self._columns:
-            self._columns[name] = self._read(name)
+            column = self._read(name)
+            if len(column) != self._parquet.metadata.num_rows:
+                raise _damaged(self.path, ValueError(f"{name} has {len(column)} rows"))
+            self._columns[name] = column
         return self._columns[name]
 
     def _read(self, name: str) -> np.ndarray:
@@ -118,7 +124,7 @@ class SealedFile:
         coded = column.dictionary_encode().combine_chunks()  # few values, or few for a question
         values = coded.dictionary.to_pylist()
         if name not in COLUMNS:
-            values = _from_json(values, self.path)
+            values = json.loads(f"[{','.join(values)}]")  # one call each would take longer
         known = np.empty(len(values) + 1, dtype=object)
         known[:-1] = values
         return known[coded.indices.fill_null(len(values)).to_numpy()]
@@ -151,7 +157,7 @@ class SealedFile:
             columns[name] = texts = table.column(name).to_pylist()
             there = [i for i, text in enumerate(texts) if text is not None]
             if name not in COLUMNS:
-                loaded = _from_json([texts[i] for i in there], self.path)
+                loaded = json.loads(f"[{','.join([texts[i] for i in there])}]")
                 for i in range(len(texts)):
                     texts[i] = ABSENT
                 for i, value in zip(there, loaded, strict=True):
@@ -161,14 +167,6 @@ class SealedFile:
             {name: value for name, value in zip(order, row, strict=True) if value is not ABSENT}
             for row in zip(*(columns[name] for name in order), strict=True)
         ]
-
-
-def _from_json(texts: Sequence[str], path: Path) -> list[Any]:
-    """All at once: one call each would take longer."""
-    try:
-        return json.loads(f"[{','.join(texts)}]")
-    except ValueError as error:
-        raise _damaged(path, error) from error
 
 
 def _place(name: str) -> tuple[int, str]:
@@ -183,6 +181,8 @@ def column_of(metric: str) -> str:
 
 
 def _damaged(path: Path, error: Exception) -> RecordError:
+    if isinstance(error, RecordError):
+        return error
     why = " ".join(str(error).split())
     return RecordError(f"{path}: damaged ({why}); restore the file from version control")
 
@@ -195,8 +195,6 @@ def _kept(load: Callable[[Path], Any], size: int) -> Callable[[Path], Any]:
         try:
             return load(path)
         except BROKEN as error:
-            if isinstance(error, RecordError):
-                raise
             raise _damaged(path, error) from error
 
     def current(path: Path) -> Any:
