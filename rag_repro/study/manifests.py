@@ -22,6 +22,7 @@ from .conditions import Condition
 from .files import trouble
 from .lines import MANIFEST, PACKED, PLAIN, SHARD, RecordError
 from .record_writer import AGAIN
+from .shapes import MOST
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +150,7 @@ def _is_entry(entry: Any) -> bool:
     """Whether it tells when a run was, of how many questions, and on which machine."""
     try:
         times = [datetime.fromisoformat(entry[key]) for key in ("start", "end") if key in entry]
-        fits = type(entry["questions"]) is int and entry["questions"] >= 0
+        fits = type(entry["questions"]) is int and 0 <= entry["questions"] <= MOST
         fits = fits and isinstance(entry["machine"], str) and not UNSEEN.search(entry["machine"])
         return fits and "start" in entry and all(one.tzinfo for one in times)
     except (KeyError, TypeError, ValueError):
