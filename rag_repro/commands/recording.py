@@ -6,7 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from .folders import held_in, written_to
+from .folders import held_in, kept, written_to
 
 if TYPE_CHECKING:
     from ..study.papers import Cell
@@ -163,30 +163,39 @@ def time(arguments: argparse.Namespace) -> None:
 def exhibit(arguments: argparse.Namespace) -> None:
     """Columns of the CSV: exhibit, tier, dataset, method, what the exhibit varies, metric,
     paper (as printed), ours with lo and hi (95 %), n, and the difference to the baseline."""
-    from ..report import exhibits, tables
-    from ..study import papers
-    from ..study.scores import Results
+    results = held_in(arguments)
 
-    paper, exhibit = papers.exhibit(arguments.exhibit)
-    rows = exhibits.rows(paper, exhibit, Results(held_in(arguments)), arguments.tier)
-    print(tables.text(rows, arguments.format), end="")
+    def made() -> str:
+        from ..report import exhibits, tables
+        from ..study import papers
+        from ..study.scores import Results
+
+        paper, exhibit = papers.exhibit(arguments.exhibit)
+        rows = exhibits.rows(paper, exhibit, Results(results), arguments.tier)
+        return tables.text(rows, arguments.format)
+
+    print(kept(arguments, results, made), end="")
 
 
 def claims(arguments: argparse.Namespace) -> None:
     """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more. What was not
     run at the paper tier, or cannot be judged there, is left out unless --tier names it."""
-    from ..evaluation.verdicts import NOT_JUDGED, NOT_RUN
-    from ..report import ledger
-    from ..study.scores import Results
+    results = held_in(arguments)
 
-    rows = ledger.rows(Results(held_in(arguments)), arguments.paper, arguments.tier)
-    if arguments.tier is None:
+    def made() -> str:
+        from ..evaluation.verdicts import NOT_JUDGED, NOT_RUN
+        from ..report import ledger
+        from ..study.scores import Results
+
+        rows = ledger.rows(Results(results), arguments.paper, arguments.tier)
         silent = (NOT_RUN, NOT_JUDGED)
-        shown = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in silent]
-        if len(shown) < len(rows):
-            log.info("%s rows of the paper tier say nothing: --tier paper", len(rows) - len(shown))
-        rows = shown
-    print(ledger.text(rows, arguments.format), end="")
+        if arguments.tier is None:
+            rows = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in silent]
+        return ledger.text(rows, arguments.format)
+
+    if arguments.tier is None:
+        log.info("left out are rows of the paper tier that say nothing: --tier paper")
+    print(kept(arguments, results, made), end="")
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -233,9 +242,14 @@ def show(arguments: argparse.Namespace) -> None:
 
 def status(arguments: argparse.Namespace) -> None:
     """One line for each exhibit and tier."""
-    from ..report import progress
+    results = held_in(arguments)
 
-    print(progress.text(held_in(arguments)))
+    def made() -> str:
+        from ..report import progress
+
+        return progress.text(results)
+
+    print(kept(arguments, results, made))
 
 
 def seal(arguments: argparse.Namespace) -> None:
