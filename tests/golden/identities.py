@@ -38,17 +38,20 @@ def headers(root: Path = ROOT) -> Iterator[tuple[str, Mapping[str, Any]]]:
         roots = [base] if folder == "records" else sorted(p for p in base.iterdir() if p.is_dir())
         for one in roots:
             for path in records.paths(one):
-                name = (one / path).relative_to(root / "results").as_posix()
-                yield name + ENDING, _header(one, path)
+                if header := _header(one, path):
+                    name = (one / path).relative_to(root / "results").as_posix()
+                    yield name + ENDING, json.loads(header)
 
 
-def _header(root: Path, path: str) -> Mapping[str, Any]:
-    """Of a record in JSON lines the first one, of a sealed one what is stored of it."""
+def _header(root: Path, path: str) -> str | bytes | None:
+    """Of a record in JSON lines the first one, of a sealed one what is stored of it; None: its run
+    is not finished.
+    """
     packed = root / (path + ENDING)
     if packed.is_file():
         with lzma.open(packed) as lines:
-            return json.loads(lines.readline())
-    return json.loads(sealed.conditions(root)[path]["header"])
+            return lines.readline()
+    return sealed.conditions(root).get(path, {}).get("header")
 
 
 def condition(identity: Mapping[str, Any]) -> Condition:
