@@ -333,7 +333,7 @@ def span(metric: str) -> float | None:
     return None if known.span is None else known.span * known.scale
 
 
-@lru_cache(maxsize=512)  # of 160 kB each
+@lru_cache(maxsize=128)  # of 160 kB each
 def _drawn(
     values: tuple,
     clusters: tuple[str, ...],
