@@ -63,9 +63,13 @@ def from_yaml(text: str) -> Any:
 
     if len(text) > LONGEST:
         raise PlainError(f"more than {LONGEST:,} characters of YAML")
+    quick = _loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # C: five times as fast
     try:
-        _refuse_deep(text)
-        value = yaml.load(text, _loader())
+        try:
+            _refuse_deep(text, quick)
+            value = yaml.load(text, quick)
+        except yaml.YAMLError:  # the other takes some that C refuses, and tells what is wrong
+            value = yaml.load(text, _loader(yaml.SafeLoader))
     except RecursionError:
         raise PlainError("not valid YAML (nested too deeply)") from None
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
@@ -75,12 +79,12 @@ def from_yaml(text: str) -> Any:
     return value
 
 
-def _refuse_deep(text: str) -> None:
+def _refuse_deep(text: str, loader: type) -> None:
     """Deep nesting would overflow the C loader's stack, which nothing can catch."""
     import yaml
 
     depth = 0
-    for event in yaml.parse(text, _loader()):
+    for event in yaml.parse(text, loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
@@ -88,11 +92,11 @@ def _refuse_deep(text: str) -> None:
 
 
 @cache
-def _loader() -> type:
+def _loader(base: type) -> type:
     """A loader to which a key given twice is an error, where YAML's habit is that the last wins."""
     import yaml
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # five times as fast in C
+    class Loader(base):
         merged = 0
 
         def flatten_mapping(self, node: yaml.MappingNode) -> None:

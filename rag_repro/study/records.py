@@ -158,18 +158,9 @@ def beside(root: Path) -> set[str]:
 
 
 def count(root: Path, condition: Condition) -> int:
-    """Answers in the condition's record: of a file its lines behind the header, none of them
-    looked into.
-    """
-    while (path := find(root, condition)) is not None:
-        try:
-            return max(0, form.content(path).count(b"\n") - 1)
-        except RecordError as error:
-            # A run may have opened or compressed it since we looked.
-            if not isinstance(error.__cause__, FileNotFoundError):
-                raise
-    found = sealed.read(root, condition.path)
-    return len(found[2]) if found else 0
+    """Answers in the condition's record; 0 where there is none."""
+    record = at(root, condition.path)
+    return len(record) if record else 0
 
 
 def read(path: Path) -> Record:
