@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rag_repro.evaluation.metrics import METRICS
+from rag_repro.evaluation.metrics import METRICS, get
 from rag_repro.study import manifests, records, sealed
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
 KEYS = ("dataset", "split", "method", "retriever", "reader", "seed")
 QUESTION = ("id", "cluster", "kind", "hops")
+STORED = tuple(name for name, metric in METRICS.items() if metric.needs != "line")
 
 
-def results(folder: Path | None = None) -> pd.DataFrame:
+def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.DataFrame:
     """The committed records' scores, or those of another folder of records, as a pandas DataFrame.
 
     A row per condition and question. Columns of the condition: `condition` (its hash), `dataset`,
@@ -28,6 +30,8 @@ def results(folder: Path | None = None) -> pd.DataFrame:
     `device` ("cpu", or the GPU's name, of the last run). Columns of the question: `id`, `cluster`
     (what is resampled together), `kind`, `hops`. Then one column of floats per metric: percentages
     in points (0 to 100), all else in its own unit, NaN where the question has no such score.
+    metrics: by default those of answers and hits; others, as ["em", "retrievals"], by name, and all
+    by `evaluation.metrics.METRICS` (400 MB).
 
     Mean EM by method and kind: `results().groupby(["method", "kind"], observed=True).em.mean()`.
     Raises RecordError for a damaged record.
@@ -36,10 +40,10 @@ def results(folder: Path | None = None) -> pd.DataFrame:
         from rag_repro.publish.places import here
 
         folder = here().records
-    return load(folder)
+    return load(folder, metrics)
 
 
-def load(root: Path) -> pd.DataFrame:
+def load(root: Path, metrics: Sequence[str] = STORED) -> pd.DataFrame:
     """As `results`, of the records below `root`. Parts of a record that are not joined are left
     out; a record in JSON lines is read in place of the sealed one of its name.
     """
@@ -48,8 +52,10 @@ def load(root: Path) -> pd.DataFrame:
     told = {
         path: json.loads(row["header"])["identity"] for path, row in sealed.conditions(root).items()
     }
+    texts = ["condition", *QUESTION]
+    wanted = {sealed.column_of(get(name).name): get(name) for name in metrics}
     tables = [
-        file.table(n for n in file.fields if "." in n or n in (*QUESTION, "condition"))
+        file.table(name for name in file.fields if name in wanted or name in texts)
         for path in sorted({sealed.file_of(root, path) for path in told})
         if (file := sealed.opened(path))
     ]
@@ -63,8 +69,11 @@ def load(root: Path) -> pd.DataFrame:
             told[path] = record.header["identity"]
     if not tables:
         return pd.DataFrame(columns=["condition", *KEYS, "k", "settings", "device", *QUESTION])
-    texts = ["condition", *QUESTION]
-    frame = pa.concat_tables(tables, promote_options="default").to_pandas(categories=texts)
+    whole = pa.concat_tables(
+        [table.select([n for n in texts if n in table.column_names]) for table in tables],
+        promote_options="default",
+    )
+    frame = whole.to_pandas(categories=texts)
     names = frame["condition"].cat.categories
     by_name = {path.rpartition("/")[2]: path for path in told}
     facts = pd.DataFrame([_facts(root, by_name[name], told[by_name[name]]) for name in names])
@@ -76,10 +85,14 @@ def load(root: Path) -> pd.DataFrame:
     for name, kind in (("kind", "category"), ("hops", "Int64")):
         values = [json.loads(text) for text in frame[name].cat.categories]  # -1, the last: None
         columns[name] = pd.array([*values, None], kind).take(frame[name].cat.codes.to_numpy())
-    for name, metric in METRICS.items():
-        if (stored := sealed.column_of(name)) in frame:
-            columns[name] = frame[stored] * metric.scale
-    return pd.DataFrame(columns)
+    ends = np.cumsum([len(table) for table in tables])
+    for stored, metric in wanted.items():
+        columns[metric.name] = values = np.full(len(frame), np.nan)
+        for table, end in zip(tables, ends, strict=True):
+            if stored in table.column_names:
+                column = table.column(stored).to_numpy()
+                values[end - len(table) : end] = column * metric.scale
+    return pd.DataFrame(columns, copy=False)
 
 
 def _facts(root: Path, path: str, identity: Mapping[str, Any]) -> dict[str, Any]:
