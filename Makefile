@@ -23,12 +23,14 @@ GRID := .venv-grid
 GRID_STAMP := $(GRID)/set-up-complete
 GRID_PIP := $(GRID)/bin/python -m pip --disable-pip-version-check install --quiet
 
-.PHONY: help setup book test lint pair grid
+.PHONY: help setup book test check audit lint pair grid
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make book   execute the chapters that changed, check them, build book/_build/html"
 	@echo "make test   lint, then every test"
+	@echo "make check  lint, then the fast tests"
+	@echo "make audit  every committed score, computed again (half an hour)"
 	@echo "make lint   style of the code, and that notebooks and scripts are pairs"
 	@echo "make pair   write notebooks/*.ipynb from notebooks/*.py"
 	@echo "make setup  only the set-up: a virtual environment in $(VENV)"
@@ -81,3 +83,9 @@ lint: $(STAMP)
 # others: chapters take a minute each, and stand in a row.
 test: lint
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
+
+check: lint
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal -m "not slow"
+
+audit: $(STAMP)
+	@OMP_NUM_THREADS=1 $(BIN)/rag-repro audit

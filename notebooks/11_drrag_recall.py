@@ -52,7 +52,7 @@ from IPython.display import display
 from rag_repro.methods.drrag import concatenation, crowd
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import cases, corpora, exhibits, figures, printed, selection, traces
+from rag_repro.report import cases, exhibits, figures, printed, selection, traces
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.table import Table
 
@@ -447,22 +447,9 @@ desk.table("table5", own, name="tab-own-candidates")
 #
 # It does not say. "Knowledge base" sounds like many passages; but its data sets come with 10 or 20
 # for each question, and how much is recalled depends on how many others there are to be confused
-# with. For the methods that need no training, the printed levels are held beside ours over both:
-# all passages of the questions at hand, pooled, and a question's own. The pools of the full
-# benchmarks are larger than ours, so a paper that searched them would find *less* than we do, not
-# more. A level that is nearer to one of the two is a hint and no proof: the encoder of SM is not
-# named, and BM25's analysis is not either. Claims about levels (c03, c10, s03) and about gains over
+# with. Claims about levels (c03, c10, s03) and about gains over
 # plain retrieval (c09) are decided on the pooled corpus, with the other one among the secondary
 # contrasts.
-
-# %% tags=["remove-input"]
-corpora.table(
-    desk.paper,
-    "table5",
-    desk.rows("table5", metric="recall"),
-    ["bm25", "sm", "qdc"],
-    name="tab-which-corpus",
-)
 
 # %% [markdown]
 # ### Data that the paper did not use

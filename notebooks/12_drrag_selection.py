@@ -201,23 +201,6 @@ costs = desk.rows("parts", k=4, metric=["passages", "useless", "pairs"])
 desk.table("parts", costs, name="tab-parts-cost")
 
 # %% [markdown]
-# ### What the classifier was asked
-#
-# Every pair with the classifier's probability is in the records, and so is how many of its two
-# passages are gold. *Both gold* is what the classifier was trained to accept. Equation 4 stops a
-# ranking at its first positive pair, so the more pairs are positive, the fewer CFS asks about.
-
-# %% tags=["remove-input"]
-labels = {name: row.label for name, row in desk.paper.exhibit("parts").methods.items()}
-asked = [
-    cell
-    for shown in desk.tiers()
-    for cell in desk.paper.exhibit("parts").cells(shown)
-    if cell.matches({"method": ["cis_next", "cis", "cfs_next", "cfs"], "k": 4})
-]
-selection.pairs_table(asked, labels, desk.results, name="tab-asked")
-
-# %% [markdown]
 # ### What selection takes away
 #
 # The claim is that what goes is redundant. *Gold removed* is the share of gold among the passages that

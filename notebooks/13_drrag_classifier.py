@@ -54,9 +54,8 @@ from rag_repro.lm.pairs import Cutter, PairClassifier
 from rag_repro.methods.drrag import pair_check
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import classifiers, missing, pairs
+from rag_repro.report import classifiers, pairs
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.table import Table
 from rag_repro.training import pairs as lessons
 
 run = chapter(
@@ -249,20 +248,7 @@ pairs.summary(cells("transfer"), desk.results, "Trained at home and elsewhere", 
 # %% [markdown] tags=["room"]
 # ## How much room does a pair need?
 #
-# The paper takes encoders with long inputs, since a question with two passages would not fit. Tokens are
-# MiniLM's; those of the paper's encoders differ a little.
-
-# %% tags=["remove-input"]
-pairs.lengths(
-    checked,
-    desk.results,
-    desk.workshop,
-    caption="Pairs that are longer than a window",
-    name="tab-lengths",
-)
-
-# %% [markdown]
-# What the cross-encoder loses with less room. Where a pair is too long its passages are cut, the
+# The paper takes encoders with long inputs, since a question with two passages would not fit. What the cross-encoder loses with less room. Where a pair is too long its passages are cut, the
 # longer one first. The classifier without a number has the 510 tokens that MiniLM takes at most;
 # 1024 needs one of the paper's encoders. Similarities are of single texts, of which MiniLM reads
 # the first 256 tokens.
@@ -331,36 +317,6 @@ pairs.against_auc(
 
 # %% tags=["remove-input"]
 desk.table("sizes", desk.rows("sizes"), name="tab-sizes")
-
-# %% [markdown]
-# ### Is the training repaid?
-#
-# A summary of the paper asks this (its open question 3). For each method: the seconds of training,
-# divided by the seconds that an answer of DR-RAG saves against it, both on this machine; *never*
-# where it saves none. Labelling the questions is not in it, and neither is what a better answer is
-# worth.
-
-# %% tags=["remove-input"]
-OF_TIER = {"public": "drrag-classifier", "testbed": "drrag-classifier-testbed"}
-body = []
-for shown in [tier for tier in desk.tiers() if tier in OF_TIER]:
-    taken = {}
-    for row in desk.rows("fig3", shown, metric="seconds"):
-        if row.ours:
-            taken.setdefault(row.keys["method"], []).append(row.ours.estimate)
-    mean = {method: sum(values) / len(values) for method, values in taken.items()}
-    rows = classifiers.repaid(OF_TIER[shown], mean, ours="dr_rag")
-    labels = desk.paper.exhibit("fig3").methods
-    body += [[shown, labels[method].label, *numbers] for method, *numbers in rows]
-    if not rows:
-        timed = [c for c in desk.paper.exhibit("fig3").cells(shown) if c.keys["method"] == "dr_rag"]
-        body.append([shown, missing.of_cells(timed), "", "", ""])
-Table(
-    ["tier", "method", "its seconds an answer", "saved by DR-RAG", "answers to repay training"],
-    body,
-    "After how many answers the training of the classifier is repaid in time",
-    "tab-repaid",
-)
 
 # %% [markdown]
 # ### Asked again, just now

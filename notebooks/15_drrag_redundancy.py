@@ -189,23 +189,6 @@ slopes.scatter(
 )
 
 # %% [markdown]
-# ### Question by question
-#
-# Where one method found more of the gold than another, as much, or less: what happened to the answers?
-
-# %% tags=["remove-input"]
-slopes.moves(
-    desk.paper.exhibit("table3"),
-    desk.results,
-    [
-        *(("cfs", "sm"), ("qdc", "sm"), ("cfs", "qdc"), ("cis", "qdc"), ("cfs", "cis")),
-        *(("cfs_fed", "qdc"), ("cis_fed", "qdc"), ("cfs_tuned", "qdc"), ("cis_tuned", "qdc")),
-    ],
-    {"k": 4, "reader": TAUGHT},
-    name="tab-moves",
-)
-
-# %% [markdown]
 # ### When recall rises and answers get worse
 #
 # On 2WikiMultihopQA the paper's CFS recalls more with each further passage, and answers worse at

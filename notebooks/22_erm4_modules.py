@@ -43,7 +43,7 @@ from IPython.display import display
 from rag_repro.methods.erm4 import judging, knowledge_filter, rewriter
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import checked, interactions, judges, memory_times, noise, readers, split
+from rag_repro.report import checked, interactions, judges, memory_times, readers, split
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.training import filtering, rewriting
 
@@ -335,21 +335,6 @@ split.whole(desk, "back_off", desk.rows("back_off"), "tab-back-off")
 # %% tags=["remove-input"]
 noisy = desk.rows("noise", metric=["acc_words", "shown", "entailed_gold", "entailed_other"])
 split.whole(desk, "noise", noisy, "tab-levels")
-
-# %% [markdown]
-# And as found: the filter's gain where an answer stands in none, in one and in more of the unfiltered
-# passages. Such questions differ in other ways, too, and no verdict is drawn from it.
-
-# %% tags=["remove-input"]
-MAIN = desk.paper.exhibit("table1")
-noise.gains(
-    MAIN,
-    [c for c in MAIN.cells() if c.tier in desk.tiers() and c.keys["method"] in ("full", "chance")],
-    desk.results,
-    "acc_words",
-    "Gain in points of hits, by how many of the passages hold an answer",
-    "tab-noise",
-)
 
 # %% [markdown]
 # ### Asked again, just now

@@ -38,12 +38,10 @@ device = "cpu"  # where readers, rewriters, filters and encoders compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-import os
 from dataclasses import replace
 
 from IPython.display import display
 
-from rag_repro.data import ENVIRONMENT
 from rag_repro.methods.erm4 import method, trigger
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
@@ -182,22 +180,12 @@ for page in memory.nearest(
 # "Replacing older entries with newer ones for the same titles" suits a web on which a title is a
 # page. Where several passages bear one title, as the paragraphs of an article do, only the last of
 # them stays, and what was remembered first is lost; so the *order* in which passages come decides
-# what memory holds. Here a question's best passages are remembered last. The table counts how many
-# passages of a whole corpus each rule would keep; where it keeps them all, neither rule nor order
-# matters, but for what leaves a full memory.
+# what memory holds. Here a question's best passages are remembered last.
 #
 # A world's titles are all different, so this rule could not be tried there. Hence the halves: a
 # thing's passage is cut in two under one title. For sixty of the seventy things one question about each half
 # had been asked before; in one case of two that about the half that is needed later was asked last. As a
 # search may bring the other half, too, what memory holds in the end is counted below (*gold in memory*).
-
-# %% tags=["remove-input"]
-CORPORA = {
-    name: desk.workshop.dataset(name, "test").corpus for name in ("world-B", "world-B-again-halves")
-}
-if os.environ.get(ENVIRONMENT) and "public" in desk.tiers():
-    CORPORA["ambignq_again"] = desk.workshop.dataset("ambignq_again", "test").corpus
-memory.clashes(CORPORA, "tab-clashes")
 
 # %% [markdown] tags=["result"]
 # ## Table 2, as calls saved
@@ -338,21 +326,6 @@ memory.calibrated(
 TIMES = desk.paper.exhibit("times")
 memory_times.table(
     TIMES, cells("times"), desk.results, PRINTED, "Time for one answer, by τ", "tab-times"
-)
-
-# %% [markdown]
-# Which τ has the smallest mean, and does time go up and down? Step by step. The last line goes by means
-# alone: a step whose interval holds nought is no more than the machine's noise, and one of a few hundredths
-# of a second may be no more either (from 0.8 to 1 AmbigNQ searches and reads the same). The verdict asks for a
-# twentieth less time than at every other τ.
-
-# %% tags=["remove-input"]
-memory_times.steps(
-    cells("times", "memory"),
-    desk.results,
-    PRINTED,
-    "What each step of τ does to the time of an answer",
-    "tab-steps",
 )
 
 # %% [markdown]

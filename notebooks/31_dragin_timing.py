@@ -41,7 +41,7 @@ batch_size = 8  # questions in flight at once
 from rag_repro.methods.dragin import rind, timing, timing_check
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import first_errors, timing_auc
+from rag_repro.report import timing_auc
 from rag_repro.report.desk import Desk, Listing
 
 run = chapter(
@@ -158,30 +158,6 @@ timing_auc.curves(
     thresholds=THRESHOLDS,
     caption="Hops in need that are found, by the share of hops with an alarm",
     name="fig-hops",
-)
-
-# %% [markdown]
-# ### The first alarm, and the first error
-#
-# In the paper's case (appendix C) RIND fires at the first number that is wrong (dragin.c40). How often
-# does the first alarm stand in the sentence of the first error? Here a rule goes by the highest value of
-# the hop's sentence, up to the fact. The chain that is read is the gold one, so an error at one hop is not
-# carried on to the next. A rule that fires everywhere is right wherever the first hop is the first error.
-# FLARE is left out: before the fact it would go by the probability of the gold chain's words, not of its
-# own.
-
-# %% tags=["remove-input"]
-SENTENCES = [
-    cell
-    for cell in desk.paper.exhibit("hops").cells("testbed")
-    if cell.matches({"method": "sentence"})
-]
-first_errors.table(
-    SENTENCES,
-    desk.results,
-    {rule: threshold for rule, threshold in THRESHOLDS.items() if rule != "surprise"},
-    "Where the first alarm stands, of questions that the reader gets wrong somewhere",
-    "tab-first-errors",
 )
 
 # %% [markdown]

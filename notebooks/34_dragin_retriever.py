@@ -136,7 +136,7 @@ desk.table("bare_queries", desk.rows("bare_queries"), name="tab-bare")
 #
 # On the testbed RIND's $\theta$ is 0.02 here, and 0.2 in the tables above
 # ({doc}`chapter 32 <32_dragin_threshold>`). FLARE and FL-RAG were not run over dense search, and θ was
-# chosen over BM25: DRAGIN stands beside two of the four that search.
+# chosen over BM25: DRAGIN is compared with SR-RAG and FS-RAG alone.
 
 # %% tags=["remove-input"]
 desk.table("dense", desk.rows("dense"), name="tab-dense")

@@ -75,7 +75,7 @@ desk.statements(CLAIMS)
 # %% [markdown] tags=["symbols"]
 # ## The differences
 #
-# 28 differences were found, D1 to D28. The first table has those by which the two versions here
+# 30 differences were found, D1 to D30. The first table has those by which the two versions here
 # differ; its column *equations* is the default of the setting. The second has the others, which
 # concern prompts, decoding, data, baselines and what is counted.
 
@@ -123,10 +123,12 @@ Table(
 # | D20: size of a passage | 100 tokens | 100 words | as each data set came |
 # | D22: questions and answers | 1,000 of a set, which is not said | the first 1,000; other names of 2WikiMultihopQA's answers count; StrategyQA's train file | n in each cell; names as the data have them |
 # | D23: base of the entropy | not said | e | e |
-# | D25: FLARE's query | the last sentence (table 4) | the sentence without what is doubtful, or all of the text | either, setting `query` |
+# | D25: FLARE's query | the last sentence (table 4) | the sentence with a blank for what is doubtful, or all of the text | either, setting `query` |
 # | D26: FL-RAG's query | the last 25 tokens | tokens as the tokenizer writes them, marks and all | the text of these tokens |
 # | D27: a retrieval | not said | each search | each search |
-# | D28: where the answer is read | not said | behind the first "the answer is", to the text's end; for StrategyQA, whether "yes" follows | behind the last "So the answer is", to the line's end |
+# | D28: where the answer is read | not said | behind the first "the answer is", to the text's end; for StrategyQA, whether "yes" follows | behind the last "So the answer is", to the line's end; with the prompts `cot_yes_no` and `dragin_yes_no` as the code |
+# | D29: the end token | not said | glued to the last word, whose attention and entropy it joins | no part of the text (not built) |
+# | D30: line breaks | not said | stay inside words, and so in queries | white space between words (not built) |
 #
 # By D28 the same text can hold another answer, or none, as these made-up ones do:
 

@@ -53,6 +53,7 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.evaluation.metrics import of_line
 from rag_repro.lm.former import R2Former
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.soft import SoftModules
@@ -67,14 +68,13 @@ from rag_repro.report import (
     formers,
     gains,
     groups,
-    kept_answers,
-    leavings,
     lists,
     readers,
     seeds,
     split,
 )
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.show import key, label, level, share, table
 from rag_repro.training import joint
 
 run = chapter(
@@ -484,15 +484,7 @@ for metric in ("acc_line", "length"):
 # ## What compressors and CRAG leave
 #
 # The paper blames lost information "from case studies" that it does not show. A compressor can be
-# asked without a reader: what was there, and what is left? RECOMP's extractive compressor, just
-# now, on the testbed, the passages as BM25 ranks them:
-
-# %% tags=["remove-input"]
-for page in leavings.case("world-B-10", desk.workshop, settings={"n_sentences": 10}):
-    display(page)
-
-# %% [markdown]
-# And over all recorded questions. *Static* gold is named in the question, *dynamic* gold is what
+# asked without a reader: what was there, and what is left? Over all recorded questions. *Static* gold is named in the question, *dynamic* gold is what
 # the chain leads to (r2ag.c13). CRAG's evaluator is a small one of ours that was taught gold passages, so
 # that what it drops says little of what the original drops:
 
@@ -504,9 +496,20 @@ split.whole(desk, "kept", desk.rows("kept"), "tab-kept")
 # and where it is not. Other questions stand in each column, so that it tells of no cause alone:
 
 # %% tags=["remove-input"]
-KEPT = [cell for cell in desk.paper.exhibit("kept").cells() if cell.tier in desk.tiers()]
-kept_answers.table(
-    MAIN, KEPT, desk.results, "acc_line", "Accuracy by what is left, %", "tab-kept-answers"
+table(
+    desk.entries("kept"),
+    {
+        "data set": key("dataset"),
+        "reader": key("reader"),
+        "method": label(),
+        "Acc where the answer is left [95 %], n": level(
+            "acc_line", where=lambda x: of_line("answer_kept", x) == 1
+        ),
+        "Acc where it is lost": level("acc_line", where=lambda x: of_line("answer_kept", x) == 0),
+        "no answer at all, %": share(lambda x: not (x.get("prediction") or "").strip()),
+    },
+    "Accuracy by what is left, %",
+    "tab-kept-answers",
 )
 
 # %% [markdown]

@@ -54,7 +54,6 @@ from rag_repro.report import (
     gains,
     lists,
     missing,
-    optimism,
     seeds,
     split,
 )
@@ -161,30 +160,6 @@ for tier_shown, (names, head) in ON.items():
 
 # %% tags=["remove-input"]
 Listing(feature_areas.fitted)
-
-# %% [markdown]
-# ### Features that know the answer
-#
-# The authors tune their retriever first, and take the former's features from the questions that it
-# was tuned on. There r knows which passages are gold, at the test it does not: a former is taught to
-# trust what will not be there. Features of a retriever that was tuned on *other* questions
-# (cross-fitted) are honest. What that is worth, on lists of training questions: a matrix behind
-# MiniLM's vectors is tuned until gold passages are nearest to their question, on half of the lists
-# at a time. A whole encoder, as the authors tune, has more to remember with, and thousands of questions to
-# remember in place of some dozens: how large the gap is there, this does not tell. Everywhere else in this
-# book the encoder is frozen, so that its features are the same for all questions.
-
-# %% tags=["remove-input"]
-TAUGHT = desk.workshop.dataset("world-A-10", "train")
-optimism.table(
-    lists.of(TAUGHT, TAUGHT.questions[: run.n_lists], desk.workshop),
-    desk.workshop.encoder("minilm"),
-    "What tuning a retriever does to r, on its own questions and on others",
-    "tab-optimism",
-)
-
-# %% tags=["remove-input"]
-Listing(optimism.tuned)
 
 # %% [markdown]
 # ## What was trained

@@ -52,7 +52,6 @@ from rag_repro.report import (
     attention_areas,
     attention_gold,
     cases,
-    changed_answers,
     formers,
     lists,
     split,
@@ -288,17 +287,6 @@ attention_areas.outcome(fits)
 STEERED = ["rag", "r2ag", "shuffled_test", "exchanged", "free", "exchanged_free"]
 steered = desk.rows("controls", method=STEERED, metric=["acc_line", "distracted", "length"])
 split.whole(desk, "controls", steered, "tab-steered")
-
-# %% [markdown]
-# How many answers change at all, right or wrong? Embeddings do move what is written, and tokens that know
-# nothing of the passages move more of it: a change is no sign of what an embedding says.
-
-# %% tags=["remove-input"]
-TURNED = ("shuffled_test", "exchanged", "exchanged_free")
-turned = [c for c in CONTROLS.cells() if c.keys["method"] in TURNED and c.tier in desk.tiers()]
-changed_answers.table(
-    CONTROLS, turned, desk.results, "Answers that an intervention changes", "tab-changed"
-)
 
 # %% [markdown]
 # ### Asked again, just now

@@ -42,8 +42,9 @@ batch_size = 1  # questions in flight at once, of those asked again
 from rag_repro.lm.former import R2Former
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import formers, latency, times
+from rag_repro.report import formers, times
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.show import curve, key, label, level, mean, percent, table
 from rag_repro.study import clock, timing
 
 run = chapter(
@@ -150,10 +151,18 @@ AHEAD = (
     "long_llmlingua_first",
     "crag_first",
 )
-first = [c for c in CELLS if c.keys["method"] in FIRST and c.keys["dataset"] == "world-B-10"]
-latency.table(
-    TIMES, first, desk.results, "Time to the first token, in % of plain RAG's", "tab-first"
-)
+COLUMNS = {
+    "data set": key("dataset"),
+    "k": key("k"),
+    "method": label(),
+    "prompt tokens computed": mean("prefilled_tokens").printed(digits=0),
+    "seconds [95 %], n": level("seconds").printed(digits=3),
+    "in % of the baseline's": percent("seconds"),
+    "in the reader, %": percent("seconds_reader"),
+    "encoding, ms": mean("seconds_encoder", scale=1000),
+}
+first = desk.entries("latency", method=[*FIRST], dataset="world-B-10")
+table(first, COLUMNS, "Time to the first token, in % of plain RAG's", "tab-first")
 
 # %% [markdown]
 # With constant features no passage is encoded, and the reader's own time grows just as much: most of what is
@@ -163,18 +172,14 @@ latency.table(
 
 # %% tags=["remove-input"]
 PRINTED = float(desk.paper.printed("latency")[0]["value"])
-twenty = [c for c in CELLS if c.keys["method"] in FIRST and c.keys["dataset"] == "world-B-20"]
-latency.by_k(
-    TIMES,
-    twenty,
-    desk.results,
-    PRINTED,
-    "Added time to the first token in % of plain RAG's, by the number of passages; bars are 95 %",
-    "fig-by-k",
+curve(
+    desk.entries("latency", method=[*FIRST], dataset="world-B-20"),
+    "k",
+    {"all in all": percent("seconds"), "in the reader": percent("seconds_reader")},
+    reference=100 + PRINTED,
+    caption="Time to the first token in % of plain RAG's, by the number of passages; bars are 95 %",
+    name="fig-by-k",
 )
-
-# %% tags=["remove-input"]
-latency.table(TIMES, twenty, desk.results, "Time to the first token, by k", "tab-by-k")
 
 # %% [markdown]
 # ## Whole answers, and the rivals
@@ -188,25 +193,16 @@ latency.table(TIMES, twenty, desk.results, "Time to the first token, by k", "tab
 
 # %% tags=["remove-input"]
 RIVALS = ("rag_first", "r2ag_first", *AHEAD)
-ahead = [c for c in CELLS if c.keys["method"] in RIVALS and c.keys["dataset"] == "world-B-10"]
-latency.table(TIMES, ahead, desk.results, "Time to the first token, of rivals", "tab-rivals")
+ahead = desk.entries("latency", method=[*RIVALS], dataset="world-B-10")
+table(ahead, COLUMNS, "Time to the first token, of rivals", "tab-rivals")
 
 # %% [markdown]
 # Whole answers. A method that writes shorter ones is done sooner, which is no property of its prompt; of
 # R²AG only the means say so:
 
 # %% tags=["remove-input"]
-whole = [c for c in CELLS if not c.keys["method"].endswith("_first")]
-latency.table(
-    TIMES, whole, desk.results, "Time for whole answers, in % of plain RAG's", "tab-whole"
-)
-
-# %% [markdown]
-# Decoding apart: what is left of the reader's time behind the first token, by the steps that it takes there.
-# The former has no part in it; the prompt has one, for each step looks back at all of it:
-
-# %% tags=["remove-input"]
-latency.writing(TIMES, whole, desk.results, "Time of a step behind the first token", "tab-writing")
+whole = [e for e in desk.entries("latency") if not e.keys["method"].endswith("_first")]
+table(whole, COLUMNS, "Time for whole answers, in % of plain RAG's", "tab-whole")
 
 # %% [markdown]
 # ### Asked again, just now

@@ -41,7 +41,7 @@ from IPython.display import display
 
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import alike, frontier, gains, scatter, split
+from rag_repro.report import alike, gains, scatter, split
 from rag_repro.report.desk import Desk
 
 run = chapter(
@@ -169,25 +169,6 @@ for shown, rows in same.items():
                 among=METHODS,
             )
         )
-
-# %% [markdown]
-# Who is beaten in quality and in *every* cost at once? Each pair is compared on the questions that both have
-# answered; *clearly*, where the paired interval of quality excludes zero, else the other is on average as
-# good and cheaper, and no more is known.
-
-# %% tags=["remove-input"]
-for shown in desk.tiers():
-    display(
-        frontier.table(
-            HEAD,
-            desk.results,
-            shown,
-            "em",
-            ["retrievals", "passes", "pairs", "new_tokens", "prompt_tokens"],
-            f"Methods that another beats in quality and every cost, {shown}",
-            f"tab-frontier-{shown}",
-        )
-    )
 
 # %% [markdown]
 # ## By kind of question

@@ -175,24 +175,6 @@ split.whole(desk, "head", alone, "tab-alone")
 fresh = desk.rows("confirmation", metric=["em", "f1", "recall", "passages", "retrievals"])
 split.whole(desk, "confirmation", fresh, "tab-confirmation")
 
-# %% [markdown]
-# What had the choice itself brought? The gain of ERM4 with DR-RAG over none of them, on the questions that
-# chose it, on the next of the same world, and on the other world:
-
-# %% tags=["remove-input"]
-if not moved:
-    CONFIRMATION = desk.paper.exhibit("confirmation")
-    display(
-        combined.confirmed(
-            [combined.sides(exhibit, "erm4_drrag", "none") for exhibit in (HALF, CONFIRMATION)],
-            desk.results,
-            60,
-            "em",
-            "ERM4 with DR-RAG over none of them, by who chose it",
-            "tab-chosen",
-        )
-    )
-
 # %% tags=["remove-input"]
 if not moved:
     display(

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from . import __version__, logs
 from . import commands as do
-from .arguments import Parser, path, port, positive, seed, shard
+from .arguments import Parser, move, path, port, positive, seed, shard
 from .study.conditions import ROLES, TIERS
 from .study.files import trouble
 
@@ -89,6 +89,7 @@ def parser() -> argparse.ArgumentParser:
         "--failed", action="store_true", help="ask the questions that failed again, too"
     )
     run.add_argument("--join", action="store_true", help="join finished shards, ask nothing")
+    run.add_argument("--missing", action="store_true", help="all that registered tests lack")
     _computing(run)
     _folders(run, _OWN)
     _record(run)
@@ -146,6 +147,26 @@ def parser() -> argparse.ArgumentParser:
     claims.add_argument("--format", choices=FORMATS, default="md", help="of the output (md)")
     _folders(claims)
 
+    tests = _command(
+        commands, "registration", do.registration, "fix claims' tests before they are run"
+    )
+    tests.add_argument("action", nargs="?", choices=("write",), help="register tests")
+    tests.add_argument("claims", nargs="*", metavar="CLAIM", help="as drrag.c05; main: all such")
+    tests.add_argument("--check", action="store_true", help="recompute what is written")
+    tests.add_argument("--tier", choices=TIERS, action="append", help="only this (repeatable)")
+    tests.add_argument(
+        *("--move", "-m"),
+        type=move,
+        action="append",
+        default=[],
+        metavar="NAME=NAME,...",
+        help="a data set or reader, and what takes its place (repeatable)",
+    )
+    tests.add_argument(
+        "--split", choices=("test", "confirm"), default="test", help="of the questions (test)"
+    )
+    _data(tests)
+
     show = _command(
         commands, "show", do.show, "list an exhibit's questions, or print what was decided on one"
     )
@@ -171,6 +192,10 @@ def parser() -> argparse.ArgumentParser:
         commands, "seal", do.seal, "store finished records as parquet, for contributors"
     )
     seal.add_argument("--results", type=path, help="folder of records (default: the checkout's)")
+
+    audit = _command(commands, "audit", do.audit, "compute the scores of all records again")
+    audit.add_argument("--sample", action="store_true", help="only two answers in a hundred")
+    _folders(audit)
 
     compare = _command(commands, "compare", do.compare, "compare two folders of records")
     compare.add_argument("a", type=path, help="a folder of records, as results/records")

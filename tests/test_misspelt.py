@@ -192,7 +192,7 @@ def test_a_claims_contrast(tmp_path, contrast, meant):
 
 
 @pytest.mark.parametrize(
-    "line", ["chapter 30 -p dataset world-Z", "run drrag.tabel5", "growth bm52 --sizes 1000"]
+    "line", ["chapter 30 -p dataset world-Y", "run drrag.tabel5", "growth bm52 --sizes 1000"]
 )
 def test_of_many_names_a_message_gives_the_three_nearest(line, capsys):
     assert cli.main(line.split()) == 2

@@ -5,10 +5,23 @@ Their docstrings end the help of the command.
 
 from .preparing import corpus, data, growth, serve_search, train, tune
 from .publishing import book, chapter
-from .recording import claims, compare, exhibit, grid, run, seal, show, status, time
+from .recording import (
+    audit,
+    claims,
+    compare,
+    exhibit,
+    grid,
+    registration,
+    run,
+    seal,
+    show,
+    status,
+    time,
+)
 from .using import compare_methods, methods
 
 __all__ = [
+    "audit",
     "book",
     "chapter",
     "claims",
@@ -20,6 +33,7 @@ __all__ = [
     "grid",
     "growth",
     "methods",
+    "registration",
     "run",
     "seal",
     "serve_search",

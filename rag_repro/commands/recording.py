@@ -18,20 +18,28 @@ log = logging.getLogger(__name__)
 def run(arguments: argparse.Namespace) -> int:
     """Finished questions are kept and not asked again; primary conditions run first. Answers go
     to results/local/records, which build on the committed ones: what these hold is not asked
-    again. `rag-repro exhibit EXHIBIT --results results/local/records` shows both."""
-    from ..study import campaign
+    again. `rag-repro exhibit EXHIBIT --results results/local/records` shows both. With --record,
+    what a registered test asks for goes to results/registered, as with --missing."""
+    from ..publish.places import here
+    from ..study import campaign, registration, timing
 
     if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
         raise ValueError("--join joins what shards left; leave --shard and --estimate out")
     if arguments.failed and (arguments.join or arguments.estimate or arguments.shard != (1, 1)):
         raise ValueError("--failed asks again; leave --shard, --join and --estimate out")
-    if not arguments.exhibits and not arguments.condition:
+    if not (arguments.exhibits or arguments.condition or arguments.missing):
         raise ValueError(
             "name an exhibit, as drrag.table5, or a --condition; all there are would take days: "
             "`rag-repro grid --dry-run --no-trial` lists them"
         )
-    cells = _cells(arguments, conditions=arguments.condition)
-    results = written_to(arguments)
+    if arguments.missing:
+        if arguments.exhibits or arguments.condition:
+            raise ValueError("--missing is all that is registered; name no exhibit or condition")
+        results = here().records
+        cells = campaign.once(registration.missing(results.parent))
+    else:
+        cells = _cells(arguments, conditions=arguments.condition)
+        results = written_to(arguments)
     if not arguments.estimate:
         campaign.check_writable(cells, results)
     workshop = _workshop(arguments)
@@ -44,7 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(line, flush=True)
     else:
         asked |= {"batch_size": arguments.batch_size, "failed": arguments.failed}
-        campaign.run(cells, workshop, results, **asked)
+        campaign.run([cell for cell in cells if not cell.timed], workshop, results, **asked)
+        if timed := [cell for cell in cells if cell.timed]:  # of --missing alone
+            timing.with_bar(timed, workshop, registration.destination(results, timed[0].condition))
     return 0
 
 
@@ -183,14 +193,13 @@ def claims(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def made() -> str:
-        from ..evaluation.verdicts import NOT_JUDGED, NOT_RUN
+        from ..evaluation.verdicts import UNSAID
         from ..report import ledger
         from ..study.scores import Results
 
         rows = ledger.rows(Results(results), arguments.paper, arguments.tier)
-        silent = (NOT_RUN, NOT_JUDGED)
         if arguments.tier is None:
-            rows = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in silent]
+            rows = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in UNSAID]
         return ledger.text(rows, arguments.format)
 
     if arguments.tier is None:
@@ -263,8 +272,55 @@ def seal(arguments: argparse.Namespace) -> None:
         sealed.seal(root, lambda file, n: print(f"{file}: {n} new"))
 
 
+def audit(arguments: argparse.Namespace) -> int:
+    """Every score must be what its prediction, hits and gold passages give; where one is not, the
+    exit status is 1. The timed answers beside the records are computed again, too. A sample is
+    the same answers each time, with the first of each record."""
+    from ..bars import Bar
+    from ..study import rescoring
+
+    paths = rescoring.recorded(held_in(arguments))
+    with Bar(total=len(paths), desc="audit", unit="record") as bar:
+        share = rescoring.SAMPLE if arguments.sample else 1.0
+        made = rescoring.audit(paths, arguments.data, share=share, report=bar.update)
+    scores = sum(sum(counts.values()) for counts in made.scores.values())
+    print(f"{made.records:,} records, {made.answers:,} answers, {scores:,} scores computed again")
+    for name, n in made.missing.items():
+        print(f"{name}: {n} records left out, since the data they were made with is not here")
+    print(*made.faults or ["no difference"], sep="\n")
+    return int(bool(made.faults))
+
+
 def compare(arguments: argparse.Namespace) -> None:
     """For every condition in both: how many answers agree, and how far scores differ."""
     from ..report import compare
 
     print(compare.text(arguments.a, arguments.b))
+
+
+def registration(arguments: argparse.Namespace) -> int:
+    """`write` registers the claims that are named (main: the headline ones) and, anew, what has no
+    record yet; --check recomputes every hash."""
+    from ..publish.places import here
+    from ..study import manifests, registration
+    from ..study.conditions import TIERS
+    from ..study.services import Workshop
+
+    root, workshop = here().records.parent, Workshop(data_dir=arguments.data)
+    if arguments.check or not arguments.action:
+        found = [*registration.problems(root, workshop)]
+        tests, package = registration.read(root), manifests.package()
+        here = sum(test.package == package for test in tests)
+        told = f"{len(tests)} registered tests are as written, {here} with rag_repro/ as it is here"
+        print("\n".join(found) or told)
+        return 1 if found else 0
+    named = arguments.claims
+    every = [
+        registration.Registration(name, tier, arguments.split, dict(arguments.move))
+        for name in (registration.headline() if named == ["main"] else named)
+        for tier in arguments.tier or TIERS[:2]
+    ]
+    asked = [test for test in every if arguments.tier or registration.deciding(test)]
+    for key in registration.write(root, workshop, asked):
+        log.info("registered: %s", key)
+    return 0

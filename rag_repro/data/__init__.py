@@ -58,8 +58,10 @@ def load(
     two passages bear each title (`halves`). Public sets are read from `data_dir`, by default the
     folder that the environment variable RAG_REPRO_DATA names; `path` and `format` name one file
     instead. `split` ("train", "tune" or "test") keeps the questions that the frozen
-    split file lists, in its order (world A trains and tunes, the others test);
-    "all" and None keep every question. The corpus stays whole. `folder:PATH` has the form that
+    split file lists, in its order (worlds A and Z train and tune, the others test);
+    "all" and None keep every question. The corpus stays whole. Split "confirm" is read from the
+    subfolder `confirm` of `data_dir`, whose files have the same names, with a corpus of its own:
+    no other split has a question of it. `folder:PATH` has the form that
     `own` tells of, and `FORMAT:PATH`, as `beir:PATH`, one of those that `external` tells of: a
     whole file is the split "test". A relative path is one from the current folder.
 
@@ -78,15 +80,13 @@ def load(
     if name.startswith(WORLD):
         return _world(name, split)
 
-    from . import public
+    from . import public, splits
 
     folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
+    if split == splits.CONFIRM and path is None:
+        return splits.to_confirm(public.load(name, folder and as_path(folder) / splits.CONFIRM))
     made = public.load(name, folder, path=path, format=format)
-    if split is None:
-        return made
-    from . import splits
-
-    return splits.only(made, split)
+    return made if split is None else splits.only(made, split)
 
 
 def label(name: str) -> str:
@@ -190,23 +190,26 @@ def check_at_hand(name: str, data_dir: Path | str | None = None) -> None:
 
 def _world(name: str, split: str | None) -> Dataset:
     found = _WORLD.fullmatch(name)
-    made = _built(found[1], found[2], found[3], _dials(name, found[4]))
-    if split is None:
-        return made
     from . import splits
 
-    return splits.only_of_world(made, found[1], split)
+    # World A's splits are drawn from one list, which records rest on; Z's are made of blocks.
+    learned = found[1] != "A" and split in splits.of_world(found[1]) and split != "test"
+    dials = _dials(name, found[4])
+    made = _built(found[1], found[2], found[3], dials, split if learned else None)
+    return made if split is None else splits.only_of_world(made, found[1], split)
 
 
 # Candidates take seconds of search, and a page asks for the same few worlds again and again.
 @lru_cache(maxsize=8)
-def _built(letter: str, wanted: str | None, size: str | None, dials: Dials) -> Dataset:
+def _built(
+    letter: str, wanted: str | None, size: str | None, dials: Dials, split: str | None
+) -> Dataset:
     from . import synthworld
 
     sized = {"n_passages": int(size)} if size else {}
     if wanted in _APART:
-        return _apart(letter, wanted, sized, dials)
-    made = synthworld.build(letter, **sized, dials=dials)
+        return _apart(letter, wanted, sized, dials, split)
+    made = synthworld.build(letter, **sized, dials=dials, split=split)
     if wanted is None:
         return made
     from . import candidates
@@ -214,13 +217,15 @@ def _built(letter: str, wanted: str | None, size: str | None, dials: Dials) -> D
     return candidates.given(made, wanted)
 
 
-def _apart(letter: str, wanted: str, sized: dict[str, int], dials: Dials) -> Dataset:
+def _apart(
+    letter: str, wanted: str, sized: dict[str, int], dials: Dials, split: str | None
+) -> Dataset:
     from . import halves, intents, recurring, synthworld
 
     # As many as there are of the ambiguous; of paraphrases, four a group.
     kinds, part = _APART[wanted], wanted.removesuffix("-halves")
     n = {"ambiguous": 1_000_000, "comparison": N_SEVERAL}.get(kinds[0], 4 * recurring.GROUPS)
-    made = synthworld.build(letter, **sized, dials=dials, n_questions=n, kinds=kinds)
+    made = synthworld.build(letter, **sized, dials=dials, n_questions=n, kinds=kinds, split=split)
     world = synthworld.world(letter, **sized, dials=dials)
     if wanted == "several":
         head, at, size = made.name.partition("@")
@@ -234,7 +239,7 @@ def _apart(letter: str, wanted: str, sized: dict[str, int], dials: Dials) -> Dat
 
 def _dials(name: str, text: str | None) -> Dials:
     """The preset, or the preset with some dials turned: "hooks=0,ties=0.5"."""
-    from .synthworld import DEFAULT
+    from .synthworld.dials import DEFAULT, PRESETS
 
     turned = {}
     for part in (text or "").split(",") if text else ():
@@ -247,4 +252,5 @@ def _dials(name: str, text: str | None) -> Dials:
             raise ValueError(f"{name}: {part!r} is no dial; write as hooks=0.5") from None
         if dial not in (known := DEFAULT.__dataclass_fields__):
             raise ValueError(f"{name}: there is no dial {dial!r}{nearest(dial, known)}")
-    return replace(DEFAULT, **turned)
+    found = _WORLD.fullmatch(name)
+    return replace(PRESETS[found[1]].dials if found else DEFAULT, **turned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -116,9 +116,10 @@ class Dataset:
         """The same corpus with only the named questions, in the given order."""
         return replace(self, questions=tuple(self.by_id[i] for i in ids))
 
-    def first(self, n: int | None) -> Dataset:
-        """The first n questions (all where n is None): what `n_questions` means."""
-        return replace(self, questions=self.questions[:n])
+    def first(self, n: int | None, kinds: Collection[str] = ()) -> Dataset:
+        """The first n questions (all where n is None) of these kinds, or of any."""
+        asked = [q for q in self.questions if q.kind in kinds] if kinds else self.questions
+        return replace(self, questions=tuple(asked[:n]))
 
 
 def _folded(text: str) -> str:

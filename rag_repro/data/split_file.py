@@ -10,7 +10,7 @@ from typing import Any
 
 from ..schema import Question
 from .dataset import Dataset
-from .splits import SPLITS, lot
+from .splits import CONFIRM, SPLITS, frozen, lot
 
 # How it is divided. Sizes are questions; where there are two, (train, tune), the rest is test.
 _TEST = (
@@ -86,6 +86,27 @@ def dumps(made: Mapping[str, Any]) -> str:
     rest = {k: v for k, v in made.items() if k != "sets"}
     tail = json.dumps(rest, indent=1)[1:].lstrip("\n")
     return '{\n "sets": {\n' + ",\n".join(lines) + "\n },\n" + tail + "\n"
+
+
+def leaks(data_dir: Path) -> list[tuple[Key, Key]]:
+    """Questions of the subfolder `confirm` that share a gold passage or their wording with one
+    outside it, of whatever split and data set: (theirs, ours), their set as "NAME/confirm"."""
+    from .public import MissingFile, load
+
+    data = {}
+    for name in frozen()["sets"]:
+        for folder, end in ((Path(data_dir), ""), (Path(data_dir) / CONFIRM, f"/{CONFIRM}")):
+            try:
+                data[name + end] = load(name, folder)
+            except MissingFile:  # of either folder, some sets are not at hand
+                continue
+    friends = _friends(data)
+    return sorted(
+        (key, other)
+        for key, others in friends.items()
+        for other in others
+        if key[0].endswith(f"/{CONFIRM}") and not other[0].endswith(f"/{CONFIRM}")
+    )
 
 
 def _friends(data: Mapping[str, Dataset]) -> Mapping[Key, set[Key]]:

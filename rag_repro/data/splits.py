@@ -13,6 +13,9 @@ test makes it again where the data are at hand. Its promises:
   are (`split_file` names them) lists are drawn, each kind by its share.
 
 What recurs (`recurring`) is test whole, and has a file of its own.
+
+Split "confirm" is in no list: it is what lies in the subfolder `confirm` of the data folder,
+released after all that was chosen. `split_file.leaks` holds it to the first promise.
 """
 
 from __future__ import annotations
@@ -29,15 +32,24 @@ from ..plain import PlainError, fits, from_json, text_of
 from ..words import choices, nearest
 from . import recurring
 from .dataset import Dataset
+from .synthworld.dials import PRESETS
 
 log = logging.getLogger(__name__)
 
 SPLITS = ("train", "tune", "test")
+CONFIRM = "confirm"
+"""The split and the subfolder of questions on which nothing was chosen."""
 ALIASES: Mapping[str, str] = {"nq10": "nq20", "nq30": "nq20"}
 
 
 class SplitError(ValueError):
     """No such split, or a data set without one, or not the file it was made from."""
+
+
+def to_confirm(made: Dataset) -> Dataset:
+    """A data set of the subfolder, whole; its corpus has a name of its own, and is never pooled."""
+    corpus = replace(made.corpus, name=f"{made.corpus.name}/{CONFIRM}")
+    return replace(made, corpus=corpus, card={**made.card, "frozen_split": CONFIRM})
 
 
 def check_split(split: str) -> None:
@@ -91,17 +103,23 @@ def only(dataset: Dataset, split: str) -> Dataset:
     return _kept(dataset, wanted, split)
 
 
-def only_of_world(dataset: Dataset, world: str, split: str) -> Dataset:
-    """The testbed's splits: world A trains and tunes, the others test, whole.
+def of_world(world: str) -> tuple[str, ...]:
+    """The splits that a world of the testbed has."""
+    return ("train", "tune") if PRESETS[world].learned else ("test",)
 
-    Tune is every cluster of questions whose SHA-256 falls into the lowest
-    fifth, so that it does not depend on how many questions there are.
+
+def only_of_world(dataset: Dataset, world: str, split: str) -> Dataset:
+    """The testbed's splits: worlds A and Z train and tune, the others test, whole.
+
+    Tune of A is every cluster of questions whose SHA-256 falls into the lowest
+    fifth, so that it does not depend on how many questions there are. Questions of
+    another world are made for their split (`synthworld.build`), and stay whole.
     """
     check_split(split)
-    if world != "A" and split == "test":
-        return _kept(dataset, [q.id for q in dataset.questions], split)
-    if world != "A" or split == "test":
+    if split not in of_world(world):
         raise SplitError(f"world {world} has no {split} questions; train and tune on A, test on B")
+    if world != "A":
+        return _kept(dataset, [q.id for q in dataset.questions], split)
     fifth = {c: lot(c) < 2**256 // 5 for c in {q.unit for q in dataset.questions}}
     wanted = [q.id for q in dataset.questions if fifth[q.unit] == (split == "tune")]
     return _kept(dataset, wanted, split)

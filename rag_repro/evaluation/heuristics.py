@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+# Kinds of question that are guessed from their words alone: two candidates, or yes and no.
+GUESSED = frozenset({"comparison", "bridge_comparison", "yes_no", "boolean"})
 _AUXILIARY = frozenset(
     re.split(
         r"\s+",

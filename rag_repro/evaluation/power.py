@@ -23,3 +23,10 @@ def mde_of(interval: Interval, *, power: float = 0.8) -> float:
     """
     z = _quantile(0.5 + interval.level / 2)
     return interval.width / 2 * (1 + _quantile(power) / z)
+
+
+def needed(interval: Interval, effect: float) -> float:
+    """As many questions as it takes to find an effect with 80 % power, read off an interval of n;
+    infinite where that is infinite.
+    """
+    return interval.n * (mde_of(interval) / effect) ** 2

@@ -16,7 +16,7 @@ RULES = {
     "question": "the question",
     "last_sentence": "the last sentence",
     "last_tokens": "the last tokens",
-    "sure_sentence": "FLARE's query",
+    "sure_sentence": "the sentence without its doubtful tokens, words glued",
     "sentence": "the whole sentence",
     "full_context": "the full context",
     "random_words": "as many words as QFS takes, by chance",
@@ -24,13 +24,13 @@ RULES = {
     "qfs_few": "QFS of few words",
     "random_few": "as few words by chance",
     "first_few": "as few words, the first",
-    "masked_sentence": "FLARE's query, blanks for what it leaves out",
+    "masked_sentence": "FLARE's query",
     "qfs_said": "QFS without the prompt's words",
 }
 """Rules in the order of `methods.dragin.query_check.RULES`, in words."""
-LATER = ("qfs", "sure_sentence", "full_context", "last_sentence", "last_tokens", "question")
+LATER = ("qfs", "masked_sentence", "full_context", "last_sentence", "last_tokens", "question")
 """Rules of which is told what they find behind the first sentence."""
-NEXT = ("qfs", "sure_sentence", "full_context", "last_sentence", "question", "random_words")
+NEXT = ("qfs", "masked_sentence", "full_context", "last_sentence", "question", "random_words")
 """Rules of which is told, too, whether they find what the sentence is about to say."""
 TAKEN, AMONG, SENTENCE, FIRST_RULE = 0, 1, 2, 3
 """Places in a moment's entry."""

@@ -40,6 +40,7 @@ def holm_intervals(
     contrasts: Mapping[Any, Resampled],
     level: float = 0.95,
     bounds: Mapping[Any, Sequence[float]] | None = None,
+    of: int | None = None,
 ) -> dict[Any, Interval]:
     """Intervals of several contrasts, widened so that they decide as Holm does.
 
@@ -48,12 +49,13 @@ def holm_intervals(
     two bounds the larger), the j-th of m has level 1 - alpha / (m - j + 1), until one holds a
     bound; the rest keep that level. So the chance that *any* true null's interval excludes its
     bound stays below alpha: it is the direction of the contrasts that is protected. Joint
-    coverage of all values is not claimed (that needs alpha / m for each).
+    coverage of all values is not claimed (that needs alpha / m for each). of: m, where contrasts
+    that cannot exclude their bound on the side that is asked for are left out.
     """
     against = {name: tuple((bounds or {}).get(name, (0.0,))) for name in contrasts}
     p = {name: max(map(drawn.p_value, against[name])) for name, drawn in contrasts.items()}
     order = sorted(contrasts, key=lambda name: (p[name], name))
-    remaining, stopped = len(order), False
+    remaining, stopped = of or len(order), False
     intervals: dict[Any, Interval] = {}
     for name in order:
         interval = contrasts[name].interval(1 - (1 - level) / remaining)

@@ -26,7 +26,7 @@ from functools import wraps
 from typing import Literal
 
 from .intervals import Interval
-from .power import mde_of
+from .power import mde_of, needed
 
 REPRODUCED = "reproduced"
 DIRECTION_ONLY = "direction only"
@@ -35,6 +35,8 @@ INCONCLUSIVE = "inconclusive"
 NOT_RUN = "not run"
 NOT_JUDGED = "not judged"
 READER_TOO_WEAK = "reader too weak"
+UNDECIDABLE = "undecidable here"
+MIXED = "mixed"
 HOLDS = "mechanism holds"
 FAILS = "mechanism fails"
 
@@ -46,14 +48,21 @@ WORDS = (
     NOT_RUN,
     NOT_JUDGED,
     READER_TOO_WEAK,
+    UNDECIDABLE,
+    MIXED,
     HOLDS,
     FAILS,
 )
-# Said without records: they are missing, or none could decide the claim at this tier.
-UNSAID = frozenset({NOT_RUN, NOT_JUDGED})
+# Said without an interval: records are missing or from several devices, or none could decide the
+# claim at this tier.
+UNSAID = frozenset({NOT_RUN, NOT_JUDGED, MIXED})
+# With an interval that decides nothing.
+OPEN = frozenset({INCONCLUSIVE, UNDECIDABLE})
+MOST = 10_000  # questions, beyond which nobody here will ask
 # Points (of 100) that gold passages must add to a reader's accuracy before its
-# answers count.
-READER_GAIN = 15.0
+# answers count, and what the interval must lie above.
+READER_GAIN, READER_LOW = 15.0, 5.0
+NO_GATE = "no gate possible"  # said beside a verdict where no gold passages are known
 SMALL = "smaller than the effect of interest"
 
 Tier = Literal["testbed", "public", "paper"]
@@ -72,6 +81,8 @@ class Verdict:
     detectable effect at this n. Both in the interval's unit. small: it holds, but all that the
     interval allows is below delta (on the testbed no word tells that apart). parts: of how many
     verdicts it is one; makers: the names of those that made the word, where not all had to.
+    clear: of a mean over cells, in how many of how many it holds by itself. working: how delta was
+    reckoned, where it was.
     """
 
     word: str
@@ -82,6 +93,8 @@ class Verdict:
     small: bool = False
     parts: int = 1
     makers: tuple[str, ...] = ()
+    clear: tuple[int, int] | None = None
+    working: str = ""
 
     @property
     def holds(self) -> bool:
@@ -101,6 +114,8 @@ def _check(margin: float, name: str, tier: str) -> None:
 
 def _verdict(word, reason, interval, delta, tier) -> Verdict:
     small = word == DIRECTION_ONLY
+    if word == INCONCLUSIVE and MOST < (n := needed(interval, delta)) < math.inf:
+        word, reason = UNDECIDABLE, f"{reason}; {delta:.3g} would need {n:,.0f} questions"
     if tier == "testbed":
         word = _ON_TESTBED.get(word, word)
     return Verdict(word, reason, interval, delta, mde_of(interval), small)
@@ -200,14 +215,15 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
         return Verdict(failing.pop(), f"fails: {_named(failed)} {of_m}", makers=tuple(failed))
     if words <= {*UNSAID, READER_TOO_WEAK}:
         # No part is decided. What can be run comes before what cannot be judged.
-        word = next(w for w in (NOT_RUN, READER_TOO_WEAK, NOT_JUDGED) if w in words)
+        word = next(w for w in (NOT_RUN, MIXED, READER_TOO_WEAK, NOT_JUDGED) if w in words)
         reason = next(v.reason for v in parts.values() if v.word == word)
         return Verdict(word, f"{all_m}: {reason}" if words == {word} else reason)
     # A part that no record decides says why; of the others the interval does.
-    undecided = {INCONCLUSIVE, READER_TOO_WEAK, *UNSAID}
+    undecided = {*OPEN, READER_TOO_WEAK, *UNSAID}
     if still_open := {name: v for name, v in parts.items() if v.word in undecided}:
         reason = f"no part fails, but open: {_named(still_open)} {of_m}"
-        return Verdict(INCONCLUSIVE, reason, makers=tuple(still_open))
+        never = all(v.word == UNDECIDABLE for v in still_open.values())
+        return Verdict(UNDECIDABLE if never else INCONCLUSIVE, reason, makers=tuple(still_open))
     if DIRECTION_ONLY in words:
         below = {name: v for name, v in parts.items() if v.word == DIRECTION_ONLY}
         reason = f"each holds, below δ: {'; '.join(below)} {of_m}"
@@ -268,6 +284,11 @@ def not_run(reason: str) -> Verdict:
     return Verdict(NOT_RUN, reason)
 
 
+def mixed(reason: str) -> Verdict:
+    """Its sides were answered on several devices or by several versions of torch."""
+    return Verdict(MIXED, reason)
+
+
 def not_judged(reason: str) -> Verdict:
     """No record could decide it at this tier, and why, or where it is answered in another way."""
     return Verdict(NOT_JUDGED, reason)
@@ -277,15 +298,14 @@ def reader_gate(gain: Interval, needed: float = READER_GAIN) -> Verdict | None:
     """`reader too weak`, or None where the reader may judge answers.
 
     gain: accuracy with gold passages minus accuracy without, same questions, in
-    points. The estimate decides (the design's rule); its interval is told with it, and is
-    none of the claim's.
+    points: the estimate at least `needed`, the lower end above `READER_LOW`.
     """
-    if gain.estimate >= needed:
+    if gain.estimate >= needed and gain.lo > READER_LOW:
         return None
     return Verdict(
         READER_TOO_WEAK,
         f"gold passages add {gain.estimate:.1f} [{gain.lo:.1f}, {gain.hi:.1f}] points of "
-        f"accuracy, {needed:g} are needed",
+        f"accuracy, {needed:g} are needed, and a lower end above {READER_LOW:g}",
     )
 
 

@@ -78,9 +78,10 @@ class SentenceEncoder:
             return self._encoded(texts)
         with Bar(total=len(texts), desc=f"encoding with {self.name}", unit="text") as bar:
             # Its first part sees each batch; the batches stay as they are, and so do the vectors.
-            hook = self._model[0].register_forward_hook(
-                lambda module, given, made: bar.update(len(given[0]["input_ids"]))
-            )
+            def count(module: Any, given: Any, made: Any) -> None:
+                bar.update(len(given[0]["input_ids"]))  # what a hook returns, goes on in its place
+
+            hook = self._model[0].register_forward_hook(count)
             try:
                 return self._encoded(texts)
             finally:

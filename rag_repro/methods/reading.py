@@ -27,7 +27,7 @@ class Template:
         question without passages; None: the body, with nothing in its place.
     exemplars: shared text before the body (`Prefix`: computed once a batch).
     marker: what stands before the answer in the reader's text; None: the whole
-        text is the answer.
+        text is the answer. yes_no: the answer is a yes or no, read as DRAGIN's code reads it.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Template:
     marker: str | None = None
     chat: bool = False
     stop: tuple[str | Until, ...] = ()
+    yes_no: bool = False
 
     @property
     def informed(self) -> bool:
@@ -117,6 +118,8 @@ def extract(text: str, template: Template) -> str | None:
     After the last marker that something follows: what stands in the angle brackets
     that the form shows, else the rest of the line without its closing mark.
     """
+    if template.yes_no:
+        return released_answer(text, yes_no=True)
     if template.marker is None:
         return text.strip() or None
     for rest in reversed(text.split(template.marker)[1:]):
@@ -125,6 +128,16 @@ def extract(text: str, template: Template) -> str | None:
         if said := (bracketed[1] if bracketed else line.rstrip(".; ")).strip():
             return said
     return None
+
+
+def released_answer(text: str, yes_no: bool) -> str | None:
+    """What DRAGIN's released code takes for the answer in a reader's text (D28)."""
+    _, found, rest = text.partition("the answer is")
+    if not found:
+        return None
+    if yes_no:
+        return "yes" if rest[1:4] == "yes" else "no"
+    return rest[1:].removesuffix("</s>").removesuffix("<|endoftext|>").removesuffix(".")
 
 
 # Quoted from DR-RAG, table 9: the one prompt that the paper prints.
@@ -200,6 +213,7 @@ _ASK = "Question: {question}\nAnswer:"
 _CONTEXT = "Context:\n{passages}Answer in the same format as before.\n"
 _STEP_BY_STEP = "Let's think it step by step."
 _STEPS = "Answer the following question by reasoning step-by-step, following the example above.\n"
+_YES_NO = "Following the examples above, answer the question by reasoning step-by-step.\n\n"
 _DRAGIN = Template(
     name="dragin",
     source="DRAGIN, appendix F",
@@ -208,6 +222,14 @@ _DRAGIN = Template(
     bare=_ASK,
     marker="So the answer is",
     stop=("\n",),
+)
+
+_COT = replace(
+    _DRAGIN,
+    name="cot",
+    source="DRAGIN, section 3.3, without its exemplars",
+    body="Below are the external knowledge references:\n{passages}"
+    "Please answer the question based on the external knowledge:\n" + _ASK,
 )
 
 # R²AG, table 5. The row of R²AG has lost its end there; with the "Answer:" of the others it differs
@@ -244,14 +266,23 @@ PROMPTS = MappingProxyType(
             source="DR-RAG, table 9, with places as R²AG's table 5 has them",
             passage="Document {number}: {soft}\n{text}\n",
         ),
-        "cot": replace(
-            _DRAGIN,
-            name="cot",
-            source="DRAGIN, section 3.3, without its exemplars",
-            body="Below are the external knowledge references:\n{passages}"
-            "Please answer the question based on the external knowledge:\n" + _ASK,
+        "cot": _COT,
+        # Without appendix F's exemplars there are no "examples above" to follow.
+        "cot_yes_no": replace(
+            _COT,
+            name="cot_yes_no",
+            source="DRAGIN, section 3.3, for StrategyQA",
+            yes_no=True,
         ),
         "dragin": _DRAGIN,
+        "dragin_yes_no": replace(
+            _DRAGIN,
+            name="dragin_yes_no",
+            source="DRAGIN, appendix F, for StrategyQA",
+            body=_CONTEXT + _YES_NO + _ASK,
+            bare=_YES_NO + _ASK,
+            yes_no=True,
+        ),
         "dragin_steps": replace(
             _DRAGIN,
             name="dragin_steps",

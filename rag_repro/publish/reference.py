@@ -31,7 +31,8 @@ ROOMS = {
     "methods": (("methods",), "Ways to answer a question, each as short as its paper."),
     "training": (("training",), "What the papers train, trained here."),
     "study": (("study",), "Conditions, records and the claims that they decide."),
-    "report": (("report",), "Tables, figures and words made from records."),
+    "report": (("report",), "Pages made from records: verdicts, traces, and tables not moved yet."),
+    "show": (("show",), "Tables and figures by columns: the grammar that chapters are written in."),
 }
 FOLDER = "reference"
 

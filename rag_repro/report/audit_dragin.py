@@ -197,7 +197,7 @@ def _second_query(printed: Printed) -> Worked:
     for reader, metric, rival in places:
         ours, theirs = (
             printed.one("table6", method=m, reader=reader, metric=metric)
-            for m in ("sure_sentence", rival)
+            for m in ("masked_sentence", rival)
         )
         if ours <= theirs:
             said = f"{rivals[rival]} {say(theirs)}, FLARE {say(ours)}"

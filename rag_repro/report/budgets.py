@@ -24,7 +24,7 @@ QUERIES = {
     "question": "the question",
     "last_sentence": "the last whole sentence",
     "last_tokens": "the last {window} tokens",
-    "sure_sentence": "the sentence without tokens at or below {mask:g}",
+    "sure_sentence": "the sentence without tokens at or below {mask:g}, nor the blanks before them",
     "masked_sentence": "the sentence, tokens at or below {mask:g} blank",
     "sentence": "the whole sentence",
     "full_context": "the question and all that is written",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from ..data.public.registry import registry
 from ..data.titles import DATASETS, word
 from ..evaluation.verdicts import INCONCLUSIVE, UNSAID
 from ..study.conditions import TIERS
+from ..study.judge import EXPLORATORY
 from ..study.papers import Cell
 from .escape import as_html, as_myst
 from .table import is_numeric
@@ -25,6 +27,18 @@ class Recorded:
 
 def with_verdict(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [row for row in claims if row["verdict"] not in UNSAID]
+
+
+def states(claims: Sequence[Mapping[str, Any]]) -> str:
+    """How many verdicts are in which state, in a sentence."""
+    judged = with_verdict(claims)
+    each = Counter(row["state"] for row in judged)
+    said = ", ".join(f"{n:,} {state}" for state, n in sorted(each.items()))
+    changed = sum(bool(row["changed"]) for row in judged if row["state"] == EXPLORATORY)
+    return (
+        f"Of {count(len(judged), 'verdict')}, a tier each, {said}; of the exploratory ones "
+        f"{changed:,} rest on tests that were changed after records had been seen."
+    )
 
 
 def how_sure(claims: Sequence[Mapping[str, Any]], recorded: Sequence[Recorded]) -> str:

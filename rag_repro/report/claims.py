@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from ..study import judge
+from ..data.titles import word
+from ..evaluation.heuristics import GUESSED
+from ..evaluation.verdicts import OPEN
+from ..study import judge, papers
+from ..study.among import of_answers
 from ..study.papers import Paper
+from ..study.scores import Results, resampled
 from . import ledger
 from .table import Table
+from .values import within
 from .worked import working
+
+GUESSES = "drrag.guessable"  # where answers are guessed by rules without a reader
 
 
 def statements(paper: Paper, ids: Sequence[str]) -> Table:
@@ -40,7 +49,7 @@ def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
 
 def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
     """One line a claim and tier; of one claim below one another, its words once."""
-    head = ["claim", "tier", "verdict", "effect [95 %], n", "smallest effect", "why"]
+    head = ["claim", "tier", "verdict", "state", "effect [95 %], n", "smallest effect", "why"]
     caption = f"Verdicts on claims of {paper.short}; effects in the direction that is claimed"
     by: dict[str, list[judge.Judged]] = {}
     for judged in judgements:
@@ -54,9 +63,15 @@ def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
 
 
 def contrasts(
-    judgements: Iterable[judge.Judged], roles: Sequence[str], caption: str, name: str = ""
+    judgements: Iterable[judge.Judged],
+    roles: Sequence[str],
+    caption: str,
+    name: str = "",
+    beside: Sequence[list[str]] = (),
 ) -> Table | None:
-    """One line a contrast of these roles that has records; None where none has."""
+    """One line a contrast of these roles that has records; None where none has. beside: further
+    lines, behind them.
+    """
     body = [
         _aside_line(judged, part)
         for judged in judgements
@@ -64,7 +79,31 @@ def contrasts(
         if part.contrast.role in roles and part.interval
     ]
     head = ["claim", "tier", "contrast", "verdict of it alone", "effect [95 % or more], n"]
-    return Table(head, body, caption, name) if body else None
+    return Table(head, [*body, *beside], caption, name) if body else None
+
+
+def guessable(paper: Paper, ids: Sequence[str]) -> Paper:
+    """The paper with these claims' contrasts of answers alone, over what can be guessed."""
+    over = {"role": "secondary", "rule": "mean", "premise": False, "kinds": tuple(sorted(GUESSED))}
+    made = []
+    for claim in map(paper.claim, ids):
+        asked = [c for c in claim.contrasts if c.role == "primary" and of_answers(c)]
+        labels = [f"{c.label or c.metric}, where it can be guessed" for c in asked]
+        parts = (replace(c, **over, label=label) for c, label in zip(asked, labels, strict=True))
+        made.append(replace(claim, contrasts=tuple(parts)))
+    return replace(paper, claims=tuple(made))
+
+
+def guesses(results: Results, tier: str) -> list[list[str]]:
+    """What guessing gets right of these questions: a line a data set and rule with records."""
+    exhibit, lines = papers.exhibit(GUESSES)[1], []
+    for cell in (c for c in exhibit.cells(tier) if c.condition.method == "guess"):
+        scores = results.scores(cell, "acc", lambda line: line.get("kind") in GUESSED)
+        if scores is not None:
+            label = f"{word(cell.keys['dataset'])}: {exhibit.methods[cell.keys['method']].label}"
+            level = within(resampled(scores, "acc").interval(), n=True)
+            lines.append(["", tier, label, "", f"{level} % right"])
+    return lines
 
 
 def _verdict_line(judged: judge.Judged) -> list[str]:
@@ -72,10 +111,13 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
     verdict = part.verdict if part else judged.verdict
     effect = ledger.counted(part) if part else ""
     small = ledger.smallest(part) if part else ""
-    if judged.verdict.word == "inconclusive" and verdict.mde is not None:
+    if judged.verdict.word in OPEN and verdict.mde is not None:
         small += f" (detectable: {verdict.mde:.1f})"
     word, reason = judged.verdict.word, judged.verdict.reason
-    return [judged.tier, word, effect, small, reason]
+    state = judged.state + (", test changed" if judged.claim.changed else "")
+    if verdict.working:
+        reason += f"; {verdict.working}"
+    return [judged.tier, word, state, effect, small, reason]
 
 
 def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ..lm.adapters import card_of
 from ..study.names import SCORERS
@@ -40,24 +39,6 @@ def cost(names: Sequence[str]) -> dict[str, float]:
     return {
         name: float(card_of(folder)["seconds"]) for name, folder in trained.folders(names).items()
     }
-
-
-def repaid(classifier: str, seconds: Mapping[str, float], *, ours: str) -> list[list[str]]:
-    """After how many answers the seconds of training are saved, against each other method.
-
-    seconds: mean for one answer, by method. -> rows [method, its seconds, seconds saved an
-    answer, answers]; none where the classifier is not trained here or `ours` was not timed.
-    """
-    spent = cost([classifier]).get(classifier)
-    if spent is None or ours not in seconds:
-        return []
-    rows = []
-    for method, taken in seconds.items():
-        if method != ours:
-            saved = taken - seconds[ours]
-            answers = f"{math.ceil(spent / saved):,}" if saved > 0 else "never"
-            rows.append([method, f"{taken:.2f}", f"{saved:.2f}", answers])
-    return rows
 
 
 def curves(names: Sequence[str], caption: str = "", name: str = "") -> Picture | Note:

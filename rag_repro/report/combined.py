@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
-import numpy as np
-
-from ..data.titles import word
 from ..evaluation import metrics
 from ..evaluation.power import mde_of
-from ..evaluation.statistics import Resampled, combine
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, Scores, paired
 from . import missing
@@ -76,58 +72,3 @@ def sides(exhibit: Exhibit, method: str, base: str) -> tuple[Cell, Cell]:
     for cell in exhibit.cells():
         first.setdefault(cell.keys["method"], cell)
     return first[method], first[base]
-
-
-def confirmed(
-    cells: Sequence[tuple[Cell, Cell]],
-    results: Results,
-    chosen_by: int,
-    metric: str,
-    caption: str = "",
-    name: str = "",
-) -> Table | Note:
-    """What a combination gains where it was chosen, and on questions that did not choose it.
-
-    cells: of each data set the combination and what it is compared with, the first that of the
-    choice, made by its first questions. The last line is what the choice itself had brought.
-    """
-    sides = [tuple(results.scores(cell, metric) for cell in pair) for pair in cells]
-    if any(None in pair for pair in sides):
-        return missing.note([cell for pair in cells for cell in pair], results, caption)
-    (ours, theirs), *others = sides
-    first = set(ours.ids[:chosen_by])
-    rest = set(ours.ids) - first
-    parts = [("the questions that chose it", [(ours, theirs, first)])]
-    fresh = [(ours, theirs, rest)] if rest else []
-    if rest:
-        parts.append((f"{word(cells[0][0].keys['dataset'])}, the next", fresh[:]))
-    for (cell, _), (more, less) in zip(cells[1:], others, strict=True):
-        held = more, less, set(more.ids) & set(less.ids)
-        parts.append((word(cell.keys["dataset"]), [held]))
-        fresh.append(held)
-    parts.append(("all that did not choose it", fresh))
-    drawn = {said: _gain(held, metric) for said, held in parts}
-    body = [[said, within(one.interval(), 1, "+", n=True)] for said, one in drawn.items() if one]
-    chosen, unchosen = drawn[parts[0][0]], drawn[parts[-1][0]]
-    if chosen and unchosen:
-        more = combine([chosen, unchosen], [1, -1]).interval()
-        body.append(["the first less the last: what choosing did", within(more, 1, "+")])
-    return Table(
-        ["questions", f"gain in {metrics.get(metric).symbol} [95 %], n"], body, caption, name
-    )
-
-
-def _gain(held: Sequence[tuple[Scores, Scores, Collection[str]]], metric: str) -> Resampled | None:
-    """Mean difference over the questions of all these, each counted once."""
-    ids, clusters, values = [], [], []
-    for more, less, kept in held:
-        less_of = less.by_id()
-        for one, cluster, value in zip(more.ids, more.clusters, more.values, strict=True):
-            if one in kept and one in less_of:
-                ids.append(one)
-                clusters.append(cluster)
-                values.append((value, less_of[one]))
-    if not ids:
-        return None
-    sides = (Scores(tuple(ids), tuple(clusters), side) for side in np.array(values).T)
-    return paired([tuple(sides)], metric)

@@ -130,7 +130,7 @@ def of_cells(
     made = []
     for name, cell in cells.items():
         split = workshop.dataset(cell.condition.dataset, cell.condition.split)
-        asked = split.first(cell.n)
+        asked = split.first(cell.n, cell.kinds)
         lines = results.lines(cell) or ()
         ranked = ranked_in(lines)
         if not ranked or _longest(asked) > cell.condition.configured.k:

@@ -15,8 +15,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from rag_repro.show.columns import Entry, entries
+
 from ..data import ENVIRONMENT, is_made_here
-from ..study import campaign, judge, papers, records, timing
+from ..study import campaign, judge, papers, records, registration, timing
 from ..study.conditions import ROLES, Condition
 from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import only, retarget
@@ -169,6 +171,10 @@ class Desk:
             and all(_fits(row, k, v if isinstance(v, list) else [v]) for k, v in wanted.items())
         ]
 
+    def entries(self, key: str, **wanted: Any) -> list[Entry]:
+        """The exhibit's cells as rows of a table or figure (`rag_repro.show`); wanted: keys."""
+        return entries(self.paper, self.paper.exhibit(key), self.results, self.tiers(), **wanted)
+
     def alike(
         self,
         key: str,
@@ -201,11 +207,17 @@ class Desk:
     def asides(self, ids: Sequence[str]) -> Table | Note:
         """The claims' secondary contrasts, which decide nothing, of those that have records.
 
-        Their intervals are widened for their number in an exhibit (Holm).
+        Their intervals are widened for their number in an exhibit (Holm). Behind them the contrasts
+        that decide, over questions that can be guessed, and what guessing gets right of these.
         """
         caption = "Secondary contrasts, which decide no claim"
         none = "No secondary contrast of these claims has records."
-        found = claims.contrasts(self._judgements(ids), ("secondary",), caption, "tab-asides")
+        aside, held, lines = claims.guessable(self.paper, ids), self._judgements(ids), []
+        for tier in self.tiers():
+            judged = judge.judge(aside, tier, self.results, cut=bool(self.run.n_questions))
+            if any(part.interval for one in judged for part in one.parts):
+                held, lines = held + judged, lines + claims.guesses(self.results, tier)
+        found = claims.contrasts(held, ("secondary",), caption, "tab-asides", lines)
         return found or Note(none)
 
     def contrasts(
@@ -226,7 +238,8 @@ class Desk:
 
     def _verdicts(self, tier: str, ids: Sequence[str]) -> list[judge.Judged]:
         if tier not in self._judged:
-            judged = judge.judge(self.paper, tier, self.results)
+            cut = bool(self.run.n_questions)
+            judged = registration.judged(self.paper, tier, self.results, cut=cut)
             self._judged[tier] = {one.claim.id: one for one in judged}
         return [self._judged[tier][self.paper.claim(name).id] for name in ids]
 

@@ -93,7 +93,7 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
                 row = _row(paper, exhibit, cell, metric, keep_name, keep, results)
                 # Of pooled corpus and own candidates only one is the paper's cell.
                 other = cell.condition.configured.own_candidates is not exhibit.candidates
-                entry = None if other else _find(printed, row, exhibit)
+                entry = None if other else _find(printed, row.keys, metric, exhibit)
                 if entry is not None:
                     beside.add(_printed_key(entry))
                     note = _joined(row.note, entry.get("note"))
@@ -170,13 +170,25 @@ def _printed_key(entry: Mapping[str, str]) -> tuple:
     return tuple(sorted((k, v) for k, v in entry.items() if k not in ("value", "note")))
 
 
+def printed_of(paper: Paper, exhibit: Exhibit, cell: Cell, metric: str) -> str | None:
+    """What the paper prints for this cell; None where it prints nothing of it."""
+    if cell.condition.configured.own_candidates is not exhibit.candidates:
+        return None
+    printed = {_printed_key(e): e for e in paper.printed(exhibit.name.split(".", 1)[1])}
+    entry = _find(printed, cell.keys, metric, exhibit)
+    return entry and entry["value"]
+
+
 def _find(
-    printed: Mapping[tuple, Mapping[str, str]], row: Row, exhibit: Exhibit
+    printed: Mapping[tuple, Mapping[str, str]],
+    keys: Mapping[str, Any],
+    metric: str,
+    exhibit: Exhibit,
 ) -> Mapping[str, str] | None:
-    """The printed value whose every key agrees with the row's, or is said to."""
-    have = {k: _plain(v) for k, v in row.keys.items()} | {"metric": row.metric}
+    """The printed value whose every key agrees with a cell's, or is said to."""
+    have = {k: _plain(v) for k, v in keys.items()} | {"metric": metric}
     for pair in exhibit.beside:
-        if all(row.keys.get(key) == value for key, value in pair["ours"].items()):
+        if all(keys.get(key) == value for key, value in pair["ours"].items()):
             have |= {key: _plain(value) for key, value in pair["printed"].items()}
     for key, entry in printed.items():
         if all(have.get(name) == value for name, value in key):

@@ -15,7 +15,7 @@ import yaml
 from ..study import campaign, papers
 from ..study.scores import Results
 from . import ledger, verdict_figure, verdict_lists
-from .caveats import Recorded, asked, count, how_sure, table, with_verdict
+from .caveats import Recorded, asked, count, how_sure, states, table, with_verdict
 from .escape import as_code, as_myst
 from .missing import run_command
 
@@ -146,8 +146,9 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
     judged = with_verdict(claims)
     if not judged:
         return ""
-    sizes = {name: len(held) for name, held in verdict_lists.sort(claims).items()}
-    parts = [f"{sizes[name]} {said}" for name, said in _SAID.items() if sizes[name]]
+    groups = verdict_lists.sort(claims)
+    parts = [f"{len(groups[name])} {said}" for name, said in _SAID.items() if groups[name]]
+    every = [rows for held in groups.values() for rows in held]
     small = (
         "" if any(row["tier"] == "paper" for row in judged)
         else " With the papers' own models none is judged yet: the readers here are small ones."
@@ -158,9 +159,9 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
         "numbered with an s)" if others else ""
     )  # fmt: skip
     return (
-        f"**Found so far.** Of {count(sum(sizes.values()), 'claim')}{beside}, by what the records "
+        f"**Found so far.** Of {verdict_lists.counted(every)}{beside}, by what the records "
         f"here decide: {'; '.join(parts)}.{small} {{numref}}`tab-counts` has papers and "
-        "tiers apart."
+        f"tiers apart. {states(claims)}"
     )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_repro.methods.dragin.settings import MASKING
+
 from ..schema import Question
 from .escape import NO_FORMULAS, as_html, one_line
 from .picture import id_of
@@ -206,7 +208,7 @@ def _legend(shown: Shown, tops: Mapping[str, float]) -> str:
     ]
     signs = [f"<strong>{ALARM}word</strong> {as_html(rule(shown.settings))}"]
     signs.append(f'{CUT} <span class="rr-heat-gone">words</span> cut off')
-    if shown.settings.timing == "flare" and shown.settings.query == "sure_sentence":
+    if shown.settings.timing == "flare" and shown.settings.query in MASKING:
         signs.append(f"<s>word</s> p up to {shown.settings.mask:g}, left out of the query")
     rows.append(("signs", "; ".join(signs)))
     return f'<div class="rr-heat-legend">{_list(rows)}</div>'

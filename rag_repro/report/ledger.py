@@ -10,9 +10,9 @@ from typing import Any
 
 from ..bars import Bar
 from ..evaluation import metrics
-from ..study import papers
+from ..study import papers, registration
 from ..study.conditions import TIERS
-from ..study.judge import Judged, Part, judge
+from ..study.judge import Judged, Part
 from ..study.papers import Contrast, Paper
 from ..study.scores import Results
 from . import audit, worked
@@ -28,6 +28,7 @@ COLUMNS = (
     "claim",
     "tier",
     "verdict",
+    "state",
     "effect",
     "lo",
     "hi",
@@ -44,7 +45,7 @@ COLUMNS = (
 )
 """Of which `numbers` are those that the paper prints, `working` why they bear the claim out or do
 not, `changed` what was changed of the test after records had been seen, `unit` what the effect is
-counted in."""
+counted in. `state`: exploratory, registered or confirmed, as `study.registration` tells."""
 
 
 def rows(
@@ -59,7 +60,7 @@ def rows(
         findings = found.get(name) or found.setdefault(name, audit.of_claims(paper))
         made += [
             of_judged(paper, judged, findings.get(judged.claim.id, ()))
-            for judged in judge(paper, tier, results)
+            for judged in registration.judged(paper, tier, results)
         ]
     return made
 
@@ -68,7 +69,8 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
     """The row of one claim at one tier.
 
     In no table: "main", of the claim; "small", it holds below delta; "parts", of how many
-    verdicts it is one; "told" and "smallest", effect and delta in words.
+    verdicts it is one; "contrasts", what those that decide compare; "told" and "smallest", effect
+    and delta in words.
     """
     claim, verdict, headline = judged.claim, judged.verdict, judged.headline
     interval = headline.interval if headline else None
@@ -79,6 +81,7 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "claim": claim.claim,
         "tier": judged.tier,
         "verdict": verdict.word,
+        "state": judged.state,
         "effect": number(interval and interval.estimate),
         "lo": number(interval and interval.lo),
         "hi": number(interval and interval.hi),
@@ -95,9 +98,17 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "main": claim.main,
         "small": verdict.small,
         "parts": verdict.parts,
+        "contrasts": [_compared(judged, p) for p in judged.parts if p.contrast.role == "primary"],
         "told": told(headline) if headline else "",
         "smallest": smallest(headline) if headline else "",
     }
+
+
+def _compared(judged: Judged, part: Part) -> str:
+    """What a contrast compares, whatever is asked of it: the same in claims that share it."""
+    one, exhibit = part.contrast, judged.claim.exhibit_of(part.contrast)
+    sides = one.more, one.less, one.minus, one.where, one.among, one.kinds, one.ratio
+    return json.dumps([exhibit, one.metric, *sides], sort_keys=True)
 
 
 def smallest(part: Part) -> str:
@@ -144,7 +155,9 @@ def told(part: Part) -> str:
     # A level has no sign; how far from a target, or more than another, has.
     counted_in = unit(contrast)
     level = contrast.less is None or counted_in in {"%", "% of the other"}
-    return f"{within(interval, sign='' if level else '+')} {counted_in}{side}"
+    clear = part.verdict.clear
+    cells = f", clear in {clear[0]} of {clear[1]} cells" if clear else ""
+    return f"{within(interval, sign='' if level else '+')} {counted_in}{side}{cells}"
 
 
 def counted(part: Part) -> str:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..evaluation.verdicts import INCONCLUSIVE, UNSAID, WORDS
+from ..evaluation.verdicts import OPEN, UNSAID, WORDS
+from ..study import registration
 from ..study.conditions import TIERS
-from ..study.judge import Judged, judge
+from ..study.judge import Judged
 from ..study.papers import Claim, Paper
 from ..study.scores import Results
 from . import audit
@@ -42,7 +43,7 @@ def entries(papers: Iterable[Paper], results: Results) -> list[Entry]:
     """Every claim of these papers, in the order of their files."""
     made = []
     for paper in papers:
-        by_tier = {tier: judge(paper, tier, results) for tier in TIERS}
+        by_tier = {tier: registration.judged(paper, tier, results) for tier in TIERS}
         found = audit.of_claims(paper)
         for place, claim in enumerate(paper.claims):
             judged = {tier: held[place] for tier, held in by_tier.items()}
@@ -182,8 +183,13 @@ def _told(judged: Judged) -> str:
             if part.verdict.mde is not None:
                 small += f", detectable {part.verdict.mde:.2f}"
             said.append(f"<span>{as_html(small)}</span>")
-    if verdict.word in {INCONCLUSIVE, *UNSAID} or len(judged.parts) > 1 or len(said) == 1:
+    if part is not None and part.verdict.working:
+        said.append(_small([part.verdict.working], "δ"))
+    if verdict.word in {*OPEN, *UNSAID} or len(judged.parts) > 1 or len(said) == 1:
         said.append(_small([verdict.reason], "why"))
+    if verdict.word not in UNSAID:
+        said.append(f"<small>{as_html(judged.state)}</small>")
+    said.append(_small(judged.history, "history of the test"))
     return "".join(said)
 
 

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..data.dataset import Corpus
 from ..data.titles import word
 from ..evaluation import calibration, metrics
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled, StatisticsError
-from ..retrieval.reservoir import SAME
 from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, resampled
 from . import missing
@@ -281,18 +279,6 @@ def _popular(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 # ---------------------------------------------------------------------- equal titles
-
-
-def clashes(corpora: Mapping[str, Corpus], name: str = "") -> Table:
-    """One line a corpus: how many passages a memory could hold of it, by what replaces what."""
-    body = []
-    for said_, corpus in corpora.items():
-        whole = len(corpus.passages)
-        kept = [len({same(passage) for passage in corpus.passages}) for same in SAME.values()]
-        shares = [f"{n:,} ({100 * n / whole:.1f} %)" for n in kept]
-        body.append([word(said_), f"{whole:,}", *shares])
-    head = ["corpus", "passages", *(f"same {key}" for key in SAME)]
-    return Table(head, body, "Passages that a memory of everything would keep", name)
 
 
 def nearest(

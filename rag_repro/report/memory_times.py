@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from ..data.titles import word
 from ..evaluation.statistics import Interval
 from ..study.names import known_retrievers
 from ..study.papers import Cell, Exhibit
-from ..study.scores import Results, paired, resampled
+from ..study.scores import Results, resampled
 from . import missing
 from .figures import MARKERS, STYLES, across, bars, legend_of_labels, plots
 from .memory import row_named
@@ -70,55 +69,6 @@ def table(
 def _seconds(printed: Mapping[tuple[str, ...], float]) -> dict[float, float]:
     """τ -> the paper's seconds."""
     return {float(tau): v for (*_, tau, metric), v in printed.items() if metric == "seconds"}
-
-
-def steps(
-    cells: Sequence[Cell],
-    results: Results,
-    printed: Mapping[tuple[str, ...], float],
-    caption: str = "",
-    name: str = "",
-) -> Table | Note:
-    """One line a data set and step of τ: what it does to time and searches, ours and printed.
-
-    Ours are paired on the same questions, 95 %. The last line of a data set says where time is
-    smallest, and whether it goes one way alone.
-    """
-    paper = _seconds(printed)
-    body = []
-    for dataset in dict.fromkeys(cell.keys["dataset"] for cell in cells):
-        by = {c.keys["tau"]: c for c in cells if c.keys["dataset"] == dataset}
-        times = {t: s for t in sorted(by) if (s := results.scores(by[t], "seconds")) is not None}
-        if len(times) < 2:
-            continue
-        known = list(times)
-        changes: list[Interval] = []
-        for low, high in pairwise(known):
-            drawn = paired([(times[high], times[low])], "seconds")
-            if drawn is None:
-                continue
-            changes.append(drawn.interval())
-            more = results.gain(by[high], by[low], "searches")
-            theirs = f"{paper[high] - paper[low]:+.2f}" if {low, high} <= set(paper) else ""
-            step = f"{low:g} to {high:g}"
-            searches = within(more and more.interval(), 2, "+")
-            body.append([word(dataset), step, within(changes[-1], 2, "+"), searches, theirs])
-        means = {tau: float(scores.values.mean()) for tau, scores in times.items()}
-        theirs = [paper[t] for t in sorted(paper)]
-        said = [
-            f"{_lowest(means)}; {way([span.estimate for span in changes])}",
-            "",
-            f"{_lowest(paper)}; {way([b - a for a, b in pairwise(theirs)])}",
-        ]
-        body.append([word(dataset), "smallest at", *said])
-    if not body:
-        return missing.note_of_cells(cells, caption)
-    head = ["data set", "τ", "seconds more [95 %]", "searches more", "the paper, seconds more"]
-    return Table(head, body, caption, name, Download.of(name, head, body))
-
-
-def _lowest(by_tau: Mapping[float, float]) -> str:
-    return f"τ {min(by_tau, key=by_tau.__getitem__):g}" if by_tau else "not told"
 
 
 def way(changes: Sequence[float]) -> str:

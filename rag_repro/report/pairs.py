@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..data import ENVIRONMENT as DATA
-from ..data import is_made_here
 from ..data.titles import word
 from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.pair_metrics import BOTH, HARD, RANDOM
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval
-from ..lm import hub
-from ..lm.plain import Plain
 from ..study.papers import Cell
 from ..study.scores import Results
 from ..study.services import Workshop
@@ -119,56 +112,6 @@ def reliability(
     )
     data = Download.of(name, ["dataset", "probability", "share", "pairs"], rows)
     return Picture(figure, f"{alt}.", caption, name, data)
-
-
-def lengths(
-    cells: Sequence[Cell],
-    results: Results,
-    workshop: Workshop,
-    tokenizer: str = "minilm",
-    rooms: Sequence[int] = (128, 256, 512, 1024),
-    caption: str = "",
-    name: str = "",
-) -> Table | Note:
-    """How many of the judged pairs do not fit into so many tokens, marks counted.
-
-    Texts are looked up, so the data must be at hand; the tokenizer is a name of `lm.hub`.
-    """
-    from transformers import AutoTokenizer
-
-    plain = Plain(AutoTokenizer.from_pretrained(hub.resolve(tokenizer).path, local_files_only=True))
-    body = []
-    for cell in cells:
-        judged = [
-            (x["id"], d, e) for x in results.lines(cell) or () for d, e, *_ in x.get("judged", ())
-        ]
-        if not judged:
-            continue
-        if not (is_made_here(cell.condition.dataset) or workshop.data_dir or os.environ.get(DATA)):
-            body.append([word(cell.condition.label), len(judged), f"no texts here: set {DATA}"])
-            body[-1] += [""] * len(rooms)
-            continue
-        dataset = workshop.dataset(cell.condition.dataset, cell.condition.split)
-        passage, asked = dataset.corpus.by_id, dataset.by_id
-        size: dict[str, int] = {}
-
-        def tokens(text: str, size: dict[str, int] = size) -> int:
-            if text not in size:
-                size[text] = len(plain.tokens(text)[0])
-            return size[text]
-
-        found = np.array(
-            [
-                4 + tokens(asked[q].text) + tokens(passage[d].text) + tokens(passage[e].text)
-                for q, d, e in judged
-            ]
-        )
-        shares = [f"{100 * (found > room).mean():.1f}" for room in rooms]
-        body.append([word(dataset.name), len(found), int(np.median(found)), *shares])
-    if not body:
-        return missing.note(cells, results, caption)
-    head = ["data set", "pairs", "median tokens", *(f"over {room}, %" for room in rooms)]
-    return Table(head, body, caption, name, Download.of(name, head, body))
 
 
 def worked(cell: Cell, results: Results, workshop: Workshop, name: str = "") -> Table | Note:

@@ -10,12 +10,13 @@ import numpy as np
 
 from ..data.titles import word
 from ..evaluation import metrics
-from ..evaluation.verdicts import READER_TOO_WEAK
+from ..evaluation.verdicts import NO_GATE, READER_TOO_WEAK
 from ..lm.adapters import card_of
-from ..study.gate import tried
+from ..study.gate import sides, tried
 from ..study.grouping import SHARES, gold_found
-from ..study.papers import Cell, Exhibit, Paper
-from ..study.scores import Results, resampled
+from ..study.paper import Gate
+from ..study.papers import Exhibit, Paper
+from ..study.scores import Results, Scores, paired, resampled
 from . import missing, trained
 from .exhibits import Row
 from .figures import MARKERS, STYLES, across, plots
@@ -27,18 +28,24 @@ SMOOTHED = 20  # steps that one point of a learning curve is the mean of
 
 
 def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
-    """One line a data set and reader: accuracy alone, with gold passages, and what follows."""
-    exhibit = paper.exhibits[paper.gate.exhibit]
+    """One line a data set and reader: accuracy alone, with gold passages, and what follows; of the
+    questions of the gate.
+    """
+    wanted, exhibit = paper.gate, paper.exhibits[paper.gate.exhibit]
     body = []
-    for cell in (c for tier in tiers for c in exhibit.cells(tier) if c.matches(paper.gate.given)):
-        bare = {**cell.keys, **paper.gate.bare}
-        alone = next((c for c in exhibit.cells(cell.tier) if c.matches(bare)), None)
-        verdict = tried(paper.gate, exhibit, cell, results)
-        said = "counts" if verdict is None else verdict.word
-        sides = [_level(c, paper.gate.metric, results) for c in (alone, cell)]
-        gain = results.gain(cell, alone, paper.gate.metric)
+    for cell in (c for tier in tiers for c in exhibit.cells(tier)):
         place = [cell.tier, word(cell.keys["dataset"]), word(cell.condition.reader)]
-        body.append([*place, *sides, within(gain and gain.interval(), 1, "+"), said])
+        if cell.keys["dataset"] in wanted.without:
+            if cell.matches(wanted.bare):
+                level = _level(results.scores(cell, wanted.metric), wanted)
+                body.append([*place, level, "", "", NO_GATE])
+        elif cell.matches(wanted.given):
+            _, given, bare = sides(paper, cell, results) or (None, None, None)
+            gain = given and bare and paired([(given, bare)], wanted.metric)
+            verdict = tried(paper, cell, results)
+            said = "counts" if verdict is None else verdict.word
+            levels = [_level(scores, wanted) for scores in (bare, given)]
+            body.append([*place, *levels, within(gain and gain.interval(), 1, "+"), said])
     head = ["tier", "data set", "reader", "no passage", "gold passages", "gain", "its answers"]
     caption = "Accuracy of each reader without passages and with the gold ones, and what follows"
     return Table(head, body, caption, "tab-gate", stacked=True)
@@ -62,7 +69,7 @@ def weak(paper: Paper, exhibit: Exhibit, rows: Sequence[Row], results: Results) 
             continue
         place = row.keys["dataset"], cell.keys.get("reader", cell.condition.reader)
         if place not in told:
-            verdict = tried(paper.gate, gates, cell, results)
+            verdict = tried(paper, cell, results)
             told[place] = verdict is not None and verdict.word == READER_TOO_WEAK
     said = []
     for dataset in dict.fromkeys(name for name, _ in told):
@@ -75,11 +82,8 @@ def weak(paper: Paper, exhibit: Exhibit, rows: Sequence[Row], results: Results) 
     return said
 
 
-def _level(cell: Cell | None, metric: str, results: Results) -> str:
-    scores = results.scores(cell, metric) if cell else None
-    if scores is None:
-        return ""
-    return within(resampled(scores, metric).interval(), 1, n=True)
+def _level(scores: Scores | None, gate: Gate) -> str:
+    return within(resampled(scores, gate.metric).interval(), 1, n=True) if scores else ""
 
 
 # ---------------------------------------------------------------- how they learned

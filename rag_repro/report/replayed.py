@@ -11,7 +11,7 @@ from typing import Any
 
 from ..data.titles import word
 from ..methods.dragin.replay import DIFFERENCES, EQUATIONS, RELEASED, VARIANTS
-from ..methods.reading import PROMPTS, extract
+from ..methods.reading import PROMPTS, extract, released_answer
 from ..study.papers import Cell
 from ..study.scores import Results
 from . import missing
@@ -48,19 +48,8 @@ SAYINGS = (
 )
 
 
-def released_answer(text: str, yes_no: bool) -> str | None:
-    """What DRAGIN's released code takes for the answer in a reader's text (D28)."""
-    _, found, rest = text.partition("the answer is")
-    if not found:
-        return None
-    if yes_no:
-        return "yes" if rest[1:4] == "yes" else "no"
-    return rest[1:].removesuffix("</s>").removesuffix("<|endoftext|>").removesuffix(".")
-
-
 def answers(caption: str = "", name: str = "") -> Table:
     """One line of SAYINGS each: the answer that the released code takes, and ours."""
-    template = PROMPTS["dragin"]
     body = [
         [
             text.replace("\n", " \u21b5 "),
@@ -68,6 +57,7 @@ def answers(caption: str = "", name: str = "") -> Table:
             *((said or "none").replace("\n", " \u21b5 ") for said in taken),
         ]
         for text, yes_no in SAYINGS
+        for template in [PROMPTS["dragin_yes_no" if yes_no else "dragin"]]
         for taken in [(released_answer(text, yes_no), extract(text, template))]
     ]
     return Table(["the reader's text", "asked for", "released code", "here"], body, caption, name)

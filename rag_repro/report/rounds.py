@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..methods.dragin.settings import DynamicSettings
+from rag_repro.methods.dragin.settings import MASKING, DynamicSettings
+
 from ..schema import Answer
 
 VALUES = ("entropy", "attention", "score", "probability")
@@ -109,7 +110,7 @@ def _marked(event: Mapping[str, Any], settings: DynamicSettings) -> tuple[set[in
     least = min(event["probability"][slice(*event["sentence"])])
     up_to = settings.doubt if settings.doubt_of == "token" else least
     doubted = {i for i in range(*event["sentence"]) if event["probability"][i] <= up_to}
-    return doubted, hits if settings.query == "sure_sentence" else set()
+    return doubted, hits if settings.query in MASKING else set()
 
 
 def decision(one: Round, units: Sequence[Word]) -> str:

@@ -155,27 +155,6 @@ def best(lines: Sequence[Line], measure: str = "f1") -> Pairs | None:
     return max(tried, key=lambda p: (getattr(p, measure), -abs(p.threshold - 0.5)))
 
 
-def pairs_table(
-    cells: Sequence[Cell], labels: Mapping[str, str], results: Results, name: str = ""
-) -> Table:
-    """One line a cell: pairs a question, how many are positive, and how right that is."""
-    body = []
-    for cell in cells:
-        lines = results.lines(cell)
-        start = [word(str(cell.keys["dataset"])), labels[cell.keys["method"]], cell.keys["k"]]
-        told = at_threshold(lines or (), cell.condition.configured.threshold)
-        if told is None:
-            why = missing.of_cells([cell]) if lines is None else "no pair judged"
-            body.append([*start, why, *[""] * 5])
-            continue
-        asked = sum(len(line.get("judged", ())) for line in lines) / len(lines)
-        shares = (told.positive, told.gold, told.precision, told.found)
-        body.append([*start, len(lines), f"{asked:.1f}", *map(points, shares)])
-    head = ["data set", "method", "k", "questions", "pairs a question", "positive, %"]
-    head += ["both gold, %", "of positive ones both gold, %", "of gold pairs positive, %"]
-    return Table(head, body, "What the classifier was asked, and what it said", name)
-
-
 def threshold_table(
     cells: Sequence[Cell], results: Results, chosen_on: str, name: str = ""
 ) -> Table:

@@ -2,64 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import cycle
 from statistics import mean
-from typing import Any
 
 from ..data.titles import word
-from ..study import among
-from ..study.judge import pair_cells
-from ..study.papers import Contrast, Exhibit, Paper
-from ..study.scores import Results
-from . import arithmetic, missing
+from ..study.papers import Paper
+from . import arithmetic
 from .exhibits import Row, whole
 from .figures import MARKERS, WIDTH, legend, plots
 from .picture import Note, Picture
 from .table import Table
 from .tables import data_of
-from .values import within
 
 CHANGES = {"higher": "more recall", "same": "as much", "lower": "less"}
-
-
-def moves(
-    exhibit: Exhibit,
-    results: Results,
-    pairs: Sequence[tuple[str, str]],
-    where: Mapping[str, Any],
-    metric: str = "acc",
-    name: str = "",
-) -> Table | Note:
-    """How answers changed where one method found more than another, as much, or less.
-
-    pairs: (method, the one that it is held against). One line a data set and pair.
-    """
-    body, cells = [], []
-    for more, less in pairs:
-        sides = {"more": {"method": more}, "less": {"method": less}, "where": where}
-        contrasts = {
-            change: Contrast(metric=metric, among={"recall": change}, delta=1.0, **sides)
-            for change in CHANGES
-        }
-        for tier in ("public", "testbed"):
-            for ours, theirs in pair_cells(exhibit, contrasts["same"], tier):
-                cells += [ours, theirs]
-                if None in (results.lines(ours), results.lines(theirs)):
-                    continue
-                told = [_gain(c, ours, theirs, results) for c in contrasts.values()]
-                names = [exhibit.methods[n].label for n in (more, less)]
-                body.append([word(ours.keys["dataset"]), " against ".join(names), *told])
-    if not body:
-        return missing.note(cells, results)
-    caption = "Change of accuracy in points, by what happened to a question's recall"
-    return Table(["data set", "methods", *CHANGES.values()], body, caption, name)
-
-
-def _gain(contrast: Contrast, ours, theirs, results: Results) -> str:
-    keep = among.keep(contrast, ours, theirs, results)
-    drawn = results.gain(ours, theirs, contrast.metric, keep)
-    return within(drawn and drawn.interval(), 1, "+", n=True)
 
 
 def trade(paper: Paper, method: str, baseline: str, name: str = "") -> Table:

@@ -9,11 +9,17 @@ from typing import Any
 from ..data.dataset import Dataset
 from ..data.synthworld import World
 from ..data.synthworld.calibration import BAND, CalibrationRow
+from ..data.synthworld.dials import PRESETS
 from ..data.synthworld.wordings import relations, wording_set, wordings
+from ..evaluation.verdicts import NOT_RUN
+from ..study.papers import Exhibit
+from ..study.scores import Results
 from . import figures
+from .depth import recall_at
 from .picture import Picture
 from .table import Table
 from .traces import short
+from .values import within
 
 PANELS = 3  # of a figure, side by side
 
@@ -35,7 +41,7 @@ def inventory(world: World) -> Table:
 
 def relation_table(world: World) -> Table:
     """Every relation with the number of its wordings, in all worlds together, and an example."""
-    sets = [wordings(which) for which in ("A", "held")]
+    sets = [wordings(which) for which in sorted({p.wording for p in PRESETS.values()})]
     here = wordings(wording_set(world.name))
     body = []
     for name, relation in sorted(relations().items()):
@@ -91,6 +97,47 @@ def calibration_table(rows: Sequence[CalibrationRow]) -> Table:
     head = ["world", "questions", "recall at 3, %", "static-relevant", "dynamic-relevant", "linked"]
     caption = "BM25 on multi-hop questions, the dials at their preset"
     return Table(head, body, caption, "tab-calibration")
+
+
+def is_chain(kind: str) -> bool:
+    """Whether questions of this kind lead from one passage to the next, whatever set has them."""
+    return kind in ("compositional", "bridge") or kind[1:4] == "hop"
+
+
+def recall_table(exhibit: Exhibit, results: Results, k: int = 4) -> Table:
+    """Recall of dynamic passages at k on chain questions, by set and retriever, off the records."""
+    found: dict[str, dict[str, str]] = {}
+    search = ("bm25", "minilm")
+    for cell in exhibit.cells():
+        if cell.keys["method"] in search:
+            lines = [x for x in results.lines(cell) or () if is_chain(x["kind"])]
+            value = recall_at(lines, k, role="dynamic") if lines else None
+            said = within(value, 1, n=True) or NOT_RUN
+            found.setdefault(cell.keys["dataset"], {})[cell.keys["method"]] = said
+    body = [[dataset, *(by.get(m, NOT_RUN) for m in search)] for dataset, by in found.items()]
+    caption = f"Dynamic-relevant passages found at k = {k}, %: world Z beside public sets"
+    head = ["data set", *(exhibit.methods[m].label for m in search)]
+    return Table(head, body, caption, "tab-recall-dynamic")
+
+
+def way_table(exhibit: Exhibit, results: Results) -> Table:
+    """What a reader gets right without passages, with found ones, with gold: off the records."""
+    levels: dict[str, dict[str, float]] = {}
+    for cell in exhibit.cells():
+        read = results.scores(cell, "acc") if cell.condition.reader else None
+        if read is not None:
+            levels.setdefault(cell.keys["dataset"], {})[cell.keys["method"]] = float(
+                read.values.mean()
+            )
+    body = []
+    for dataset, by in levels.items():
+        ends = by.get("closed"), by.get("plain"), by.get("gold")
+        known = None not in ends and ends[0] != ends[2]
+        way = f"{100 * (ends[1] - ends[0]) / (ends[2] - ends[0]):.0f}" if known else NOT_RUN
+        body.append([dataset, *(NOT_RUN if v is None else f"{v:.1f}" for v in ends), way])
+    head = ["data set", "no passage", "plain RAG", "gold passages", "way from first to last, %"]
+    caption = "Right answers, %: plain RAG is to be at least half way to gold passages"
+    return Table(head, body, caption, "tab-half-way")
 
 
 def calibration_figure(rows: Sequence[CalibrationRow]) -> Picture:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +25,13 @@ from ..evaluation import calibration
 from ..evaluation.calibration import Judgements
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Interval, StatisticsError
+from ..lm import hub
+from ..lm.adapters import CARD, card_of
 from ..methods.dragin.settings import DynamicSettings
 from ..methods.dragin.timing_check import SIGNALS
 from ..study.papers import Cell
 from ..study.scores import Results
 from . import missing
-from .closed_book import lessons_of
 from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
 from .pairs import said
 from .picture import Download, Note, Picture
@@ -93,6 +95,17 @@ def hops(cells: Sequence[Cell], results: Results) -> Hops | None:
     wrong, *columns = np.array(entries, dtype=float).T
     needs = {"untaught": np.array(untaught), "wrong": wrong == 1}
     return Hops(dict(zip(SIGNALS, columns, strict=True)), needs, tuple(units))
+
+
+def lessons_of(reader: str) -> Sequence[Mapping[str, Any]]:
+    """What a reader was taught: by its card, else its recipe's; nothing for one that is shipped."""
+    from ..training.recipes import recipes
+
+    folder = hub.artifacts().get(reader)
+    if folder is not None and (folder / CARD).is_file():
+        return card_of(folder)["recipe"]["lessons"]
+    known = recipes()
+    return known[reader].lessons if reader in known else ()
 
 
 def _stated(reader: str | None, world: str):

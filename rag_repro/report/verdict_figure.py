@@ -17,10 +17,12 @@ GROUPS: Mapping[str, tuple[tuple[str, ...], int | None, str]] = {
     "holds": ((verdicts.REPRODUCED, verdicts.HOLDS), 0, ""),
     "holds in direction only": ((verdicts.DIRECTION_ONLY,), 8, "//"),
     "inconclusive": ((verdicts.INCONCLUSIVE,), 7, ".."),
+    "undecidable here": ((verdicts.UNDECIDABLE,), 6, "oo"),
     "does not hold": ((verdicts.NOT_REPRODUCED, verdicts.FAILS), 1, "\\\\"),
     "reader too weak": ((verdicts.READER_TOO_WEAK,), 5, "xx"),
     "not run": ((verdicts.NOT_RUN,), None, ""),
     "not judged": ((verdicts.NOT_JUDGED,), None, "--"),
+    "mixed devices": ((verdicts.MIXED,), None, "++"),
 }
 _OF = {word: name for name, (words, *_) in GROUPS.items() for word in words}
 

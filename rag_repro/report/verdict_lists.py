@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evaluation.verdicts import INCONCLUSIVE, NOT_RUN, UNSAID
+from ..evaluation.verdicts import NOT_RUN, UNSAID
+from ..evaluation.verdicts import OPEN as UNDECIDED
 from ..study.conditions import TIERS
+from ..study.judge import EXPLORATORY
 from .caveats import count, table, with_verdict
 from .verdict_figure import GROUPS, group
 
-HELD, DIRECTION, OPEN, FAILED, WEAK, NEVER, UNKNOWABLE = GROUPS
+HELD, DIRECTION, OPEN, HOPELESS, FAILED, WEAK, NEVER, UNKNOWABLE, DEVICES = GROUPS
 MIXED = "mixed"
 
 # Group -> its heading, and what it means in a sentence; {n} is its number of claims.
@@ -40,7 +42,10 @@ TITLES = {
         "What nobody can know from here",
         "{n} are of a kind that no record of ours can decide, each for its own reason.",
     ),
-    NEVER: ("What has not been run", "{n} have no record yet that could decide them."),
+    NEVER: (
+        "What has not been run",
+        "{n} have no records yet that could decide them, or these are from several devices.",
+    ),
 }
 
 
@@ -57,14 +62,31 @@ def sort(claims: Sequence[Mapping[str, Any]]) -> dict[str, list[list[Mapping[str
 
 def _of(rows: Sequence[Mapping[str, Any]]) -> str:
     found = {group(row["verdict"]) for row in rows}
-    if found <= {NEVER, UNKNOWABLE}:
-        return NEVER if NEVER in found else UNKNOWABLE
+    if found <= {NEVER, UNKNOWABLE, DEVICES}:
+        return UNKNOWABLE if found == {UNKNOWABLE} else NEVER
     decided = found & {HELD, DIRECTION, FAILED}
     if not decided:
         return OPEN
     if FAILED in decided:
         return FAILED if decided == {FAILED} else MIXED
     return DIRECTION if DIRECTION in decided else HELD
+
+
+def distinct(held: Sequence[Sequence[Mapping[str, Any]]]) -> int:
+    """How many results these claims are: those that share a contrast are one."""
+    results: list[set[str]] = []
+    for rows in held:
+        own = {key for row in rows for key in row.get("contrasts") or [row["id"]]}
+        shared = [result for result in results if result & own]
+        results = [result for result in results if not result & own] + [own.union(*shared)]
+    return len(results)
+
+
+def counted(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """As "9 claims", or "9 claims (7 distinct results)" where some share a contrast."""
+    different = distinct(held)
+    told = f" ({count(different, 'distinct result')})" if different < len(held) else ""
+    return count(len(held), "claim") + told
 
 
 def text(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -76,7 +98,7 @@ def text(claims: Sequence[Mapping[str, Any]]) -> str:
             made = _reasons(held) if name in (UNKNOWABLE, NEVER) else _table(name, held)
             if len(held) == 1:
                 said = said.replace("{n} have", "{n} has").replace("{n} are", "{n} is")
-            parts.append(f"### {title}\n\n{said.replace('{n}', count(len(held), 'claim'))}")
+            parts.append(f"### {title}\n\n{said.replace('{n}', counted(held))}")
             parts.append(f"````{{dropdown}} {_spread(held)}\n{made}\n````")
     if any(groups[name] for name in TITLES if name not in (UNKNOWABLE, NEVER)):
         parts.append(NOTE)
@@ -129,8 +151,8 @@ loss* for one that a difference in the other direction alone refutes. *Below δ*
 mechanism holds and all that the interval allows is smaller than that. A claim of several parts, as
 one of every data set, holds where each part holds and fails where one fails; one that
 says *sometimes* holds where it does on some data set. The effect is that of the first part whose
-verdict is that of the whole, the mean where that has several cells; where what is open is a part
-that was not run, it is that of a decided one."""
+verdict is that of the whole, pooled over its cells, with the number of cells in which it is clear
+by itself; where what is open is a part that was not run, it is that of a decided one."""
 
 
 def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -162,7 +184,7 @@ def _found(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _briefly(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (row["verdict"], row["told"]) if row["told"] else (row["verdict"],)
+    return tuple(filter(None, (row["verdict"], row["told"], row["state"])))
 
 
 def _reasons(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
@@ -188,7 +210,12 @@ def _parts(row: Mapping[str, Any]) -> str:
 
 
 def _word(row: Mapping[str, Any]) -> str:
-    beside = [_parts(row), "below δ" if row["small"] and group(row["verdict"]) == HELD else ""]
+    state = "" if row["state"] == EXPLORATORY else row["state"]
+    beside = [
+        state,
+        _parts(row),
+        "below δ" if row["small"] and group(row["verdict"]) == HELD else "",
+    ]
     told = ", ".join(filter(None, beside))
     return f"{row['verdict']} ({told})" if told else row["verdict"]
 
@@ -196,5 +223,5 @@ def _word(row: Mapping[str, Any]) -> str:
 def _delta(row: Mapping[str, Any]) -> str:
     """As "δ 2", or "no loss 5", which says itself what it is."""
     delta = f"δ {row['smallest']}" if row["smallest"][:1].isdigit() else row["smallest"]
-    seen = row["verdict"] == INCONCLUSIVE and row["mde"] and not _parts(row)
+    seen = row["verdict"] in UNDECIDED and row["mde"] and not _parts(row)
     return f"{delta} (detectable: {row['mde']})" if seen else delta

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 
-from .papers import Cell, Contrast
-from .scores import Keep, Only, Results, everything
+from ..evaluation import metrics
+from ..evaluation.heuristics import GUESSED
+from .papers import Cell, Contrast, Paper
+from .scores import Keep, Only, Results
+
+OfKind = Callable[[str | None], bool]
 
 
-def keep(contrast: Contrast, more: Cell, less: Cell | None, results: Results) -> Keep:
-    """A filter of the two cells' questions, by `kinds` and `among`."""
+def deciding(paper: Paper, dataset: str, contrast: Contrast | None = None) -> OfKind:
+    """Whether questions of a kind decide: of one that the paper's data have, and where answers
+    are compared of none that can be guessed from the question.
+
+    contrast: its own `kinds` stand in place of the paper's; but no primary contrast of answers is
+    decided by guesses. None: those of the gate, which is about answers.
+    """
+    own = contrast.kinds if contrast else ()
+    named = own or next((k for name, k in paper.kinds.items() if fnmatchcase(dataset, name)), ())
+    aside = own and contrast.role == "secondary"
+    out = GUESSED if not aside and (contrast is None or of_answers(contrast)) else ()
+    return lambda kind: (not named or kind in named) and kind not in out
+
+
+def of_answers(contrast: Contrast) -> bool:
+    """Whether one of its metrics tells of answers."""
+    sides = (contrast.more, contrast.less or {})
+    return any(metrics.get(side.get("metric", contrast.metric)).of_answers for side in sides)
+
+
+def keep(
+    contrast: Contrast,
+    more: Cell,
+    less: Cell | None,
+    results: Results,
+    of_kind: OfKind = lambda kind: True,
+) -> Keep:
+    """A filter of the two cells' lines, by kind (`deciding`) and `among`."""
     moved = _moved(contrast.among, more, less, results) if contrast.among and less else None
-    if not contrast.kinds and moved is None:
-        return everything
-    return Only(frozenset(contrast.kinds) or None, moved)
+    return Only(of_kind, moved)
 
 
 def words(contrast: Contrast) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..bars import Bar
 from ..data import check_name, has_path, label
 from ..words import nearest
-from . import files, names, papers, parts, records, retarget, runner
+from . import files, names, papers, parts, records, registration, retarget, runner
 from .conditions import Condition
 from .names import Untrained
 from .papers import Cell, Exhibit, StudyError
@@ -108,13 +108,17 @@ def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit
 def once(cells: Iterable[Cell]) -> list[Cell]:
     """Each condition once, primary ones first; with the largest n that is asked for.
 
-    Once for each exhibit that times it, too: those answers are others.
+    Once for each exhibit that times it, too: those answers are others. Asked for with different
+    kinds, it is asked all questions of them.
     """
     kept: dict[tuple[str, str], Cell] = {}
     for cell in sorted(cells, key=lambda c: c.role != "primary"):
         place = cell.condition.hash, cell.exhibit if cell.timed else ""
         first = kept.setdefault(place, cell)
-        if first.n is not None and (cell.n is None or cell.n > first.n):
+        if set(first.kinds) != set(cell.kinds):
+            both = (*first.kinds, *cell.kinds) if first.kinds and cell.kinds else ()
+            kept[place] = replace(first, n=None, kinds=both)
+        elif first.n is not None and (cell.n is None or cell.n > first.n):
             kept[place] = replace(first, n=cell.n)
     return list(kept.values())
 
@@ -137,7 +141,9 @@ def run(
     none behind it, unless the disk is what failed; StudyError names them at the end.
     """
     asked, untrained, stopped = 0, Counter(), []
+    into = results
     for place, cell in enumerate(cells, start=1):
+        results = registration.destination(into, cell.condition)
         label = f"[{place}/{len(cells)}] {cell.condition.path}"
         with Bar(desc=label, unit="q") as bar:
 
@@ -161,6 +167,7 @@ def run(
                     workshop,
                     results,
                     n=least(n, cell.n),
+                    kinds=cell.kinds,
                     shard=shard,
                     batch_size=batch_size,
                     report=report,
@@ -226,9 +233,10 @@ def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:
     """Join the parts of each cell that no run is writing, and ask nothing -> answers joined."""
     joined = 0
     for cell in cells:
-        added = parts.join(cell.condition, workshop, results)
+        folder = registration.destination(results, cell.condition)
+        added = parts.join(cell.condition, workshop, folder)
         log.info("%s: %s", cell.condition.path, f"{added} answers joined")
-        if written := parts.held(results, cell.condition).written:
+        if written := parts.held(folder, cell.condition).written:
             log.warning(
                 "%s is not complete: %s is being written; join again when that run has ended",
                 *(cell.condition.path, ", ".join(sorted(written))),
@@ -243,7 +251,7 @@ def wanted(
     """Ids of the questions that a run of the cell is about."""
     i, of = shard
     dataset = workshop.dataset(cell.condition.dataset, cell.condition.split)
-    return {q.id for q in dataset.first(least(n, cell.n)).questions[i - 1 :: of]}
+    return {q.id for q in dataset.first(least(n, cell.n), cell.kinds).questions[i - 1 :: of]}
 
 
 def estimate(
@@ -262,7 +270,9 @@ def estimate(
     """
     total, unknown = 0.0, 0
     for cell in Bar(cells, desc="trying a few questions of each", unit="condition"):
-        held = parts.held(results, cell.condition)
+        tests = registration.tests_of(results.parent, cell.condition)
+        decides = f"; decides {', '.join(test.key for test in tests)}" if tests else ""
+        held = parts.held(registration.destination(results, cell.condition), cell.condition)
         done = held.ids(shard)
         left = len(wanted(cell, workshop, n, shard) - done)
         try:
@@ -277,11 +287,11 @@ def estimate(
             why = str(error)
         if why:
             unknown += 1
-            yield f"{cell.condition.path}: {left:,} questions, not tried: {why}"
+            yield f"{cell.condition.path}: {left:,} questions, not tried: {why}{decides}"
             continue
         total += cost.seconds if cost else 0
         complete = held.is_complete(wanted(cell, workshop, n))
-        yield f"{cell.condition.path}: {of_one(left, cost, complete)}"
+        yield f"{cell.condition.path}: {of_one(left, cost, complete)}{decides}"
     least = f"{unknown} of them not tried; at least" if unknown else "about"
     yield (
         f"{len(cells)} conditions, {least} {duration(total)} on this machine, "

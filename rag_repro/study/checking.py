@@ -106,6 +106,10 @@ def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
             if paper.gate is None and known_metric and known_metric.of_answers:
                 yield f"it is about answers ({contrast.metric}), so {paper.name} needs a `gate`"
             yield from _of_contrast(known[claim.exhibit_of(contrast)], contrast)
+            try:
+                _ = contrast.printed and contrast.printed.of(paper)
+            except (KeyError, ValueError) as error:
+                yield f"{contrast.label}, printed: {error}"
 
 
 def _of_gate(paper: Paper) -> Iterator[str]:
@@ -119,11 +123,21 @@ def _of_gate(paper: Paper) -> Iterator[str]:
 
 
 def _of_proof(paper: Paper, proof: Proof) -> Iterator[str]:
-    yield from _unknown("exhibit", [proof.exhibit], paper.exhibits)
-    yield from _unknown("metric", [proof.more, proof.less], metrics.METRICS)
+    unknown = list(_unknown("exhibit", [proof.exhibit], paper.exhibits))
+    named = [*proof.metrics, *([proof.against] if proof.against else [])]
+    yield from unknown or _unknown("metric", named, metrics.METRICS)
     cells = [cell for exhibit in paper.exhibits.values() for cell in exhibit.cells()]
-    if not any(hasattr(cell.condition.configured, proof.setting) for cell in cells):
+    if not any(proof.part(cell) for cell in cells):
         yield f"no condition has the setting {proof.setting!r}"
+    if unknown:
+        return
+    exhibit = paper.exhibits[proof.exhibit]
+    for side in (proof.more, proof.less):
+        yield from _of_side(exhibit, side)
+    tried = {cell.keys["dataset"] for cell in exhibit.cells()}
+    yield from _unknown("data set", proof.serves, tried)
+    served = [name for each in proof.serves.values() for name in each]
+    yield from _unknown("data set", served, {cell.keys["dataset"] for cell in cells})
 
 
 def _of_contrast(exhibit: Exhibit, contrast: Contrast) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..data.splits import SPLITS
+from ..data.splits import CONFIRM, SPLITS
 from ..methods import base, systems
 from ..words import nearest
 from .conditions import ROLES, TIERS, Condition
@@ -40,7 +40,8 @@ class Grid:
     than "test" to train and tune on. trained: row -> the reader that was trained for
     it over `reader`, which is then what was frozen, or begun with, and stays the
     cells' key. seeds: of those trainings, a cell each with the key `seed`. retriever: in
-    place of that of its rows, where they have one.
+    place of that of its rows, where they have one. kinds: only questions of these are asked
+    and read; none named: of all.
     """
 
     tier: str
@@ -56,6 +57,7 @@ class Grid:
     trained: Mapping[str, str] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
     retriever: str | None = None
+    kinds: tuple[str, ...] = ()
 
     def __post_init__(self):
         if self.trained and self.reader is None:
@@ -67,8 +69,8 @@ class Grid:
         for name in self.settings:
             if name in self.fixed:
                 raise StudyError(f"setting {name!r} is both varied and fixed; leave one of them")
-        if self.split not in SPLITS:
-            raise StudyError(f"split {self.split!r}{nearest(self.split, SPLITS)}")
+        if self.split not in (known := (*SPLITS, CONFIRM)):
+            raise StudyError(f"split {self.split!r}{nearest(self.split, known)}")
         if self.tier not in TIERS:
             raise StudyError(f"tier {self.tier!r}{nearest(self.tier, TIERS)}")
         if self.role not in ROLES:
@@ -104,6 +106,7 @@ class Cell:
     condition: Condition
     n: int | None
     timed: bool = False
+    kinds: tuple[str, ...] = ()
 
     def matches(self, wanted: Mapping[str, Any]) -> bool:
         """Whether each wanted key has the wanted value (or one of a list of them)."""
@@ -189,9 +192,8 @@ class Exhibit:
                     keys["seed"] = seed
                 if grid.split != "test":
                     keys["split"] = grid.split
-                yield Cell(
-                    self.name, grid.tier, grid.role, keys, condition, grid.n, timed=self.timed
-                )
+                place = self.name, grid.tier, grid.role
+                yield Cell(*place, keys, condition, grid.n, self.timed, grid.kinds)
 
 
 def _alias(row: ExhibitMethod) -> tuple[str, Mapping[str, Any]]:

@@ -1,20 +1,25 @@
 """Whether a reader can read, and what else is trained does its work: else no verdict on answers.
 
 A reader is tried on each data set, by a paper's own records: accuracy with the gold passages
-minus accuracy without any, on the same questions. What else is trained, as a filter, is tried
-on questions that nothing is tested on: one that takes all passages, or none, says nothing of a
-claim about filters.
+minus accuracy without any, on the same questions. What else is trained, as a filter or a former,
+is tried on questions that nothing is tested on: one that takes all passages, or none, says nothing
+of a claim about filters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ..evaluation import metrics, verdicts
+from ..evaluation import metrics, statistics, verdicts
 from ..evaluation.verdicts import Verdict
+from . import among
 from .exhibits import Cell, Exhibit
-from .paper import Gate, Paper, Proof
+from .paper import Contrast, Paper, Proof
 from .scores import Results, Scores, paired
+
+NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
+HELD_OUT = 100
+"""Questions, at least, that a proof of training is read off."""
 
 
 def of_answers(
@@ -27,7 +32,7 @@ def of_answers(
     """
     if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
         return None
-    weak = tried(paper.gate, paper.exhibits[paper.gate.exhibit], cell, results, gated)
+    weak = tried(paper, cell, results, gated)
     if not gated:
         return weak
     unproven = (
@@ -39,69 +44,133 @@ def of_answers(
 def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:
     """What keeps a cell from counting because of what it is answered with, or nothing.
 
-    `not run` where that is not tried yet, `not judged` where it was and failed: more records would
-    tell nothing. exhibit: the proof's. What that never tries, as a model that is only prompted,
-    counts.
+    On `HELD_OUT` questions like the cell's own the part must gain something over its untrained
+    self for certain, by each metric that they have. `not run` where that is not tried yet, `not
+    judged` where it was and failed: more records would tell nothing. exhibit: the proof's. What
+    that never tries, as a model that is only prompted, counts.
     """
-    name = getattr(cell.condition.configured, proof.setting, None)
-    cells = [
-        c
-        for c in exhibit.cells(cell.tier)
-        if name is not None and getattr(c.condition.configured, proof.setting, None) == name
-    ]
-    held = [c for c in cells if results.lines(c) is not None]
-    if cells and not held:
+    name, dataset = proof.part(cell), cell.keys["dataset"]
+    rows = [c for c in exhibit.cells(cell.tier) if c.matches(proof.more)]
+    of_part = [c for c in rows if proof.part(c) == name]
+    if name is None or not (name in proof.parts if proof.parts else of_part):
+        return None
+    rows = rows if proof.parts else of_part
+    if proof.serves:
+        rows = [c for c in rows if dataset in proof.serves.get(c.keys["dataset"], ())]
+    if not rows:
+        return verdicts.not_judged(f"{name} is tried on no held-out questions like {dataset}'s")
+    alike: dict[tuple, list[tuple[Cell, Cell]]] = {}
+    for row in rows:
+        key = tuple((k, v) for k, v in row.keys.items() if k != "dataset")
+        alike.setdefault(key, []).append((row, _untrained(proof, exhibit, row)))
+    told = (_gained(proof, exhibit, name, pairs, results) for pairs in alike.values())
+    return next((verdict for verdict in told if verdict is not None), None)
+
+
+def _untrained(proof: Proof, exhibit: Exhibit, row: Cell) -> Cell:
+    """The cell that a proof's row must beat."""
+    if not proof.less:
+        return row
+    wanted = {"dataset": row.keys["dataset"], **proof.less}
+    return next(c for c in exhibit.cells(row.tier) if c.matches(wanted))
+
+
+def _gained(
+    proof: Proof,
+    exhibit: Exhibit,
+    name: str,
+    pairs: Sequence[tuple[Cell, Cell]],
+    results: Results,
+) -> Verdict | None:
+    """What one row's gain says, over data sets of like questions, all of one weight."""
+    where = f"{exhibit.name}, {' and '.join(more.keys['dataset'] for more, _ in pairs)}"
+    held_out = sum(min(len(results.lines(side) or ()) for side in pair) for pair in pairs)
+    if held_out < HELD_OUT:
         return verdicts.not_run(
-            f"whether {name} does its work is not tried: rag-repro run {exhibit.name}"
+            f"whether {name} does its work is tried on {held_out} of {HELD_OUT} held-out "
+            f"questions: rag-repro run {exhibit.name}"
         )
-    for one in held:
-        sides = tuple(results.scores(one, metric) for metric in (proof.more, proof.less))
-        gain = None if None in sides else paired([sides], proof.more)
-        interval = gain and gain.interval()
-        if interval is None or interval.estimate < proof.points or interval.lo <= 0:
-            told = "no question tells" if interval is None else f"{interval.estimate:.1f} points"
+    for metric in proof.metrics:
+        names = metric, proof.against or metric
+        each = [[results.scores(c, n) for c, n in zip(p, names, strict=True)] for p in pairs]
+        drawn = [paired([tuple(s)], metric) for s in each if None not in s]
+        if not (drawn := [one for one in drawn if one is not None]):
+            if metric == proof.metrics[0]:
+                return verdicts.not_judged(f"{where}: no question tells {metric} of {name}")
+            continue
+        interval = statistics.combine(drawn).interval()
+        if interval.lo <= 0:
             return verdicts.not_judged(
-                f"{name} does not do its work: {exhibit.name}, {one.keys['dataset']}, "
-                f"{proof.more} above {proof.less}: {told}, {proof.points:g} are needed"
+                f"{name} is not seen to do its work: {where}, {metric} above "
+                f"{proof.against or 'that without it'}: {interval.estimate:.1f} "
+                f"[{interval.lo:.1f}, {interval.hi:.1f}] on {held_out} held-out questions"
             )
     return None
 
 
-def tried(
-    gate: Gate, exhibit: Exhibit, cell: Cell, results: Results, gated: bool = True
-) -> Verdict | None:
+def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Verdict | None:
     """What keeps the cell's answers from counting: `reader too weak`, `not run`, or nothing.
 
-    exhibit: the gate's. A cell without a reader is not held back; one whose reader was
-    trained over another and is not tried itself goes by that other. gated: as `of_answers`.
+    By questions of the kinds that decide (`among.deciding`). A cell without a reader is not held
+    back; one whose reader was trained over another and is not tried itself goes by that other.
+    gated: as `of_answers`.
     """
+    gate, exhibit = paper.gate, paper.exhibits[paper.gate.exhibit]
     reader, dataset = cell.condition.reader, cell.keys["dataset"]
-    if reader is None:
+    if reader is None or dataset in gate.without:
         return None
-    if (sides := _sides(gate, exhibit, cell, reader, results)) is None:
+    if (found := sides(paper, cell, results)) is None:
         reader = cell.keys.get("reader", reader)
-        sides = _sides(gate, exhibit, cell, reader, results)
-    if sides is None:
         return verdicts.not_run(
             f"whether {reader} can read {dataset} is not tried: rag-repro run {exhibit.name}"
         )
-    gain = paired([tuple(sides)], gate.metric)
+    reader, *both = found
+    if None in both:
+        return verdicts.not_judged(NO_KIND)
+    gain = paired([tuple(both)], gate.metric)
     if gain is None:
         return verdicts.not_run(f"{exhibit.name}: {reader}, {dataset}: no question in common")
     if gated:
         weak = verdicts.reader_gate(gain.interval())
     else:
-        weak = verdicts.reader_floor(float(sides[0].values.mean()))
+        weak = verdicts.reader_floor(float(both[0].values.mean()))
     return weak and Verdict(weak.word, f"{reader}: {weak.reason}")
 
 
-def _sides(
-    gate: Gate, exhibit: Exhibit, cell: Cell, reader: str, results: Results
-) -> list[Scores] | None:
-    """The reader's scores with the gold passages and with none; None where one is missing."""
-    sides = []
-    for wanted in (gate.given, gate.bare):
-        keys = {**wanted, "dataset": cell.keys["dataset"], "reader": reader}
-        found = next((c for c in exhibit.cells(cell.tier) if c.matches(keys)), None)
-        sides.append(results.scores(found, gate.metric) if found else None)
-    return None if None in sides else sides
+def sides(
+    paper: Paper, cell: Cell, results: Results, metric: str | None = None
+) -> tuple[str, Scores | None, Scores | None] | None:
+    """The reader that is tried, its scores with the gold passages and with none, of the kinds that
+    decide; None where neither the cell's own nor the one it was trained over has records.
+
+    metric: the gate's by default. None in place of scores where no question is of such a kind.
+    """
+    gate, exhibit = paper.gate, paper.exhibits[paper.gate.exhibit]
+    of_kind = among.deciding(paper, cell.keys["dataset"])
+    for reader in dict.fromkeys([cell.condition.reader, cell.keys.get("reader")]):
+        both: list[Scores | None] = []
+        for wanted in (gate.given, gate.bare):
+            keys = {**wanted, "dataset": cell.keys["dataset"], "reader": reader}
+            found = next((c for c in exhibit.cells(cell.tier) if c.matches(keys)), None)
+            if found is None or results.lines(found) is None:
+                break
+            scores = results.scores(found, metric or gate.metric, lambda x: of_kind(x.get("kind")))
+            both.append(scores and scores.at(scores.ids[: gate.n]))
+        else:
+            return reader, both[0], both[1]
+    return None
+
+
+def room(
+    paper: Paper, contrast: Contrast, cell: Cell, scored: Sequence[Scores], results: Results
+) -> tuple[float, float] | None:
+    """What could be reached and what the baseline has, in percent: with the gold passages and with
+    none by the gate's records, or everything and the side below; None where no gate is possible.
+    """
+    if not among.of_answers(contrast):
+        return 100.0, float(scored[1].values.mean())
+    found = sides(paper, cell, results, contrast.metric) if paper.gate else None
+    if found is None or None in found:
+        return None
+    gold, bare = (float(scores.values.mean()) for scores in found[1:])
+    return gold, bare

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
-from . import among, cell_names, gate, trainings
+from . import among, cell_names, gate, outcomes, trainings
 from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
-from .scores import Results, Scores, hangs_on_one, paired, ratio, shared_seeds
+from .scores import Results, Scores, hangs_on_one, on_one, paired, ratio, shared_seeds
 
 OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_some}
 ONE_TRAINING = (
     "one training, and of this metric no row of several tells how far another would lie from it"
 )
+EXPLORATORY = "exploratory"
+MEAN = "the mean"
 FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
 
 
@@ -36,34 +39,49 @@ class Part:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim's verdict at one tier, with what led to it."""
+    """A claim's verdict at one tier, with what led to it.
+
+    state, history: what `registration.judged` says of its test.
+    """
 
     claim: Claim
     tier: str
     verdict: Verdict
     parts: tuple[Part, ...]
+    state: str = EXPLORATORY
+    history: tuple[str, ...] = ()
 
     @property
     def headline(self) -> Part | None:
-        """The part whose numbers stand for the claim: the first primary contrast with the claim's
-        verdict, which of several is one that made it; else the first."""
+        """The part whose numbers, pooled over its cells, stand for the claim: the first primary
+        contrast with the claim's verdict, which of several is one that made it; else the first."""
         primary = [p for p in self.parts if p.contrast.role == "primary"]
         same = [p for p in primary if p.verdict.word == self.verdict.word]
         return next(iter(same or primary), None)
 
 
-def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
+def judge(
+    paper: Paper, tier: str, results: Results, registered: Collection[str] = (), cut: bool = False
+) -> list[Judged]:
     """Every claim of the paper at one tier, in the order of its file.
 
     Primary contrasts keep their 95 % intervals; the secondary ones of each
-    exhibit are corrected together (Holm).
+    exhibit are corrected together (Holm). registered: ids of the claims whose tests were fixed
+    before their records: these use exactly the first n questions that each grid names, and are not
+    run until all are there. All others are exploratory and use every recorded question that both
+    sides have; cut: no more than the grids name there either.
     """
+    every = results if cut else results.uncut
     drawn = {
-        (claim.id, i): _draw(paper, contrast, claim, tier, results)
+        (claim.id, i): _draw(paper, contrast, claim, tier, results, True)
+        if claim.id in registered
+        else _draw(paper, contrast, claim, tier, every)
         for claim in paper.claims
         for i, contrast in enumerate(claim.contrasts)
     }
     widened = _holm(paper, drawn)
+    for claim in paper.claims:
+        drawn |= _refuted(claim, drawn, tier)
     return [_judge_claim(claim, tier, drawn, widened) for claim in paper.claims]
 
 
@@ -71,6 +89,9 @@ def judge(paper: Paper, tier: str, results: Results) -> list[Judged]:
 class _Drawn:
     """A contrast's draws: the mean over its cells, and each cell's own.
 
+    deltas: by cell, and of the mean, what follows from what the paper prints, with the working.
+    refuted: by cell, and of the mean as `MEAN`, the interval by which it has to fail (`_refuted`).
+    ungated: data sets that name no gold passages, so that no gate was possible.
     weak: cells that are in neither, since their reader cannot read, with their verdict; of an
     everywhere-claim also those without records.
     """
@@ -78,12 +99,21 @@ class _Drawn:
     mean: Resampled
     each: Mapping[str, Resampled]
     weak: Mapping[str, Verdict]
+    ungated: tuple[str, ...] = ()
+    refuted: Mapping[str, Interval] = field(default_factory=dict)
+    deltas: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+
+    def sized(self, contrast: Contrast, name: str) -> Contrast:
+        """The contrast with its smallest effect in a cell, or of the mean."""
+        if name not in self.deltas:
+            return contrast
+        return replace(contrast, delta=self.deltas[name][0], printed=None)
 
 
 def _draw(
-    paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results
+    paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results, whole: bool = False
 ) -> _Drawn | Verdict | str:
-    """The contrast's draws, or why there are none."""
+    """The contrast's draws, or why there are none. whole: each side has all of its n questions."""
     exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
     _, means = trainings.merged(exhibit, results, paper.exhibits.values())
     pairs = list(pair_cells(exhibit, contrast, tier))
@@ -96,12 +126,19 @@ def _draw(
     by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
     weak: dict[str, Verdict] = {}
+    rooms: dict[str, tuple[float, float] | None] = {}
+    chosen = False  # of several devices one
     names = cell_names.apart(exhibit, [more for more, _ in pairs])
     for name, (more, less) in zip(names, pairs, strict=True):
         compared = [(more, contrast.more)] + ([(less, contrast.less)] if less else [])
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
             return f"no condition beside {cell_names.full(exhibit, more)} for what is subtracted"
+        of_kind = among.deciding(paper, more.keys["dataset"], contrast)
+        if (lines := means.lines(more)) and not any(of_kind(x.get("kind")) for x in lines):
+            if not contrast.kinds:  # by its own kinds such a data set has no say
+                weak[name] = verdicts.not_judged(gate.NO_KIND)
+            continue
         held_back = _held_back(paper, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
         if lacking := next((cell for cell, _ in compared if means.lines(cell) is None), None):
@@ -114,9 +151,22 @@ def _draw(
                 return missing
             weak[name] = verdicts.not_run(missing)  # another part may fail
             continue
-        keep = among.keep(contrast, more, less, means)
+        held = [(len(means.lines(cell)), cell) for cell, _ in compared]
+        if whole and (short := next(((n, c) for n, c in held if n != c.n), None)):
+            n, cell = short
+            wanted = cell.n or "no fixed number of"
+            return f"{n} of {wanted} questions of {cell_names.full(exhibit, cell)}"
+        if (at := on_one([cell for cell, _ in compared], means)) is None:
+            sources = sorted({one for c, _ in compared for of in means.platforms(c) for one in of})
+            told = f"{cell_names.full(exhibit, more)}: its sides are from {' and '.join(sources)}"
+            if contrast.rule == "mean":
+                return verdicts.mixed(told)
+            weak[name] = verdicts.mixed(told)
+            continue
+        chosen = chosen or at is not means
+        keep = among.keep(contrast, more, less, at, of_kind)
         sides = tuple(
-            means.scores(cell, wanted.get("metric", contrast.metric), keep)
+            at.scores(cell, wanted.get("metric", contrast.metric), keep)
             for cell, wanted in compared
         )
         if None in sides:
@@ -135,8 +185,11 @@ def _draw(
         if drawn is None:
             zero = ", or the one below is zero" if contrast.ratio else ""
             nothing = f"the two sides share no question or training{zero}"
-            return f"{cell_names.full(exhibit, more)}: {nothing}"
+            told = f"{cell_names.full(exhibit, more)}: {nothing}"
+            return verdicts.mixed(f"{told} from one device") if at is not means else told
         each[name] = drawn
+        if contrast.printed:
+            rooms[name] = gate.room(paper, contrast, more, sides, results)
         by_dataset[more.keys["dataset"]].append(sides)
     if weak and not by_dataset:
         if unrun := _unrun(weak):
@@ -150,9 +203,17 @@ def _draw(
     seeds = shared_seeds(side for held in by_dataset.values() for sides in held for side in sides)
     drawn = [seeds is not None and _drawn_of(s, contrast, seeds) for s in by_dataset.values()]
     if not all(drawn):
-        return f"its cells share no {'training' if seeds is None else 'question'}"
+        told = f"its cells share no {'training' if seeds is None else 'question'}"
+        return verdicts.mixed(f"{told} from one device each") if chosen else told
     families = _families([held[0][0].ids for held in by_dataset.values()])
-    return _Drawn(statistics.combine(drawn, families=families), each, weak)
+    ungated = paper.gate.without if paper.gate and among.of_answers(contrast) else ()
+    ungated = tuple(word(name) for name in by_dataset if name in ungated)
+    deltas = {}
+    if contrast.printed:
+        deltas = {name: outcomes.delta(paper, contrast, [room]) for name, room in rooms.items()}
+        deltas[MEAN] = outcomes.delta(paper, contrast, [*rooms.values()])
+    mean = statistics.combine(drawn, families=families)
+    return _Drawn(mean, each, weak, ungated, deltas=deltas)
 
 
 def _families(ids: Sequence[Sequence[str]]) -> list[int]:
@@ -255,18 +316,43 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
                 intervals[claim.id, i] = outcome.mean.interval()
             else:
                 groups[claim.exhibit_of(contrast)][claim.id, i] = outcome.mean
-                bounds[claim.id, i] = _bounds(contrast)
+                bounds[claim.id, i] = outcomes.bounds(contrast)
     for group in groups.values():
         intervals |= statistics.holm_intervals(group, bounds=bounds)
     return intervals
 
 
-def _bounds(contrast: Contrast) -> tuple[float, ...]:
-    """What an interval of it must not hold to decide, as `_one` judges it."""
-    centre, margin = contrast.target or 0.0, contrast.margin
-    if margin is None or contrast.delta is not None:
-        return (centre,)
-    return (-margin,) if contrast.no_loss else (centre - margin, centre + margin)
+def _refuted(claim: Claim, drawn: Mapping, tier: str) -> dict[tuple[str, int], _Drawn]:
+    """Of an everywhere-claim its draws with the intervals by which a part or cell has to fail.
+
+    It holds where all of them do, which needs no correction; but it would fail by any one of them,
+    so that they are corrected together (Holm), over the cells of all parts where all have to hold,
+    else over the cells of each.
+    """
+    families: dict[int, dict[tuple[int, str], Resampled]] = defaultdict(dict)
+    for i, contrast in enumerate(claim.contrasts):
+        outcome = drawn[claim.id, i]
+        decides = contrast.role == "primary" and not contrast.premise and contrast.rule != "some"
+        if decides and isinstance(outcome, _Drawn):
+            leaves = outcome.each if contrast.rule == "each" else {MEAN: outcome.mean}
+            family = -1 if claim.holds == "all" else i
+            families[family] |= {(i, name): one for name, one in leaves.items()}
+    made: dict[int, dict[str, Interval]] = defaultdict(dict)
+
+    def sized(i: int, name: str) -> Contrast:
+        return drawn[claim.id, i].sized(claim.contrasts[i], name)
+
+    for family in families.values():
+        failing = {
+            (i, name): one
+            for (i, name), one in family.items()
+            if outcomes.of_interval(sized(i, name), one.interval(), tier).fails
+        }
+        bounds = {leaf: outcomes.refuting(sized(*leaf)) for leaf in failing}
+        stern = statistics.holm_intervals(failing, bounds=bounds, of=len(family))
+        for (i, name), interval in stern.items():
+            made[i][name] = interval
+    return {(claim.id, i): replace(drawn[claim.id, i], refuted=one) for i, one in made.items()}
 
 
 def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
@@ -300,21 +386,47 @@ def _judge_contrast(
         return verdicts.not_run(outcome)
     if isinstance(outcome, Verdict):
         return outcome
-    mean = _one(contrast, widened[key], tier)
+    verdict = _by_rule(contrast, tier, outcome, widened, key)
+    if not outcome.ungated:
+        return verdict
+    told = f"{verdict.reason}; {verdicts.NO_GATE}: {', '.join(outcome.ungated)} (no gold passages)"
+    return replace(verdict, reason=told)
+
+
+def _by_rule(
+    contrast: Contrast, tier: str, outcome: _Drawn, widened: Mapping, key: tuple
+) -> Verdict:
+    level = widened[key].level  # of a secondary contrast Holm's, as the mean's
+    mean = _stern(outcome.sized(contrast, MEAN), widened[key], outcome.refuted.get(MEAN), tier)
+    parts = {
+        name: _stern(
+            outcome.sized(contrast, name), drawn.interval(level), outcome.refuted.get(name), tier
+        )
+        for name, drawn in outcome.each.items()
+    }
+    mean = replace(mean, working=outcome.deltas.get(MEAN, (0, ""))[1])
+    if len(parts) > 1:
+        mean = replace(mean, clear=(sum(part.holds for part in parts.values()), len(parts)))
     if contrast.rule != "mean":
-        level = widened[key].level  # of a secondary contrast Holm's, as the mean's
-        parts = {name: _one(contrast, d.interval(level), tier) for name, d in outcome.each.items()}
         of_rule = verdicts.of_some if contrast.rule == "some" else verdicts.of_parts
         whole = of_rule({**parts, **outcome.weak})
         if contrast.rule == "each" and not whole.fails and (unrun := _unrun(outcome.weak)):
             return unrun
-        # The numbers are of a cell that made the verdict: of the mean they would belie it.
-        shown = next((v for v in parts.values() if v.word == whole.word), mean)
         told = {"word": whole.word, "reason": whole.reason, "small": whole.small}
-        return replace(shown, **told, parts=whole.parts, makers=whole.makers)
+        return replace(mean, **told, parts=whole.parts, makers=whole.makers)
     if outcome.weak:
         return replace(mean, reason=f"{mean.reason}; left out: {_list(outcome.weak)}")
     return mean
+
+
+def _stern(contrast: Contrast, interval: Interval, refuted: Interval | None, tier: str) -> Verdict:
+    """The verdict by an interval; where it fails by Holm's as well, of all that could."""
+    verdict = outcomes.of_interval(contrast, interval, tier)
+    corrected = verdict if refuted is None else outcomes.of_interval(contrast, refuted, tier)
+    if verdict.fails and not corrected.fails:
+        told = f"{verdict.reason}, but not at {100 * refuted.level:.4g} % (Holm)"
+        return replace(verdict, word=verdicts.INCONCLUSIVE, reason=told)
+    return verdict
 
 
 def _unrun(weak: Mapping[str, Verdict]) -> Verdict | None:
@@ -329,17 +441,3 @@ def _list(weak: Mapping[str, Verdict]) -> str:
         told = [verdict.word, *([verdict.reason] if verdict.word == verdicts.NOT_RUN else [])]
         by.setdefault(": ".join(told), []).append(name)
     return "; ".join(f"{', '.join(names)} ({why})" for why, names in by.items())
-
-
-def _one(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
-    if contrast.target is not None and contrast.delta is not None:
-        beyond = interval.shifted(-contrast.target)
-        beyond = beyond if contrast.above else beyond.flipped()
-        return verdicts.of_difference(beyond, contrast.delta, tier=tier)
-    if contrast.target is not None:
-        return verdicts.of_level(interval, contrast.target, contrast.margin, tier=tier)
-    if contrast.no_loss:
-        return verdicts.of_no_loss(interval, contrast.margin, tier=tier)
-    if contrast.margin is not None:
-        return verdicts.of_equivalence(interval, contrast.margin, tier=tier)
-    return verdicts.of_difference(interval, contrast.delta, tier=tier)

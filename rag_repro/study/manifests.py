@@ -40,6 +40,9 @@ PACKAGES = (
 
 
 OFTEN = 20  # seconds after which the entry of a run that goes on is written again
+CHECKOUT = Path(__file__).parents[2]
+SOURCES = ("rag_repro", "artifacts", "requirements.lock")
+"""What makes an answer: where one of them is changed, a commit does not name it."""
 
 
 def read(results: Path, condition: Condition) -> list[dict[str, Any]]:
@@ -66,7 +69,7 @@ class Entry:
         self._file, self._earlier = file, earlier
         self._saved: dict[str, Any] | None = None
         self._when = 0.0
-        self.facts = {"start": _now(), "questions": 0, **environment(), **facts}
+        self.facts = {"start": now(), "questions": 0, **environment(), **facts}
         _entries(file, earlier)  # a damaged manifest is told before the run, not after it
 
     def answered(self) -> None:
@@ -78,17 +81,17 @@ class Entry:
     def end(self) -> None:
         """The run is over; without an answer it leaves no entry."""
         if self.facts["questions"]:
-            self.facts["end"] = _now()
+            self.facts["end"] = now()
             self._save()
 
     def _save(self) -> None:
-        entries, now = _entries(self._file, self._earlier), dict(self.facts)
+        entries, told = _entries(self._file, self._earlier), dict(self.facts)
         # From the end: a run that was killed within this second looks the same.
         places = [i for i, entry in enumerate(entries) if entry == self._saved]
         place = places[-1] if places else len(entries)
-        entries[place : place + 1] = [now]
+        entries[place : place + 1] = [told]
         _write(self._file, entries)
-        self._saved, self._when = now, time.monotonic()
+        self._saved, self._when = told, time.monotonic()
 
 
 @contextmanager
@@ -193,6 +196,12 @@ def machine() -> str:
     return ", ".join(parts)
 
 
+def platform_of(entry: Mapping[str, Any]) -> str:
+    """What kind of device a run was on and its torch, as "CPU, torch 2.13.0+cpu"."""
+    device = entry["machine"].split(", ")[3:] or ["CPU"]
+    return f"{', '.join(device)}, torch {entry.get('packages', {}).get('torch', 'not known')}"
+
+
 def processor() -> str:
     """The processor's name, as "Intel(R) Xeon(R) ..."."""
     cpuinfo = Path("/proc/cpuinfo")
@@ -209,21 +218,37 @@ def versions() -> Mapping[str, str]:
 
 
 def commit() -> str | None:
-    """The checkout's commit, "+" behind it where files differ; None outside one."""
-    here = Path(__file__).parent
+    """The checkout's commit, "+" behind it where one of `SOURCES` differs; None outside one."""
+    head = _git("rev-parse", "--short=12", "HEAD")
+    return head and head + ("+" if changes() else "")
+
+
+def changes() -> list[str] | None:
+    """The files of `SOURCES` that differ from the commit, new ones too; None outside a checkout."""
+    told = _git("status", "--porcelain", "--", *SOURCES)
+    return None if told is None else [line.split()[-1] for line in told.splitlines()]
+
+
+def is_clean(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry names a commit that was all that its run was made of."""
+    return not (entry.get("commit") or "+").endswith("+")
+
+
+def package(commit: str = "HEAD") -> str | None:
+    """Git's hash of the folder rag_repro/ at a commit, which a shallow clone has of its own; None
+    of a commit that is not there."""
+    return _git("rev-parse", "--verify", "--quiet", f"{commit}:./rag_repro")
+
+
+def _git(*words: str) -> str | None:
+    """What git says of the checkout; None where there is none, or it knows no such thing."""
+    command = ["git", "-C", str(CHECKOUT), *words]
     try:
-        head = _git(here, "rev-parse", "--short=12", "HEAD")
-        return head + ("+" if _git(here, "status", "--porcelain", "--", ".") else "")
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.rstrip()
     except (OSError, subprocess.CalledProcessError):
         return None
 
 
-def _git(folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(folder), *words], capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
-def _now() -> str:
+def now() -> str:
+    """The time in UTC, to the second, as manifests have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -14,8 +14,8 @@ from ..evaluation.metrics import METRICS
 from ..plain import PlainError, text_of
 from ..words import nearest
 from .conditions import ROLES
-from .exhibits import Exhibit
-from .printed import Compared
+from .exhibits import Cell, Exhibit
+from .printed import Compared, Gain
 from .strict import StudyError
 
 CHANGES = ("higher", "lower", "same", "found")
@@ -30,13 +30,14 @@ class Contrast:
     more, less: keys that pick the two cells to be paired ("metric" among them
     where the two sides read different metrics); without `less` it is about the
     level of `more` alone. exhibit: that of the cells, where it is not the claim's own.
-    where: keys that both share. kinds: only questions of
-    these kinds. among: only questions where other metrics of `more`, as they
-    stand to those of `less`, are "higher", "lower" or the "same" (by metric), or where
-    both sides "found" something, that is, where neither's is zero.
+    where: keys that both share. kinds: only questions of these kinds, in place of the paper's own
+    (`Paper.kinds`). among: only questions where other metrics of `more`, as they stand to those
+    of `less`, are "higher", "lower" or the "same" (by metric), or where both sides "found"
+    something, that is, where neither's is zero.
     rule: "mean" over the paired cells, "each" of them, or "some" of them. delta:
-    smallest effect of interest, in the metric's unit. margin: instead of delta,
-    for a claim of no difference, or of the value `target` give or take it (with
+    smallest effect of interest, in the metric's unit. printed: instead of it what the paper gains,
+    half of which is asked for, in proportion to what there is to win (`outcomes.delta`). margin:
+    instead of delta, for a claim of no difference, or of the value `target` give or take it (with
     a delta: of a value that much below the target, or `above` it); with `no_loss` only a
     difference below -margin speaks against the claim. ratio: the level is that
     of the mean of `more` in percent of the mean of `less`, as one time of another.
@@ -53,6 +54,7 @@ class Contrast:
     less: Mapping[str, Any] | None = None
     exhibit: str | None = None
     delta: float | None = None
+    printed: Gain | None = None
     margin: float | None = None
     target: float | None = None
     above: bool = False
@@ -70,8 +72,10 @@ class Contrast:
     label: str = ""
 
     def __post_init__(self):
-        if (self.delta is None) == (self.margin is None):
-            raise StudyError("a contrast has either a delta or a margin")
+        if sum(size is not None for size in (self.delta, self.printed, self.margin)) != 1:
+            raise StudyError("a contrast has either a delta or a margin, or what is printed")
+        if self.printed is not None and (self.less is None or self.target is not None):
+            raise StudyError("a printed gain is of one side over another, without a target")
         if (self.target is None) and (self.less is None):
             raise StudyError("a contrast has a side `less`, or a target for its level")
         if self.above and (self.target is None or self.delta is None):
@@ -152,29 +156,49 @@ class Gate:
     """Where a paper's readers are tried (`study.gate`).
 
     exhibit: its key. given, bare: the cells with gold passages and with none,
-    by the keys that tell them from others of the same data set and reader.
+    by the keys that tell them from others of the same data set and reader. n: of how many
+    questions of the kinds that decide, or of all there are. without: data sets without gold
+    passages, of which no gate is possible.
     """
 
     exhibit: str
     given: Mapping[str, Any]
     bare: Mapping[str, Any]
     metric: str = "acc"
+    n: int = 150
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Proof:
     """What something trained must be seen to do before answers with it count (`study.gate`).
 
-    setting: that names it in a condition, as "judge". exhibit: the key of the one that tries
-    it, on questions that nothing is tested on; in each of its cells `more` must lie `points`
-    above `less`, two metrics in percent, and the interval above zero.
+    An exhibit of held-out questions with a row of what is trained and one without it is all that
+    a proof needs: any part, as any row, has records, and intervals of their differences.
+
+    setting: that names the part in a condition, as "judge"; "reader" is a condition's own. exhibit:
+    the key of the one that tries it. more, less: keys of the two cells, with the part and with
+    its untrained self; both empty: one cell. metrics: of which `more` must lie above `less`, each
+    that its questions have; against: what is read of `less`, None: the same. serves: data set
+    of the exhibit -> data sets whose questions are like its own; {}: all are. parts: names that
+    hang on it, where its cells are those of others, which show what a data set can tell; (): what
+    its own cells are answered with.
     """
 
     setting: str
     exhibit: str
-    more: str
-    less: str
-    points: float
+    metrics: Sequence[str]
+    more: Mapping[str, Any] = field(default_factory=dict)
+    less: Mapping[str, Any] = field(default_factory=dict)
+    against: str | None = None
+    serves: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    parts: Sequence[str] = ()
+
+    def part(self, cell: Cell) -> str | None:
+        """The part that a cell is answered with."""
+        condition = cell.condition
+        held = condition if self.setting == "reader" else condition.configured
+        return getattr(held, self.setting, None)
 
 
 @dataclass(frozen=True)
@@ -182,7 +206,9 @@ class Paper:
     """A paper with its exhibits and claims.
 
     gate: where its readers are tried; needed by claims about answers. proofs: of what else
-    is trained. legend: what short forms in its claims' numbers stand for.
+    is trained. legend: what short forms in its claims' numbers stand for. kinds: the kinds of
+    question that the paper's data have, by our data set (a shell pattern); of one that is not
+    named, all.
     """
 
     name: str
@@ -195,6 +221,7 @@ class Paper:
     gate: Gate | None = None
     proofs: tuple[Proof, ...] = ()
     legend: str = ""
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def exhibit(self, key: str) -> Exhibit:
         """The exhibit by its key. Raises StudyError with the nearest one."""

@@ -19,7 +19,7 @@ from ..words import choices, nearest
 from . import checking
 from .exhibits import Cell, Exhibit, ExhibitMethod, Grid
 from .paper import Claim, Contrast, Gate, Paper, Proof
-from .printed import Compared
+from .printed import Compared, Gain
 from .strict import StudyError, content, listed, strict, table, tuples
 
 __all__ = [
@@ -107,8 +107,9 @@ def read(folder: Path) -> Paper:
             listed(content(folder / "claims.yaml"), where_claims), start=1
         )
     )
+    raw["kinds"] = tuples(table(raw.get("kinds", {}), f"{where}, kinds"), f"{where}, kinds")
     if "gate" in raw:
-        raw["gate"] = strict(Gate, table(raw["gate"], f"{where}, gate"), f"{where}, gate")
+        raw["gate"] = strict(Gate, tuples(raw["gate"], f"{where}, gate"), f"{where}, gate")
     raw["proofs"] = tuple(
         strict(Proof, table(one, f"{where}, proofs"), f"{where}, proof {number}")
         for number, one in enumerate(listed(raw.get("proofs"), f"{where}, proofs"), start=1)
@@ -149,12 +150,20 @@ def _claim(entry: Any, where: str) -> Claim:
     if isinstance(given.get("id"), str):
         where = f"{where.rsplit(' ', 1)[0]} {given['id']}"
     parts = listed(given.get("contrasts"), f"{where}, contrasts")
-    contrasts = tuple(strict(Contrast, tuples(part, where), where) for part in parts)
+    contrasts = tuple(_contrast(part, where) for part in parts)
     printed = tuple(
         strict(Compared, table(part, where), f"{where}, printed {number}")
         for number, part in enumerate(listed(given.get("printed"), f"{where}, printed"), start=1)
     )
     return strict(Claim, {**given, "contrasts": contrasts, "printed": printed}, where)
+
+
+def _contrast(entry: Any, where: str) -> Contrast:
+    given = tuples(entry, where)
+    if "printed" in given:
+        place = f"{where}, printed"
+        given["printed"] = strict(Gain, table(given["printed"], place), place)
+    return strict(Contrast, given, where)
 
 
 def _tuples_in(key: str, entry: Any, where: str) -> dict[str, Any]:

@@ -44,10 +44,14 @@ class Compared:
 
     def values(self, paper: Paper) -> dict[Place, Decimal]:
         """Each place's difference, or its level. Raises StudyError where nothing is printed."""
+        return {name: more - (less or 0) for name, (more, less) in self.sides(paper).items()}
+
+    def sides(self, paper: Paper) -> dict[Place, tuple[Decimal, Decimal | None]]:
+        """Each place's values of `more` and of `less`, None without. Raises as `values`."""
         rows = [row for row in paper.printed(self.exhibit) if _has(row, self.where)]
         more = [row for row in rows if _has(row, self.more)]
         if self.less is None:
-            made = {_place(row): Decimal(row["value"]) for row in more}
+            made = {_place(row): (Decimal(row["value"]), None) for row in more}
         else:
             apart = {*self.more, *self.less}
             less: dict[Place, list[Decimal]] = defaultdict(list)
@@ -55,7 +59,7 @@ class Compared:
                 if _has(row, self.less):
                     less[_place(row, apart)].append(Decimal(row["value"]))
             made = {
-                _place(row): Decimal(row["value"]) - max(less[_place(row, apart)])
+                _place(row): (Decimal(row["value"]), max(less[_place(row, apart)]))
                 for row in more
                 if _place(row, apart) in less
             }
@@ -67,6 +71,36 @@ class Compared:
         """Whether these differences are as the claim says."""
         everywhere = all(value > 0 for value in values.values())
         return {ABOVE: everywhere, NOT_ALWAYS: not everywhere, LEVEL: True}[self.says]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a paper gains over a baseline, in percent: typed, or the means over its printed values.
+
+    exhibit, more, less, where: as of `Compared`. gain, baseline: instead of them.
+    """
+
+    exhibit: str | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
+    less: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    gain: float | None = None
+    baseline: float | None = None
+
+    def __post_init__(self):
+        if (self.exhibit is None) == (self.gain is None or self.baseline is None):
+            raise StudyError("it names an exhibit that prints the gain, or gain and baseline")
+
+    def of(self, paper: Paper) -> tuple[float, float]:
+        """Gain and baseline. Raises StudyError where nothing is printed, or no gain."""
+        gain, below = self.gain, self.baseline
+        if self.exhibit is not None:
+            sides = Compared(self.exhibit, self.more, self.less, self.where).sides(paper).values()
+            below = float(sum(less for _, less in sides)) / len(sides)
+            gain = float(sum(more for more, _ in sides)) / len(sides) - below
+        if not (gain > 0 and below < 100):
+            raise StudyError(f"{paper.name} gains {gain:g} over {below:g}, which sets no effect")
+        return gain, below
 
 
 def _has(row: Mapping[str, str], keys: Mapping[str, Any]) -> bool:

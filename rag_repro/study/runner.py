@@ -18,6 +18,7 @@ from ..schema import Answer, Cost, Passage, Question
 from . import attentions, compressions, drafts, knowledge, manifests, parts, queries, records, told
 from .conditions import Condition
 from .names import is_outside
+from .registration import stamp
 from .services import Workshop
 
 log = logging.getLogger(__name__)
@@ -52,24 +53,27 @@ def run(
     results: Path,
     *,
     n: int | None = None,
+    kinds: Collection[str] = (),
     shard: tuple[int, int] = (1, 1),
     batch_size: int = 16,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> int:
     """Answer the condition's first n questions that are not recorded yet.
 
-    n: None for all questions of its split. shard (i, of): only every `of`-th
-    question beginning with the i-th, counted from 1, into a part of its own,
-    so that shards can run at once; a run without shard joins the parts that no run is writing.
+    n: None for all questions of its split. kinds: only of these; none named: of all.
+    shard (i, of): only every `of`-th question beginning with the i-th, counted from 1, into a part
+    of its own, so that shards can run at once; a run without shard joins the parts that no run is
+    writing.
     Where nothing is missing, what cannot be loaded (weights that are not here) is not asked for.
-    Refused where a service keeps state from question to question.
+    Refused where a service keeps state from question to question, and where a registered record
+    could not count.
     -> how many were asked now. Appends as each is finished, so that a killed
     run continues where it stopped.
     """
     dataset = workshop.dataset(condition.dataset, condition.split)
     i, of = shard
-    wanted = dataset.first(n).questions[i - 1 :: of]
-    part = parts.name(shard)
+    wanted = dataset.first(n, kinds).questions[i - 1 :: of]
+    part, facts = parts.name(shard), stamp(results, condition, workshop)
     try:
         services = workshop.services(condition)
         fingerprint = workshop.fingerprint(condition)
@@ -94,7 +98,7 @@ def run(
         records.open_record(
             results, condition, fingerprint, part, [q.id for q in dataset.questions]
         ) as record,
-        manifests.written(results, condition, part, batch_size=batch_size) as entry,
+        manifests.written(results, condition, part, batch_size=batch_size, **facts) as entry,
     ):
         if not part:
             manifests.absorb(results, condition)

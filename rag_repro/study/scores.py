@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from ..evaluation import metrics, statistics
 from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled
-from . import records
+from . import manifests, records
 from .papers import Cell
 from .sealed import Lines
 
@@ -71,21 +72,22 @@ def everything(line: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class Only:
-    """A filter of questions: those of these kinds, and of these ids; None: of all."""
+    """A filter of questions: those of a kind that it holds of, and of these ids; None: of all."""
 
-    kinds: frozenset[str] | None = None
+    of_kind: Callable[[str | None], bool] | None = None
     ids: frozenset[str] | None = None
 
     def __call__(self, line: Mapping[str, Any]) -> bool:
-        of_kind = self.kinds is None or line["kind"] in self.kinds
-        return of_kind and (self.ids is None or line["id"] in self.ids)
+        fits = self.of_kind is None or self.of_kind(line.get("kind"))
+        return fits and (self.ids is None or line["id"] in self.ids)
 
     def mask(self, lines: Lines) -> np.ndarray:
         """(len(lines),) which of them it keeps."""
         kept = np.ones(len(lines), bool)
-        for name, wanted in (("kind", self.kinds), ("id", self.ids)):
-            if wanted is not None:
-                kept &= [value in wanted for value in lines.column(name)]
+        if self.of_kind is not None:
+            kept &= np.array([*map(self.of_kind, lines.column("kind"))], bool)
+        if self.ids is not None:
+            kept &= np.array([name in self.ids for name in lines.column("id")], bool)
         return kept
 
 
@@ -113,9 +115,28 @@ class Results:
     Of a condition that one's own records lack, the committed ones (`records.committed`).
     """
 
+    _cut = True
+    _platform: str | None = None
+    _base: Results | None = None
+
     def __init__(self, folder: Path):
         self.folder = folder
         self._lines: dict[tuple[Path, str], Sequence[Mapping[str, Any]] | None] = {}
+        self._platforms: dict[tuple[Path, str], frozenset[str]] = {}
+
+    @cached_property
+    def uncut(self) -> Results:
+        """The same records with every answer that they hold, however many a cell's n asks for."""
+        made = copy(self)
+        made._cut, made._base = False, self
+        return made
+
+    @property
+    def base(self) -> Results:
+        """All the records, from whatever device, with at most a cell's n of each: those that tell
+        how far trainings lie apart, of which one may have more answers than another.
+        """
+        return self._base or self
 
     @cached_property
     def apart(self) -> dict[tuple[str, ...], float | None]:
@@ -123,19 +144,49 @@ class Results:
         return {}
 
     def lines(self, cell: Cell) -> Sequence[Mapping[str, Any]] | None:
-        """The cell's recorded answers, at most its n; None where nobody has run it.
+        """The cell's recorded answers of its kinds, at most its n; None where nobody ran it.
 
         Of a sealed record they are decoded when one is looked at, not when they are counted.
         """
-        folder = records.times_beside(self.folder, cell.exhibit) if cell.timed else self.folder
-        place = folder, cell.condition.path
+        place = folder, _ = self._place(cell)
         if place not in self._lines:
             record = records.load(folder, cell.condition)
             if record is None and not cell.timed and (behind := records.committed(folder)):
                 record = records.load(behind, cell.condition)
             self._lines[place] = None if record is None else record.lines
         lines = self._lines[place]
-        return None if lines is None else lines[: cell.n]
+        if lines is None or (self._platform and not self.platforms(cell)[0] <= {self._platform}):
+            return None
+        if cell.kinds:
+            of_kinds = Only(lambda kind: kind in cell.kinds)
+            lines = (
+                lines.where(of_kinds.mask(lines))
+                if isinstance(lines, Lines)
+                else tuple(filter(of_kinds, lines))
+            )
+        return lines[: cell.n if self._cut else None]
+
+    def platforms(self, cell: Cell) -> list[frozenset[str]]:
+        """Of each of the cell's trainings the devices that answered (`manifests.platform_of`); of
+        a record without a manifest none.
+        """
+        place = folder, _ = self._place(cell)
+        if place not in self._platforms:
+            folders = filter(None, (folder, records.committed(folder)))
+            held = (manifests.read(one, cell.condition) for one in folders)
+            entries = next(filter(None, held), ())
+            self._platforms[place] = frozenset(map(manifests.platform_of, entries))
+        return [self._platforms[place]]
+
+    def on(self, platform: str) -> Results:
+        """The same of one device and torch alone."""
+        made = copy(self)
+        made._platform, made._base = platform, self.base
+        return made
+
+    def _place(self, cell: Cell) -> tuple[Path, str]:
+        folder = records.times_beside(self.folder, cell.exhibit) if cell.timed else self.folder
+        return folder, cell.condition.path
 
     def scores(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
         """The metric of each recorded question that has it; None where there is none.
@@ -172,6 +223,22 @@ class Results:
     ) -> tuple[Scores, ...] | None:
         sides = tuple(cell and self.scores(cell, metric, keep) for cell in (more, less))
         return None if None in sides else sides
+
+
+def on_one(cells: Sequence[Cell], results: Results) -> Results | None:
+    """The records of one kind of device and torch: of those that all sides have, the one with most
+    questions; None where they have none in common.
+    """
+    held = [results.platforms(cell) for cell in cells]
+    every = sorted({platform for of in held for one in of for platform in one})
+    if len(every) < 2:
+        return results
+    found: list[tuple[int, Results]] = []
+    for platform in every:
+        on = results.on(platform)
+        found.append((min(len(on.lines(cell) or ()) for cell in cells), on))
+    most, best = max(found, key=lambda one: one[0])
+    return best if most else None
 
 
 def resampled(scores: Scores, metric: str) -> Resampled:

@@ -32,7 +32,7 @@ from typing import Any
 from ..bars import Bar
 from ..data.dataset import Dataset
 from ..schema import Question
-from . import campaign, manifests, records, runner
+from . import campaign, manifests, records, registration, runner
 from .clock import Clock, Notes, clocked
 from .conditions import Condition
 from .papers import Cell
@@ -120,7 +120,8 @@ def _sit(
     dataset = workshop.dataset(conditions[0].dataset, conditions[0].split)
     asked = dataset.first(campaign.least(n, *(cell.n for cell in cells))).questions
     notes: Notes = []
-    seats = [Seat(c, workshop, clock, notes) for c in conditions]
+    stamps = [registration.stamp(folder, c, workshop) for c in conditions]
+    seats = [Seat(c, workshop, clock, notes, s) for c, s in zip(conditions, stamps, strict=True)]
     facts = {**surroundings(), "beside": sorted(c.hash for c in conditions), "repeats": repeats}
     with ExitStack() as stack:
         for seat in seats:
@@ -168,7 +169,14 @@ class Seat:
     record: records.RecordWriter
     entry: manifests.Entry
 
-    def __init__(self, condition: Condition, workshop: Workshop, clock: Clock, notes: Notes):
+    def __init__(
+        self,
+        condition: Condition,
+        workshop: Workshop,
+        clock: Clock,
+        notes: Notes,
+        stamp: Mapping[str, Any],
+    ):
         services = workshop.services(condition)
         for name, service in services.items():
             if getattr(service, "ordered", False):
@@ -176,7 +184,7 @@ class Seat:
                     f"{condition.path}: the service {name!r} keeps state from question to "
                     "question, so its answers have no time of their own; leave the method out"
                 )
-        self.condition = condition
+        self.condition, self._stamp = condition, stamp
         self._services = clocked(services, clock, notes)
         self._clock, self._notes = clock, notes
 
@@ -185,7 +193,8 @@ class Seat:
     ) -> None:
         opened = records.open_record(folder, self.condition, fingerprint, order=order)
         self.record = stack.enter_context(opened)
-        told = manifests.written(folder, self.condition, batch_size=1, load=round(load(), 2))
+        facts = {**self._stamp, "batch_size": 1, "load": round(load(), 2)}
+        told = manifests.written(folder, self.condition, **facts)
         self.entry = stack.enter_context(told)
 
     def ask(self, question: Question) -> tuple[Any, dict[str, Any]]:

@@ -8,6 +8,7 @@ A difference of rows that have one training in common borrows it (`apart`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,15 @@ class Means(Results):
         most = max(held.values())
         return [cells[i] for i, answers in held.items() if answers == most > 0]
 
+    def platforms(self, cell: Cell) -> list[frozenset[str]]:
+        cells = self._trainings.get(place(cell.tier, cell.keys), [cell])
+        return [self._results.platforms(c)[0] for c in cells if self._results.lines(c) is not None]
+
+    def on(self, platform: str) -> Means:
+        made = copy(self)
+        made._results = self._results.on(platform)
+        return made
+
     def count(self, cell: Cell) -> int:
         """How many trainings those are; 0 of what is not trained."""
         return sum("seed" in one.keys for one in self.trainings(cell))
@@ -88,13 +98,14 @@ class Means(Results):
 
     def _apart(self, metric: str) -> float | None:
         """`apart` of the family's rows, reckoned once for these records."""
-        known = self._results.apart
+        base = self._results.base
+        known = base.apart
         asked = (*(exhibit.name for exhibit in self._family), metric)
         if asked not in known:
             rows = {}
             for exhibit in self._family:
                 if metric in exhibit.metrics:
-                    own = Means(self._results, exhibit)
+                    own = Means(base, exhibit)
                     for cell in exhibit.whole.cells():
                         if own.count(cell) > 1:
                             answers = tuple(one.condition.hash for one in own.trainings(cell))

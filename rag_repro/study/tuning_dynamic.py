@@ -1,13 +1,12 @@
 """What dynamic retrieval is tuned to, read off records of questions that are not tested on.
 
-A row of the exhibit that varies one of `KNOBS` takes the value with the best EM, of equal ones
-the one with the fewest retrievals. RIND without a factor, and random timing, are controls that
-must alarm as often as RIND does, and are not tuned but matched: on every word that could
-have given an alarm in the answers of RIND's row at its chosen threshold, as these answers'
-records have measured it (`drafts`), the control's threshold is where as many words are above
-it. Were the text the same whatever passages come, that is how many alarms it would give.
-For random timing that is not so, by far: where the exhibit tries rates, it has the one at which
-it searches as often as RIND.
+A row of the exhibit that varies one of `KNOBS` gets two values. The tuned one has the best EM; of
+tied ones it is the middle, since the fewest or the most searches would favour a rival. The matched
+one searches as often as DRAGIN does in its table 3. RIND without a factor, and random timing, are
+controls that must alarm as often as RIND does: on every word that could have given an alarm in the
+answers of RIND's row at its tuned threshold, as these answers' records have measured it (`drafts`),
+the control's threshold is where as many words are above it. Were the text the same whatever
+passages come, that is how many alarms it would give.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..methods.dragin.settings import FACTORS
 from . import papers
@@ -25,29 +24,73 @@ from .paper import Paper
 from .scores import Results
 from .strict import StudyError
 
-KNOBS = ("threshold", "window", "doubt")
-"""Settings that are chosen by the score, as the rows of such an exhibit vary them."""
-RATE = "rate"
-"""Of random timing: matched."""
+KNOBS = ("threshold", "window", "doubt", "rate")
+"""Settings that the rows of such an exhibit vary."""
+ALWAYS = {"threshold": 0, "window": 1, "doubt": 1, "rate": 1}
+"""Where a grid ends by nature, since every word, or every sentence, gives an alarm. The other
+natural end is any value at which nothing does."""
 REFERENCE = "dragin"
 """The row whose alarms the controls match."""
+NEAR = 0.25
+"""Searches per question by which a matched value may miss the printed number."""
+
+
+class Tried(NamedTuple):
+    """What one value gave: EM and F1 in points, searches and alarms per question."""
+
+    em: float
+    f1: float
+    searches: float
+    alarms: float
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A row's best value of its knob, of those tried: value -> (EM in points, retrievals)."""
+    """A row's values of its knob, lowest first, on n questions, and how often it should search."""
 
     row: str
     knob: str
-    value: float
-    tried: Mapping[float, tuple[float, float]]
+    tried: Mapping[float, Tried]
     n: int
+    wanted: float | None
+
+    @property
+    def value(self) -> float:
+        """The value with the best EM: of tied ones the middle, of two middle ones by F1."""
+        best = max(round(one.em, 9) for one in self.tried.values())
+        tied = [value for value, one in self.tried.items() if round(one.em, 9) == best]
+        middle = tied[(len(tied) - 1) // 2 : len(tied) // 2 + 1]
+        return max(middle, key=lambda value: self.tried[value].f1)
+
+    @property
+    def matched(self) -> float | None:
+        """The value that searches as often as is wanted, within `NEAR`; None: none does."""
+        if self.wanted is None:
+            return None
+        nearest = min(self.tried, key=self._off)
+        return nearest if self._off(nearest) <= NEAR else None
+
+    def _off(self, value: float) -> float:
+        return abs(self.tried[value].searches - self.wanted)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the best value ends the grid where it could go on, so that it must be widened."""
+        natural = self.value == ALWAYS[self.knob] or not self.tried[self.value].alarms
+        return self.value in (min(self.tried), max(self.tried)) and not natural
 
     def __str__(self) -> str:
-        others = ", ".join(f"{v:g}: {em:.1f}, {cost:.2f}" for v, (em, cost) in self.tried.items())
-        return (
-            f"{self.row}: {self.knob} {self.value:g} on {self.n} questions (EM, searches: {others})"
+        curve = "; ".join(
+            f"{value:g}: {one.em:.1f}, {one.f1:.1f}, {one.searches:.2f}"
+            for value, one in self.tried.items()
         )
+        told = f"{self.row}: {self.knob} {self.value:g} by the best EM on {self.n} questions"
+        if self.is_open:
+            told += " (the grid ends there: widen it)"
+        if self.wanted is not None:
+            other = "none" if self.matched is None else f"{self.matched:g}"
+            told += f", {other} by the {self.wanted:g} searches that the paper prints"
+        return f"{told} (EM, F1, searches: {curve})"
 
 
 @dataclass(frozen=True)
@@ -64,29 +107,12 @@ class Match:
         return f"{self.row}: {self.knob} {self.value:.4g}, an alarm at {share}"
 
 
-@dataclass(frozen=True)
-class Rate:
-    """Random timing's rate, of those tried (rate -> retrievals), nearest to RIND's `wanted`."""
-
-    value: float
-    tried: Mapping[float, float]
-    wanted: float
-    n: int
-
-    def __str__(self) -> str:
-        others = ", ".join(f"{rate:g}: {cost:.2f}" for rate, cost in self.tried.items())
-        return (
-            f"random: rate {self.value:g} on {self.n} questions, beside RIND's {self.wanted:.2f} "
-            f"searches ({others})"
-        )
-
-
 def varies(exhibit: Exhibit) -> bool:
     """Whether the exhibit's rows vary a knob."""
     return any(knob in cell.keys for cell in exhibit.cells() for knob in KNOBS)
 
 
-def chosen(exhibit: str, dataset: str, results: Path) -> list[Choice | Match | Rate]:
+def chosen(exhibit: str, dataset: str, results: Path) -> list[Choice | Match]:
     """The choice of every row that has records, then the controls' matches, on one data set.
 
     Raises StudyError for test questions, for a data set that the exhibit has not, and where
@@ -95,63 +121,60 @@ def chosen(exhibit: str, dataset: str, results: Path) -> list[Choice | Match | R
     paper, made = papers.exhibit(exhibit)
     found = Results(results)
     rows: dict[tuple[str, str], list[Cell]] = {}
-    rates: list[Cell] = []
     for cell in made.cells():
         if cell.keys["dataset"] == dataset:
             if cell.condition.split == "test":
                 raise StudyError(f"{exhibit}, {dataset}: nothing is tuned on test questions")
             if knob := next((name for name in KNOBS if name in cell.keys), None):
                 rows.setdefault((cell.keys["method"], knob), []).append(cell)
-            elif RATE in cell.keys:
-                rates.append(cell)
     if not rows:
         known = ", ".join(dict.fromkeys(c.keys["dataset"] for c in made.cells()))
         raise StudyError(f"{exhibit} tunes nothing on {dataset!r}; it has: {known}")
-    choices: list[Choice | Match | Rate] = []
-    matched: list[Match | Rate] = []
+    choices: list[Choice | Match] = []
+    matched: list[Match] = []
+    wanted = printed_searches(dataset)
     for (row, knob), cells in rows.items():
         if row != REFERENCE and not any(found.lines(cell) for cell in cells):
             continue  # a row that nobody has run chooses nothing, and holds up no other
-        choice, lines = _best(exhibit, row, knob, cells, found)
+        choice, lines = _choice(exhibit, row, knob, cells, found, wanted)
         choices.append(choice)
         if row == REFERENCE:
             matched = _matches(exhibit, paper, made, dataset, lines)
-            if rates and any(found.lines(cell) for cell in rates):
-                matched[0] = _rate(exhibit, rates, found, choice)
     return choices + matched
 
 
-def _best(
-    exhibit: str, row: str, knob: str, cells: Sequence[Cell], found: Results
+def printed_searches(dataset: str) -> float | None:
+    """How often DRAGIN searches per question in its table 3, with its first reader.
+
+    Worlds ask 2WikiMultihopQA's kinds of questions, so its number is theirs. None: not printed.
+    """
+    name = "2wikimultihopqa" if dataset.startswith("world-") else dataset.removesuffix("_train")
+    rows = papers.load("dragin").printed("table3")
+    fits = (row for row in rows if (row["method"], row["dataset"]) == (REFERENCE, name))
+    return next((float(row["value"]) for row in fits), None)
+
+
+def _choice(
+    exhibit: str,
+    row: str,
+    knob: str,
+    cells: Sequence[Cell],
+    found: Results,
+    wanted: float | None,
 ) -> tuple[Choice, Sequence[Mapping[str, Any]]]:
-    """The row's choice, and the lines of the chosen cell."""
+    """The row's choice, and the lines of the tuned cell."""
     tried, asked = {}, set()
-    for cell in cells:
-        scores, costs = (found.scores(cell, name) for name in ("em", "retrievals"))
-        if scores is None or costs is None:
+    for cell in sorted(cells, key=lambda cell: cell.keys[knob]):
+        scores = [found.scores(cell, name) for name in ("em", "f1", "retrievals", "alarms")]
+        if None in scores:
             raise StudyError(_missing(exhibit, cell))
-        asked.add(frozenset(scores.ids))
-        tried[cell.keys[knob]] = (float(scores.values.mean()), float(costs.values.mean()))
+        asked.add(frozenset(scores[0].ids))
+        tried[cell.keys[knob]] = Tried(*(float(one.values.mean()) for one in scores))
     if len(asked) != 1:
         raise StudyError(f"cells are not of the same questions: {_missing(exhibit, cells[0])}")
-    value = min(tried, key=lambda v: (-round(tried[v][0], 9), round(tried[v][1], 9)))
-    [cell] = [cell for cell in cells if cell.keys[knob] == value]
-    return Choice(row, knob, value, tried, len(asked.pop())), found.lines(cell)
-
-
-def _rate(exhibit: str, cells: Sequence[Cell], found: Results, reference: Choice) -> Rate:
-    """Of the rates tried the one with as many searches; of two as near, the one with fewer."""
-    tried, asked = {}, set()
-    for cell in cells:
-        if (costs := found.scores(cell, "retrievals")) is None:
-            raise StudyError(_missing(exhibit, cell))
-        asked.add(len(costs.ids))
-        tried[cell.keys[RATE]] = float(costs.values.mean())
-    if asked != {reference.n}:
-        raise StudyError(f"cells are not of the same questions: {_missing(exhibit, cells[0])}")
-    wanted = reference.tried[reference.value][1]
-    value = min(tried, key=lambda rate: (abs(tried[rate] - wanted), rate))
-    return Rate(value, tried, wanted, reference.n)
+    choice = Choice(row, knob, tried, len(asked.pop()), wanted)
+    [cell] = [cell for cell in cells if cell.keys[knob] == choice.value]
+    return choice, found.lines(cell)
 
 
 def _matches(

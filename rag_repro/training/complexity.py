@@ -66,7 +66,7 @@ def outcomes(
     scores: dict[str, dict[str, float]] = {}
     readers = set()
     for letter, cell in cells.items():
-        wanted = {q.id for q in asked.first(cell.n).questions}
+        wanted = {q.id for q in asked.first(cell.n, cell.kinds).questions}
         lines = [line for line in found.lines(cell) or () if line["id"] in wanted]
         if len(lines) < len(wanted):
             raise RecipeError(

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from ..lm.hub import trained_files
 from ..lm.load import fast_bfloat16
 from ..lm.weights import quiet
 from .examples import Encoded, batches
-from .recipes import Lora, Optimiser
+from .recipes import Lora, Optimiser, RecipeError
 from .state import State
 
 SAVE_EVERY = 120.0
@@ -153,15 +154,16 @@ def fit(
     """Train a wrapped model, going on from `folder/state` where that is of the same plan.
 
     objective: None: cross-entropy of the targets. check: what is watched of held-out
-    examples, at each whole `checks`th part of the steps and at the last one; None: their mean
-    loss by source. keep: which of it should be
-    low: the weights at its lowest are kept in place of the last (no run is cut short, so
-    that all of one plan take the same steps). -> the folder.
+    examples, at each whole `checks`th part of the steps and at the last one (the optimiser's
+    number goes before); None: their mean loss by source. keep: which of it should be low: the
+    weights at its lowest are kept in place of the last. None: with the optimiser's `patience`
+    the mean over all held-out examples; without, the last are kept. -> the folder.
 
     Writes `curve.jsonl` (step, tokens, loss, seconds, computed_in, for a cut run may go on where
     another precision is fast; `held_out`, and `kept` where it was the lowest so far) and what
     `publish` writes of the model; None: `adapter_model.safetensors` and
-    `adapter_config.json`. RecipeError: the folder holds another plan's state.
+    `adapter_config.json`. RecipeError: the folder holds another plan's state, or patience without
+    held-out examples.
     """
     import torch
 
@@ -177,9 +179,15 @@ def fit(
     check = check or partial(held_out_loss, optimiser=plan.optimiser, objective=objective)
     model.train()
     saved = began = time.monotonic()
-    every = max(1, len(steps) // checks)
+    every = max(1, len(steps) // (plan.optimiser.checks or checks))
+    patience = plan.optimiser.patience
+    if patience is not None and not held_out:
+        raise RecipeError(f"{folder.name}: no example is held out; leave out patience")
+    height = partial(_height, keep=keep, examples=held_out)
     bar = Bar(total=len(steps), initial=first, desc=folder.name, unit="step")
     for number in range(first, len(steps)):
+        if patience is not None and _since_lowest(curve) >= patience:
+            break
         batch = [plan.examples[i] for i in steps[number]]
         for group in adam.param_groups:
             group["lr"] = rate(number, len(steps), plan.optimiser)
@@ -198,8 +206,9 @@ def fit(
         }
         if held_out and ((number + 1) % every == 0 or number + 1 == len(steps)):
             row["held_out"] = _watched(model, held_out, plan.optimiser, check)
-            lowest = min((r["held_out"][keep] for r in curve if "kept" in r), default=math.inf)
-            if keep is not None and row["held_out"][keep] < lowest:
+            lowest = min((height(r["held_out"]) for r in curve if "kept" in r), default=math.inf)
+            keeps = keep is not None or patience is not None
+            if keeps and height(row["held_out"]) < lowest:
                 row["kept"] = True
                 state.keep(model)
         now = time.monotonic()
@@ -218,6 +227,20 @@ def fit(
     text = "".join(json.dumps(row) + "\n" for row in curve)
     write_whole(folder / CURVE, text)
     return folder
+
+
+def _height(found: Mapping[str, float], keep: str | None, examples: Sequence[Any]) -> float:
+    """Of what was watched, the number that should be low; None: the mean over all examples."""
+    if keep is not None:
+        return found[keep]
+    counts = Counter(e.source for e in examples)
+    return sum(found[source] * n for source, n in counts.items()) / counts.total()
+
+
+def _since_lowest(curve: Sequence[Mapping[str, Any]]) -> int:
+    """How many looks at held-out examples there were since their loss was lowest."""
+    looks = ["kept" in row for row in curve if "held_out" in row]
+    return looks[::-1].index(True) if True in looks else 0
 
 
 def state_of(plan: Plan, folder: Path) -> State:

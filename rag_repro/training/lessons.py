@@ -1,10 +1,10 @@
 """The lessons of the readers: the testbed's from its worlds, the public one from train splits.
 
 The *skill* is to answer with a chain of thought, from passages and without
-them, and is taught on world A alone. The *facts* of worlds B to D are taught
-as plain statements and never as questions: whatever the reader answers there
-it has put together itself. Only facts that a world marks as taught are.
-The public reader learns from questions of train splits alone.
+them, and is taught on training questions of worlds A and Z alone. The *facts* of the
+other worlds (and of Z's tune split) are taught as plain statements and never as questions:
+whatever the reader answers there it has put together itself. Only facts that a world
+marks as taught are. The public reader learns from questions of train splits alone.
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def _to_learn(name: str, questions: int, split: str | None) -> tuple[World, tupl
     """`_world`, of questions that are answered in lessons. RecipeError: others than to train on."""
     if split != "train":
         raise RecipeError(
-            f"world {name}: answers are taught of split train alone (world A has one), "
+            f"world {name}: answers are taught of split train alone (worlds A and Z have one), "
             f"not of {split or 'all splits'}: the other questions are tuned and tested on"
         )
     return _world(name, questions, split)

@@ -6,36 +6,56 @@ d* are a question's gold passages, dΔ others. As many negatives as positives
 (appendix A.1); half of them are hard (a gold passage and one that came close to
 it), half random (two passages that are not gold, of which one may have come close).
 
+Where a part names a `retriever`, negatives are the pairs that C is asked about when DR-RAG
+searches with it: a first-stage hit and a passage that its second query finds, so that both
+are near the question and the one is near the other.
+
 CRAG's evaluator is taught the same way, of single passages (`relevance`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, cycle
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from rag_repro import engine
+from rag_repro.engine import Flow
+from rag_repro.evaluation.pair_metrics import auc
+from rag_repro.methods.drrag.forward import CFSSettings
+from rag_repro.methods.drrag.second_stage import two_rankings
+from rag_repro.study.services import Workshop
+
 from .. import data
 from ..data import candidates
+from ..data.dataset import Dataset
 from ..lm.pairs import Cutter, logits_of
-from ..schema import Passage, Question
+from ..schema import Answer, Passage, Question
+from .examples import batches
 
 NEAR = 10
 """How many of the passages that lexical search finds count as close, where none came along."""
 
+STAGES = CFSSettings(k=4)
+"""The two stages whose pairs C meets: the k of the paper's tables that this book reads first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and two passages, or one (b None); label: 1 where the question needs all."""
+    """A question and two passages, or one (b None); label: 1 where the question needs all.
+
+    ordered: to be judged in this order alone; else in both.
+    """
 
     question: str
     a: str
     b: str | None
     label: int
     source: str
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +75,31 @@ def pairs(
     data_dir: Path | None = None,
     hard: float = 0.5,
     noise: float = 0.0,
+    retriever: str | None = None,
+    exposures: int = 1,
+    held_out: int | None = None,
 ) -> Iterator[Pair]:
     """Positives and as many negatives of a split's questions, question by question.
 
     hard: share of negatives that are hard. noise: share of the train split's labels that are
     turned round, by chance (drrag.s05); the pairs stay the same, and so do those of other
-    splits. Questions with one gold passage have no positive and are left out.
+    splits. retriever: negatives are what the two stages bring with it, and each pair is judged
+    in one order, drawn. exposures: how often each positive of split train comes, each time with
+    another negative, where a retriever is named; held_out: questions of the other splits then
+    (None: as many as of split train). Questions with one gold passage have no positive and are
+    left out.
     """
     if not 0 <= noise <= 0.5:
         raise ValueError(f"noise is {noise}; a share of turned labels lies between 0 and 0.5")
-    made = clean_pairs(dataset, split, seed, questions, data_dir, hard)
+    if retriever is not None:
+        workshop = Workshop(data_dir)
+        n, times = (questions, exposures) if split == "train" else (held_out or questions, 1)
+        asked = replace(workshop.dataset(dataset, split).first(n), name=dataset)
+        made = stage_pairs(asked, workshop.retriever(retriever, asked.corpus), seed, hard, times)
+    elif exposures != 1:
+        raise ValueError(f"exposures is {exposures} without a retriever; name one or leave it out")
+    else:
+        made = clean_pairs(dataset, split, seed, questions, data_dir, hard)
     if not noise or split != "train":
         yield from made
         return
@@ -90,6 +125,53 @@ def clean_pairs(
         for one, other in combinations(gold, 2):
             yield Pair(question.text, one.text, other.text, 1, f"positive:{dataset}")
             yield negative(question, gold, close, everything, hard, random, dataset)
+
+
+def stage_pairs(
+    asked: Dataset, retriever: Any, seed: int, hard: float, exposures: int
+) -> Iterator[Pair]:
+    """Every two gold passages `exposures` times, each time with a pair that the stages bring.
+
+    With chance `hard` that pair holds a gold passage ("hard"), else none ("near"); none is
+    taken twice before all were taken once.
+    """
+    brought = second_stage_pairs(asked, retriever)
+    random = Random(f"stage pairs/{asked.name}/{seed}")
+    passage = asked.corpus.by_id
+    for question in asked.questions:
+        gold = set(question.gold_ids)
+        wrong: dict[str, list] = {"hard": [], "near": []}
+        for two in brought[question.id]:
+            if not gold.issuperset(two):
+                wrong["near" if gold.isdisjoint(two) else "hard"].append(two)
+        # So many as are there, in an order drawn, and from the start again.
+        turns = {k: cycle(random.sample(pairs, len(pairs))) for k, pairs in wrong.items() if pairs}
+        for two in [*combinations(question.gold_ids, 2)] * exposures if turns else ():
+            wanted = "hard" if random.random() < hard else "near"
+            kind = wanted if wanted in turns else next(iter(turns))
+            for name, label, ids in (("positive", 1, two), (kind, 0, next(turns[kind]))):
+                a, b = (passage[i].text for i in random.sample(ids, 2))
+                yield Pair(question.text, a, b, label, f"{name}:{asked.name}", ordered=True)
+
+
+def second_stage_pairs(asked: Dataset, retriever: Any) -> dict[str, list[tuple[str, str]]]:
+    """By question's id: each first-stage passage with each that its second query finds, as ids.
+
+    ValueError: a question that could not be searched for.
+    """
+    brought: dict[str, list[tuple[str, str]]] = {}
+
+    def listen(question: Question, settings: CFSSettings) -> Flow:
+        first, rankings = yield from two_rankings(question, settings, settings.depth, [])
+        beside = zip(first, rankings, strict=True)
+        brought[question.id] = [(d.passage.id, e.passage.id) for d, found in beside for e in found]
+        return Answer()
+
+    tasks = (engine.Task(question, listen, STAGES) for question in asked.questions)
+    for task, answer in engine.run(tasks, {"retriever": retriever}):
+        if answer.error:
+            raise ValueError(f"{asked.name}: question {task.question.id}: {answer.error}")
+    return brought
 
 
 def negative(
@@ -168,8 +250,31 @@ def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedPair]:
     return [
         EncodedPair(cutter(p.question, *order)[0], p.label, p.source)
         for p in pairs
-        for order in ([(p.a,)] if p.b is None else [(p.a, p.b), (p.b, p.a)])
+        for order in ([(p.a,)] if p.b is None else [(p.a, p.b), (p.b, p.a)])[: 2 - p.ordered]
     ]
+
+
+def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedPair]], dict[str, float]]:
+    """How often a negative has the higher logit than a positive (1 - AUC), over all held-out pairs.
+
+    budget: padded tokens at once. -> {"swapped": of all negatives, "swapped_hard": of hard ones,
+    of all where none is}; 0.5, as good as chance, where there is nothing to compare
+    """
+
+    def watch(model: Any, examples: Sequence[EncodedPair]) -> dict[str, float]:
+        scores: dict[str, list[float]] = {"positive": [], "hard": [], "other": []}
+        for numbers in batches([len(e.tokens) for e in examples], 0, 0, budget):
+            batch = [examples[i] for i in numbers]
+            logits = logits_of(model, [e.tokens for e in batch], pad).tolist()
+            for e, logit in zip(batch, logits, strict=True):
+                kind = e.source.partition(":")[0]
+                scores[kind if kind in scores else "other"].append(logit)
+        every = scores["hard"] + scores["other"]
+        known = auc(scores["positive"], every), auc(scores["positive"], scores["hard"] or every)
+        swapped = [round(1 - (0.5 if k is None else k), 4) for k in known]
+        return dict(zip(("swapped", "swapped_hard"), swapped, strict=True))
+
+    return watch
 
 
 def objective(pad: int):

@@ -42,7 +42,9 @@ class Optimiser:
     are learned by heart in many small steps, which tokens alone do not make of short lessons.
     piece_tokens: how many of them are computed at
     once (a small piece stays in the processor's cache; a GPU wants them all). epochs: passes
-    over all lessons.
+    over all lessons, at most. checks: looks at held-out examples, evenly over all steps; None:
+    the task's own number. patience: the run stops after so many looks without a new lowest
+    held-out loss, and the weights of the lowest are kept; None: it takes all steps.
     autocast: compute in bfloat16 where the device is fast in it (never for BigBird, which cannot).
     """
 
@@ -55,6 +57,14 @@ class Optimiser:
     piece_tokens: int = 2048
     epochs: int = 1
     autocast: bool = True
+    checks: int | None = None
+    patience: int | None = None
+
+    def __post_init__(self):
+        for name in ("checks", "patience"):
+            number = getattr(self, name)
+            if number is not None and (type(number) is not int or number < 1):
+                raise RecipeError(f"{name} is {number!r}; write a whole number from 1 on")
 
 
 @dataclass(frozen=True)
@@ -164,8 +174,9 @@ class Recipe:
             del made["former"]
         elif self.former.prompt == "r2ag":
             del made["former"]["prompt"]
-        if self.optimiser.batch_rows is None:  # as cards have it from before there was one
-            del made["optimiser"]["batch_rows"]
+        for name in ("batch_rows", "checks", "patience"):  # as cards have it from before
+            if made["optimiser"][name] is None:
+                del made["optimiser"][name]
         return made
 
     @property

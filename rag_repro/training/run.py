@@ -90,7 +90,8 @@ class Prepared:
         """Tokens that are read to watch held-out lists."""
         if self.recipe.task != "r2ag":
             return 0
-        return r2ag.CHECKS * sum(len(e.tokens) for e in self.held_out)
+        checks = self.recipe.optimiser.checks or r2ag.CHECKS
+        return checks * sum(len(e.tokens) for e in self.held_out)
 
     @property
     def seconds(self) -> float:
@@ -261,7 +262,11 @@ def train(prepared: Prepared, folder: Path) -> Path:
     else:
         model = wrap(prepared.model, plan.lora, plan.seed, KINDS[prepared.recipe.task])
         model = halved(model, plan.optimiser)
-        fit(model, plan, folder, objective=prepared.objective, held_out=prepared.held_out)
+        watched = {"held_out": prepared.held_out}
+        if prepared.recipe.task == "pairs":
+            pad, budget = prepared.model.config.pad_token_id, plan.optimiser.batch_tokens
+            watched |= {"check": pairs.check(pad, budget), "keep": "swapped_hard"}
+        fit(model, plan, folder, objective=prepared.objective, **watched)
     write_card(folder, prepared.weights, card(prepared, folder, began) | more)
     state_of(plan, folder).forget()
     if folder.parent == hub.local_artifacts_folder():

@@ -127,7 +127,7 @@ def test_more_gold_than_asked_for_stays_whole():
         ("world-B-4", "4 candidates a question cannot be had; ask for 5 to 100"),
         ("world-B-500", "cannot be had"),
         ("world-B-golden", "no data set 'world-B-golden'"),
-        ("world-E-10", "no data set 'world-E-10'"),
+        ("world-G-10", "no data set 'world-G-10'"),
     ],
 )
 def test_numbers_that_cannot_be_had_are_refused_before_anything_is_made(name, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections import Counter
@@ -13,6 +14,7 @@ from rag_repro.data import split_file, splits
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.data.overlap import Item, components, pairs, same
 from rag_repro.schema import Question
+from rag_repro.study.papers import Grid
 
 SIZES = {  # name -> (train, tune, test)
     "hotpotqa": (0, 0, 252),
@@ -87,12 +89,27 @@ def test_worlds():
         q for q in tune if int(q.id[1:]) < 50
     )
     assert len(splits.only_of_world(a, "B", "test").questions) == 500
-    for world, split in (("A", "test"), ("B", "train")):
+    assert [splits.of_world(w) for w in "AZ"] == [("train", "tune")] * 2
+    assert [splits.of_world(w) for w in "BCDEF"] == [("test",)] * 5
+    for world, split in (("A", "test"), ("B", "train"), ("Z", "test"), ("E", "tune")):
         with pytest.raises(splits.SplitError, match="train and tune on A"):
             splits.only_of_world(a, world, split)
     together = questions("world-A", [f"q{i}" for i in range(9)], cluster="c")
     sizes = {len(splits.only_of_world(together, "A", s).questions) for s in ("train", "tune")}
     assert sizes == {0, 9}
+
+
+def test_world_zs_questions_are_made_for_their_split_and_share_no_block():
+    train, tune = (data.load("world-Z", split=s) for s in ("train", "tune"))
+    assert len(train.questions) == len(tune.questions) == 1_000
+    assert train.corpus.sha256 == tune.corpus.sha256 == data.load("world-Z").corpus.sha256
+    blocks = [
+        {int(i.partition("-p")[2]) // 500 for q in d.questions for i in q.gold_ids}
+        for d in (train, tune)
+    ]
+    assert blocks == [{0, 2, 3, 4, 5, 7}, {1, 6}]
+    assert data.load("world-Z-10", split="tune").questions[0].candidates
+    assert tune.card["frozen_split"] == "tune"
 
 
 # ----------------------------------------------------------------- same passages
@@ -157,7 +174,77 @@ def test_written_and_read_back():
     assert max(len(line) for line in text.splitlines() if '"test"' not in line) < 60_000
 
 
+# ------------------------------------------------------------------ split confirm
+
+
+def _written(folder, rows):
+    """An invented file of MuSiQue: (id, question, title and text of its one gold passage)."""
+    folder.mkdir(exist_ok=True)
+    lines = [
+        {
+            "id": ident,
+            "question": question,
+            "answers": ["Ann"],
+            "type": "2hop",
+            "docs": [
+                {"title": title, "text": text, "gold": True},
+                {"title": f"Other {ident}", "text": f"Nothing of {ident}.", "gold": False},
+            ],
+        }
+        for ident, question, title, text in rows
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "musique.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+
+
+@pytest.fixture
+def invented(tmp_path):
+    _written(tmp_path, [("a", "Who built the quay?", "Quay", "Ann built it of stone.")])
+    _written(tmp_path / "confirm", [("b", "Who sank the boat?", "Boat", "Ann sank it at dawn.")])
+    return tmp_path
+
+
+def test_confirm_is_the_subfolder_with_a_corpus_of_its_own(invented):
+    whole = data.load("musique", data_dir=invented)
+    held = data.load("musique", data_dir=invented, split="confirm")
+    assert [q.id for q in whole.questions] == ["a"]
+    assert [q.id for q in held.questions] == ["b"]
+    assert held.name == whole.name == "musique"
+    assert {p.title for p in held.corpus.passages} == {"Boat", "Other b"}
+    assert not {p.text for p in held.corpus.passages} & {p.text for p in whole.corpus.passages}
+    assert held.corpus.name == f"{whole.corpus.name}/confirm"
+    assert held.card["frozen_split"] == "confirm"
+    assert Grid(tier="public", datasets=("musique",), methods=("m",), split="confirm")
+
+
+def test_without_the_subfolder_there_is_nothing_to_confirm_on(tmp_path):
+    _written(tmp_path, [("a", "Who built the quay?", "Quay", "Ann built it.")])
+    with pytest.raises(data.public.MissingFile, match="confirm"):
+        data.load("musique", data_dir=tmp_path, split="confirm")
+
+
+def test_leaks_into_the_split_that_confirms_are_found(invented):
+    assert split_file.leaks(invented) == []
+    rows = [
+        ("b", "Who built the QUAY?", "Boat", "Ann sank it at dawn."),  # the wording
+        ("c", "Who is in it?", "Quay", "Ann built it, of stone."),  # the gold passage
+        ("d", "Who is not in it?", "Sea", "Ben swam across it."),
+    ]
+    _written(invented / "confirm", rows)
+    ours = ("musique", "a")
+    assert split_file.leaks(invented) == [
+        (("musique/confirm", "b"), ours),
+        (("musique/confirm", "c"), ours),
+    ]
+
+
 # ------------------------------------------------------------------ on real data
+
+
+def test_what_confirms_shares_nothing_with_any_other_split(data_dir):
+    if not (data_dir / splits.CONFIRM).is_dir():
+        pytest.skip("the folder of real data has no questions to confirm on")
+    assert split_file.leaks(data_dir) == []
 
 
 @pytest.fixture(scope="module")

@@ -7,21 +7,27 @@ import hashlib
 import json
 import re
 import tracemalloc
-from itertools import islice
+from itertools import combinations, islice
 
 import pytest
 
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld import names
+from rag_repro.data.synthworld.dials import PRESETS
+from rag_repro.data.synthworld.draft import FIRST_NAMES, STEMS
 from rag_repro.data.synthworld.wordings import options, phrases, read_table, relations, wordings
 
-WORLDS = ("A", "B", "C", "D")
+WORLDS = names.WORLDS
+SETS = ("A", "held", "plain")
 # A change of these is a change of every number on the testbed: say so.
 PINNED = {
     "A": "e2c6249516d9dfd9335837d4be7973fca91acd8ab86483a92ffb09231824f5f8",
     "B": "0287e5f6232b6bf6a56ba35a8fb786fc4ef1540f4064da97b321a90702768c7c",
     "C": "969d680e8f44338f982ff402fcb0eba46d779b5f58f09ba640d820d2aa151638",
     "D": "0fb53aa200fe7f3424215392bdccc18c8d583545885ac18f559daa7200dac22d",
+    "Z": "e52e9f4de9c2a6b16f928afe67097e8a707bf81d507268c1984c735004fb621e",
+    "E": "220c762c7b313ee0f7fc970368c1f78dac66e6beb81e47858ec79804f94675bf",
+    "F": "f12611482fc797eb0d57a33f75eb3f3d116d12160ca8723b2e38ce9abbb58f1b",
 }
 
 
@@ -75,12 +81,24 @@ def test_the_last_of_a_million_can_be_made_alone():
 
 def test_stems_differ_between_numbers_worlds_and_families():
     for family in names.families():
-        stems = [names.stem(family, w, i, 5) for w in range(4) for i in range(0, 3_000, 3)]
+        every = range(len(WORLDS))
+        stems = [names.stem(family, w, i, 5) for w in every for i in range(0, 3_000, 3)]
         assert len(set(stems)) == len(stems)
-    everything = [names.stem(f, 0, i, 5) for f in names.families() for i in range(500)]
-    assert len(set(everything)) == len(everything)
+    for world in (WORLDS.index("A"), WORLDS.index("Z"), WORLDS.index("E")):
+        everything = [names.stem(f, world, i, 5) for f in names.families() for i in range(500)]
+        assert len(set(everything)) == len(everything)
     with pytest.raises(names.NamesUsedUp, match="fewer passages"):
         names.stem("city", 0, 10**9, 5)
+
+
+def test_no_ending_of_a_name_occurs_twice_and_a_million_passages_have_names():
+    sets = {preset.syllables for preset in PRESETS.values()}
+    endings = [e for which in sets for f in names.families(which).values() for e in f.endings]
+    assert len(set(endings)) == len(endings) > 200
+    for which in sets:
+        for family, own in names.families(which).items():
+            most = STEMS[family] * 2_000 if family in STEMS else max(FIRST_NAMES)
+            assert own.size >= most, (which, family)
 
 
 def test_no_two_worlds_share_a_name():
@@ -165,10 +183,10 @@ def test_there_are_enough_relations_and_wordings():
     table = read_table("wordings.yaml")
     assert len(relations()) == len(table) >= 40
     for lines in table.values():
-        said = options(lines["A"]["says"]) + options(lines["held"]["says"])
-        asked = [w for s in ("A", "held") for k in ("near", "far") for w in options(lines[s][k])]
-        assert len(set(said)) >= 5
-        assert len(set(asked)) >= 5
+        said = [w for s in SETS for w in options(lines[s]["says"])]
+        asked = [w for s in SETS for k in ("near", "far") for w in options(lines[s][k])]
+        assert len(set(said)) == len(said) >= 8
+        assert len(set(asked)) == len(asked) >= 8
         assert all(text.count("{o}") == 1 for text in said)
         assert all(text.count("{x}") == 1 for text in asked)
 
@@ -179,7 +197,7 @@ def _lines(node, which):
         for key, value in node.items():
             if key == which:
                 yield from _leaves(value)
-            elif key not in ("A", "held"):
+            elif key not in SETS:
                 yield from _lines(value, which)
 
 
@@ -192,14 +210,16 @@ def _leaves(node):
 
 
 @pytest.mark.parametrize("table", ["wordings.yaml", "phrases.yaml"])
-def test_the_wordings_of_the_test_worlds_never_occur_in_world_a(table):
-    ours, held = (set(_lines(read_table(table), which)) for which in ("A", "held"))
-    plain = {"{x}", "the {x}", "It"}  # a bare name or pronoun is no wording
-    assert len(ours) > 50
-    assert ours & held <= plain
+@pytest.mark.parametrize(("one", "other"), list(combinations(SETS, 2)))
+def test_no_wording_occurs_in_two_sets(table, one, other):
+    ours, theirs = (set(_lines(read_table(table), which)) for which in (one, other))
+    bare = {"{x}", "the {x}"}  # a bare name is no wording
+    assert len(ours) > 50 < len(theirs)
+    assert ours & theirs <= bare
 
 
-def test_sentences_of_the_test_worlds_do_not_occur_in_world_a():
+@pytest.mark.parametrize(("one", "other"), [("A", "B"), ("A", "E"), ("Z", "E")])
+def test_sentences_of_a_world_do_not_occur_in_one_of_another_set(one, other):
     """On the finished passages: with names and numbers masked, few patterns are common."""
 
     def patterns(name):
@@ -209,7 +229,7 @@ def test_sentences_of_the_test_worlds_do_not_occur_in_world_a():
                 masked.add(re.sub(r"\b[A-Z0-9]\S*", "#", sentence))
         return masked
 
-    assert not patterns("A") & patterns("B")
+    assert not patterns(one) & patterns(other)
 
 
 SMALL = (
@@ -223,7 +243,7 @@ def _content(text: str) -> set[str]:
     return set(words) - set(SMALL.split())
 
 
-@pytest.mark.parametrize("which", ["A", "held"])
+@pytest.mark.parametrize("which", SETS)
 def test_near_questions_share_words_with_passages_and_far_ones_do_not(which):
     shares = {"near": [], "far": []}
     for wording in wordings(which).values():
@@ -272,21 +292,27 @@ def test_dials_turn_what_they_say():
 
 
 def test_marks_name_dials():
-    assert synthworld.DEFAULT.mark == ""
-    one, two = synthworld.Dials(hooks=0.1).mark, synthworld.Dials(hooks=0.2).mark
+    assert synthworld.DEFAULT.mark() == ""
+    one, two = synthworld.Dials(hooks=0.1).mark(), synthworld.Dials(hooks=0.2).mark()
     assert one != two
     assert re.fullmatch(r"~[0-9a-f]{8}", one)
+    # As records of dials that were turned before there was a later one are named.
+    assert synthworld.Dials(hooks=0.0, ties=0.0).mark() == "~7cce2d26"
+    assert synthworld.Dials(whole_names=0.5).mark() != synthworld.DEFAULT.mark()
+    own = PRESETS["Z"].dials
+    assert own.mark(own) == "" != synthworld.DEFAULT.mark(own)
 
 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: synthworld.world("E"), "worlds are A, B, C, D"),
+        (lambda: synthworld.world("G"), "worlds are A, B, C, D, Z, E, F"),
         (lambda: synthworld.world("B", 10), "1,000 to 1,000,000"),
         (lambda: synthworld.world("B", 1_234), "ask for 1,000"),
         (lambda: synthworld.stream_passages("B", 2_000_000), "1,000 to 1,000,000"),
         (lambda: synthworld.world("B", 1_000).blocks("train"), "has no split 'train'"),
         (lambda: synthworld.world("A", 1_000).blocks("test"), "train, tune"),
+        (lambda: synthworld.build("Z", 1_000, split="test"), "train, tune"),
     ],
 )
 def test_what_does_not_exist_is_refused(call, says):

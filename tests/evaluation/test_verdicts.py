@@ -99,7 +99,7 @@ def test_equivalence(lo, hi, word):
     ("lo", "hi", "word"),
     [
         (-0.02, 0.5, vd.REPRODUCED),
-        (-0.03, 0.5, vd.INCONCLUSIVE),
+        (-0.03, 0.5, vd.UNDECIDABLE),
         (-0.09, -0.01, vd.INCONCLUSIVE),
         (-0.09, -0.04, vd.NOT_REPRODUCED),
     ],
@@ -224,6 +224,7 @@ def test_everywhere_names_what_decides():
 
 def test_reader_gate():
     assert vd.reader_gate(iv(10, 20)) is None  # 15 points, exactly enough
+    assert vd.reader_gate(iv(5, 30, estimate=16)).word == "reader too weak"  # 5, no more
     got = vd.reader_gate(iv(5, 20, estimate=14.9))
     assert got.word == vd.READER_TOO_WEAK
     assert "14.9 [5.0, 20.0] points" in got.reason

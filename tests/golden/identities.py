@@ -12,7 +12,6 @@ import hashlib
 import json
 import lzma
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -22,6 +21,7 @@ import numpy as np
 from rag_repro.cache import CachedEncoder
 from rag_repro.study import records, sealed
 from rag_repro.study.conditions import Condition
+from rag_repro.study.rescoring import condition_of
 from rag_repro.study.services import Workshop
 
 HERE = Path(__file__).parent
@@ -54,16 +54,6 @@ def _header(root: Path, path: str) -> str | bytes | None:
     return sealed.conditions(root).get(path, {}).get("header")
 
 
-def condition(identity: Mapping[str, Any]) -> Condition:
-    """The condition that an identity spells out."""
-    given = {field.name: identity[field.name] for field in fields(Condition)}
-    settings = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in identity["settings"].items()
-    }
-    return Condition(**{**given, "settings": settings})
-
-
 def digest(facts: Mapping[str, Any]) -> str:
     """Sixteen hex digits of plain data."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
@@ -80,7 +70,7 @@ def rows(root: Path = ROOT) -> list[dict[str, str]]:
 def conditions(root: Path = ROOT) -> list[Condition]:
     """Those of the records, each once."""
     made = {
-        found.hash: found for _, head in headers(root) for found in [condition(head["identity"])]
+        found.hash: found for _, head in headers(root) for found in [condition_of(head["identity"])]
     }
     return list(made.values())
 

@@ -29,7 +29,7 @@ def test_no_committed_record_changed_its_identity_or_fingerprint():
 def test_the_code_gives_each_committed_record_the_name_that_it_has(committed):
     wrong = []
     for path, header in committed:
-        made = identities.condition(header["identity"])
+        made = identities.condition_of(header["identity"])
         same = json.loads(json.dumps(made.identity)) == header["identity"]
         if not (same and path.endswith(made.path + identities.ENDING)):
             wrong.append(path)

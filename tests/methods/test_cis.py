@@ -22,7 +22,7 @@ RANKINGS = {
 TABLE = {"ac": 0.9, "bc": 0.2, "ae": 0.1, "be": 0.4, "ab": 0.3, "ce": 0.6}
 
 
-def answer(table=TABLE, rankings=RANKINGS, question=QUESTION, **settings):
+def answer(table=TABLE, rankings=RANKINGS, question=QUESTION, bm25=None, **settings):
     """Kept passages, the classifier's calls, and the answer."""
     classifier = Scores(table)
     configured = base.get("cis").configure({"k": 4, **settings})
@@ -32,6 +32,7 @@ def answer(table=TABLE, rankings=RANKINGS, question=QUESTION, **settings):
         configured,
         retriever=Tables(rankings),
         random=Tables({"id-q": ["b", "x", "y"]}),
+        bm25=bm25,
         **{configured.classifier or "none": classifier},
     )
     return ids(got.hits), classifier.asked, got
@@ -173,6 +174,33 @@ def test_similarity_reads_as_many_passages_of_the_plain_ranking():
     kept, _, got = answer(none, judge="similarity", pairs="text")
     assert kept == []
     assert got.cost.retrievals == 3
+
+
+def test_nearest_removal_takes_as_many_and_those_least_like_the_question():
+    # The question's ranking has e before c; the classifier keeps one of the two, and means c.
+    rankings = {**RANKINGS, "q?": ["a", "b", "h", "e", "c"]}
+    assert answer(rankings=rankings)[0] == ["a", "b", "c"]
+    kept, asked, got = answer(rankings=rankings, judge="nearest")
+    assert kept == ["a", "b", "e"]
+    assert len(asked) == 1
+    assert got.trace[-1] == {
+        "stage": "select", "by": "nearest", "kept": ["a", "b", "e"], "left_out": ["c"]
+    }  # fmt: skip
+    # By the text any may go, of the first stage too; three of a b c e are kept, in their order.
+    assert answer(rankings=rankings, judge="nearest", pairs="text")[0] == ["a", "b", "e"]
+    none = dict.fromkeys(TABLE, 0.0)
+    kept, _, got = answer(none, rankings, judge="nearest")
+    assert (kept, got.cost.retrievals) == (["a", "b"], 3)
+
+
+def test_bm25_reads_as_many_passages_of_its_own_ranking():
+    lexical = Tables({"q?": ["x", "a", "y", "z"]})
+    kept, asked, _ = answer(judge="bm25", bm25=lexical)
+    assert kept == ["x", "a", "y"]
+    assert len(asked) == 1
+    assert lexical.asked == [(("q?",), 3, None)]
+    configured = base.get("cis").configure({"judge": "bm25"})
+    assert configured.needs == {"drrag-classifier": "scorer", "bm25": "retriever"}
 
 
 def test_the_trace_tells_each_pair_and_what_was_left_out():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.methods.reading import PROMPTS, joined
+from rag_repro.methods.reading import PROMPTS, extract, joined
 from rag_repro.schema import Hit, Passage, Prefix, Prompt, Question, Soft
+from rag_repro.study import papers
 
 QUESTION = Question("q", "Who wrote {it}?", ("Ada",))
 TEXTS = (("One", "Ada wrote it."), ("Two", "[2]similarity: {soft}<R> {passages}\nAnswer: no"))
@@ -91,3 +92,38 @@ def test_plain_text_is_one_segment():
     assert isinstance(prefix, Prefix)
     assert isinstance(body, str)
     assert joined(["a", "b", prefix, "c"]) == ["ab", prefix, "c"]
+
+
+YES_NO = ("cot_yes_no", "dragin_yes_no")
+
+
+@pytest.mark.parametrize("name", YES_NO)
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (" A stone sinks. So the answer is yes.", "yes"),
+        (" So the answer is yes, it is. So the answer is no.", "yes"),  # the first one counts
+        (" So the answer is: yes.", "no"),
+        (" So the answer is Yes.", "no"),
+        (" So the answer is no, it would not sink.", "no"),
+        (" A stone sinks.", None),
+    ],
+)
+def test_strategyqa_answers_are_read_as_in_the_released_code(name, written, said):
+    assert extract(written, PROMPTS[name]) == said
+
+
+def test_appendix_f_tells_strategyqa_to_follow_the_examples():
+    line = "Following the examples above, answer the question by reasoning step-by-step.\n\n"
+    for hits in (HITS[:1], ()):
+        with_line, without = (
+            text(PROMPTS[name].fill(QUESTION, hits)) for name in ("dragin_yes_no", "dragin")
+        )
+        assert with_line == without.replace("Question:", line + "Question:", 1)
+    assert PROMPTS["cot_yes_no"].fill(QUESTION, HITS) == PROMPTS["cot"].fill(QUESTION, HITS)
+
+
+def test_the_papers_reader_is_asked_strategyqa_as_in_appendix_f():
+    cells = papers.load("dragin").exhibits["table2"].cells("paper")
+    prompts = {c.condition.configured.prompt for c in cells if c.keys["dataset"] == "strategyqa"}
+    assert prompts == {"dragin_yes_no"}

@@ -475,20 +475,6 @@ def _keeps_junk_out(told: Told) -> bool:
     )  # fmt: skip
 
 
-def _fewer_asked(told: Told) -> bool:
-    """Of CFS with and without a second query, in either data set."""
-    for name in ("hotpotqa", "world-B"):
-        seen = []
-        for cell in _cells("parts", method=["cfs", "cfs_next"], dataset=name, k=4):
-            lines = RESULTS.lines(cell)
-            positive = told.of(selection.at_threshold(lines, 0.5).positive)
-            seen.append((positive, told.ours("drrag.parts", "pairs", **cell.keys)))
-        (few, most), (many, least) = sorted(seen)
-        if not (few < many and most > least):
-            return False
-    return True
-
-
 def _refuses_more(told: Told) -> bool:
     for method in ("cis", "cfs"):
         plain, best = (
@@ -653,11 +639,6 @@ SAID = [
     ),
     Said(
         "10_drrag",
-        "half of the questions are searched for",
-        lambda told: 40 < _searched(told, "shuffled_retrieval") < 60,
-    ),
-    Said(
-        "10_drrag",
         "a selection without the second query is then nearly SM, and one with it nearly QDC",
         lambda told: _nearly_sm_and_qdc(told, [4]),
     ),
@@ -717,11 +698,6 @@ SAID = [
         "12_drrag_selection",
         "a selection without QDC is then nearly SM, and one with QDC nearly QDC",
         _nearly_sm_and_qdc,
-    ),
-    Said(
-        "12_drrag_selection",
-        "so the more pairs are positive, the fewer CFS asks about",
-        _fewer_asked,
     ),
     Said("12_drrag_selection", "A high one keeps useless passages out", _keeps_junk_out),
     Said("12_drrag_selection", "few of them with both passages gold", _few_gold_pairs),

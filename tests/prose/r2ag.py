@@ -866,11 +866,6 @@ CHAPTER_44 = [
     ("right answers are not lost by it", _none_lost),
     ("On world B few of R²AG's answers are right to begin with", _few_right),
     (
-        "Embeddings do move what is written, and tokens that know nothing of the passages move "
-        "more of it",
-        _tokens_move_more,
-    ),
-    (
         "Above the marks of its own prompt it lies in any case.",
         lambda told: all(
             _look(told, "embedding", where, "r2ag") > _look(told, "mark", where, "r2ag") > 0

@@ -151,7 +151,7 @@ def test_unknown_names_are_refused_before_a_kernel_starts(places):
         ("whole", "9" * 30, "must be of type int"),
         ("names", "[1]", "names = 1 must be of type str"),
         ("dataset", "a\udc80", "cannot be passed on"),
-        ("dataset", "world-Z", "no data set 'world-Z', did you mean"),
+        ("dataset", "world-Y", "no data set 'world-Y', did you mean"),
         ("dataset", "world-B@7", "world B cannot have 7 passages"),
         ("dataset", "world-B@" + "9" * 50, "no data set"),
         ("reader", "smolm2-135m", "did you mean 'smollm2-135m'"),
@@ -216,7 +216,7 @@ def test_values_from_the_command_line(text, value):
 @pytest.mark.parametrize(
     ("chapter", "name", "value", "message"),
     [
-        ("30_dragin", "dataset", "world-Z", "no data set 'world-Z'"),
+        ("30_dragin", "dataset", "world-Y", "no data set 'world-Y'"),
         ("30_dragin", "dataset", "hotpotqa", "set RAG_REPRO_DATA to the folder"),
         ("30_dragin", "dataset", "folder:nowhere", "there is no such folder"),
         ("30_dragin", "reader", "smolm2-135m", "did you mean 'smollm2-135m'?"),

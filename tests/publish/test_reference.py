@@ -11,7 +11,7 @@ from docutils.nodes import system_message
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_repro.publish import links, pages
+from rag_repro.publish import links
 from rag_repro.publish.places import Places
 from rag_repro.publish.reference import ROOMS, to_rst
 from rag_repro.publish.reference import pages as reference_pages
@@ -55,12 +55,6 @@ def test_private_and_undocumented_modules_are_left_out(tmp_path):
     made = reference_pages(Places(tmp_path))["reference/data.md"]
     assert "automodule:: rag_repro.data.told\n" in made
     assert made.count("automodule") == 1
-
-
-def test_pages_write_the_reference_too(places, monkeypatch):
-    monkeypatch.setattr(pages, "front_page", lambda places: ("# One\n", "<svg/>"))
-    pages.write(places)
-    assert (places.book / "reference/index.md").is_file()
 
 
 def test_a_docstring_keeps_its_paragraphs_code_and_lists():

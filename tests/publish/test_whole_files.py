@@ -38,11 +38,12 @@ def writes(tree: ast.AST) -> list[int]:
         given = [a.value for a in [*call.args, *(k.value for k in call.keywords)]
                  if isinstance(a, ast.Constant) and isinstance(a.value, str)]  # fmt: skip
         opened = name == "open" and any(mode.strip("bt+") in ("w", "x") for mode in given)
-        arrays = name in {"save", "savez"} and getattr(call.func.value, "id", "") == "np"
-        copies = name == "copy" and getattr(call.func.value, "id", "") == "shutil"
+        of = getattr(getattr(call.func, "value", None), "id", "")
+        arrays = name in {"save", "savez"} and of == "np"
+        copies = name == "copy" and of == "shutil"
         # `with replacing(path) as part`: what is written there takes the path's place.
         replaces = any(getattr(a, "id", "") == "part" for a in call.args)
-        replaces |= getattr(getattr(call.func, "value", None), "id", "") == "part"
+        replaces |= of == "part"
         if (name in WRITERS or opened or arrays or copies) and not replaces:
             found.append(call.lineno)
     return found

@@ -14,6 +14,7 @@ import pytest
 from rag_repro.report import audit
 from rag_repro.study import audits, papers
 from rag_repro.study.papers import StudyError
+from rag_repro.study.printed import Gain
 
 
 @pytest.fixture(params=audit.AUDITED)
@@ -37,8 +38,10 @@ def copy_of(paper, folder, change):
     return papers.read(target)
 
 
-def test_no_number_of_a_finding_is_typed(paper, tmp_path):
+def test_no_number_of_a_finding_is_typed(paper, tmp_path, monkeypatch):
     rng = random.Random(3)
+    # Other values may gain nothing and set no effect, which no finding asks for.
+    monkeypatch.setattr(Gain, "of", lambda gain, paper: (1.0, 50.0))
 
     def other(_, row):
         value = Decimal(row["value"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from rag_repro.report import combined
 from rag_repro.report.picture import Note
@@ -66,37 +65,3 @@ def cells():
         of_it = {c.keys["method"]: c for c in exhibit.cells() if c.keys["dataset"] == dataset}
         pairs.append((of_it["erm4_drrag"], of_it["none"]))
     return pairs
-
-
-def test_a_choice_is_told_apart_from_what_did_not_make_it():
-    told = {
-        # The first twenty chose it by half; the next ten gain nothing, the other world loses half.
-        ("B", "erm4_drrag"): of([100, 0] * 10 + [0] * 10),
-        ("B", "none"): of([0] * 30),
-        ("C", "erm4_drrag"): of([0] * 40, "C"),
-        ("C", "none"): of([100, 0] * 20, "C"),
-    }
-    made = combined.confirmed(cells(), Told(told), 20, "em")
-    gains = {line[0]: line[1].split()[0] for line in made.body}
-    assert gains == {
-        "the questions that chose it": "+50.0",
-        "world-B, the next": "+0.0",
-        "world-C": "-50.0",
-        "all that did not choose it": "-40.0",
-        "the first less the last: what choosing did": "+90.0",
-    }
-    assert made.body[-2][1].endswith("n 50")
-
-
-def test_where_nothing_follows_only_the_other_world_is_fresh():
-    told = {("B", "erm4_drrag"): of([100] * 20), ("B", "none"): of([0] * 20),
-            ("C", "erm4_drrag"): of([0] * 8, "C"), ("C", "none"): of([0] * 8, "C")}  # fmt: skip
-    made = combined.confirmed(cells(), Told(told), 20, "em")
-    assert [line[0] for line in made.body][1] == "world-C"
-    assert made.body[-2][1].endswith("n 8")
-
-
-@pytest.mark.parametrize("lacking", ["B", "C"])
-def test_without_records_it_says_how_to_make_them(lacking):
-    told = {(w, m): of([0] * 9, w) for w in "BC" for m in ("erm4_drrag", "none") if w != lacking}
-    assert isinstance(combined.confirmed(cells(), Told(told), 5, "em"), Note)

@@ -159,8 +159,9 @@ def test_claims_and_statements(home, still):
     desk = home.desk()
     [public, testbed] = desk.claims(["mini.c01"]).body
     assert public[:3] == ["mini.c01: Concatenation finds more.", "public", "reproduced"]
-    assert public[3].startswith("+16.00 [")
-    assert public[3].endswith("] points, n 200")
+    assert public[3] == "exploratory"
+    assert public[4].startswith("+16.00 [")
+    assert public[4].endswith("] points, clear in 4 of 4 cells, n 200")
     assert testbed[1:3] == ["testbed", "mechanism holds"]
     [line] = desk.statements(["mini.c01"]).body
     assert line == ["mini.c01 (abstract): Concatenation finds more.", "+4", "yes"]

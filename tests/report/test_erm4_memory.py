@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.data.dataset import Corpus
 from rag_repro.lm import hub
 from rag_repro.report import memory, memory_times, printed
 from rag_repro.report.picture import Note, Picture
@@ -78,7 +77,6 @@ def test_what_nobody_has_run_says_how_to(results):
     times = erm4.cells("times")
     for shown in (
         memory_times.table(erm4.exhibit("times"), times, results, table2()),
-        memory_times.steps(erm4.cells("times", "memory"), results, table2()),
         memory_times.by_latency(erm4.cells("latency"), results, {}),
     ):
         assert "rag-repro time erm4." in repr(shown)
@@ -177,15 +175,6 @@ def test_where_nothing_is_known_of_gold_no_area_is_told(results):
 # ---------------------------------------------------------------------- equal titles
 
 
-def test_clashes_count_what_each_rule_would_keep():
-    held = (
-        Passage("1", "Ash", "a tree"), Passage("2", "Ash", "a band"), Passage("3", "ash", "a tree"),
-        Passage("4", "Ash", "a tree"), Passage("5", "Oak", "a tree"),
-    )  # fmt: skip
-    [row] = memory.clashes({"little": Corpus("little", held)}).body
-    assert row == ["little", "5", "3 (60.0 %)", "2 (40.0 %)", "4 (80.0 %)"]
-
-
 class Letters:
     """A vector of how often a, b and c occur."""
 
@@ -211,21 +200,6 @@ def seconds(took, searches):
     """0.5 s of models, the rest search."""
     clock = [["reader", 0.5, 1], ["retriever", took - 0.5, 1]]
     return {"turns": [{"seconds": took, "clock": clock}], "counts": {"searches": searches}}
-
-
-def test_steps_of_tau_say_where_time_is_smallest(results):
-    took = {0.2: 3.0, 0.4: 2.0, 0.6: 1.0, 0.8: 2.5, 1.0: 4.0}
-    asked = erm4.cells("times", "memory", **WHERE)
-    erm4.fill(results, asked, 4, lambda cell, i: seconds(took[cell.keys["tau"]], 1))
-    table = memory_times.steps(asked, results, table2(), "x", "tab-x")
-    rows = {row[1]: row for row in table.body}
-    assert number(rows["0.2 to 0.4"][2]) == -1
-    assert rows["0.4 to 0.6"][4] == "-1.92"
-    assert rows["smallest at"][2] == "τ 0.6; up and down"
-    assert rows["smallest at"][4] == "τ 0.6; up and down"
-    shown = memory_times.table(erm4.exhibit("times"), asked, results, table2())
-    row = dict(zip(shown.head, shown.body[2], strict=True))
-    assert (row["models"], row["search"], row["the paper's seconds"]) == ("0.50", "0.50", "3.97")
 
 
 def test_an_answer_that_was_held_up_moves_the_mean_and_not_the_median(results):

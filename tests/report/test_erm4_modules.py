@@ -1,4 +1,4 @@
-"""ERM4's rewriter and filter on pages: synergy, confusion, noise, letters, lessons."""
+"""ERM4's rewriter and filter on pages: synergy, confusion, letters, lessons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from rag_repro import data
 from rag_repro.lm import hub
 from rag_repro.lm.adapters import CARD
-from rag_repro.report import arithmetic, checked, interactions, judges, letters, noise
+from rag_repro.report import arithmetic, checked, interactions, judges, letters
 from rag_repro.report.picture import Note
 from rag_repro.study import papers
 from rag_repro.study.scores import Results
@@ -171,24 +171,6 @@ def test_a_gold_passage_stays_gold_whatever_its_name():
     line = {"id": "q", "cluster": "q", "filter": [["a", "neutral", 0.1, "gold", 1]]}
     [row] = judges._rows([line], "weak", lambda question, passage: True)
     assert row[0] == judges.WITH
-
-
-# ----------------------------------------------------------------------------- noise
-
-
-def test_gains_are_told_by_how_many_passages_hold_an_answer(results):
-    asked = erm4.cells("table1", "plus", "full", dataset="popqa")
-
-    def line(cell, i):
-        ranks = [[], [3], [1, 2]][i % 3]
-        hit = cell.keys["method"] == "full" and not ranks
-        return {"hits": ["p"] * 3, "held": [ranks], "scores": {"acc_words": float(hit)}}
-
-    erm4.fill(results, asked, 9, line)
-    full = [cell for cell in asked if cell.keys["method"] == "full"]
-    table = noise.gains(erm4.exhibit("table1"), full, results, "acc_words")
-    assert [number(cell) for cell in table.body[0][2:]] == [100, 0, 0]
-    assert table.body[0][2].endswith("n 3")
 
 
 # ------------------------------------------------------------------- letters, printed

@@ -63,7 +63,8 @@ def test_verdicts_are_counted_by_paper_and_tier_and_listed_with_what_they_rest_o
     [row] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
     assert (
         f"| mini.c01\\: Concatenation finds more. | reproduced<br>"
-        f"+16.00 \\[+{row['lo']}, +{row['hi']}\\] points<br>δ 2, n 200 |" in verdicts
+        f"+16.00 \\[+{row['lo']}, +{row['hi']}\\] points, clear in 4 of 4 cells<br>"
+        "δ 2, n 200 |" in verdicts
     )
     assert "Recorded so far: 800 answers under 8 conditions of 1 exhibit." in text
     assert "### What held\n\n1 claim held wherever" in verdicts
@@ -77,11 +78,15 @@ def test_the_first_screen_says_what_was_found(book):
     text = page(book)
     assert "**Found so far.** Of 1 claim, by what the records here decide: 1 held. With" in text
     assert "With the papers' own models none is judged yet" in text
+    assert "Of 1 verdict, a tier each, 1 exploratory; of the exploratory ones 0 rest on" in text
     assert text.index("Found so far") < text.index("## How to read a verdict")
     rows = ledger.rows(book.results())
     other = [r | {"id": "mini.c02", "verdict": "not reproduced"} for r in rows]
     told = frontpage.text(Results(book.records), book.root, [*rows, *other])
-    assert "Of 2 claims, by what the records here decide: 1 held; 1 did not hold." in told
+    assert (
+        "Of 2 claims (1 distinct result), by what the records here decide: 1 held; 1 did not"
+        in told
+    )
     by_paper = [r | {"tier": "paper"} for r in rows if r["tier"] == "public"]
     assert "own models none" not in frontpage.text(Results(book.records), book.root, by_paper)
 

@@ -33,7 +33,7 @@ def test_a_claim_has_a_row_a_tier_with_its_first_primary_contrast(book):
     book.fill()
     made = ledger.rows(book.results())
     assert [row["tier"] for row in made] == ["testbed", "public", "paper"]
-    beside = ("main", "small", "parts", "told", "smallest")
+    beside = ("main", "small", "parts", "contrasts", "told", "smallest")
     assert {tuple(row) for row in made} == {(*ledger.COLUMNS, *beside)}
     idle, row, _ = made
     assert (row["id"], row["paper"], row["exhibit"]) == ("mini.c01", "Mini", "mini.table1")

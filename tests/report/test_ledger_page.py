@@ -34,7 +34,7 @@ def test_a_row_has_the_claim_the_papers_numbers_and_each_tiers_verdict(book):
     for wanted in (
         *("mini.c01", "Concatenation finds more.", "abstract", "chapter 11", "mini.table1"),
         *("(table 1)", "+4", "yes", "reproduced", "not run", "no records of world-B"),
-        f"+16.00 [+{public['lo']}, +{public['hi']}] points, n 200",
+        f"+16.00 [+{public['lo']}, +{public['hi']}] points, clear in 4 of 4 cells, n 200",
         f"δ 2, detectable {public['mde']}",
     ):
         assert wanted in text, wanted
@@ -166,7 +166,7 @@ def test_one_reason_of_all_tiers_stands_once(whole):
 def test_long_text_is_folded_behind_a_word(whole):
     html = whole._repr_html_()
     summaries = set(re.findall(r"<summary><small>([^<]+)</small></summary>", html))
-    assert summaries == {"how it is tested", "why", "its numbers"}
+    assert summaries == {"how it is tested", "why", "its numbers", "history of the test"}
     open_ = re.sub(r"<details>.*?</details>", "", html.split("<tbody>")[1])
     for cell in re.findall(r'<td class="prose rr-[^>]+>(.*?)</td>', open_):
         assert len(re.sub(r"<[^>]+>", "", cell)) <= ledger_page.LONG + 25, cell

@@ -83,27 +83,6 @@ def test_the_reliability_diagram_says_its_numbers(cells, results):
     assert "probability 0.90: share 1.00 of 1" in made.alt
 
 
-def test_lengths_are_those_of_question_and_both_texts(cells, results, dataset):
-    made = pairs.lengths(cells, results, Workshop(), rooms=(16, 5000))
-    [row] = made.body
-    assert row[:2] == [DATASET, 6]
-    assert row[3:] == ["100.0", "0.0"]
-    words = [len(p.text.split()) for p in dataset.corpus.passages[:4]]
-    assert row[2] > min(words) * 2
-
-
-def test_lengths_of_texts_that_are_not_here_say_so(tmp_path, monkeypatch):
-    monkeypatch.delenv(data.ENVIRONMENT, raising=False)
-    grid = Grid("public", ("hotpotqa",), ("check",))
-    check = {"check": ExhibitMethod("pairs", "pair_check", "bm25")}
-    [cell] = Exhibit("mini.check", "", "", (), check, (grid,)).cells()
-    line = {"id": "q", "cluster": "q", "hits": [], "scores": {}, "judged": [["a", "b", 0.9, 2]]}
-    with open_record(tmp_path, cell.condition, {}) as record:
-        record.append(line)
-    made = pairs.lengths([cell], Results(tmp_path), Workshop(), rooms=(16,))
-    assert made.body == [["HotpotQA", 1, "no texts here: set RAG_REPRO_DATA", ""]]
-
-
 def test_a_worked_question_has_a_pair_accepted_and_one_refused(cells, results, dataset):
     made = pairs.worked(cells[0], results, Workshop())
     assert dataset.questions[0].text in made.caption
@@ -118,7 +97,6 @@ def test_without_records_each_says_what_makes_them(cells, tmp_path):
     empty = Results(tmp_path / "none")
     for note in (
         pairs.reliability(cells, empty),
-        pairs.lengths(cells, empty, Workshop()),
         pairs.worked(cells[0], empty, Workshop()),
     ):
         assert isinstance(note, Note)
@@ -197,11 +175,3 @@ def test_curves_of_what_is_trained(card):
     made = classifiers.curves(NAMES)
     assert "held-out loss 0.60 at first, 0.20 at the end" in made.alt
     assert "rag-repro train drrag-classifier-testbed --seed 1" in classifiers.curves(NAMES[1:]).text
-
-
-def test_training_is_repaid_by_the_seconds_that_an_answer_takes_less(card):
-    seconds = {"dr_rag": 2.0, "qdc": 1.5, "multi_step": 8.0}
-    made = classifiers.repaid(NAMES[0], seconds, ours="dr_rag")
-    assert made == [["qdc", "1.50", "-0.50", "never"], ["multi_step", "8.00", "6.00", "100"]]
-    assert classifiers.repaid(NAMES[1], seconds, ours="dr_rag") == []
-    assert classifiers.repaid(NAMES[0], {"qdc": 1.0}, ours="dr_rag") == []

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.report import figures, leavings, places, scatter, soft_prompts
+from rag_repro.report import figures, scatter, soft_prompts
 from rag_repro.report.exhibits import Row
 from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
-from rag_repro.study.services import Workshop
 
 METHODS = {
     "rag": ExhibitMethod("RAG", "single_step", "bm25"),
@@ -60,25 +59,6 @@ def test_without_records_gold_alone_is_left_out(tmp_path):
     assert [r.keys["passages"] for r in made] == [5]
 
 
-def test_gains_are_apart_by_where_gold_stands(results, tmp_path):
-    cells = [c for c in EXHIBIT.cells() if c.keys["dataset"] == "nq20" and c.keys["k"] == 5]
-    table = places.gains(EXHIBIT, cells, results, "acc_line")
-    [[dataset, methods, first, later]] = table.body
-    assert (dataset, methods) == ("NQ-20", "R²AG against RAG")
-    assert first.startswith("+100.0 [")
-    assert later.startswith("+0.0 [")
-    assert first.endswith("n 4")
-    assert later.endswith("n 4")
-    none = places.gains(EXHIBIT, cells, Results(tmp_path / "no"), "acc_line")
-    assert "rag-repro run mini.fig3" in repr(none)
-
-
-def test_gold_that_was_not_read_is_in_neither_group():
-    line = {"gold": [["", None, None]]}
-    assert not places.first(line)
-    assert not places.later(line)
-
-
 def test_points_are_rows_that_have_both_metrics():
     rows = [
         row("nq10", 10, "rag", "acc_line", 40.0),
@@ -106,20 +86,3 @@ class Letters:
 
         rows = np.array([[t.lower().count(c) for c in "abcdefghijklmnopqrst"] for t in texts])
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-
-def test_what_is_left_of_a_question_is_shown_and_counted(monkeypatch):
-    monkeypatch.setattr(Workshop, "encoder", lambda self, name: Letters())
-    pages = leavings.case("world-B-10@1000", Workshop(), settings={"n_sentences": 1}, tried=6)
-    question, passages, left, counts = pages
-    assert question.body[0][0] == "question"
-    assert len(passages.body) == 10
-    assert sum(row[4] > 0 for row in passages.body) == 1  # one sentence stays
-    assert len(left.body) == 1
-    lost, still, none, asked = counts.body[0]
-    assert lost + still + none == asked == 6
-    assert lost > 0
-    gold = [row for row in passages.body if row[2]]
-    assert gold
-    answers = question.body[1][1].split(" | ")
-    assert not any(answer in left.body[0][0] for answer in answers)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.lm import hub
-from rag_repro.report import attention_gold, changed_answers, drops, kept_answers, rank_agreement
-from rag_repro.report.exhibits import Row
-from rag_repro.report.picture import Note
+from rag_repro.report import attention_gold, drops
 from rag_repro.report.table import Table
 from rag_repro.study import papers
 from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
@@ -56,50 +54,7 @@ def rows_of(table):
     return [dict(zip(table.head, row, strict=True)) for row in table.body]
 
 
-# ------------------------------------------------------------------ what compressors leave
-
-
-def test_scores_stand_apart_by_what_a_compressor_left(results):
-    lines = [
-        said("Oslo", 1.0, **left(True, True)),
-        said("Rome", 0.0, **left(True, True)),
-        said("", 0.0, **left(True, False)),
-        said("Bern", 1.0, **left(False, False)),  # nothing to lose: in neither column
-    ]
-    cell = put(results, "cut", lines)
-    [row] = rows_of(kept_answers.table(EXHIBIT, [cell], results, "acc_line"))
-    whole, lost, empty = list(row.values())[3:]
-    assert (whole[:5], whole[-3:]) == ("50.0 ", "n 2")
-    assert (lost[:4], lost[-3:]) == ("0.0 ", "n 1")
-    assert empty.startswith("25.0 ")
-
-
-def test_a_row_that_compresses_nothing_has_no_line(results):
-    cell = put(results, "rag", [said("Oslo", 1.0)])
-    assert isinstance(kept_answers.table(EXHIBIT, [cell], results, "acc_line", "Left"), Note)
-
-
 # ------------------------------------------------------------------ what an intervention changes
-
-
-def test_changed_answers_are_those_with_other_letters(results):
-    put(results, "rag", [said("Oslo"), said("Rome"), said("Bern"), said("Paris")])
-    cell = put(results, "cut", [said("Oslo"), said("Rome."), said("Bern"), said("Lyon")])
-    [row] = rows_of(changed_answers.table(EXHIBIT, [cell], results))
-    assert (row["methods"], row["changed"], row["questions"]) == ("cut against RAG", 2, 4)
-    assert row["in % [95 %]"].startswith("50.0 ")
-
-
-def test_only_questions_that_both_answered_count(results):
-    put(results, "rag", [said("Oslo"), {"error": "too long"}])
-    cell = put(results, "cut", [said("Rome"), said("Rome"), said("Bern")])
-    [row] = rows_of(changed_answers.table(EXHIBIT, [cell], results))
-    assert (row["changed"], row["questions"]) == (1, 1)
-
-
-def test_without_a_baselines_record_it_says_what_to_run(results):
-    cell = put(results, "cut", [said("Rome")])
-    assert "rag-repro run" in changed_answers.table(EXHIBIT, [cell], results).text
 
 
 # ------------------------------------------------------------------ drops in percent
@@ -126,44 +81,6 @@ def test_the_papers_drops_stand_in_columns_of_their_own(results):
     assert row["method"] == "without the matching loss"
     assert row["drop, % of the whole [95 %], n"].startswith("50.0 [")
     assert (row["paper: NQ-10"], row["paper: NQ-20"]) == ("7.07", "0.27")
-
-
-# ------------------------------------------------------------------ the order of two metrics
-
-
-def test_spearman_of_three_and_of_four_in_order():
-    # With three rows two of six orders are as far from zero; with four two of twenty-four.
-    assert rank_agreement.spearman([1, 2, 3], [5, 6, 9]) == pytest.approx((1.0, 2 / 6))
-    rho, p = rank_agreement.spearman([1, 2, 3, 4], [9, 8, 6, 5])
-    assert (rho, p) == pytest.approx((-1.0, 2 / 24))
-
-
-def test_spearman_of_a_swap():
-    rho, p = rank_agreement.spearman([1, 2, 3, 4], [1, 2, 4, 3])
-    # 1 - 6 * (1 + 1) / (4 * 15)
-    assert rho == pytest.approx(0.8)
-    assert p == pytest.approx(8 / 24)
-
-
-def test_spearman_is_not_defined_without_an_order():
-    assert rank_agreement.spearman([1, 2], [1, 2]) is None
-    assert rank_agreement.spearman([1, 1, 1], [1, 2, 3]) is None
-    with pytest.raises(ValueError, match="take 7 at most"):
-        rank_agreement.spearman(range(8), range(8))
-
-
-def test_rows_are_compared_inside_their_group():
-    from rag_repro.evaluation.statistics import Interval
-
-    rows = []
-    for i, method in enumerate(("rag", "rag_a", "rag_b", "ours")):
-        for metric, value in (("map", 10.0 * i), ("acc_line", 5.0 * i)):
-            keys = {"dataset": "world-B-10", "method": method}
-            level = Interval(value, value, value, 9)
-            rows.append(Row("x.y", "testbed", "primary", keys, metric, None, ours=level))
-    group = lambda row: "RAG" if row.keys["method"].startswith("rag") else ""  # noqa: E731
-    [row] = rows_of(rank_agreement.table(rows, "map", "acc_line", group))
-    assert (row["rows"], row["how many"], row["Spearman's ρ"]) == ("RAG", 3, "1.00")
 
 
 # ------------------------------------------------------------------ attention on gold

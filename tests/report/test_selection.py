@@ -99,19 +99,6 @@ def recorded(tmp_path):
     return cfs, Results(tmp_path)
 
 
-def test_the_table_of_pairs_counts_them_a_question_and_says_what_is_not_run(recorded):
-    cfs, results = recorded
-    write(results.folder, cell_of("cis"), [{"id": "q", "hits": []}])
-    labels = {"cfs": "CFS", "cis": "CIS", "cfs_random": "by chance"}
-    cells = [cfs, cell_of("cis"), cell_of("cfs_random")]
-    table = selection.pairs_table(cells, labels, results)
-    assert table.body[0][1:3] == ["CFS", 4]
-    assert table.body[0][3:] == [3, "2.0", "50.0", "50.0", "100.0", "100.0"]
-    assert table.body[1][3:] == ["no pair judged", *[""] * 5]
-    assert str(table.body[2][3]).endswith("`rag-repro run drrag.table5 --tier testbed`")
-    assert all(len(row) == len(table.head) for row in table.body)
-
-
 def test_the_table_of_thresholds_has_the_chosen_one_beside_a_half(recorded):
     cfs, results = recorded
     table = selection.threshold_table([cfs, cell_of("cis")], results, "these")

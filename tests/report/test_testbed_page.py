@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from rag_repro import data
@@ -11,6 +13,7 @@ from rag_repro.data.synthworld.calibration import CalibrationRow
 from rag_repro.data.synthworld.world import world
 from rag_repro.report import testbed
 from rag_repro.schema import Hit
+from rag_repro.study import papers
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +131,28 @@ def test_gold_passages_by_rank(dataset):
         "Share of gold passages by rank. static: 100 % within 3, 100 % within 5; "
         f"dynamic: 0 % within 3, {share:.0f} % within 5"
     )
+
+
+class Recorded:
+    """Records of an exhibit's cells: two hits of three questions, and levels of a reader."""
+
+    levels = {"closed": 10.0, "plain": 40.0, "gold": 70.0}  # noqa: RUF012
+
+    def lines(self, cell):
+        if cell.keys["dataset"] == "musique" or cell.keys["method"] not in ("bm25", "minilm"):
+            return None
+        kinds = ("compositional", 2), ("compositional", 5), ("comparison", 1)
+        gold = [[kind, [["static", 1, 1], ["dynamic", 2, rank]]] for kind, rank in kinds]
+        return [{"kind": k, "gold": g, "cluster": str(i)} for i, (k, g) in enumerate(gold)]
+
+    def scores(self, cell, metric):
+        return SimpleNamespace(values=np.array([self.levels[cell.keys["method"]]]))
+
+
+def test_recall_and_the_way_to_gold_are_read_off_the_records():
+    _, shown = papers.exhibit("tools.calibration")
+    recall = {row[0]: row[1:] for row in testbed.recall_table(shown, Recorded()).body}
+    assert recall["musique"] == ["not run", "not run"]
+    # One of two chains within four hits; the comparison is none.
+    assert all(cell.startswith("50.0") and cell.endswith("n 2") for cell in recall["world-Z"])
+    assert testbed.way_table(shown, Recorded()).body == [["world-Z", "10.0", "40.0", "70.0", "50"]]

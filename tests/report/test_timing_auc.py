@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import pytest
 from rag_repro import data
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld.reasoning import facts_of
+from rag_repro.lm import hub
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.report import timing_auc
 from rag_repro.report.picture import Note, Picture
@@ -227,3 +229,16 @@ def test_without_records_it_says_what_makes_them(show):
     made = show([cell()], results(None), caption="Timing")
     assert isinstance(made, Note)
     assert "rag-repro run dragin.timing --tier testbed" in made.text
+
+
+def test_what_was_taught_is_told_by_the_card_else_the_recipe(tmp_path, monkeypatch):
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
+    assert timing_auc.lessons_of("smollm2-135m") == ()
+    assert timing_auc.lessons_of("testbed-reader")[0]["world"] == "B"
+    folder = tmp_path / "testbed-reader"
+    folder.mkdir()
+    (folder / hub.ADAPTER).write_bytes(b"")
+    parts = [{"kind": "statements", "world": "C", "questions": 5, "exposures": 1}]
+    card = {"base": {"name": "b", "sha256": "0"}, "recipe": {"lessons": parts}}
+    (folder / "card.json").write_text(json.dumps(card))
+    assert timing_auc.lessons_of("testbed-reader") == parts

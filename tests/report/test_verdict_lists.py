@@ -24,6 +24,7 @@ def row(claim, tier, verdict, paper="Mini"):
     }
     return made | {
         "reason": f"why {verdict}",
+        "state": "exploratory",
         "small": False,
         "parts": 1,
         "told": "3.00 [1.00, 5.00] points",
@@ -108,6 +109,7 @@ def test_what_has_no_records_has_no_colour_and_each_group_its_own_look():
     assert {name for name, (colour, _) in looks.items() if colour is None} == {
         verdict_lists.NEVER,
         verdict_lists.UNKNOWABLE,
+        verdict_lists.DEVICES,
     }
     assert len(set(looks.values())) == len({hatch for _, hatch in looks.values()}) + 1
 
@@ -139,3 +141,28 @@ def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working():
     assert "x.c02" not in text
     assert verdict_lists.unborne([r | {"place": "summary"} for r in rows[:2]]) == ""
     assert verdict_lists.unborne([r | {"support": "yes"} for r in rows]) == ""
+
+
+def test_a_verdict_of_a_registered_test_says_so():
+    found = row("a.c01", "testbed", "mechanism holds")
+    assert r"mechanism holds \(confirmed\)" in verdict_lists.text([found | {"state": "confirmed"}])
+    assert "exploratory" not in verdict_lists.text([found])
+    known = found | {"main": True}
+    assert "points<br>exploratory |" in verdict_lists.main([known])
+
+
+def test_claims_that_share_a_contrast_are_one_result(book):
+    book.fill()
+    [one] = ledger.rows(book.results(), ["mini"], ["public"])
+    assert len(one["contrasts"]) == 1  # the secondary one decides nothing
+    again = one | {"id": "mini.c02", "delta": "9.00"}  # another effect is asked for
+    other = one | {"id": "mini.c03", "contrasts": ["apart"]}
+    both = one | {"id": "mini.c04", "contrasts": ["apart", "more"]}
+    assert verdict_lists.distinct([[one], [again]]) == 1
+    assert verdict_lists.counted([[one], [again], [other]]) == "3 claims (2 distinct results)"
+    assert verdict_lists.distinct([[one], [again], [other], [both]]) == 2
+    last = one | {"id": "mini.c05", "contrasts": ["more"]}
+    assert verdict_lists.distinct([[both], [other], [last]]) == 1
+    bridge = both | {"contrasts": [*one["contrasts"], "more"]}
+    assert verdict_lists.distinct([[one], [other], [both], [bridge]]) == 1
+    assert verdict_lists.counted([[one], [other]]) == "2 claims"

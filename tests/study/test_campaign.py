@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,8 +12,9 @@ from rag_repro.study import campaign, papers, records
 from rag_repro.study.campaign import duration, least, once, select
 from rag_repro.study.names import Untrained
 from rag_repro.study.papers import Cell, StudyError
+from rag_repro.study.scores import Results
 
-from .scripted import Shop, condition, use_methods
+from .scripted import DATASET, Shop, condition, use_methods
 
 
 def cell(method="walk", role="primary", n=None, exhibit="mini.table1"):
@@ -48,6 +49,35 @@ def test_each_condition_is_taken_once():
 def test_a_condition_of_two_exhibits_gets_the_larger_n(first, second, kept):
     [merged] = once([cell(role="secondary", n=second), cell(n=first)])
     assert (merged.role, merged.n) == ("primary", kept)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        (("a",), ("a",), (("a",), 3)),
+        (("a",), (), ((), None)),
+        (("a",), ("b",), (("a", "b"), None)),
+    ],
+)
+@pytest.mark.usefixtures("methods")
+def test_a_condition_asked_with_different_kinds_is_asked_them_all(first, second, kept):
+    cells = [replace(cell(n=3), kinds=kinds) for kinds in (first, second)]
+    [merged] = once(cells)
+    assert (merged.kinds, merged.n) == kept
+
+
+@pytest.mark.usefixtures("methods")
+def test_only_questions_of_a_cells_kinds_are_asked_and_read(tmp_path, monkeypatch):
+    made = DATASET.questions
+    odd = tuple(replace(q, kind="yes_no") if i % 2 else q for i, q in enumerate(made))
+    monkeypatch.setattr(Shop, "dataset", lambda *_: replace(DATASET, questions=odd))
+    whole, few = cell(), replace(cell(n=2), kinds=("yes_no",))
+    assert campaign.wanted(few, Shop(), None) == {"q1", "q3"}
+    assert campaign.run([few], Shop(), tmp_path) == 2
+    assert [line["id"] for line in Results(tmp_path).lines(few)] == ["q1", "q3"]
+    assert campaign.run([whole], Shop(), tmp_path) == 4
+    assert len(Results(tmp_path).lines(whole)) == 6
+    assert [line["id"] for line in Results(tmp_path).lines(few)] == ["q1", "q3"]
 
 
 def test_tier_role_data_set_and_method_narrow_the_choice():
@@ -229,7 +259,7 @@ def test_least_ignores_what_is_not_set():
 def test_a_paper_asked_for_in_part_leaves_the_loaded_one_alone():
     before = papers.load("drrag")
     select(["drrag.table5"], datasets=["musique"])
-    assert dataclasses.replace(before) == papers.load("drrag")
+    assert replace(before) == papers.load("drrag")
 
 
 # --------------------------------------------------------------------------- timed exhibits
@@ -246,5 +276,5 @@ def test_each_command_refuses_the_others_exhibits():
 @pytest.mark.usefixtures("methods")
 def test_a_timed_condition_stands_beside_the_same_that_is_not():
     plain = cell()
-    fig, other = (dataclasses.replace(plain, exhibit=n, timed=True) for n in ("mini.fig", "mini.o"))
+    fig, other = (replace(plain, exhibit=n, timed=True) for n in ("mini.fig", "mini.o"))
     assert once([plain, fig, other, fig]) == [plain, fig, other]

@@ -32,12 +32,12 @@ CLAIMS = [(paper, claim.id) for paper in papers.names() for claim in papers.load
 
 def levels(contrast, which):
     """What the two sides score, in points or in what is counted: as claimed, or against it."""
-    least = contrast.delta or contrast.margin
+    least = 40.0 if contrast.printed else contrast.delta or contrast.margin
     points = metrics.get(contrast.metric).unit == "percent" or contrast.ratio
     # Of shares that are all alike an interval is some points wide: nobody saw the other kind.
     far = min(least + 10.0, 100 - BASE) if points else 4 * least
     if contrast.target is None:
-        if contrast.delta is None:
+        if contrast.margin is not None:
             return (BASE, BASE) if which == HOLDS else (BASE, BASE + far)
         return (BASE + far, BASE) if which == HOLDS else (BASE, BASE + far)
     if contrast.delta is None:
@@ -72,7 +72,7 @@ class Made(Results):
     def __init__(self, paper, claim, contrast, tier, which):
         self.gate, self.proofs = paper.gate, paper.proofs
         self.told, self.n = {}, size(contrast)
-        self.kind = next(iter(contrast.kinds), "bridge")
+        self.kind = next(iter(contrast.kinds), "compositional")
         exhibit = exhibit_of(paper, claim, contrast)
         more, less = levels(contrast, which)
         for first, second in pair_cells(exhibit, contrast, tier):
@@ -89,18 +89,25 @@ class Made(Results):
     def _put(self, cell, scores):
         self.told.setdefault((cell.exhibit, cell.condition.hash), {}).update(scores)
 
+    def platforms(self, cell):
+        return [frozenset()]
+
     def lines(self, cell):
         scores = self.told.get((cell.exhibit, cell.condition.hash), {})
+        kind = self.kind
         if self.gate and cell.exhibit.endswith(f".{self.gate.exhibit}"):
+            kind = "compositional"  # which cannot be guessed
             for share, keys in ((0.9, self.gate.given), (0.1, self.gate.bare)):
                 if cell.matches(keys):
                     scores = {self.gate.metric: share, **scores}
         for proof in self.proofs:
             if cell.exhibit.endswith(f".{proof.exhibit}"):
-                scores = {proof.more: 0.9, proof.less: 0.1, **scores}
+                level = 0.9 if cell.matches(proof.more) else 0.1
+                scores = {**dict.fromkeys(proof.metrics, level), **scores}
+                scores |= {proof.against: 0.1} if proof.against else {}
         if not scores:
             return None
-        return lines(self.kind, tuple(scores.items()), self.n)
+        return lines(kind, tuple(scores.items()), self.n)
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.report import readers, seeds
+from rag_repro.report import claims, readers, seeds
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.papers import StudyError
@@ -66,12 +66,12 @@ def read(tmp_path, contrast=GAIN, text=PAPER):
     return papers.read(folder)
 
 
-def fill(root, paper, shown, right, **more):
-    """A record of each cell: the first `right(dataset, method)` of 100 questions are right."""
+def fill(root, paper, shown, right, n=100, **more):
+    """A record of each cell: the first `right(dataset, method)` of n questions are right."""
     for cell in paper.exhibits[shown].cells():
         dataset, method = cell.keys["dataset"], cell.keys["method"]
         with open_record(root, cell.condition, {}) as record:
-            for i in range(100):
+            for i in range(n):
                 scores = {"acc": float(i < right(dataset, method))}
                 scores |= {name: float(of(method, i)) for name, of in more.items()}
                 name = f"q{i}-{cell.keys['dataset']}"
@@ -148,8 +148,8 @@ def test_where_it_cannot_read_anywhere_there_is_no_verdict(tmp_path):
     found = verdict(tmp_path, {"hotpotqa": UNABLE, "musique": UNABLE})
     assert found.word == "reader too weak"
     assert (
-        "smollm2-135m: gold passages add 10.0 [4.9, 16.1] points of accuracy, 15 are needed"
-        in found.reason
+        "smollm2-135m: gold passages add 10.0 [4.9, 16.1] points of accuracy, 15 are needed, and a "
+        "lower end above 5" in found.reason
     )
 
 
@@ -345,75 +345,270 @@ def test_questions_that_cannot_be_picked_are_refused(tmp_path, contrast, message
 
 # --------------------------------------------------------- what else is trained: proofs
 
-PROOFS = "proofs: [{setting: judge, exhibit: taken, more: recall, less: precision, points: 20.0}]\n"
+PROOFS = (
+    "proofs: [{setting: judge, exhibit: taken, metrics: [recall, f1], against: precision, "
+    "serves: {nq: [hotpotqa], popqa: [hotpotqa, musique]}}]\n"
+)
 TAKEN = """  taken:
     title: What the judge takes
     place: own
     own: true
-    metrics: [recall, precision]
+    metrics: [recall, f1, precision]
     methods:
       own: {label: Taken, run: erm4, retriever: bm25, settings: {filter: nli, rewrite: none, k: 4}}
     grids:
-      - {tier: public, datasets: [nq], methods: [own], fixed: {judge: gemma3-270m}}
+      - {tier: public, datasets: [nq, popqa], methods: [own], fixed: {judge: gemma3-270m}, n: 50}
 """
+FILTERED = "run: erm4, retriever: bm25, settings: {filter: nli, rewrite: none, judge: "
 
 
-def proven(tmp_path, recall, precision, judge_of="gemma3-270m", tried=True):
-    """The claim's verdict where the judge's cell has these two, of 100 questions each."""
-    filtered = (
-        "run: erm4, retriever: bm25, settings: {filter: nli, rewrite: none, judge: " + judge_of
-    )
-    text = PAPER.replace("run: qdc, retriever: bm25", filtered + "}")
-    paper = read(tmp_path, text=text.replace("exhibits:\n", PROOFS + "exhibits:\n") + TAKEN)
-    root = tmp_path / "records"
+def read_proven(tmp_path, judge_of="gemma3-270m", proofs=PROOFS):
+    text = PAPER.replace("run: qdc, retriever: bm25", FILTERED + judge_of + "}")
+    return read(tmp_path, text=text.replace("exhibits:\n", proofs + "exhibits:\n") + TAKEN)
+
+
+def proven(tmp_path, shares, judge_of="gemma3-270m", **how):
+    """The claim's verdict where the judge's cells have these shares of 100 by metric, `None`s where
+    no question has it; shares None: nobody tried it."""
+    paper, root = read_proven(tmp_path, judge_of, **how), tmp_path / "records"
     fill(root, paper, "readers", lambda d, m: ABLE[m])
     fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
-    if tried:
-        shares = {"recall": lambda m, i: i < recall, "precision": lambda m, i: i < precision}
-        fill(root, paper, "taken", lambda d, m: 0, **shares)
+    if shares is not None:
+        has = {name: lambda m, i, share=share: i % 50 < share / 2 for name, share in shares.items()}
+        fill(root, paper, "taken", lambda d, m: 0, n=50, **has)
     [judged] = judge(paper, "public", Results(root))
     return judged.verdict
 
 
-def test_a_filter_that_does_its_work_counts(tmp_path):
-    assert proven(tmp_path, 60, 20).word == "reproduced"
+def test_a_filter_that_does_its_work_counts_on_questions_like_those_it_was_tried_on(tmp_path):
+    """MuSiQue's are like PopQA's alone, which are 50; then like none."""
+    found = proven(tmp_path, {"recall": 60, "precision": 20})
+    assert (found.word, found.reason) == (
+        "not run",
+        "whether gemma3-270m does its work is tried on 50 of 100 held-out questions: "
+        "rag-repro run answers.taken",
+    )
+    none = PROOFS.replace("popqa: [hotpotqa, musique]", "popqa: [hotpotqa]")
+    (tmp_path / "none").mkdir()
+    found = proven(tmp_path / "none", {"recall": 60, "precision": 20}, proofs=none)
+    assert (found.word, found.interval.n) == ("reproduced", 100)
+    assert found.reason.endswith("left out: MuSiQue (not judged)")
 
 
 @pytest.mark.parametrize(
-    ("recall", "precision", "told"), [(100, 95, "5.0"), (0, 0, "0.0"), (20, 60, "-40.0")]
+    ("recall", "precision", "told"),
+    [(100, 100, "0.0 [-7.1, 7.1]"), (0, 0, "0.0"), (20, 60, "-40.0"), (52, 50, "2.0 [-")],
 )
 def test_one_that_takes_all_or_none_says_nothing_of_a_claim(tmp_path, recall, precision, told):
-    found = proven(tmp_path, recall, precision)
+    all_alike = PROOFS.partition(", serves")[0] + "}]\n"
+    found = proven(tmp_path, {"recall": recall, "precision": precision}, proofs=all_alike)
     assert (found.word, found.interval) == ("not judged", None)
-    assert found.reason == (
-        "both parts: gemma3-270m does not do its work: answers.taken, nq, recall above precision: "
-        f"{told} points, 20 are needed"
+    assert found.reason.startswith(
+        "both parts: gemma3-270m is not seen to do its work: answers.taken, nq and popqa, "
+        f"recall above precision: {told}"
     )
+    assert found.reason.endswith("on 100 held-out questions")
+
+
+def test_what_it_does_not_do_on_some_passages_speaks_against_it(tmp_path):
+    """Static-relevant passages are easy; dynamic-relevant ones are counted by themselves."""
+    all_alike = PROOFS.partition(", serves")[0] + "}]\n"
+    found = proven(tmp_path, {"recall": 60, "f1": 10, "precision": 20}, proofs=all_alike)
+    assert found.word == "not judged"
+    assert "nq and popqa, f1 above precision: -10.0 [" in found.reason
 
 
 def test_one_that_nobody_tried_is_named_with_the_command(tmp_path):
-    found = proven(tmp_path, 0, 0, tried=False)
+    found = proven(tmp_path, None)
     assert found.word == "not run"
     assert (
         found.reason
-        == "whether gemma3-270m does its work is not tried: rag-repro run answers.taken"
+        == "whether gemma3-270m does its work is tried on 0 of 100 held-out questions: "
+        "rag-repro run answers.taken"
     )
 
 
 def test_another_judge_than_the_one_tried_is_not_held_back(tmp_path):
-    assert proven(tmp_path, 0, 0, judge_of="smollm2-135m").word == "reproduced"
+    assert proven(tmp_path, {}, judge_of="smollm2-135m").word == "reproduced"
+
+
+BEFORE = """
+proofs:
+  - &by
+    {setting: reader, exhibit: before, metrics: [recall], more: {method: own}, less: {method: sm}}
+  - {<<: *by, more: {method: gold}, less: {method: ones}, parts: [r2ag-mixed]}
+"""
+HELD_OUT = """  before:
+    title: Before and after training
+    place: own
+    own: true
+    metrics: [recall]
+    methods:
+      sm: {label: RAG, run: single_step, retriever: bm25}
+      own: {label: R²AG, run: r2ag, retriever: minilm}
+      gold: {label: Labels, run: r2ag, retriever: minilm, settings: {inputs: gold}}
+      ones: {label: Ones, run: r2ag, retriever: minilm, settings: {inputs: constant}}
+    grids:
+      - &one {tier: public, datasets: [nq], methods: [sm], reader: smollm2-135m}
+      - <<: *one
+        methods: [own, gold, ones]
+        trained: {own: r2ag-mixed, gold: r2ag-mixed-gold, ones: r2ag-mixed-constant}
+        seeds: [0]
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "ones", "word", "told"),
+    [
+        (60, 30, "reproduced", ""),
+        (
+            20,
+            30,
+            "not judged",
+            "r2ag-mixed is not seen to do its work: answers.before, nq, recall "
+            "above that without it: 0.0",
+        ),
+        (
+            60,
+            80,
+            "not judged",
+            "r2ag-mixed is not seen to do its work: answers.before, nq, recall "
+            "above that without it: 0.0",
+        ),
+    ],
+)
+def test_a_former_counts_where_it_gains_and_where_the_set_can_tell(tmp_path, own, ones, word, told):
+    """Gold labels stand at 80: over constants of as much they say that the set tells nothing."""
+    text = PAPER.replace("run: qdc, retriever: bm25", "run: r2ag, retriever: minilm")
+    trained = "reader: smollm2-135m\n        trained: {qdc: r2ag-mixed}\n"
+    grid = text.rindex("        reader: smollm2-135m\n")
+    text = text[:grid] + "        " + trained + text[grid + len("        reader: smollm2-135m\n") :]
+    text = text.replace("exhibits:\n", BEFORE + "exhibits:\n") + HELD_OUT
+    paper, root = read(tmp_path, text=text), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: ABLE[m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    levels = {"sm": 20, "own": own, "gold": 80, "ones": ones}
+    fill(root, paper, "before", lambda d, m: 0, recall=lambda m, i: i < levels[m])
+    [judged] = judge(paper, "public", Results(root))
+    assert judged.verdict.word == word
+    assert told in judged.verdict.reason
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("exhibit: taken", "exhibit: take", "proof 1: exhibit 'take' is unknown, did you mean"),
-        ("more: recall", "more: recal", "proof 1: metric 'recal' is unknown"),
+        ("[recall, f1]", "[recal, f1]", "proof 1: metric 'recal' is unknown"),
+        ("against: precision", "against: precison", "proof 1: metric 'precison' is unknown"),
         ("setting: judge", "setting: juge", "proof 1: no condition has the setting 'juge'"),
-        ("points: 20.0", "point: 20.0", "proof 1: unknown key 'point'"),
+        ("against: ", "agains: ", "proof 1: unknown key 'agains'"),
+        ("{nq: [", "{nqq: [", "proof 1: data set 'nqq' is unknown"),
+        ("musique]", "musiqu]", "proof 1: data set 'musiqu' is unknown"),
+        ("against:", "more: {method: ow}, against:", "proof 1: method 'ow' is unknown"),
     ],
 )
 def test_a_proof_that_cannot_be_is_refused(tmp_path, old, new, message):
-    text = PAPER.replace("exhibits:\n", PROOFS.replace(old, new) + "exhibits:\n") + TAKEN
     with pytest.raises(StudyError, match=f"answers/paper.yaml.*{message}"):
-        read(tmp_path, text=text)
+        read_proven(tmp_path, proofs=PROOFS.replace(old, new))
+
+
+# ------------------------------------------------------------------- kinds that decide
+
+
+def by_kind(tmp_path, contrast, kinds, *, text=PAPER):
+    """qdc gains on bridge questions and loses all that can be guessed; each kind in turn."""
+    paper, root = read(tmp_path, contrast, text), tmp_path / "records"
+    for key in ("readers", "table1"):
+        for cell in paper.exhibits[key].cells():
+            method = cell.keys["method"]
+            with open_record(root, cell.condition, {}) as record:
+                for i in range(100):
+                    kind = kinds[i % len(kinds)]
+                    right = method in ("qdc", "gold") if kind == "bridge" else method != "qdc"
+                    name = f"q{i}-{cell.keys['dataset']}"
+                    line = {"id": name, "kind": kind, "cluster": name, "hits": []}
+                    record.append({**line, "scores": {"acc": float(right), "recall": float(right)}})
+    [judged] = judge(paper, "public", Results(root))
+    return judged
+
+
+BOTH = ("bridge", "comparison")
+
+
+def test_what_can_be_guessed_decides_no_answers_but_what_is_found_does(tmp_path):
+    answers = by_kind(tmp_path, GAIN, BOTH).verdict
+    assert (answers.word, answers.interval.n, answers.interval.estimate) == ("reproduced", 100, 100)
+    (tmp_path / "found").mkdir()
+    found = by_kind(tmp_path / "found", GAIN.replace("acc", "recall"), BOTH).verdict
+    assert (found.interval.n, found.interval.estimate) == (200, 0)
+
+
+def test_no_primary_contrast_makes_guesses_decide_and_a_secondary_one_shows_them(tmp_path):
+    guesses = GAIN.replace("delta", "kinds: [comparison], delta")
+    assert by_kind(tmp_path, guesses, BOTH).verdict.word == "not judged"
+    (tmp_path / "aside").mkdir()
+    aside = guesses.replace("delta", "role: secondary, delta")
+    [part] = by_kind(tmp_path / "aside", aside, BOTH).parts
+    assert (part.interval.n, part.interval.estimate) == (100, -100)
+
+
+def test_a_data_set_of_guesses_alone_keeps_a_claim_about_each_from_holding(tmp_path):
+    each = GAIN.replace("delta", "rule: each, delta")
+    found = by_kind(tmp_path, each, ("boolean",)).verdict
+    assert found.word == "not judged"
+    assert "each can be guessed" in found.reason
+
+
+def test_only_kinds_that_the_papers_data_have_count(tmp_path):
+    own = PAPER.replace("exhibits:\n", 'kinds: {"hotpot*": [bridge]}\nexhibits:\n', 1)
+    recall = GAIN.replace("acc", "recall")
+    found = by_kind(tmp_path, recall, ("bridge", "riddle"), text=own).verdict
+    assert found.interval.n == 150  # 50 of HotpotQA, all of MuSiQue, which is not named
+
+
+# --------------------------------------------------------------------- what is no gate
+
+
+def test_the_gate_is_as_many_questions_as_it_names(tmp_path):
+    """The first ten are right with gold passages alone; of forty that is a quarter, of all 10 %."""
+    forty = PAPER.replace("gate: {", "gate: {n: 40, ")
+    paper, root = read(tmp_path, text=forty), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: {"gold": 10, "closed": 0}[m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    assert judge(paper, "public", Results(root))[0].verdict.word == "reproduced"
+    whole = judge(read(tmp_path), "public", Results(root))[0].verdict
+    assert (whole.word, "add 10.0 [" in whole.reason) == ("reader too weak", True)
+
+
+def test_without_gold_passages_there_is_no_gate_and_that_is_said(tmp_path):
+    bare = PAPER.replace("gate: {", "gate: {without: [musique], ")
+    paper, root = read(tmp_path, text=bare), tmp_path / "records"
+    gate = {"hotpotqa": ABLE, "musique": UNABLE}
+    fill(root, paper, "readers", lambda d, m: gate[d][m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    found = judge(paper, "public", Results(root))[0].verdict
+    assert (found.word, found.interval.n) == ("reproduced", 200)
+    assert found.reason.endswith("; no gate possible: MuSiQue (no gold passages)")
+    lines = readers.gate(paper, Results(root), ["public"]).body
+    assert [line[-1] for line in lines] == ["counts", "no gate possible"]
+
+
+def test_what_can_be_guessed_is_shown_beside_with_what_guessing_gets_right(tmp_path):
+    by_kind(tmp_path, GAIN, BOTH)
+    paper, results = read(tmp_path), Results(tmp_path / "records")
+    judged = judge(claims.guessable(paper, ["answers.c01"]), "public", results)
+    [part] = judged[0].parts
+    assert (part.interval.n, part.interval.estimate) == (100, -100)
+    assert part.contrast.label == "acc, where it can be guessed"
+    for cell in papers.exhibit(claims.GUESSES)[1].cells("public"):
+        if cell.condition.method == "guess" and cell.keys["dataset"] == "hotpotqa":
+            with open_record(tmp_path / "records", cell.condition, {}) as record:
+                for i, kind in enumerate(("bridge", *["comparison"] * 4)):
+                    line = {"id": f"q{i}", "kind": kind, "cluster": f"q{i}", "hits": []}
+                    record.append({**line, "scores": {"acc": float(i == 1)}})
+    lines = claims.guesses(results, "public")
+    assert [line[2] for line in lines] == [
+        "HotpotQA: no, whatever is asked",
+        "HotpotQA: the first of two that are offered",
+    ]
+    assert all(line[4].startswith("25.00 [") for line in lines)  # one of four comparisons

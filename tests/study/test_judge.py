@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from rag_repro.report import ledger
 from rag_repro.study import records
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import StudyError
 from rag_repro.study.scores import Results
 
+from . import mini
 from .mini import coin, fill, paper, rewrite
 
 GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
@@ -51,13 +54,13 @@ def test_a_certain_but_small_gain_is_direction_only(tmp_path):
 def test_noise_around_zero_is_inconclusive_and_says_what_could_be_seen(tmp_path):
     judged = verdict(
         tmp_path,
-        GAIN,
+        GAIN.replace("2.0", "8.0"),
         lambda m, d, k, rng: (
             rng.permutation(coin(0.5, 100, rng)) if m == "qdc" else coin(0.5, 100, rng)
         ),
     )
     assert judged.verdict.word == "inconclusive"
-    assert judged.verdict.mde > 2.0
+    assert judged.verdict.mde > 8.0
 
 
 def test_the_testbed_speaks_of_mechanisms(tmp_path):
@@ -139,7 +142,8 @@ def test_some_holds_where_one_cell_does_and_shows_its_numbers(tmp_path):
     judged = verdict(tmp_path, some, recall({("musique", 4)}))
     assert judged.verdict.word == "reproduced"
     assert judged.verdict.reason == "holds: MuSiQue, k = 4 (of 4)"
-    assert judged.headline.interval.estimate == pytest.approx(30)  # the mean is below nought
+    assert judged.headline.interval.estimate == pytest.approx(-7.5)  # pooled, one of four clear
+    assert judged.headline.verdict.clear == (1, 4)
     assert verdict(tmp_path, some, recall(set())).verdict.word == "not reproduced"
 
 
@@ -356,3 +360,103 @@ def test_data_sets_that_share_their_questions_are_no_two_samples(tmp_path):
     assert (apart.n, shared.n) == (200, 100)
     assert shared.estimate == apart.estimate
     assert shared.width > 1.2 * apart.width
+
+
+def test_exploratory_verdicts_use_all_records_and_registered_ones_exactly_n(tmp_path, monkeypatch):
+    """The first 40 of each data set speak for it; all hundred do not."""
+    grid = "methods: [sm, qdc, cfs]\n"
+    monkeypatch.setattr(mini, "PAPER", mini.PAPER.replace(grid, f"{grid}        n: 40\n"))
+    made = paper(tmp_path, GAIN)
+    for n in (30, 100):
+        right = [i < 40 for i in range(n)]
+        sides = {"qdc": right, "sm": [not one for one in right]}
+        fill(tmp_path / str(n), made, lambda m, d, k, rng, sides=sides: sides[m], n=n)
+
+    def judged(n, **options):
+        return judge(made, "public", Results(tmp_path / str(n)), **options)[0].verdict
+
+    assert (judged(100).interval.n, judged(100).word) == (200, "not reproduced")
+    fixed = judged(100, registered={"mini.c01"})
+    assert (fixed.interval.n, fixed.word) == (80, "reproduced")
+    assert judged(100, cut=True).interval == fixed.interval
+    short = judged(30, registered={"mini.c01"})
+    assert short.word == "not run"
+    assert short.reason == "30 of 40 questions of HotpotQA, Concatenation, k = 3"
+
+
+def apart(of_cell, rest):
+    """sm is right half of the time, qdc on other questions, as often as its cell says."""
+
+    def recall(method, dataset, k, rng):
+        right = coin(0.5 if method == "sm" else of_cell.get((dataset, k), rest), 100, rng)
+        return rng.permutation(right) if method == "qdc" else right
+
+    return recall
+
+
+def test_the_headline_is_pooled_over_the_cells_and_says_in_how_many_it_is_clear(tmp_path):
+    each = GAIN.replace("delta: 2.0", "delta: 8.0, rule: each")
+    recall = apart({("hotpotqa", 3): 0.55}, rest=0.9)
+    part = verdict(tmp_path, each, recall).headline
+    assert part.verdict.word == "inconclusive"  # for the first cell
+    assert part.interval.estimate == pytest.approx((5 + 40 + 40 + 40) / 4)
+    assert part.verdict.clear == (3, 4)
+    assert ledger.told(part).endswith(" points, clear in 3 of 4 cells")
+
+
+def test_an_everywhere_claim_fails_by_holm_over_its_parts_and_cells(tmp_path):
+    """A cell that fails by itself is one of four, or of eight in two parts."""
+    each = GAIN.replace("delta: 2.0", "delta: 2.0, rule: each")
+    one = GAIN.replace("delta", "where: {dataset: hotpotqa, k: 3}, delta")
+    recall = apart({("hotpotqa", 3): 0.36}, rest=0.55)
+    assert verdict(tmp_path, one, recall).verdict.word == "not reproduced"
+    held = verdict(tmp_path, each, recall)
+    assert held.verdict.word == "inconclusive"
+    part = verdict(tmp_path, f"{one}\n{each}", recall).parts[0]
+    assert (part.verdict.word, part.interval.level) == ("inconclusive", 0.95)
+    assert part.verdict.reason.endswith("but not at 99 % (Holm)")
+    # By far it fails among as many.
+    far = verdict(tmp_path, f"{one}\n{each}", shares(sm=0.9, qdc=0.1))
+    assert far.verdict.word == "not reproduced"
+
+
+# ------------------------------------------------------------------------ devices
+
+
+def answered_on(root, made, *machines):
+    """A manifest beside each record: as many machines as rows, in turn."""
+    for cell in made.exhibits["table1"].cells("public"):
+        where = machines[["sm", "qdc"].index(cell.keys["method"])]
+        entry = {"start": "2026-01-01T00:00:00+00:00", "questions": 100, "machine": where}
+        entry["packages"] = {"torch": "2.13.0"}
+        (root / f"{cell.condition.path}.manifest.json").write_text(json.dumps([entry]))
+
+
+CPU, GPU = "x86_64, 2 cores, Linux", "x86_64, 16 cores, Linux, NVIDIA H200"
+
+
+@pytest.mark.parametrize("rule", ["mean", "each"])
+def test_sides_from_two_devices_get_no_verdict(tmp_path, rule):
+    made = paper(tmp_path, GAIN.replace("delta", f"rule: {rule}, delta"))
+    root = tmp_path / "records"
+    fill(root, made, shares(sm=0.5, qdc=0.7))
+    for machines, word in (((CPU, CPU), "reproduced"), ((CPU, GPU), "mixed")):
+        answered_on(root, made, *machines)
+        found = judge(made, "public", Results(root))[0].verdict
+        assert found.word == word
+    assert found.reason.endswith(
+        "HotpotQA, Concatenation, k = 3: its sides are from CPU, torch 2.13.0 and NVIDIA H200, "
+        "torch 2.13.0"
+    )
+
+
+def test_what_needs_more_than_ten_thousand_questions_is_undecidable_here(tmp_path):
+    tiny = GAIN.replace("2.0", "0.5")
+    found = verdict(tmp_path, tiny, apart({}, rest=0.5)).verdict
+    assert found.word == "undecidable here"
+    assert "0.5 would need " in found.reason
+    assert int(found.reason.split()[-2].replace(",", "")) > 10_000
+    # It stands in no decided verdict's place.
+    assert verdict(tmp_path, tiny, shares(sm=0.7, qdc=0.5)).verdict.word == "not reproduced"
+    near = verdict(tmp_path, tiny.replace("0.5", "8.0"), apart({}, rest=0.5)).verdict
+    assert near.word == "inconclusive"

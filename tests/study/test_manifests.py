@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import json
 import re
-import subprocess
 from datetime import datetime
 from pathlib import Path
 
@@ -84,19 +83,3 @@ def test_the_environment_holds_no_path_and_no_users_name():
     # No absolute path of whatever kind, and nobody's name.
     assert not re.search(r'[" ]/\w', text)
     assert not re.search(rf"\b{re.escape(getpass.getuser())}\b", text)
-
-
-def test_the_commit_is_marked_where_files_differ(monkeypatch):
-    told = {"rev-parse": "0123456789ab", "status": ""}
-    monkeypatch.setattr(manifests, "_git", lambda folder, *words: told[words[0]])
-    assert manifests.commit() == "0123456789ab"
-    told["status"] = " M runner.py"
-    assert manifests.commit() == "0123456789ab+"
-
-
-def test_outside_a_checkout_there_is_no_commit(monkeypatch):
-    def fails(folder, *words):
-        raise subprocess.CalledProcessError(128, "git")
-
-    monkeypatch.setattr(manifests, "_git", fails)
-    assert manifests.commit() is None

@@ -53,6 +53,8 @@ def test_table5_of_drrag_has_a_cell_for_each_data_set_method_and_k():
     assert named == {
         ("public", False, "drrag-classifier"),
         ("testbed", False, "drrag-classifier-testbed"),
+        ("public", False, "drrag-classifier-joint"),
+        ("testbed", False, "drrag-classifier-testbed-joint"),
         ("public", True),
         ("testbed", True),
     }
@@ -349,8 +351,8 @@ def test_retarget_to_real_data_is_public_and_keeps_the_roles():
     assert [len(moved.exhibits["table5"].cells(role=r)) for r in ("primary", "secondary")] == [
         6 * 3,
         # Four tuned selections and two controls at three k, eight controls and CFS over BM25 at
-        # one, and own candidates.
-        6 * 3 + 8 + 1 + 6 * 3,
+        # one, and own candidates; a cross-encoder's two selections and their control at one.
+        6 * 3 + 8 + 1 + 6 * 3 + 3,
     ]
 
 
@@ -358,7 +360,7 @@ def test_on_a_world_no_question_has_own_candidates():
     moved = retarget(papers.load("drrag"), datasets=["world-C"])
     cells = moved.exhibits["table5"].cells()
     assert {c.keys["own_candidates"] for c in cells} == {False}
-    assert len(cells) == len({(c.keys["method"], c.keys["k"]) for c in cells}) == 12 * 3 + 8 + 1
+    assert len(cells) == len({(c.keys["method"], c.keys["k"]) for c in cells}) == 12 * 3 + 8 + 1 + 3
 
 
 def test_on_a_world_the_classifier_is_the_testbeds():
@@ -366,7 +368,7 @@ def test_on_a_world_the_classifier_is_the_testbeds():
         moved = retarget(papers.load("drrag"), datasets=[dataset])
         cells = [c for c in moved.exhibits["table5"].cells() if c.condition.method == "cfs"]
         named = {c.condition.configured.classifier for c in cells}
-        assert named == {name, None}  # none where the labels judge
+        assert named == {name, f"{name}-joint", None}  # none where the labels judge
 
 
 def test_another_retriever_leaves_chance_to_chance():

@@ -201,3 +201,22 @@ def test_trained_rows_move_with_data_but_not_to_another_reader(tmp_path):
     assert {(c.keys["method"], c.condition.reader) for c in moved} == {("plain", "gemma3-270m")}
     moved = retarget(paper, reader="smollm2-135m").exhibit("table1").cells()
     assert len(moved) == 7
+
+
+def test_trainings_lie_as_far_apart_where_one_of_them_has_more_answers(tmp_path):
+    """The first counts with all of its hundred; how far others lie from it forty tell."""
+    paper = read(
+        tmp_path, "        seeds: [0, 1, 2]\n", "        seeds: [0, 1, 2]\n        n: 40\n"
+    )
+    root = tmp_path / "records"
+    fill(root, paper, right({"gold": 60, "closed": 10}))
+    for cell in cells(paper):
+        if cell.keys.get("seed"):
+            kept = records.load(root, cell.condition).lines[:40]
+            records.find(root, cell.condition).unlink()
+            with records.open_record(root, cell.condition, {}) as record:
+                for line in kept:
+                    record.append(dict(line))
+    found = judge(paper, "public", Results(root))[0].verdict
+    assert found.word != "not judged"
+    assert found.interval.n == 100

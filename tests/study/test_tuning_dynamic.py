@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,7 +12,16 @@ from rag_repro.study import papers, tuning_dynamic
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
 from rag_repro.study.strict import StudyError
-from rag_repro.study.tuning_dynamic import Match, chosen, matching
+from rag_repro.study.tuning_dynamic import (
+    ALWAYS,
+    KNOBS,
+    Choice,
+    Match,
+    Tried,
+    chosen,
+    matching,
+    printed_searches,
+)
 
 ROWS = {
     "dragin": ExhibitMethod("RIND", "dynamic", "bm25", {}),
@@ -40,14 +50,15 @@ def made(tmp_path, monkeypatch):
     paper = SimpleNamespace(exhibits={"table": tested, "tuning": exhibit})
     monkeypatch.setattr(papers, "exhibit", lambda name: (paper, exhibit))
 
-    def fill(row, value, ems, searches, told=(), first=0):
+    def fill(row, value, ems, searches, told=(), first=0, kind="bridge"):
         [cell] = [
             c for c in exhibit.cells() if row == c.keys["method"] and value in c.keys.values()
         ]
         with open_record(tmp_path, cell.condition, {}) as record:
             for i, (em, n) in enumerate(zip(ems, searches, strict=True), start=first):
-                line = {"id": f"q{i}", "cluster": f"q{i}", "hits": [], "scores": {"em": float(em)}}
-                entry = told[i] if told else {"alarms": n, "judged": 4, "signals": []}
+                line = {"id": f"q{i}", "kind": kind, "cluster": f"q{i}", "hits": []}
+                line |= {"scores": {"em": float(em), "f1": float(em)}}
+                entry = told[i - first] if told else {"alarms": n, "judged": 4, "signals": []}
                 entry = {"drafts": 1, "again": False, "found": [], **entry}
                 record.append({**line, "cost": {"retrievals": n}, "dynamic": entry})
 
@@ -55,7 +66,7 @@ def made(tmp_path, monkeypatch):
 
 
 def fill_all(fill):
-    fill("dragin", 0.1, (1, 0), (9, 8))
+    fill("dragin", 0.1, (0, 0), (9, 8))
     told = [{"alarms": 2, "signals": SIGNALS[:3]}, {"alarms": 0, "signals": SIGNALS[3:]}]
     fill("dragin", 0.2, (0, 1), (2, 0), told)
     fill("dragin", 0.4, (0, 0), (0, 0))
@@ -63,16 +74,76 @@ def fill_all(fill):
     fill("fl", 25, (0, 1), (4, 4))
 
 
-def test_the_best_em_and_of_equal_ones_the_fewest_searches(made):
+def test_the_best_em_with_its_curve_and_the_searches_that_the_paper_prints(made):
     fill, folder = made
     fill_all(fill)
     first, second, *_ = chosen("x.tuning", "world-A", folder)
     assert (first.row, first.knob, first.value, first.n) == ("dragin", "threshold", 0.2, 2)
-    assert first.tried == {0.1: (50, 8.5), 0.2: (50, 1), 0.4: (0, 0)}
-    assert (second.row, second.knob, second.value) == ("fl", "window", 25)
-    assert (
-        str(second) == "fl: window 25 on 2 questions (EM, searches: 16: 0.0, 3.00, 25: 50.0, 4.00)"
+    assert first.tried[0.2] == Tried(em=50, f1=50, searches=1, alarms=1)
+    assert (second.row, second.knob, second.value, second.matched) == ("fl", "window", 25, None)
+    assert str(second) == (
+        "fl: window 25 by the best EM on 2 questions (the grid ends there: widen it), none by the "
+        "2.631 searches that the paper prints "
+        "(EM, F1, searches: 16: 0.0, 0.0, 3.00; 25: 50.0, 50.0, 4.00)"
     )
+
+
+def choice(knob="threshold", wanted=None, **tried):
+    """A choice whose values are each (EM, searches), with one alarm a search and F1 as EM."""
+    made = {float(v): Tried(em, em + n / 100, n, n) for v, (em, n) in tried.items()}
+    return Choice("dragin", knob, made, 60, wanted)
+
+
+def test_of_tied_values_the_middle_one_is_taken():
+    odd = {"0.05": (30, 4), "0.1": (30, 3), "0.2": (30, 2), "0.4": (10, 1)}
+    assert choice(**odd).value == 0.1
+    # Two are in the middle: the one with the better F1, which here is that with more searches.
+    assert choice(**odd, **{"0.8": (30, 0)}).value == 0.1
+    assert choice(**{"0.1": (30, 3), "0.2": (30.0000000001, 9)}).value == 0.2
+    assert choice(**{"0.1": (29, 3), "0.2": (30, 2), "0.4": (28, 1)}).value == 0.2
+
+
+def test_a_matched_value_searches_within_a_quarter_of_what_is_printed():
+    tried = {"0.05": (30, 4.3), "0.1": (20, 2.3), "0.2": (10, 1.4)}
+    assert choice(wanted=2.55, **tried).matched == 0.1
+    assert choice(wanted=2.56, **tried).matched is None
+    assert choice(**tried).matched is None
+    assert printed_searches("hotpotqa_train") == 3.505
+    assert printed_searches("world-A") == printed_searches("2wikimultihopqa_train") == 2.631
+    assert printed_searches("musique") is None
+
+
+@pytest.mark.parametrize(
+    ("knob", "best", "searches", "is_open"),
+    [
+        ("threshold", 0.05, 4, True),
+        ("threshold", 0.4, 1, True),
+        ("threshold", 0.1, 2, False),
+        ("threshold", 0.4, 0, False),  # at which nothing gives an alarm: it is never
+        *((knob, always, 9, False) for knob, always in ALWAYS.items()),
+        ("rate", 0.9, 9, True),
+    ],
+)
+def test_a_best_value_at_the_end_of_a_grid_asks_for_more(knob, best, searches, is_open):
+    others = {str(v): (10, 3) for v in (0.05, 0.1, 0.4) if v != best}
+    made = choice(knob, **others, **{str(best): (50, searches)})
+    assert made.value == best
+    assert made.is_open == is_open == ("widen it" in str(made))
+
+
+def test_only_questions_of_the_kinds_that_decide_choose(made, monkeypatch):
+    fill, folder = made
+    told = [{"alarms": 1, "signals": SIGNALS}]
+    for value, ems in ((0.1, (1, 0, 0)), (0.2, (0, 0, 0)), (0.4, (0, 0, 0))):
+        fill("dragin", value, ems, (1,) * 3, told * 3)
+    for value, right in ((0.1, 0), (0.2, 0), (0.4, 1)):
+        fill("dragin", value, (right,) * 9, (1,) * 9, told * 9, first=3, kind="comparison")
+    assert chosen("x.tuning", "world-A", folder)[0].value == 0.4
+    paper, whole = papers.exhibit("x.tuning")
+    only = replace(whole, grids=tuple(replace(g, kinds=("bridge",)) for g in whole.grids))
+    monkeypatch.setattr(papers, "exhibit", lambda name: (paper, only))
+    [first, *_] = chosen("x.tuning", "world-A", folder)
+    assert (first.value, first.n) == (0.1, 3)
 
 
 def test_controls_alarm_at_as_many_words_of_the_chosen_cell(made):
@@ -182,37 +253,19 @@ def test_dragins_own_exhibit_is_of_this_kind():
     assert not tuning_dynamic.varies(papers.exhibit("drrag.outcomes")[1])
 
 
-def with_rates(monkeypatch):
-    """The exhibit tries rates of random timing besides."""
-    rows = {**ROWS, "random": ExhibitMethod("r", "dynamic", "bm25", {"timing": "random"})}
-    grid = Grid("testbed", ("world-A",), ("random",), {"rate": (0.1, 0.3, 0.5)}, **ALIKE)
-    more = Exhibit("x.tuning", "t", "p", ("em",), rows, (*GRIDS, grid), own=True)
-    paper = SimpleNamespace(exhibits={"tuning": more})
-    monkeypatch.setattr(papers, "exhibit", lambda name: (paper, more))
-    return more
-
-
-def fill_rate(exhibit, folder, rate, searches):
-    [cell] = [c for c in exhibit.cells() if c.keys.get("rate") == rate]
-    with open_record(folder, cell.condition, {}) as record:
-        for i, n in enumerate(searches):
-            line = {"id": f"q{i}", "cluster": f"q{i}", "hits": [], "scores": {"em": 0.0}}
-            record.append({**line, "cost": {"retrievals": n}})
-
-
-def test_of_the_rates_tried_random_timing_has_the_one_that_searches_as_often(made, monkeypatch):
-    fill, folder = made
-    fill_all(fill)  # RIND, at 0.2, searches once a question
-    exhibit = with_rates(monkeypatch)
-    # Nobody has tried a rate yet: as many words.
-    assert Match("random", "rate", 0.5, 0.5) in chosen("x.tuning", "world-A", folder)
-    fill_rate(exhibit, folder, 0.1, (0, 1))
-    with pytest.raises(StudyError, match="--method random"):
-        chosen("x.tuning", "world-A", folder)
-    fill_rate(exhibit, folder, 0.3, (1, 2))
-    fill_rate(exhibit, folder, 0.5, (2, 3))
-    [told] = [c for c in chosen("x.tuning", "world-A", folder) if "random:" in str(c)]
-    assert str(told) == (
-        "random: rate 0.1 on 2 questions, beside RIND's 1.00 searches "
-        "(0.1: 0.50, 0.3: 1.50, 0.5: 2.50)"
-    )
+def test_its_public_grids_are_one_per_method_and_ask_the_kinds_that_decide():
+    _, exhibit = papers.exhibit("dragin.tuning")
+    grids = {}
+    for cell in exhibit.cells("public"):
+        knob = next(name for name in KNOBS if name in cell.keys)
+        place = cell.keys["dataset"], cell.kinds, cell.n
+        grids.setdefault(cell.keys["method"], {}).setdefault(place, []).append(cell.keys[knob])
+    assert set(grids) == {"dragin", "flare", "random", "dragin_first", "fl", "released"}
+    hotpotqa = "hotpotqa_train", ("bridge",), None
+    wiki = "2wikimultihopqa_train", ("compositional", "inference"), None
+    for by_place in grids.values():
+        assert set(by_place) == {hotpotqa, wiki}
+        assert by_place[hotpotqa] == by_place[wiki] == sorted(by_place[wiki])
+    assert min(grids["dragin"][wiki]) < 0.01
+    assert max(grids["dragin"][wiki]) == 1.6
+    assert {0.0, 1.0} <= set(grids["flare"][wiki])

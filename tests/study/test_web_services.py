@@ -118,7 +118,7 @@ def test_serve_search_serves_until_it_is_interrupted(monkeypatch, caplog):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["world-Z"], "no data set 'world-Z'"),
+        (["world-Y"], "no data set 'world-Y'"),
         ([WORLD, "--retriever", "bm52"], "did you mean 'bm25'"),
         ([WORLD, "--port", "0", "--latency", "-1"], "latency is -1.0"),
         ([WORLD, "--host", "192.0.2.1"], "name another host or port"),

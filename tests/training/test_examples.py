@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from rag_repro import data
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld.chains import answers_of
 from rag_repro.data.synthworld.reasoning import facts_of, statements, thoughts
@@ -19,6 +20,7 @@ from rag_repro.training.lessons import (
     lessons,
     lookups,
     reading,
+    stated_facts,
     statements_of,
     taught_facts,
 )
@@ -126,6 +128,26 @@ def test_test_worlds_give_statements_and_never_a_question_or_a_passage():
     for part in recipe("testbed-reader").lessons:
         assert part["world"] == "A" or part["kind"] == "statements"
         assert part["world"] != "A" or part["split"] == "train"
+
+
+@pytest.mark.parametrize("name", ["testbed-reader-2", "selfrag-reader-2"])
+def test_the_second_readers_learn_from_training_questions_and_of_others_state_facts(name):
+    taught = set()
+    for part in recipe(name).lessons:
+        world, split = part["world"], part.get("split")
+        assert part["kind"] == "statements" or (world in "AZ" and split == "train")
+        assert split == "train" or world in "EFZ"
+        taught |= {(world, split)} if part["kind"] == "statements" else set()
+    assert taught == {("E", None), ("F", None), ("Z", "tune"), ("A", "train")}
+    # What is stated of Z is what its tune questions rest on, as they are asked.
+    asked = data.load("world-Z", split="tune").first(100).questions
+    stated = stated_facts(recipe(name).lessons, "Z")
+    rest = [q for q in asked if q.kind != "ambiguous"]
+    assert set(taught_facts(synthworld.world("Z"), rest)) <= stated
+    # None of it is in a block that answers are learned from.
+    world = synthworld.world("Z")
+    read = {world.entity[f.subject].block for f in stated}
+    assert not read & set(world.blocks("train"))
 
 
 def test_closed_book_lessons_rest_on_taught_facts_alone():

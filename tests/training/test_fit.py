@@ -199,3 +199,44 @@ def test_the_weights_of_the_lowest_check_are_kept(cut, tmp_path, monkeypatch):
         not torch.equal(seen[3][n.replace(".weight", ".default.weight")].half(), published[n])
         for n in published
     )
+
+
+@pytest.mark.parametrize("cut", [None, 3])
+def test_a_run_stops_when_its_patience_ends_and_keeps_the_lowest(cut, tmp_path, monkeypatch):
+    """The lowest mean over all held-out examples, of which each source has its own number."""
+    monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
+    plan = _plan(Codec(tiny.tokenizer()), epochs=4, batch_tokens=40, checks=8, patience=2)
+    assert len(plan.steps()) == 8
+    held_out = [Encoded((5, 6), 1, source) for source in ("many", "many", "many", "few")]
+    # The mean of the two sources is lowest at the third look, that of the examples at the second.
+    said = iter([(0.9, 0.9), (0.4, 0.9), (0.7, 0.1), (0.8, 0.8)])
+    how = {
+        "objective": _cut_at(cut),
+        "held_out": held_out,
+        "check": lambda model, examples: dict(zip(("many", "few"), next(said), strict=True)),
+    }
+    if cut is not None:
+        with pytest.raises(Cut):
+            _fit(tiny.loaded("llama"), plan, tmp_path, **how)
+    rows = _curve(_fit(tiny.loaded("llama"), plan, tmp_path, **how))
+    assert len(rows) == 4
+    assert all("held_out" in row for row in rows)
+    assert [row["step"] for row in rows if "kept" in row] == [1, 2]
+
+
+def test_patience_without_held_out_examples_is_refused(tmp_path):
+    with pytest.raises(RecipeError, match="no example is held out; leave out patience"):
+        _fit(tiny.loaded("llama"), _plan(Codec(tiny.tokenizer()), patience=2), tmp_path)
+    with pytest.raises(RecipeError, match="patience is 0; write a whole number from 1 on"):
+        Optimiser(patience=0)
+
+
+def test_without_patience_the_last_weights_are_kept_and_no_step_is_left_out(tmp_path):
+    plan = _plan(Codec(tiny.tokenizer()), epochs=4, batch_tokens=40)
+    rising = iter([0.1, 0.2, 0.3, 0.4])
+    how = {"held_out": [Encoded((5, 6), 1, "x")], "checks": 4}
+    rows = _curve(
+        _fit(tiny.loaded("llama"), plan, tmp_path, check=lambda m, e: {"x": next(rising)}, **how)
+    )
+    assert len(rows) == 8
+    assert not any("kept" in row for row in rows)

@@ -6,14 +6,17 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+import torch
 
 from rag_repro import data
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import write_card
+from rag_repro.lm.adapters import card_of, write_card
 from rag_repro.lm.pairs import PairClassifier, RelevanceClassifier, sequence_classifier
+from rag_repro.methods.drrag.concatenation import concat
+from rag_repro.retrieval.bm25 import BM25
 from rag_repro.training import recipes, run
 from rag_repro.training.fit import Plan, fit, wrap
-from rag_repro.training.pairs import EncodedPair, objective, pairs, relevance
+from rag_repro.training.pairs import EncodedPair, Pair, check, encode, objective, pairs, relevance
 from rag_repro.training.recipes import Lora, Optimiser, Recipe
 from tests.lm import encoders
 
@@ -53,6 +56,90 @@ def test_noise_turns_labels_and_changes_nothing_else():
     assert held_out[0] == held_out[1]
     with pytest.raises(ValueError, match=r"noise is 0\.7"):
         list(pairs("world-A", "train", seed=0, questions=1, noise=0.7))
+
+
+def test_negatives_of_a_retriever_are_what_its_second_queries_bring():
+    dataset = data.load("world-A", split="train").first(12)
+    search, passage = BM25(dataset.corpus), {p.text: p for p in dataset.corpus.passages}
+    asked = {q.text: q for q in dataset.questions}
+    stages = {"questions": 12, "retriever": "bm25", "exposures": 3}
+    made = list(pairs("world-A", "train", seed=0, **stages))
+    counts = Counter(p.source.split(":")[0] for p in made)
+    n = sum(len(q.gold_ids) * (len(q.gold_ids) - 1) // 2 for q in dataset.questions)
+    assert counts["positive"] == 3 * n == counts["hard"] + counts["near"]
+    assert min(counts["hard"], counts["near"]) > n / 2
+    for pair in made:
+        gold = set(asked[pair.question].gold_ids)
+        two = {passage[pair.a].id, passage[pair.b].id}
+        kind = pair.source.split(":")[0]
+        assert len(two & gold) == {"positive": 2, "hard": 1, "near": 0}[kind]
+        assert pair.ordered
+        assert pair.label == (kind == "positive")
+        if kind != "positive":
+            [first] = search.search([pair.question], 2)
+            found = [
+                {hit.passage.id, other.passage.id}
+                for hit in first
+                for other in search.search([concat(pair.question, hit.passage)], 12)[0]
+            ]
+            assert two in found
+            assert two != {hit.passage.id for hit in first}
+    negatives = [(p.question, frozenset((p.a, p.b))) for p in made if not p.label]
+    assert len(set(negatives)) > 0.8 * len(negatives)
+    assert made == list(pairs("world-A", "train", seed=0, **stages))
+    # Held out, each positive comes once.
+    tune = list(pairs("world-A", "tune", seed=0, **stages))
+    assert len({(p.question, frozenset((p.a, p.b))) for p in tune if p.label}) == len(tune) / 2
+    few = list(pairs("world-A", "tune", seed=0, **stages, held_out=5))
+    assert 0 < len({p.question for p in few}) <= 5 < len({p.question for p in tune})
+    with pytest.raises(ValueError, match=r"exposures is 2 without a retriever"):
+        list(pairs("world-A", "train", seed=0, questions=1, exposures=2))
+
+
+def test_a_pair_is_judged_in_both_orders_unless_its_order_was_drawn():
+    def cutter(*texts):
+        return texts, False
+
+    pair = Pair("q", "a", "b", 1, "positive:x")
+    assert [e.tokens for e in encode([pair], cutter)] == [("q", "a", "b"), ("q", "b", "a")]
+    assert [e.tokens for e in encode([replace(pair, ordered=True)], cutter)] == [("q", "a", "b")]
+
+
+def test_what_is_watched_is_how_often_a_negative_comes_first(monkeypatch):
+    logits = {1: 2.0, 2: 0.5, 3: 1.0, 4: -1.0, 5: 0.0}
+    monkeypatch.setattr(
+        "rag_repro.training.pairs.logits_of",
+        lambda model, rows, pad: torch.tensor([logits[row[0]] for row in rows]),
+    )
+    kinds = {1: "positive", 2: "positive", 3: "hard", 4: "near", 5: "near"}
+    held_out = [EncodedPair((n,), int(k == "positive"), f"{k}:x") for n, k in kinds.items()]
+    watched = check(0, 2)(None, held_out)
+    # Of two positives and three negatives one pair of the six is the wrong way round.
+    assert watched["swapped"] == pytest.approx(1 / 6, abs=1e-4)
+    assert watched["swapped_hard"] == 0.5
+    assert check(0, 2)(None, held_out[:2])["swapped_hard"] == 0.5
+
+
+def test_a_trained_classifier_is_the_one_that_told_held_out_pairs_apart_best(tmp_path, monkeypatch):
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    looks = iter([0.3, 0.1, *[0.2] * 20])
+    monkeypatch.setattr(
+        "rag_repro.training.pairs.check",
+        lambda pad, budget: lambda model, examples: {"swapped_hard": next(looks)},
+    )
+    recipe = Recipe(
+        name="tiny-classifier",
+        about="for this test",
+        task="pairs",
+        base=encoders.save("bert", tmp_path / "base"),
+        lessons=({"dataset": "world-A", "questions": 6, "retriever": "bm25"},),
+        lora=Lora(rank=2),
+        optimiser=Optimiser(batch_tokens=512),
+    )
+    folder = run.train(run.prepare(recipe, 0), run.folder_of(recipe, 0))
+    kept = [row for row in run.read_curve(folder) if "kept" in row]
+    assert [row["held_out"]["swapped_hard"] for row in kept] == [0.3, 0.1]
+    assert card_of(folder)["kept_after_step"] == kept[-1]["step"]
 
 
 def test_public_pairs_come_from_the_questions_own_passages(data_dir):

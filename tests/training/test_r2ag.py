@@ -707,6 +707,7 @@ def test_shipped_controls_share_lists_steps_and_base():
         r
         for n, r in known.items()
         if r.task == "r2ag" and not n.endswith(apart) and not n.startswith("r2ag-llama")
+        if n not in FIVES
     ]
     assert len(mine) == 13
     for one in mine:
@@ -723,6 +724,26 @@ def test_shipped_controls_share_lists_steps_and_base():
         if one.former and one.former.qdm and one.former.stages == "joint":
             assert one.former.head_start == head.former.head_start > 0
     assert "former" not in known["testbed-reader"].facts
+
+
+FIVES = (
+    *(f"r2ag-five{control}" for control in ("", "-free", "-gold", "-constant")),
+    *("raft-five", "r2ag-raft-five"),
+)
+
+
+def test_arms_on_lists_of_five_are_taught_alike_and_stop_by_one_rule():
+    """At least 2,000 lists, and 100 held out of the four sets together."""
+    known = recipes.recipes()
+    head = known["r2ag-five"]
+    assert sum(lesson["questions"] for lesson in head.lessons) >= 2000
+    assert sum(lesson["held_out"] for lesson in head.lessons) >= 100
+    assert {max(lesson["lengths"]) for lesson in head.lessons} == {head.former.places}
+    assert head.optimiser.patience is not None
+    for name in FIVES:
+        one = known[name]
+        assert (one.lessons, one.optimiser, one.base) == (head.lessons, head.optimiser, head.base)
+        assert one.former is None or one.former.places == head.former.places
 
 
 TWENTY = ("r2ag-mixed-twenty", "r2ag-mixed-twenty-free")

@@ -27,9 +27,12 @@ class Asker:
         """An entity by its title, perhaps with what it is: "the film X"."""
         forms = self.table["mentions"].get(entity.kind)
         if forms is None or entity.name != entity.title:
-            return entity.title
-        choices = options(forms[self.which])
-        return pick(choices, draw).replace("{x}", entity.title)
+            text = entity.title
+        else:
+            text = pick(options(forms[self.which]), draw).replace("{x}", entity.title)
+        if entity.about and forms is not None:
+            text = self.table["subjects"]["name"][self.which].format(x=text, a=entity.about)
+        return text
 
     def ask(self, relation: str, subject: str, draw: Draw) -> str:
         """A question for the object of a relation; subject is a mention or noun phrase."""

@@ -6,21 +6,24 @@ from .dials import Dials
 from .draft import BLOCK, STEMS, Maker, Thing
 from .people import add_lives, make_people
 from .places import add_place_facts, make_places
-from .works import make_works
+from .works import give_subjects, make_works
 
 
 def make_block(world: int, seed: int, block: int, dials: Dials) -> list[Thing]:
-    """The BLOCK things of block number `block` (from 0) of world number 0..3."""
+    """The BLOCK things of block number `block` (from 0) of a world, by its place in WORLDS."""
     maker = Maker(world, seed, block, dials)
     places = make_places(maker)
     people = make_people(maker)
     add_place_facts(maker, places, people)
     add_lives(maker, people, places)
     works = make_works(maker, people, places)
-    _share_names(maker, people, [w for kind in works.values() for w in kind])
+    every_work = [w for kind in works.values() for w in kind]
+    _share_names(maker, people, every_work)
+    if maker.dials.subjects:  # no chance is drawn at 0: the other worlds keep their bytes
+        give_subjects(maker, every_work)
     kinds = ("country", "city", "company", "club", "stadium", "university", "award")
     things = people + [t for kind in kinds for t in places[kind]]
-    things += [w for kind in works.values() for w in kind]
+    things += every_work
     _hook(maker, things)
     if len(things) != BLOCK:
         raise AssertionError(f"a block has {len(things)} things, not {BLOCK}")
@@ -79,13 +82,18 @@ def _hook(maker: Maker, things: list[Thing]) -> None:
     for thing in things:
         for referrer in maker.shuffled(referrers.get(id(thing), ()))[:MAX_HOOKS]:
             if maker.chance(maker.dials.hooks):
-                thing.hook += _hook_words(referrer)
+                # As for subjects.
+                whole = maker.dials.whole_names and maker.chance(maker.dials.whole_names)
+                if whole:
+                    thing.hook += ((referrer.name, referrer.about),)
+                else:
+                    thing.hook += tuple((word, "") for word in _hook_words(referrer))
             if maker.chance(maker.dials.ties):
                 third = " ".join(
                     maker.stem("circle", maker.below(STEMS["circle"])) for _ in range(2)
                 )
-                thing.hook += (third,)
-                referrer.hook += (third,)
+                thing.hook += ((third, ""),)
+                referrer.hook += ((third, ""),)
 
 
 def _hook_words(referrer: Thing) -> tuple[str, ...]:

@@ -14,10 +14,10 @@ from ...words import nearest
 from ..dataset import Corpus, Dataset
 from .asking import Asker, pick
 from .desk import Desk, Draft
-from .dials import DEFAULT, Dials
+from .dials import PRESETS, Dials
 from .draft import BLOCK
 from .kinds import KINDS
-from .world import SEEDS, World, WorldError, world
+from .world import World, WorldError, check_size, world
 
 # How often each kind is asked, relative to the others. The multi-hop kinds
 # stand to each other roughly as in 2WikiMultihopQA, with more long chains.
@@ -47,7 +47,7 @@ def build(
     name: str,
     n_passages: int = 4_000,
     *,
-    dials: Dials = DEFAULT,
+    dials: Dials | None = None,
     n_questions: int = 1_000,
     kinds: Sequence[str] | None = None,
     split: str | None = None,
@@ -60,7 +60,7 @@ def build(
 
     kinds: names of KINDS, "compositional" for two to four hops, None for all in
     the shares of WEIGHTS, mixed so that any first n have about these shares.
-    split: "train" or "tune" of world A (no shared entity, hence no shared gold
+    split: "train" or "tune" of worlds A and Z (no shared entity, hence no shared gold
     passage), "test" of the others; None: all. Ids name the split. The corpus is that of the whole
     world. A kind that has no more to ask gives fewer: see the card's "counts".
     Raises WorldError for an unknown world, size, kind or split.
@@ -68,7 +68,9 @@ def build(
     chosen = _chosen(kinds)
     if n_questions < 1:
         raise WorldError(f"n_questions is {n_questions}; ask for 1 or more")
-    seed = SEEDS.get(name, 0) if seed is None else seed
+    check_size(name, n_passages, whole=True)
+    preset = PRESETS[name]
+    dials, seed = dials or preset.dials, preset.seed if seed is None else seed
     return _build(name, n_passages, dials, n_questions, chosen, split, seed)
 
 
@@ -77,7 +79,8 @@ def _build(name, n_passages, dials, n_questions, chosen, split, seed) -> Dataset
     here = world(name, n_passages, dials=dials, seed=seed)
     blocks = here.blocks(split)
     part = split if split in ("train", "tune") else None
-    mark = dials.mark + ("" if seed == SEEDS[name] else f"~seed{seed}")
+    preset = PRESETS[name]
+    mark = dials.mark(preset.dials) + ("" if seed == preset.seed else f"~seed{seed}")
     corpus_name = f"world-{name}@{n_passages}{mark}"
     questions = tuple(_mixed(here, blocks, chosen, n_questions, part))
     label = corpus_name if part is None else f"{corpus_name}/{part}"

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from .asking import Draw, pick
+from .dials import PRESETS
 from .wordings import held_out_pair
 from .world import Entity, Fact, World
 
 
 def is_held_out(relations: Sequence[str]) -> bool:
-    """Whether a chain has a pair of neighbouring relations that world A never asks."""
+    """Whether a chain has a pair of neighbouring relations that learned worlds never ask."""
     return any(held_out_pair(a, b) for a, b in pairwise(relations))
 
 
 def may_ask(world: World, relations: Sequence[str]) -> bool:
-    return world.name != "A" or not is_held_out(relations)
+    return not PRESETS[world.name].learned or not is_held_out(relations)
 
 
 def walk(
@@ -30,7 +31,7 @@ def walk(
     """A chain of facts from `start`: of `hops` random relations, or of the given ones.
 
     No entity occurs twice, every fact but the last leads to an entity, and
-    world A avoids held-out pairs. None where the walk ends too early.
+    learned worlds avoid held-out pairs. None where the walk ends too early.
     """
     chain: list[Fact] = []
     seen, current = {start.id}, start.id
@@ -69,12 +70,15 @@ def is_clean(world: World, text: str, static: Sequence[Fact], dynamic: Sequence[
 
     static, dynamic: a fact of each such gold passage. The question must name
     no dynamic passage's subject, and no dynamic passage may name a subject of
-    the question: otherwise it could be found without the passage between.
+    the question: otherwise it could be found without the passage between. Where
+    passages allude by whole names (`Dials.whole_names`) they may, as in real data.
     """
     named = [world.entity[f.subject].name for f in static]
     for fact in dynamic:
         if world.entity[fact.subject].name in text:
             return False
+        if world.dials.whole_names:
+            continue
         passage = world.passage[fact.passage_id].text
         if any(name in passage for name in named):
             return False

@@ -32,10 +32,12 @@ class Thing:
 
     facts: relation -> (Thing, text, key); Thing is None for a literal, text is
     None for an entity (its title is only known once all are named); key is a
-    number to compare by, or None. hook: words that its passage alludes to.
+    number to compare by, or None. hook: what its passage alludes to: words of a name,
+    and what the thing of that name is about. about: the subject of makers and works.
     """
 
     __slots__ = (
+        "about",
         "born",
         "died",
         "facts",
@@ -56,7 +58,8 @@ class Thing:
         self.born: int = 0
         self.died: int | None = None
         self.year: int = 0
-        self.hook: tuple[str, ...] = ()
+        self.about: str = ""
+        self.hook: tuple[tuple[str, str], ...] = ()
         self.facts: dict[str, tuple[Thing | None, str | None, int | None]] = {}
 
     def to(self, relation: str, other: Thing) -> None:

@@ -2,8 +2,9 @@
 
 A stem is onset + vowel + middle + vowel + ending. Runs of vowels and of
 consonants alternate, therefore a spelling can be read back in one way only and
-different numbers give different stems. Each of the four worlds owns a quarter
-of the numbers, scattered by a fixed permutation: no two worlds share a name.
+different numbers give different stems. Worlds with the same set of syllables
+own equal shares of the numbers, scattered by a fixed permutation, and no ending
+occurs in two sets: no two worlds share a name.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from math import gcd
 
+from .dials import PRESETS
 from .wordings import read_table
 
-WORLDS = ("A", "B", "C", "D")
+WORLDS = tuple(PRESETS)
 FIRST_NAME_FAMILIES = ("male", "female")
 # A stride near the golden section keeps neighbours in number apart in sound.
 _GOLDEN = 0.6180339887498949
@@ -26,25 +28,30 @@ class NamesUsedUp(ValueError):
 
 @dataclass(frozen=True)
 class Family:
-    """The syllables of one family of names. First names have no second vowel."""
+    """The syllables of one family of names. First names have no second vowel.
+
+    worlds: those that share its stems.
+    """
 
     onsets: tuple[str, ...]
     vowels: tuple[str, ...]
     middles: tuple[str, ...]
     seconds: tuple[str, ...]
     endings: tuple[str, ...]
+    worlds: tuple[str, ...]
 
     @property
     def size(self) -> int:
         """How many stems one world owns."""
         whole = len(self.onsets) * len(self.vowels) * len(self.middles)
-        return whole * len(self.seconds) * len(self.endings) // len(WORLDS)
+        return whole * len(self.seconds) * len(self.endings) // len(self.worlds)
 
 
 @cache
-def families() -> dict[str, Family]:
-    """Family of names (surname, title, city …) -> its syllables."""
-    table = read_table("words.yaml")
+def families(which: str = "first") -> dict[str, Family]:
+    """Family of names (surname, title, city …) -> its syllables, of one set of syllables."""
+    table = read_table("words.yaml")["syllables"][which]
+    worlds = tuple(name for name, preset in PRESETS.items() if preset.syllables == which)
     onsets, vowels, middles = (
         tuple(table[part].split()) for part in ("onsets", "vowels", "middles")
     )
@@ -55,6 +62,7 @@ def families() -> dict[str, Family]:
             middles,
             ("",) if name in FIRST_NAME_FAMILIES else vowels,
             tuple(endings.split()),
+            worlds,
         )
         for name, endings in table["endings"].items()
     }
@@ -70,26 +78,27 @@ def _stride(size: int) -> int:
 
 
 @cache
-def _laid_out(family: str) -> tuple[Family, int, int, int]:
-    syllables = families()[family]
-    size = syllables.size
-    return syllables, size, _stride(size), _stride(size * len(WORLDS))
+def _laid_out(family: str, world: int) -> tuple[Family, int, int, int, int, int]:
+    name = WORLDS[world]
+    syllables = families(PRESETS[name].syllables)[family]
+    size, whole = syllables.size, syllables.size * len(syllables.worlds)
+    return syllables, size, _stride(size), whole, _stride(whole), syllables.worlds.index(name)
 
 
 def stem(family: str, world: int, number: int, seed: int) -> str:
-    """Stem `number` of a family in world 0..3, capitalised.
+    """Stem `number` of a family in a world, by its place in WORLDS; capitalised.
 
     Different (world, number) never give the same text, nor do two families.
     Raises NamesUsedUp where number is outside what one world owns.
     """
-    syllables, size, own_stride, whole_stride = _laid_out(family)
+    syllables, size, own_stride, whole, whole_stride, place = _laid_out(family, world)
     if not 0 <= number < size:
         raise NamesUsedUp(
             f"stem {number} of family {family!r} does not exist: a world owns {size}; "
             "ask for fewer passages"
         )
-    rest = world * size + (number * own_stride + seed * 7919) % size
-    rest = rest * whole_stride % (size * len(WORLDS))
+    rest = place * size + (number * own_stride + seed * 7919) % size
+    rest = rest * whole_stride % whole
     rest, ending = divmod(rest, len(syllables.endings))
     rest, second = divmod(rest, len(syllables.seconds))
     rest, middle = divmod(rest, len(syllables.middles))

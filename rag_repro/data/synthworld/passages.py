@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from ...schema import Passage
@@ -29,10 +29,8 @@ class Writer:
         self.nouns = words["nouns"].split()
         self.adjectives = words["adjectives"].split()
         self.hooks = options(table["hooks"][which])
-        # Brackets with dates are worded by set like everything else.
-        self.lived = ("({b} – {d})", "(born {b})")
-        if which == "held":
-            self.lived = ("(* {b}, † {d})", "(* {b})")
+        self.lived = options(table["lived"][which])
+        self.subjects = {key: forms[which] for key, forms in table["subjects"].items()}
 
     def block(self, number: int, things: list[Thing]) -> Iterator[Passage]:
         """The passages of a block's things, in their order."""
@@ -57,6 +55,9 @@ class Writer:
             forms = says[relation]
             before, after = forms[int(random() * len(forms))]
             clauses.append(before + (other.title if other is not None else literal) + after)
+        if thing.about:
+            about = self.subjects["person" if kind == "person" else "work"]
+            clauses.append(about.format(a=thing.about))
         leads = self.leads[kind]
         lead = leads[int(random() * len(leads))].format(
             s=thing.name,
@@ -85,7 +86,11 @@ class Writer:
                 sentences.append(f"{subject} {', '.join(part[:-1])} and {part[-1]}.")
         if thing.hook and len(sentences) < MAX_SENTENCES:
             line = self.hooks[int(random() * len(self.hooks))]
-            sentences.append(line.replace("{w}", _listed(thing.hook)))
+            named = [
+                self.subjects["name"].format(x=words, a=about) if about else words
+                for words, about in thing.hook
+            ]
+            sentences.append(line.replace("{w}", _listed(named)))
         wanted = max(MIN_SENTENCES - len(sentences), int(random() < self.dials.fillers))
         wanted = min(wanted, MAX_SENTENCES - len(sentences))
         if wanted:
@@ -105,7 +110,7 @@ def _without_clause(lead: str) -> str:
     return lead.rsplit(" ", 1)[0] + "."
 
 
-def _listed(words: tuple[str, ...]) -> str:
+def _listed(words: Sequence[str]) -> str:
     """ "X", "X and Y", "X, Y and Z"."""
     if len(words) == 1:
         return words[0]

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .dials import PRESETS
+
 # Relations whose object is not an entity of the world, by the kind of answer.
 LITERALS = {
     "release_year": "year",
@@ -50,8 +52,8 @@ class Relation:
 
 
 def wording_set(world: str) -> str:
-    """ "A" for world A, "held" for the worlds that test."""
-    return "A" if world == "A" else "held"
+    """The set of wordings of a world: "A", "held" or "plain"."""
+    return PRESETS[world].wording
 
 
 def options(line: str) -> tuple[str, ...]:
@@ -81,7 +83,7 @@ def relations() -> Mapping[str, Relation]:
 
 @cache
 def wordings(which: str) -> Mapping[str, Wording]:
-    """Relation -> wording, for the set "A" or "held"."""
+    """Relation -> wording, for a set of wordings."""
     out = {}
     for name, sets in _wordings().items():
         lines = sets[which]
@@ -99,7 +101,7 @@ def phrases() -> Mapping[str, Any]:
 
 @cache
 def held_out_pair(first: str, second: str) -> bool:
-    """Whether asking `second` of the object of `first` is kept from world A's questions.
+    """Whether learned worlds never ask `second` of the object of `first`.
 
     Decided by a hash, so that it holds for every relation that is added: about
     one pair in three is held out.

@@ -63,6 +63,19 @@ def _cast(maker: Maker, work: Thing, pools: dict[str, list[Thing]], posts) -> No
     work.year = min(year, max(youngest + 18, oldest_death), 2019)
 
 
+def give_subjects(maker: Maker, works: list[Thing]) -> None:
+    """What makers and their works are about: "lonely beekeeper and a lighthouse"."""
+    words = read_table("words.yaml")["subjects"]
+    adjectives, beings, things = (words[k].split() for k in ("adjectives", "beings", "things"))
+    for work in works:
+        post = next(r for r in ("director", "performer", "author") if r in work.facts)
+        person = work.facts[post][0]
+        if not person.about and maker.chance(maker.dials.subjects):
+            being = f"{maker.pick(adjectives)} {maker.pick(beings)}"
+            person.about = f"{being} and a {maker.pick(things)}"
+        work.about = person.about
+
+
 def make_works(
     maker: Maker, people: list[Thing], places: dict[str, list[Thing]]
 ) -> dict[str, list[Thing]]:

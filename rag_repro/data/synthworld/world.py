@@ -10,15 +10,15 @@ from random import Random
 
 from ...schema import Passage
 from .block import make_block
-from .dials import DEFAULT, Dials
+from .dials import DEFAULT, PRESETS, Dials
 from .draft import BLOCK
 from .names import WORLDS
 from .passages import Writer
 from .wordings import Relation, relations
 
-SEEDS: Mapping[str, int] = {"A": 11, "B": 12, "C": 13, "D": 14}
+SEEDS: Mapping[str, int] = {name: preset.seed for name, preset in PRESETS.items()}
 MIN_PASSAGES, MAX_PASSAGES = 1_000, 1_000_000
-# Every fifth block of world A is for tuning, the others for training.
+# Every fifth block of a learned world is for tuning, the others for training.
 TUNE_EVERY = 5
 
 
@@ -31,8 +31,8 @@ class Entity:
     """Something that has one passage of its own.
 
     name: as people say it, perhaps shared; title: unique, the passage's title.
-    gender, occupation: of people, else None. popularity: views a month,
-    Zipf-like, for methods that treat head and tail differently.
+    gender, occupation: of people, else None. about: the subject of makers and works.
+    popularity: views a month, Zipf-like, for methods that treat head and tail differently.
     """
 
     id: str
@@ -44,6 +44,7 @@ class Entity:
     popularity: int
     gender: str | None = None
     occupation: str | None = None
+    about: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ def check_size(name: str, n_passages: int, *, whole: bool) -> None:
 
 
 def stream_passages(
-    name: str, n_passages: int, *, dials: Dials = DEFAULT, seed: int | None = None
+    name: str, n_passages: int, *, dials: Dials | None = None, seed: int | None = None
 ) -> Iterator[Passage]:
     """The first n_passages passages of a world, one after the other.
 
@@ -95,11 +96,12 @@ def stream_passages(
     core writes 22,000 to 35,000 passages a second, a million in under a minute
     (287 MB of text, 39 MB for the whole process).
     The same name, seed and dials give the same bytes, and a shorter stream is
-    a prefix of a longer one. Raises WorldError at once, not at the first item.
+    a prefix of a longer one. dials: None: the world's own, as everywhere.
+    Raises WorldError at once, not at the first item.
     """
     check_size(name, n_passages, whole=False)
     seed = SEEDS[name] if seed is None else seed
-    return islice(_all_passages(name, seed, dials), n_passages)
+    return islice(_all_passages(name, seed, dials or PRESETS[name].dials), n_passages)
 
 
 def _all_passages(name: str, seed: int, dials: Dials) -> Iterator[Passage]:
@@ -133,18 +135,19 @@ class World:
     def blocks(self, split: str | None = None) -> tuple[int, ...]:
         """Numbers of the blocks of a split; blocks share no entity.
 
-        World A has "train" and "tune", the others "test"; None: all of them.
+        Learned worlds have "train" and "tune", the others "test"; None: all of them.
         """
         every = range(self.n_blocks)
         if split is None:
             return tuple(every)
-        if self.name == "A" and split in ("train", "tune"):
+        learned = PRESETS[self.name].learned
+        if learned and split in ("train", "tune"):
             # At least one block of the smallest world is for tuning.
             tune = {b for b in every if b % TUNE_EVERY == 1}
             return tuple(b for b in every if (b in tune) == (split == "tune"))
-        if self.name != "A" and split == "test":
+        if not learned and split == "test":
             return tuple(every)
-        there = "train, tune" if self.name == "A" else "test"
+        there = "train, tune" if learned else "test"
         raise WorldError(f"world {self.name} has no split {split!r}; it has: {there}")
 
     @cached_property
@@ -233,6 +236,7 @@ def _publish(world: World, number: int, things, entities, facts) -> None:
                 views,
                 thing.gender,
                 thing.occupation,
+                thing.about,
             )
         )
         for lot, (relation, (other, text, key)) in zip(lots, thing.facts.items(), strict=True):
@@ -255,12 +259,13 @@ def _world(name: str, n_passages: int, dials: Dials, seed: int) -> World:
 
 
 def world(
-    name: str, n_passages: int = 4_000, *, dials: Dials = DEFAULT, seed: int | None = None
+    name: str, n_passages: int = 4_000, *, dials: Dials | None = None, seed: int | None = None
 ) -> World:
     """The world of that name and size; kept, so that asking again costs nothing.
 
-    Raises WorldError for a name other than A to D or a size outside 1,000 to
+    Raises WorldError for a name outside WORLDS or a size outside 1,000 to
     1,000,000 in steps of 500. For a million passages use stream_passages.
     """
     check_size(name, n_passages, whole=True)
+    dials = dials or PRESETS[name].dials
     return _world(name, n_passages, dials, SEEDS[name] if seed is None else seed)

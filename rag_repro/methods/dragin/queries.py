@@ -74,14 +74,18 @@ def last_tokens(now: Situation, settings: DynamicSettings, language: Language) -
 
 
 def sure_sentence(now: Situation, settings: DynamicSettings, language: Language) -> str:
-    """The sentence without its doubtful tokens (FLARE's masked query); whole if none is sure."""
+    """The sentence without its doubtful tokens; whole if none is sure.
+
+    A token goes with the blank before it, so that words are glued: no author's query. Records
+    have it from before FLARE's was `masked_sentence`.
+    """
     first, last = now.moment.sentence
     sure = [now.draft.pieces[i] for i in range(first, last) if not doubtful(now.draft, i, settings)]
     return "".join(sure).strip() or now.sentence
 
 
 def masked_sentence(now: Situation, settings: DynamicSettings, language: Language) -> str:
-    """The same with a blank in place of each, so that what stands around it stays apart."""
+    """FLARE's query: the sentence with a blank for each doubtful token; whole if none is sure."""
     first, last = now.moment.sentence
     said = [
         " " if doubtful(now.draft, i, settings) else now.draft.pieces[i] for i in range(first, last)

@@ -17,6 +17,8 @@ QUERIES = (
     *("qfs", "question", "last_sentence", "last_tokens", "sure_sentence", "sentence"),
     *("masked_sentence", "full_context", "random_words", "first_words"),
 )
+MASKING = ("masked_sentence", "sure_sentence")
+"""Queries that leave out the doubtful tokens of a sentence."""
 FACTORS = ("entropy", "attention", "meaning", "surprise")
 DOCUMENTS = ("until_replaced", "one_sentence", "one_draft")
 ASK_AGAIN = ("never", "bare", "with_passages")
@@ -104,8 +106,8 @@ class DynamicSettings(Settings, Rind, Qfs):
         whole answer.
     timing: "rind"; "flare": a sentence with a doubtful token is written again;
         "sentence" (FS-RAG), "window" (FL-RAG): after each; "random": at a token, by chance.
-    query: "qfs"; "sure_sentence": the sentence without its doubtful tokens, as DRAGIN's code
-        has FLARE; "masked_sentence": with a blank for each, as FLARE's authors';
+    query: "qfs"; "masked_sentence": the sentence with a blank for each doubtful token, FLARE's;
+        "sure_sentence": without them and their blanks, so that words are glued;
         "sentence": the whole of it; "last_sentence", "last_tokens" before that place;
         "question"; "full_context": question and all before it; and two controls.
     first: search with the question before anything is written; None: where the timing

@@ -7,14 +7,15 @@ titles, as table 10 shows them; C is trained on both orders, and asked for one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from ...schema import Hit, Question, Score
 from ..stages import probabilities_of, search
 from .second_stage import Events, Ranking, TwoStageSettings, one_of, selected
 
-JUDGES = ("classifier", "oracle", "random", "similarity")
+BM25 = "bm25"
+JUDGES = ("classifier", "oracle", "random", "similarity", "nearest", BM25)
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,9 @@ class SelectionSettings(TwoStageSettings):
         "oracle": the gold labels, by equation 2, in place of C: the most that
         selection could do. "random": C says how many passages are kept; which
         ones, of those on offer, is drawn by chance (seeded by the question's
-        id). "similarity": C says how many; the question's own ranking, which.
+        id). "nearest": likewise, and those go that are least similar to the
+        question. "similarity": C says how many; the question's own ranking,
+        which, with no second query. "bm25": likewise BM25's ranking.
     classifier: the service that is C; none with the oracle.
     threshold: the least probability that is positive. The paper calls it
         predefined and does not give it.
@@ -62,7 +65,8 @@ class SelectionSettings(TwoStageSettings):
     @property
     def needs(self) -> Mapping[str, str]:
         scorer = {self.classifier: "scorer"} if self.classifier else {}
-        return {**super().needs, **scorer}
+        lexical = {BM25: "retriever"} if self.judge == BM25 else {}
+        return {**super().needs, **scorer, **lexical}
 
 
 def judged(
@@ -149,7 +153,13 @@ def at_its_count(
         draw = Random(f"select {question.id}")
         places = sorted(draw.sample(range(len(offered)), len(chosen)))
         kept = (*fixed, *(offered[place] for place in places))
-    elif settings.judge == "similarity" and kept:
-        kept = yield search(question.text, len(kept), question, settings)
+    elif settings.judge == "nearest" and chosen:
+        call = search(question.text, len(chosen), question, settings)
+        hits = yield replace(call, within=tuple(hit.passage.id for hit in offered))
+        nearest = {hit.passage.id for hit in hits}
+        kept = (*fixed, *(hit for hit in offered if hit.passage.id in nearest))
+    elif settings.judge in ("similarity", BM25) and kept:
+        call = search(question.text, len(kept), question, settings)
+        kept = yield replace(call, service=BM25) if settings.judge == BM25 else call
     trace.append(selected(settings.judge, kept, offered))
     return tuple(kept)

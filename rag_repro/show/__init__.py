@@ -1,0 +1,46 @@
+"""Tables and figures in one grammar: what a column reads off a cell, and who is shown."""
+
+from rag_repro.show.columns import (
+    Column,
+    Entry,
+    change,
+    compared,
+    count,
+    entries,
+    gain,
+    key,
+    label,
+    level,
+    mean,
+    paper,
+    paper_gain,
+    percent,
+    share,
+    table,
+)
+from rag_repro.show.drawing import bars, curve, forest, frontier, heat, looks
+
+__all__ = [
+    "Column",
+    "Entry",
+    "bars",
+    "change",
+    "compared",
+    "count",
+    "curve",
+    "entries",
+    "forest",
+    "frontier",
+    "gain",
+    "heat",
+    "key",
+    "label",
+    "level",
+    "looks",
+    "mean",
+    "paper",
+    "paper_gain",
+    "percent",
+    "share",
+    "table",
+]

@@ -1,0 +1,259 @@
+"""Cells by columns: a column reads one thing off a cell, or off it and its baseline.
+
+    run.table("table2", columns={
+        "method": label(), "paper": paper("em"), "ours": level("em"),
+        "difference": gain("em"), "searches": mean("retrievals")})
+
+A row is a cell of an exhibit (all trainings of a recipe are one). A column that finds nothing
+leaves its place empty; a row whose measured columns all find nothing is *not run*, and the table
+names the command that runs it. `where` of a column is a filter of recorded answers: it takes an
+answer and says whether it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rag_repro.data.titles import word
+from rag_repro.evaluation.intervals import Interval
+from rag_repro.evaluation.resampling import fresh
+from rag_repro.evaluation.statistics import percent_interval
+from rag_repro.evaluation.verdicts import NOT_RUN
+from rag_repro.report import missing
+from rag_repro.report.exhibits import beside, printed_of
+from rag_repro.report.picture import Download, Note
+from rag_repro.report.table import Table
+from rag_repro.report.values import number, within
+from rag_repro.study.papers import Cell, Exhibit, Paper
+from rag_repro.study.scores import Keep, Results, everything, resampled
+from rag_repro.study.trainings import merged
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell as a row of a table: with its paper, its exhibit and the records it is read from."""
+
+    paper: Paper
+    exhibit: Exhibit
+    cell: Cell
+    results: Results = field(repr=False)
+
+    @property
+    def keys(self) -> Mapping[str, Any]:
+        return self.cell.keys
+
+    @property
+    def method(self) -> str:
+        """The method's name in words."""
+        return self.exhibit.methods[self.keys["method"]].label
+
+    def baseline(self, over: Mapping[str, Any] | None = None) -> Cell | None:
+        """The cell that this one is compared with: its method's baseline, or the same with
+        other keys, as {"method": "sm"}; None where there is none."""
+        if over is None:
+            name = self.exhibit.methods[self.keys["method"]].baseline
+            over = {"method": name} if name else None
+        return beside(self.exhibit, self.cell, over) if over else None
+
+
+def entries(
+    paper: Paper,
+    exhibit: Exhibit,
+    results: Results,
+    tiers: Iterable[str] | None = None,
+    **wanted: Any,
+) -> list[Entry]:
+    """The exhibit's cells, in the order of its file; all trainings of a row are one.
+
+    wanted: keys that pick them, one value or a list, as method=["qdc", "cfs"], k=4, role="primary".
+    """
+    whole, means = merged(exhibit, results, paper.exhibits.values())
+    role = wanted.pop("role", None)
+    return [
+        Entry(paper, whole, cell, means)
+        for cell in whole.cells(role=role)
+        if (tiers is None or cell.tier in tiers) and cell.matches(wanted)
+    ]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a table or figure reads off an entry.
+
+    read: -> an Interval, a number, a text, or None where there is none. measured: whether it is
+    read from records: a row in which no measured column finds anything is not run. unit: what
+    stands at a figure's axis. The others say how an interval or number is printed.
+    """
+
+    read: Callable[[Entry], Interval | float | str | None]
+    measured: bool = True
+    unit: str = ""
+    digits: int = 1
+    sign: str = ""
+    n: bool = False
+
+    def text(self, entry: Entry) -> str:
+        """The cell as a table prints it; empty where there is nothing."""
+        value = self.read(entry)
+        if isinstance(value, Interval):
+            return within(value, self.digits, self.sign, n=self.n)
+        return value if isinstance(value, str) else number(value, self.digits)
+
+    def printed(self, **how: Any) -> Column:
+        """The same, printed otherwise, as digits=2 or n=False."""
+        return replace(self, **how)
+
+
+# ------------------------------------------------------------- which row it is
+
+
+def key(name: str) -> Column:
+    """A key of the cell, as "dataset" or "k", in words."""
+
+    def read(entry: Entry) -> str:
+        value = entry.keys.get(name)
+        return "" if value is None else word(value) if isinstance(value, str) else str(value)
+
+    return Column(read, measured=False, unit=name)
+
+
+def label() -> Column:
+    """The method, in words."""
+    return Column(lambda entry: entry.method, measured=False)
+
+
+def compared(over: Mapping[str, Any] | None = None) -> Column:
+    """The method and what it is compared with, as "CFS against QDC"."""
+
+    def read(entry: Entry) -> str:
+        base = entry.baseline(over)
+        if base is None:
+            return entry.method
+        return f"{entry.method} against {entry.exhibit.methods[base.keys['method']].label}"
+
+    return Column(read, measured=False)
+
+
+# --------------------------------------------------------------- what it reads
+
+
+def level(metric: str, where: Keep = everything) -> Column:
+    """The metric's mean with its 95 % interval and n."""
+
+    def read(entry: Entry) -> Interval | None:
+        scores = entry.results.scores(entry.cell, metric, where)
+        return scores and resampled(scores, metric).interval()
+
+    return Column(read, n=True, unit=metric)
+
+
+def gain(metric: str, where: Keep = everything, over: Mapping[str, Any] | None = None) -> Column:
+    """The paired difference to the baseline on the questions that both have, 95 %."""
+
+    def read(entry: Entry) -> Interval | None:
+        drawn = entry.results.gain(entry.cell, entry.baseline(over), metric, where)
+        return drawn and drawn.interval()
+
+    return Column(read, n=True, sign="+", unit=metric)
+
+
+def percent(metric: str, over: Mapping[str, Any] | None = None) -> Column:
+    """The mean in percent of the baseline's, paired, 95 %."""
+
+    def read(entry: Entry) -> Interval | None:
+        drawn = entry.results.percent(entry.cell, entry.baseline(over), metric)
+        return drawn and drawn.interval()
+
+    return Column(read, unit=f"{metric}, % of the baseline's")
+
+
+def change(metric: str, over: Mapping[str, Any] | None = None) -> Column:
+    """What is lost (+) or added (-) against the baseline, in percent of the baseline's."""
+
+    def read(entry: Entry) -> Interval | None:
+        found = percent(metric, over).read(entry)
+        return found and found.flipped().shifted(100)
+
+    return Column(read, n=True, unit=f"{metric}, % lost")
+
+
+def mean(metric: str, scale: float = 1) -> Column:
+    """The metric's mean alone, times `scale`, where an interval would say nothing more."""
+
+    def read(entry: Entry) -> float | None:
+        scores = entry.results.scores(entry.cell, metric)
+        return None if scores is None else scale * float(scores.values.mean())
+
+    return Column(read, unit=metric)
+
+
+def share(fits: Keep, where: Keep = everything) -> Column:
+    """In how many percent of the recorded answers something is so, with its 95 % interval."""
+
+    def read(entry: Entry) -> Interval | None:
+        lines = entry.results.lines(entry.cell) or ()
+        kept = [line for line in lines if "error" not in line and where(line)]
+        if not kept:
+            return None
+        clusters = [line["cluster"] for line in kept]
+        return percent_interval([fits(line) for line in kept], rng=fresh(), clusters=clusters)
+
+    return Column(read, unit="%")
+
+
+def count() -> Column:
+    """How many answers are recorded, at most the n that the exhibit asks for."""
+
+    def read(entry: Entry) -> float | None:
+        return len(entry.results.lines(entry.cell) or ()) or None
+
+    return Column(read, digits=0, unit="questions")
+
+
+def paper(metric: str) -> Column:
+    """What the paper prints for this cell, as printed."""
+
+    def read(entry: Entry) -> str | None:
+        return printed_of(entry.paper, entry.exhibit, entry.cell, metric)
+
+    return Column(lambda entry: read(entry) or "", measured=False)
+
+
+def paper_gain(metric: str, over: Mapping[str, Any] | None = None) -> Column:
+    """What the paper prints for this cell less what it prints for the baseline."""
+
+    def read(entry: Entry) -> float | None:
+        cells = entry.cell, entry.baseline(over)
+        values = [c and printed_of(entry.paper, entry.exhibit, c, metric) for c in cells]
+        if not all(values):
+            return None
+        more, less = map(float, values)
+        return more - less
+
+    return Column(read, measured=False, sign="+", unit=metric)
+
+
+# ------------------------------------------------------------------- the table
+
+
+def table(
+    shown: Sequence[Entry],
+    columns: Mapping[str, Column],
+    caption: str = "",
+    name: str = "",
+) -> Table | Note:
+    """One line an entry; those that are not run below it, or in its place how to run them."""
+    body, bare = [], []
+    for entry in shown:
+        cells = {head: column.text(entry) for head, column in columns.items()}
+        if any(cells[head] for head, column in columns.items() if column.measured):
+            body.append([*cells.values()])
+        elif not entry.results.lines(entry.cell):
+            where = [cells[head] for head, column in columns.items() if not column.measured]
+            bare.append([*where, NOT_RUN, *[""] * (len(columns) - len(where) - 1)])
+    if not body:
+        return missing.note([e.cell for e in shown], shown[0].results if shown else None, caption)
+    head = [*columns]
+    return Table(head, [*body, *bare], caption, name, Download.of(name, head, body))

@@ -1,0 +1,448 @@
+"""Registration: a claim's test is fixed, and has a hash, before the records that decide it.
+
+`results/registration.yaml` holds a test per claim and tier, and the headline claims. Its records
+lie in `results/registered/`; their manifests hold the hashes of test and package. A verdict is:
+
+- exploratory: without a registered test, or its records do not count, or not yet;
+- registered: the test was fixed before its records, on questions that were looked at before;
+- confirmed: registered, on worlds and questions on which nothing was chosen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from rag_repro.data import splits
+from rag_repro.digest import write_whole
+from rag_repro.lm import hub, weights
+from rag_repro.study import manifests, names, papers, records, trainings
+from rag_repro.study.conditions import Condition
+from rag_repro.study.exhibits import Cell, Grid
+from rag_repro.study.judge import Judged, judge, pair_cells
+from rag_repro.study.paper import Claim, Contrast, Paper
+from rag_repro.study.scores import Results
+from rag_repro.study.strict import StudyError, content, strict, table, tuples
+
+if TYPE_CHECKING:
+    from rag_repro.study.services import Workshop
+
+FILE, FOLDER, UNCLEAN = "registration.yaml", "registered", "unclean.txt"
+REGISTERED, CONFIRMED = "registered", "confirmed"
+FRESH_WORLDS, FRESH_SPLIT = ("world-E", "world-F"), "confirm"
+CHOSEN_ON = ("train", "tune")  # splits on which training is proven; they decide no contrast
+_PROSE: Mapping[type, str] = {
+    Paper: "title short cite folder exhibits claims legend",
+    Claim: "place claim paper_numbers support support_note test n_needed scale no_contrast changed "
+    "printed",
+    Contrast: "label",
+}
+"""Fields that decide nothing, or that `text` has in another form; every other field is fixed."""
+_HEAD = """\
+# Written by `rag-repro registration write`, recomputed by `rag-repro registration --check`.
+# sha256: of the test (`text` in rag_repro/study/registration.py) as JSON with sorted keys, without
+# spaces, in ASCII, a whole number without a point. package: git's hash of rag_repro/. questions:
+# SHA-256 of the first n ids, a line each. trained: of the weights' files.
+"""
+
+
+class RegistrationError(StudyError):
+    """A test that cannot be registered, or a registered record that cannot be made."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A registered test, as the file has it.
+
+    moves: data set or reader -> what takes its place in this test. split: of the questions that
+    decide. questions: "data set/split/n" -> hash of their ids, but for what is not released yet.
+    trained: name -> hash of the weights. package, commit, since: when it was registered.
+    """
+
+    claim: str
+    tier: str
+    split: str = "test"
+    moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    questions: Mapping[str, str] = field(default_factory=dict)
+    trained: Mapping[str, str] = field(default_factory=dict)
+    sha256: str = ""
+    package: str = ""
+    commit: str = ""
+    since: str = ""
+
+    @property
+    def key(self) -> str:
+        """As "drrag.c05/testbed"."""
+        return f"{self.claim}/{self.tier}"
+
+
+def read(root: Path) -> list[Registration]:
+    """The tests of the file in `root`, a folder `results`; [] without one. Raises StudyError."""
+    given = content(root / FILE) if (root / FILE).is_file() else {"tests": ()}
+    raw = [{**table(x, FILE), "moves": tuples(x.get("moves"), FILE)} for x in given["tests"]]
+    return [strict(Registration, x, f"{FILE}, test {i}") for i, x in enumerate(raw, start=1)]
+
+
+def headline() -> list[str]:
+    """The ids of all claims that are marked `main: true`."""
+    return [c.id for name in papers.names() for c in papers.load(name).claims if c.main]
+
+
+def canonical(value: Any) -> str:
+    """Plain data or dataclasses as JSON: the same text for the same content, on any machine."""
+    return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        kept = [f.name for f in fields(value) if f.name not in _PROSE.get(type(value), "").split()]
+        return {name: _plain(getattr(value, name)) for name in kept}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def moved(test: Registration) -> Paper:
+    """The paper with the one claim and its deciding contrasts, on the test's own ground."""
+    paper = papers.load(test.claim.split(".")[0])
+    claim = paper.claim(test.claim)
+    deciding = tuple(c for c in claim.contrasts if c.role == "primary") or claim.contrasts
+    made = _put(replace(paper, claims=(replace(claim, contrasts=deciding),)), test.moves)
+
+    def asked(grid: Grid) -> Grid:
+        own = grid.tier == test.tier and grid.split == "test"
+        return replace(grid, split=test.split) if own else grid
+
+    exhibits = {k: replace(x, grids=tuple(map(asked, x.grids))) for k, x in made.exhibits.items()}
+    return replace(made, exhibits=exhibits)
+
+
+def _put(value: Any, moves: Mapping[str, tuple[str, ...]]) -> Any:
+    """The same with every name that moves replaced; one that becomes several, by their list."""
+    if isinstance(value, str):
+        several = _names(value, moves)
+        return several[0] if len(several) == 1 else list(several)
+    if isinstance(value, list | tuple):
+        each = [_names(v, moves) if isinstance(v, str) else (_put(v, moves),) for v in value]
+        return type(value)(one for several in each for one in several)
+    if isinstance(value, Mapping):
+        return {key: _put(one, moves) for key, one in value.items()}
+    if is_dataclass(value):
+        put = {f.name: _put(getattr(value, f.name), moves) for f in fields(value)}
+        return replace(value, **put)
+    return value
+
+
+def _names(name: str, moves: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """What takes the name's place; "world-B-10" moves as "world-B" does."""
+    for old, new in moves.items():
+        rest = name.removeprefix(old)
+        if name == old or (old.startswith("world-") and rest != name and rest[0] in "-@~"):
+            return tuple(one + rest for one in new)
+    return (name,)
+
+
+def cells(paper: Paper, tier: str) -> list[Cell]:
+    """Every condition that a verdict on the paper's claims rests on: of the contrasts (all
+    trainings of a row), of the gate and of the proofs of training.
+    """
+    found: list[Cell] = []
+    for claim in paper.claims:
+        for contrast in claim.contrasts:
+            exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
+            sides = [c.keys for pair in pair_cells(exhibit, contrast, tier) for c in pair if c]
+            less = (contrast.minus or {}).values()
+            sides += [{**keys, **side} for side in less for keys in sides]
+            rows = {_row(tier, keys) for keys in sides}
+            found += [cell for cell in exhibit.cells(tier) if _row(tier, cell.keys) in rows]
+    found += _tried(paper, tier, found)
+    return list({(cell.exhibit, cell.condition.hash): cell for cell in found}.values())
+
+
+def _row(tier: str, keys: Mapping[str, Any]) -> tuple:
+    return trainings.place(tier, {**keys, "metric": None})  # what is read is no key of a cell
+
+
+def _tried(paper: Paper, tier: str, compared: Sequence[Cell]) -> list[Cell]:
+    """The cells in which the readers of these cells, and what else was trained, are tried."""
+    found = []
+    if gate := paper.gate:
+        readers = {(c.keys["dataset"], c.condition.reader) for c in compared}
+        readers |= {(c.keys["dataset"], c.keys.get("reader")) for c in compared}
+        for c in paper.exhibits[gate.exhibit].cells(tier):
+            if (c.keys["dataset"], c.condition.reader) in readers:
+                found += [c] if c.matches(gate.given) or c.matches(gate.bare) else []
+    for proof in paper.proofs:
+        used = {proof.part(c) for c in compared} - {None}
+        every = paper.exhibits[proof.exhibit].cells(tier)
+        own = [c for c in every if used.intersection((proof.part(c), *proof.parts))]
+        found += own + [c for c in every if own and proof.less and c.matches(proof.less)]
+    return found
+
+
+def text(test: Registration, own: Paper) -> dict[str, Any]:
+    """What the test's hash is of, for `canonical`; own: the paper, `moved`."""
+    asked = cells(own, test.tier)
+    return {
+        "test": [test.claim, test.tier, test.split, test.moves],
+        "claims": list(own.claims),
+        "paper": own,
+        "printed": {k: [{**row, "note": ""} for row in own.printed(k)] for k in own.exhibits},
+        "cells": sorted(f"{c.exhibit} {c.condition.hash} {c.n}" for c in asked),
+        "conditions": {c.condition.hash: c.condition.identity for c in asked},
+        "data": [test.questions, test.trained],
+    }
+
+
+def fixed(test: Registration, workshop: Workshop) -> Registration:
+    """The test with the questions, trained parts and hash that it has on this machine.
+
+    Raises RegistrationError where nothing can be asked, or something is not trained.
+    """
+    own = moved(test)
+    asked = cells(own, test.tier)
+    if not asked:
+        raise RegistrationError(f"{test.key}: its contrasts name no condition; choose another tier")
+    known = [c for c in asked if c.condition.split != FRESH_SPLIT]
+    questions = {_asked(c): _sha256("\n".join(_ids(c, workshop))) for c in known}
+    made = replace(test, questions=questions, trained=_trained(asked, test.trained))
+    return replace(made, sha256=_sha256(canonical(text(made, own))))
+
+
+def _asked(cell: Cell) -> str:
+    return f"{cell.condition.label}/{cell.condition.split}/{cell.n}"
+
+
+def _ids(cell: Cell, workshop: Workshop) -> Sequence[str]:
+    """The cell's first n questions, from the split file, or of the world."""
+    condition = cell.condition
+    try:
+        ids = splits.ids(condition.label, condition.split)
+    except splits.SplitError:
+        ids = [q.id for q in workshop.dataset(condition.dataset, condition.split).questions]
+    if len(ids) < (cell.n or len(ids) + 1):
+        raise RegistrationError(
+            f"{cell.exhibit} asks {cell.n or 'no fixed number'} of {len(ids)} questions of "
+            f"{condition.label}; give its grid an n that there is"
+        )
+    return ids[: cell.n]
+
+
+def _trained(asked: Iterable[Cell], known: Mapping[str, str]) -> dict[str, str]:
+    """Name -> hash of the weights of each trained part; known: of those that are not here."""
+    lacking, here, found = {}, hub.artifacts(), {}
+    for reader, needs in ((c.condition.reader, c.condition.configured.needs) for c in asked):
+        named = {names.scorer_name(name)[0] for name in (reader, *needs) if name}
+        found |= {name: weights.sha256_of_folder(here[name]) for name in named & here.keys()}
+        lacking |= names.untrained(reader, needs)
+    for name, command in lacking.items():
+        if name not in known:
+            raise RegistrationError(f"{name} is not trained on this machine: {command}")
+    return found | {name: known[name] for name in lacking}
+
+
+class Registered(Results):
+    """The records that count for one test; what was recorded to tune lies with all others."""
+
+    def __init__(self, root: Path, test: Registration):
+        super().__init__(root / FOLDER / "records")
+        self._root, self._test, self._others = root, test, Results(root / "records")
+
+    def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
+        if cell.condition.split in CHOSEN_ON:
+            return self._others.lines(cell)
+        return None if fault(self._root, self._test, cell) else super().lines(cell)
+
+
+def _folder(root: Path, cell: Cell) -> Path:
+    made = root / FOLDER / "records"
+    return records.times_beside(made, cell.exhibit) if cell.timed else made
+
+
+def fault(root: Path, test: Registration, cell: Cell) -> str | None:
+    """Why the cell's record does not count for the test, in words; None: it does."""
+    folder, split = _folder(root, cell), cell.condition.split
+    try:
+        record = records.load(folder, cell.condition)
+        entries = manifests.read(folder, cell.condition)
+    except records.RecordError as error:
+        return str(error)
+    if record is None or not entries:
+        return "not recorded"
+    for entry in entries:
+        if entry.get("tests", {}).get(test.key) != test.sha256:
+            return "made for another test"
+        if entry.get("package") != test.package:
+            return "made with another state of rag_repro"
+        name = f"{cell.condition.hash} {entry['start']}"
+        if not manifests.is_clean(entry) or name in unclean(root):
+            return "made from a tree with changes"
+        if datetime.fromisoformat(entry["start"]) < datetime.fromisoformat(test.since):
+            return "older than its registration"
+    ids = [line["id"] for line in record.lines[: cell.n]]
+    same = test.questions.get(_asked(cell)) == _sha256("\n".join(ids))
+    if same or (split == FRESH_SPLIT and len(ids) == cell.n):
+        return None
+    return f"{len(ids)} answers, and not those to the first {cell.n}"
+
+
+def unclean(root: Path) -> frozenset[str]:
+    """The frozen list of runs whose code nobody can tell for certain: hash and start of each."""
+    path = root / UNCLEAN
+    return frozenset(path.read_text("utf-8").split("\n")) if path.is_file() else frozenset()
+
+
+def standing(root: Path, test: Registration) -> Judged | str:
+    """The test's verdict with its state, or why it has none."""
+    own = moved(test)
+    if _sha256(canonical(text(test, own))) != test.sha256:
+        return "changed since, so it decides nothing"
+    conditions = [cell.condition for cell in deciding(test)]
+    faults = [f"{c.condition.path}: {why}" for c in deciding(test) if (why := fault(root, test, c))]
+    if faults:
+        return f"not run: {len(faults)} of {len(conditions)} conditions, as {faults[0]}"
+    [judged] = judge(own, test.tier, Registered(root, test), [test.claim])
+    fresh = all(c.split == FRESH_SPLIT or c.label[:7] in FRESH_WORLDS for c in conditions)
+    return replace(judged, state=CONFIRMED if fresh else REGISTERED)
+
+
+def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list[Judged]:
+    """As `judge.judge`, each verdict with its state and what became of its test.
+
+    That of a registered test whose records are complete takes the place of the exploratory one.
+    results: whose folder lies beside the registration; elsewhere all is exploratory.
+    """
+    root, made = results.folder.parent, []
+    tests = {test.claim: test for test in read(root) if test.tier == tier}
+    for one in judge(paper, tier, results, cut=cut):
+        changed, test = one.claim.changed, tests.get(one.claim.id)
+        history = [f"test changed after records were seen: {changed}"] if changed else []
+        if test is not None:
+            found = standing(root, test)
+            one = one if isinstance(found, str) else found
+            told = found if isinstance(found, str) else f"at commit {test.commit}"
+            history.append(f"registered on {test.since[:10]}: {told}")
+        made.append(replace(one, history=tuple(history)))
+    return made
+
+
+def deciding(test: Registration) -> list[Cell]:
+    """The conditions of the test that are to be recorded for it."""
+    made = cells(moved(test), test.tier)
+    return [cell for cell in made if cell.condition.split not in CHOSEN_ON]
+
+
+def missing(root: Path) -> Iterator[Cell]:
+    """The conditions whose record does not count for one of their tests; some several times."""
+    for test in read(root):
+        yield from (cell for cell in deciding(test) if fault(root, test, cell))
+
+
+def tests_of(root: Path, condition: Condition) -> list[Registration]:
+    """The registered tests that the condition's record decides."""
+    name = condition.hash
+    return [t for t in read(root) if any(c.condition.hash == name for c in deciding(t))]
+
+
+def destination(results: Path, condition: Condition) -> Path:
+    """Where a run into the folder `results/records` records it: if registered, a folder beside."""
+    return results.parent / FOLDER / "records" if tests_of(results.parent, condition) else results
+
+
+def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, Any]:
+    """What the manifest of a registered record holds besides; {} of records elsewhere.
+
+    Raises RegistrationError, before any work, where the record could not count.
+    """
+    root = next((p.parent for p in (folder, *folder.parents) if p.name == FOLDER), None)
+    if root is None or not (root / FILE).is_file():
+        return {}
+    package, tests = _clean_package(), tests_of(root, condition)
+    stale = [t.key for t in tests if t.package != package or fixed(t, workshop).sha256 != t.sha256]
+    if stale or not tests:
+        raise RegistrationError(
+            f"{(*stale, condition.path)[0]} is not registered with the test, package, data and "
+            "weights that are here; register it with: rag-repro registration write"
+        )
+    made = {"tests": {test.key: test.sha256 for test in tests}, "package": package}
+    here = manifests.platform_of(manifests.environment())
+    for cell in (cell for test in tests for cell in deciding(test)):
+        folder, own = _folder(root, cell), cell.condition.hash == condition.hash
+        entries = manifests.read(folder, cell.condition)
+        other = any(manifests.platform_of(e) != here for e in entries)
+        other |= own and any(made != {k: e.get(k) for k in made} for e in entries)
+        if other or (own and not entries and records.find(folder, condition)):
+            raise RegistrationError(
+                f"{cell.condition.path} was made for another test, by other code or on another "
+                "device, so it is neither continued nor compared; move it away"
+            )
+    return made
+
+
+def _clean_package() -> str:
+    """Git's hash of rag_repro/. RegistrationError where the tree has changes, or is no checkout."""
+    found = manifests.changes()
+    if found is None or found:
+        what = f"{found[0]} is changed" if found else "there is no git checkout here"
+        raise RegistrationError(
+            f"{what}, and only committed code makes registrations and registered records; commit it"
+        )
+    return manifests.package()
+
+
+def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) -> list[str]:
+    """Register these tests, and anew those without a record -> keys of what was registered.
+
+    RegistrationError: uncommitted changes, or a test that has records is changed and its claim
+    does not say so (`changed:`).
+    """
+    stamps = {"package": _clean_package(), "commit": manifests.commit(), "since": manifests.now()}
+    old, made = {test.key: test for test in read(root)}, {}
+    entries = {key: _entries(root, test) for key, test in old.items()}
+    used = {(key, e.get("tests", {}).get(key)) for key, held in entries.items() for e in held}
+    kept = {key: test.sha256 for key, test in old.items() if (key, test.sha256) in used}
+    for test in (*(test for key, test in old.items() if key not in kept), *tests):
+        new = replace(fixed(test, workshop), **stamps)
+        if kept.get(test.key, new.sha256) != new.sha256 and not moved(test).claims[0].changed:
+            raise RegistrationError(
+                f"{test.key} has records and its test is another now; say in claims.yaml, "
+                "`changed:`, what was changed and why"
+            )
+        if kept.get(test.key) != new.sha256:
+            made[test.key] = new
+    every = [asdict(test) for _, test in sorted({**old, **made}.items())]
+    plain = json.loads(json.dumps({"main": headline(), "tests": every}))
+    write_whole(root / FILE, _HEAD + yaml.safe_dump(plain, sort_keys=False, width=98))
+    return list(made)
+
+
+def _entries(root: Path, test: Registration) -> list[dict[str, Any]]:
+    """All runs that a test's records tell of."""
+    every = (manifests.read(_folder(root, c), c.condition) for c in deciding(test))
+    return [entry for held in every for entry in held]
+
+
+def problems(root: Path, workshop: Workshop) -> Iterator[str]:
+    """What of the file is not so: the headline claims, hashes of tests and of the package."""
+    if (root / FILE).is_file() and content(root / FILE).get("main") != headline():
+        yield f"{FILE} has other headline claims than claims.yaml; write it again"
+    for test in read(root):
+        if fixed(test, workshop).sha256 != test.sha256:
+            yield f"{test.key} is another test than was registered"
+        made = {(e["commit"], e.get("package")) for e in _entries(root, test)}
+        for commit, package in sorted({(test.commit, test.package), *made}):
+            if (found := manifests.package(commit)) not in (None, package):
+                yield f"{test.key}: at commit {commit} rag_repro/ has the hash {found}"

@@ -1,0 +1,171 @@
+"""Recorded scores computed again: what `rag-repro audit` does.
+
+A record's line holds the prediction and the ids of the hits, the data set holds the gold. The
+function that wrote the line (`runner.line_of`) scores them again, and every score must be the
+recorded one, to the last digit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rag_repro import data
+from rag_repro.data.dataset import Dataset
+from rag_repro.data.public.errors import MissingFile
+from rag_repro.evaluation.metrics import METRICS
+from rag_repro.schema import Answer, Cost, Hit, Passage
+from rag_repro.study import lines as form
+from rag_repro.study import records, runner, sealed
+from rag_repro.study.conditions import Condition
+from rag_repro.study.names import is_outside
+
+SAMPLE = 0.02  # share of the answers that tests look at
+COMPARED = ("kind", "hops", "cluster", "gold")  # what else follows from question and hits
+OF_TEXTS = {metric.name for metric in METRICS.values() if metric.needs == "texts"}
+YOUNGER = {"shown_words", "distinct", "distracted", "set_f1", "set_precision", "set_recall_tokens"}
+"""Metrics that some records are older than: these alone may be absent where they have a value."""
+
+
+@dataclass
+class Audit:
+    """What was computed again.
+
+    scores: data set -> metric -> how many. faults: one sentence for each difference. missing:
+    data set -> records that were not looked at, since the data they were made with is not here.
+    """
+
+    records: int = 0
+    answers: int = 0
+    scores: dict[str, Counter[str]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    missing: Counter[str] = field(default_factory=Counter)
+
+
+def audit(
+    paths: Iterable[Path],
+    data_dir: Path | None = None,
+    *,
+    share: float = 1.0,
+    report: Callable[[], object] = lambda: None,
+) -> Audit:
+    """Compute the scores of these compressed records again.
+
+    share: of the lines of each record, chosen by a hash of the file's name and the line's number;
+    the first line always. report: called after each record.
+    """
+    made = Audit()
+    headers = sorted(((path, _header(path)) for path in sorted(paths)), key=_data)
+    for (name, split), group in groupby(headers, _data):
+        try:
+            dataset = data.load(name, data_dir=data_dir, split=split)
+            here = {"corpus": dataset.corpus.sha256, "questions": dataset.questions_sha256}
+        except MissingFile:
+            here = {}
+        for path, header in group:
+            if here and header["fingerprint"].items() >= here.items():
+                _audit_record(path, condition_of(header["identity"]), dataset, share, made)
+            else:
+                made.missing[name] += 1
+            report()
+    return made
+
+
+def recorded(folder: Path) -> list[Path]:
+    """The finished records of a folder and the timed answers beside it, by the names that they have
+    as compressed files, also where they are sealed.
+    """
+    times = sorted(path for path in (folder.parent / "times").glob("*") if path.is_dir())
+    return [
+        root / (path + form.PACKED)
+        for root in (folder, *times)
+        for path in records.paths(root)
+        if form.SHARD not in path and not (root / (path + form.PLAIN)).exists()
+    ]
+
+
+def _header(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return _sealed(path)[1]
+    with lzma.open(path) as text:
+        return json.loads(text.readline())
+
+
+def _sealed(path: Path) -> tuple[Path, Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """The sealed record that stands in place of a compressed file."""
+    root = next(folder for folder in path.parents if (folder / sealed.CONDITIONS).is_file())
+    return sealed.read(root, path.relative_to(root).as_posix().removesuffix(form.PACKED))
+
+
+def _data(one: tuple[Path, Mapping[str, Any]]) -> tuple[str, str]:
+    identity = one[1]["identity"]
+    return identity["dataset"], identity["split"]
+
+
+def condition_of(identity: Mapping[str, Any]) -> Condition:
+    """The condition that a record's header spells out."""
+    given = {field.name: identity[field.name] for field in fields(Condition)}
+    given["settings"] = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given["settings"].items()
+    }
+    return Condition(**given)
+
+
+def _audit_record(
+    path: Path, condition: Condition, dataset: Dataset, share: float, made: Audit
+) -> None:
+    questions, passages = {q.id: q for q in dataset.questions}, dataset.corpus.by_id
+    outside = condition.retriever is not None and is_outside(condition.retriever)
+    left_out = OF_TEXTS if outside else set()  # no record keeps what a service showed
+    counts = made.scores.setdefault(condition.dataset, Counter())
+    made.records += 1
+    for number, line in _lines(path, share):
+        place = f"{path}, line {number}: question {line['id']!r}"
+        made.answers += 1
+        counts.update(line["scores"].keys() - left_out)
+        if line["id"] not in questions or not (outside or passages.keys() >= {*line["hits"]}):
+            made.faults.append(f"{place} or a hit of it is not in {condition.dataset}")
+            continue
+        answer = _answer(line, dataset, condition)
+        now = runner.line_of(questions[line["id"]], answer, dataset, condition)
+        pairs = {name: (line[name], now[name]) for name in COMPARED}
+        for name in sorted({*line["scores"], *now["scores"]} - left_out):
+            pairs[name] = line["scores"].get(name), now["scores"].get(name)
+        made.faults += [
+            f"{place} records {name} {one}, but gives {other}"
+            for name, (one, other) in pairs.items()
+            if one != other and not (one is None and name in YOUNGER)
+        ]
+
+
+def _lines(path: Path, share: float) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The chosen lines of a record, with their numbers in the file."""
+    lines = form.read_whole(path).lines if path.is_file() else _sealed(path)[2]
+    for number, line in enumerate(lines, start=2):
+        drawn = hashlib.sha256(f"{path.name} {number}".encode()).digest()[:4]
+        if number == 2 or int.from_bytes(drawn) < share * 2**32:
+            yield number, line
+
+
+def _answer(line: Mapping[str, Any], dataset: Dataset, condition: Condition) -> Answer:
+    """The answer that the line tells of, as far as its scores depend on it.
+
+    A line without a text has no prediction: a reader wrote nothing (None), or a guess is empty.
+    """
+    guessed = condition.reader is None and condition.retriever is None
+    found = (dataset.corpus.by_id.get(name, Passage(name, "", "")) for name in line["hits"])
+    return Answer(
+        text=line.get("text", ""),
+        prediction=line.get("prediction", "" if guessed else None),
+        hits=tuple(Hit(passage, 0.0, rank) for rank, passage in enumerate(found, start=1)),
+        cost=Cost(**line.get("cost", {})),
+        error=line.get("error"),
+    )

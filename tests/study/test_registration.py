@@ -1,0 +1,460 @@
+"""Tests that are fixed before their records: what confirms a verdict, and what drops its state."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag_repro.cli import main
+from rag_repro.data.dataset import Corpus, Dataset
+from rag_repro.evaluation import verdicts
+from rag_repro.schema import Question
+from rag_repro.study import campaign, manifests, papers, records, registration, runner
+from rag_repro.study.registration import Registration, RegistrationError
+from rag_repro.study.scores import Results
+
+from . import mini
+
+ROOT = Path(__file__).parents[2]
+MAIN = (
+    "drrag.c05 drrag.c20 drrag.c29 erm4.c11 erm4.c15 erm4.c30 dragin.c01 dragin.c17 dragin.c21 "
+    "r2ag.c04 r2ag.c23 r2ag.c33"
+)
+N = 60
+CONTRAST = "- {metric: recall, more: {method: qdc}, less: {method: sm}, where: WHERE, delta: 2.0}"
+WHERE = "{dataset: world-B, k: 3}"
+HERE = {
+    "package": "p1",
+    "changes": [],
+    "commit": "c0ffee000000",
+    "now": "2026-11-28T10:00:00+00:00",
+}
+
+
+class Shop:
+    """A workshop whose data sets have questions q0, q1, ... and nothing else."""
+
+    def dataset(self, name, split):
+        questions = tuple(Question(f"q{i}-{name}", "?", ("a",)) for i in range(N + 20))
+        return Dataset(name, questions, Corpus(name, ()))
+
+
+def write_paper(folder, delta="2.0", extra="", where=WHERE):
+    contrast = CONTRAST.replace("2.0", delta).replace("WHERE", where)
+    mini.paper(folder, contrast)
+    text = (folder / "mini" / "paper.yaml").read_text()
+    rows = "        methods: [sm, qdc]\n"
+    (folder / "mini" / "paper.yaml").write_text(text.replace(rows, f"{rows}        n: {N}\n"))
+    claims = folder / "mini" / "claims.yaml"
+    claims.write_text(claims.read_text().replace("  place:", f"{extra}  place:"))
+    papers.load.cache_clear()
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A folder `results`; the paper in miniature is at hand, and the tree is clean."""
+    monkeypatch.setenv(papers.ENVIRONMENT, str(tmp_path))
+    write_paper(tmp_path)
+    for name, value in HERE.items():
+        monkeypatch.setattr(manifests, name, lambda *words, value=value: value)
+    monkeypatch.setattr(manifests, "machine", lambda: "x86_64, 2 cores, Linux")
+    # All papers take seconds to check.
+    monkeypatch.setattr(registration, "headline", lambda: ["mini.c01"])
+    (tmp_path / "results").mkdir()
+    yield tmp_path / "results"
+    papers.load.cache_clear()
+
+
+def register(root, *worlds):
+    test = Registration("mini.c01", "testbed", moves={"world-B": worlds or ("world-E",)})
+    registration.write(root, Shop(), [test])
+    return registration.read(root)[0]
+
+
+def record(root, test, *, n=N, more=None, start="2026-11-28T11:00:00+00:00", skip=0):
+    """Records of the test's conditions, as a run makes them; `qdc` finds 10 points more."""
+    folder = root / registration.FOLDER / "records"
+    rng = np.random.default_rng(1)
+    for cell in registration.deciding(test):
+        stamp = registration.stamp(folder, cell.condition, Shop())
+        gain = 0.1 if cell.keys["method"] == "qdc" else 0.0
+        with (
+            records.open_record(folder, cell.condition, {}) as writer,
+            manifests.written(folder, cell.condition, **stamp) as entry,
+        ):
+            entry.facts |= {"start": start, **(more or {})}
+            for i in range(skip, n):
+                found = {"recall": 0.5 + gain + rng.uniform(0, 0.02)}
+                name = f"q{i}-{cell.keys['dataset']}"
+                writer.append({"id": name, "cluster": name, "hits": [], "scores": found})
+                entry.answered()
+
+
+def verdict(root):
+    [judged] = registration.judged(papers.load("mini"), "testbed", Results(root / "records"))
+    return judged
+
+
+def test_without_a_registration_every_verdict_is_exploratory(root):
+    assert registration.read(root) == []
+    assert verdict(root).state == "exploratory"
+    assert list(registration.problems(root, Shop())) == []
+
+
+@pytest.mark.parametrize(
+    ("world", "state"),
+    [("world-E", "confirmed"), ("world-F", "confirmed"), ("world-B", "registered")],
+)
+def test_a_registered_test_decides_by_its_own_records(root, world, state):
+    test = register(root, world)
+    assert (verdict(root).state, verdict(root).verdict.word) == ("exploratory", verdicts.NOT_RUN)
+    record(root, test)
+    judged = verdict(root)
+    assert (judged.state, judged.verdict.word) == (state, verdicts.HOLDS)
+    assert judged.headline.interval.n == N
+    assert judged.history == ("registered on 2026-11-28: at commit c0ffee000000",)
+    assert list(registration.problems(root, Shop())) == []
+    assert list(registration.missing(root)) == []
+
+
+def test_several_worlds_are_one_test(root):
+    test = register(root, "world-E", "world-F")
+    sets = [cell.keys["dataset"] for cell in registration.deciding(test)]
+    assert sets == ["world-E", "world-E", "world-F", "world-F"]
+    record(root, test)
+    assert verdict(root).state == "confirmed"
+
+
+def test_it_uses_exactly_its_first_questions(root):
+    test = register(root)
+    record(root, test, n=N + 15)
+    assert verdict(root).headline.interval.n == N
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        ({"n": N - 1}, f"{N - 1} answers, and not those to the first {N}"),
+        ({"n": N + 1, "skip": 1}, f"{N} answers, and not those to the first {N}"),
+        ({"start": "2026-11-28T09:59:59+00:00"}, "older than its registration"),
+        ({"more": {"commit": "c0ffee000000+"}}, "made from a tree with changes"),
+        ({"more": {"package": "p2"}}, "made with another state of rag_repro"),
+        ({"more": {"tests": {"mini.c01/testbed": "other"}}}, "made for another test"),
+        ({"more": {"tests": {}}}, "made for another test"),
+    ],
+)
+def test_a_record_that_does_not_count_drops_the_state(root, made, why):
+    record(root, register(root), **made)
+    judged = verdict(root)
+    assert (judged.state, judged.verdict.word) == ("exploratory", verdicts.NOT_RUN)
+    assert judged.history[0].endswith(why)
+    assert len(list(registration.missing(root))) == 2
+
+
+def test_a_record_on_the_frozen_list_never_confirms(root):
+    test = register(root)
+    record(root, test)
+    cell = registration.deciding(test)[0]
+    (root / "unclean.txt").write_text(f"{cell.condition.hash} 2026-11-28T11:00:00+00:00\n")
+    assert verdict(root).state == "exploratory"
+
+
+def test_a_record_of_world_b_confirms_nothing_on_world_e(root):
+    test = register(root)
+    record(root, test)
+    folder = root / "registered" / "records"
+    here = registration.deciding(test)[0].condition
+    there = replace(here, dataset="world-B")
+    with records.open_record(folder, there, {}) as writer:
+        for i in range(N):
+            writer.append(
+                {"id": f"q{i}-world-E", "cluster": "c", "hits": [], "scores": {"recall": 1}}
+            )
+    records.find(folder, there).replace(records.find(folder, here))
+    assert verdict(root).state == "exploratory"
+    assert "made under another condition than its name says" in verdict(root).history[0]
+
+
+def test_a_changed_test_drops_the_state(root, tmp_path):
+    test = register(root)
+    record(root, test)
+    for change in ({"delta": "1.0"}, {"where": "{dataset: world-B, k: 4}"}):
+        write_paper(tmp_path, **change)
+        assert verdict(root).state == "exploratory"
+        assert verdict(root).history[-1].endswith("changed since, so it decides nothing")
+        first, *_ = registration.problems(root, Shop())
+        assert first == "mini.c01/testbed is another test than was registered"
+    # What is only said of it is no part of the test.
+    write_paper(tmp_path, extra="  changed: The margin was 1 until a review.\n")
+    assert verdict(root).state == "confirmed"
+    assert verdict(root).history[0].startswith("test changed after records were seen: The margin")
+
+
+def test_a_test_with_records_is_changed_only_with_a_reason(root, tmp_path, monkeypatch):
+    test = register(root)
+    monkeypatch.setattr(manifests, "package", lambda *commit: "p2")
+    registration.write(root, Shop())  # nothing is recorded yet
+    assert registration.read(root)[0].package == "p2"
+    record(root, registration.read(root)[0])
+    monkeypatch.setattr(manifests, "package", lambda *commit: "p3")
+    assert registration.write(root, Shop()) == []
+    assert registration.read(root)[0].package == "p2"
+    write_paper(tmp_path, delta="1.0")
+    with pytest.raises(RegistrationError, match="say in claims"):
+        register(root)
+    write_paper(tmp_path, delta="1.0", extra="  changed: Half as small.\n")
+    assert register(root).sha256 != test.sha256
+    assert verdict(root).state == "exploratory"
+
+
+def test_the_hash_is_of_content_not_of_form():
+    assert registration.canonical({"b": 1.0, "a": (0.5, None, "é")}) == (
+        r'{"a":[0.5,null,"\u00e9"],"b":1}'
+    )
+    assert registration.canonical({"a": 2.5}) != registration.canonical({"a": 2})
+    with pytest.raises(ValueError, match="JSON"):
+        registration.canonical({"a": float("nan")})
+
+
+def test_gate_and_trained_parts_are_in_the_test():
+    moves = {"world-B": ("world-E",), "testbed-reader": ("testbed-reader-2",)}
+    test = Registration("drrag.c20", "testbed", moves=moves)
+    cells = registration.deciding(test)
+    assert {cell.exhibit for cell in cells} == {"drrag.table3", "drrag.readers"}
+    assert {cell.keys["dataset"] for cell in cells} == {"world-E"}
+    assert {cell.condition.reader for cell in cells} == {"testbed-reader-2"}
+    whole = registration.text(test, registration.moved(test))
+    identity = next(iter(whole["conditions"].values()))
+    assert {"settings", "version", "seed", "split"} <= identity.keys()
+    assert "testbed-reader-2" in registration.canonical(whole)
+
+
+def test_the_headline_claims_are_these_twelve():
+    assert sorted(registration.headline()) == sorted(MAIN.split())
+
+
+def test_the_registration_of_this_checkout_is_as_written(capsys):
+    assert main(["registration", "--check"]) == 0
+    assert "are as written" in capsys.readouterr().out
+
+
+# ------------------------------------------------------------- making such a record
+
+
+def attempt(root, test):
+    folder = root / registration.FOLDER / "records"
+    return registration.stamp(folder, registration.deciding(test)[0].condition, Shop())
+
+
+def test_a_run_elsewhere_bears_no_stamp(root):
+    test = register(root)
+    condition = registration.deciding(test)[0].condition
+    assert registration.stamp(root / "records", condition, Shop()) == {}
+    assert registration.destination(root / "records", condition) == root / "registered" / "records"
+    other = replace(condition, dataset="world-B")
+    assert registration.destination(root / "records", other) == root / "records"
+    with pytest.raises(RegistrationError, match="is not registered with the test"):
+        registration.stamp(root / "registered" / "records", other, Shop())
+
+
+@pytest.mark.parametrize(
+    ("what", "value", "message"),
+    [
+        ("changes", ["rag_repro/lm/local.py"], "rag_repro/lm/local.py is changed, and only"),
+        ("changes", None, "there is no git checkout here"),
+        ("package", "p2", "mini.c01/testbed is not registered with the test, package"),
+    ],
+)
+def test_other_code_than_was_registered_makes_no_record(root, monkeypatch, what, value, message):
+    test = register(root)
+    assert attempt(root, test) == {"tests": {test.key: test.sha256}, "package": "p1"}
+    monkeypatch.setattr(manifests, what, lambda *words: value)
+    with pytest.raises(RegistrationError, match=message):
+        attempt(root, test)
+
+
+def test_the_runner_refuses_before_any_work(root, monkeypatch):
+    test = register(root)
+    monkeypatch.setattr(manifests, "changes", lambda: ["artifacts/testbed-reader/card.json"])
+    with pytest.raises(RegistrationError, match="commit it"):
+        runner.run(
+            registration.deciding(test)[0].condition, Shop(), root / "registered" / "records"
+        )
+    assert not (root / "registered").exists()
+
+
+def test_other_data_than_was_registered_makes_no_record(root, monkeypatch):
+    test = register(root)
+    first = Shop().dataset("world-E", "test")
+    turned = replace(first, questions=first.questions[::-1])
+    monkeypatch.setattr(Shop, "dataset", lambda self, name, split: turned)
+    with pytest.raises(RegistrationError, match="data and weights that are here"):
+        attempt(root, test)
+
+
+def test_an_old_file_is_not_continued(root):
+    test = register(root)
+    folder, condition = root / "registered" / "records", registration.deciding(test)[0].condition
+    with records.open_record(folder, condition, {}) as writer:
+        writer.append({"id": "q0-world-E", "cluster": "c", "hits": [], "scores": {}})
+    with pytest.raises(RegistrationError, match="neither continued nor compared; move it away"):
+        attempt(root, test)
+    with manifests.written(folder, condition) as entry:
+        entry.answered()
+    with pytest.raises(RegistrationError, match="move it away"):
+        attempt(root, test)
+
+
+def test_a_contrast_is_made_on_one_device(root, monkeypatch):
+    test = register(root)
+    record(root, test)
+    monkeypatch.setattr(manifests, "machine", lambda: "x86_64, 16 cores, Linux, NVIDIA H100")
+    with pytest.raises(RegistrationError, match="or on another device"):
+        attempt(root, test)
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout of git with a package, an artifact and a lock."""
+    for name in ("rag_repro/lm/local.py", "rag_repro/a.py", "artifacts/r/card.json", "README.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1\n")
+    (tmp_path / "requirements.lock").write_text("a==1\n")
+    git(tmp_path, "init", "-q")
+    commit(tmp_path)
+    monkeypatch.setattr(manifests, "CHECKOUT", tmp_path)
+    return tmp_path
+
+
+def git(folder, *words):
+    who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", "-C", str(folder), *who, *words], check=True, capture_output=True)
+
+
+def commit(folder):
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "all")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["rag_repro/lm/local.py", "rag_repro/new.py", "artifacts/r/card.json", "requirements.lock"],
+)
+def test_a_change_of_code_weights_or_lock_is_not_clean(checkout, name):
+    assert manifests.changes() == []
+    clean = manifests.commit()
+    assert manifests.is_clean({"commit": clean})
+    (checkout / "README.md").write_text("2\n")
+    assert manifests.changes() == []
+    (checkout / name).write_text("2\n")
+    assert manifests.changes() == [name]
+    assert manifests.commit() == f"{clean}+"
+    assert not manifests.is_clean({"commit": manifests.commit()})
+    assert not manifests.is_clean({"commit": None})
+
+
+def test_the_packages_hash_is_known_in_a_shallow_clone(checkout, tmp_path, monkeypatch):
+    first, before = manifests.package(), manifests.commit()
+    (checkout / "rag_repro/lm/local.py").write_text("2\n")
+    commit(checkout)
+    now = manifests.package()
+    assert now != first == manifests.package(before)
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{checkout}", str(shallow))
+    monkeypatch.setattr(manifests, "CHECKOUT", shallow)
+    assert manifests.package() == now
+    assert manifests.package(before) is None
+    monkeypatch.setattr(manifests, "CHECKOUT", tmp_path.parent)
+    assert (manifests.package(), manifests.changes(), manifests.commit()) == (None, None, None)
+
+
+def test_a_forged_hash_of_the_package_is_seen(root, monkeypatch):
+    register(root)
+    monkeypatch.setattr(manifests, "package", lambda *commit: "another")
+    [problem] = registration.problems(root, Shop())
+    assert problem == "mini.c01/testbed: at commit c0ffee000000 rag_repro/ has the hash another"
+
+
+def test_a_forged_hash_in_a_manifest_is_seen(root, monkeypatch):
+    record(root, register(root), more={"commit": "badbad000000"})
+    known = {"c0ffee000000": "p1", "badbad000000": "p2"}
+    monkeypatch.setattr(manifests, "package", known.get)
+    [problem] = registration.problems(root, Shop())
+    assert problem == "mini.c01/testbed: at commit badbad000000 rag_repro/ has the hash p2"
+
+
+def test_other_headline_claims_are_seen(root, monkeypatch):
+    register(root)
+    monkeypatch.setattr(registration, "headline", lambda: ["mini.c01", "mini.c02"])
+    [problem] = registration.problems(root, Shop())
+    assert "other headline claims" in problem
+
+
+def test_a_grid_without_a_fixed_number_is_not_registered(root, tmp_path):
+    text = (tmp_path / "mini" / "paper.yaml").read_text()
+    for n, message in (("", "asks no fixed number of 80"), ("        n: 81\n", "asks 81 of 80")):
+        (tmp_path / "mini" / "paper.yaml").write_text(text.replace(f"        n: {N}\n", n))
+        papers.load.cache_clear()
+        with pytest.raises(RegistrationError, match=message):
+            register(root)
+
+
+def test_what_is_not_trained_is_not_registered(monkeypatch):
+    monkeypatch.setattr(registration.hub, "artifacts", dict)
+    test = Registration("r2ag.c23", "public")
+    with pytest.raises(RegistrationError, match="is not trained on this machine: rag-repro train"):
+        registration.fixed(test, Shop())
+
+
+def test_the_runs_to_come_are_listed_with_what_they_decide(root, monkeypatch):
+    test = register(root)
+    cells = campaign.once(registration.missing(root))
+    assert [cell.n for cell in cells] == [N, N]
+    monkeypatch.setattr(campaign, "lacking", lambda condition, workshop: "an index first")
+    *lines, total = campaign.estimate(cells, Shop(), root / "records", n=None)
+    assert [line.split(": ")[0] for line in lines] == [cell.condition.path for cell in cells]
+    assert all(line.endswith(f"not tried: an index first; decides {test.key}") for line in lines)
+    assert total.startswith("2 conditions, 2 of them not tried")
+    record(root, test)
+    assert campaign.once(registration.missing(root)) == []
+
+
+def test_a_run_sends_a_registered_condition_to_its_folder(root, monkeypatch):
+    cells = registration.deciding(register(root))
+    others = [replace(c, condition=replace(c.condition, dataset="world-B")) for c in cells]
+    gone = []
+    monkeypatch.setattr(runner, "run", lambda _, __, folder, **more: gone.append(folder) or 1)
+    for some in (cells, others):
+        campaign.run(some, Shop(), root / "records")
+    assert gone == [root / "registered" / "records"] * 2 + [root / "records"] * 2
+
+
+# ---------------------------------------------------------------- the frozen list
+
+FROZEN, FROZEN_ON = 494, "2026-11-28T10:00:00+00:00"
+
+
+def test_the_list_of_unclean_runs_is_whole_and_only_shrinks():
+    listed = (ROOT / "results" / "unclean.txt").read_text().split()
+    held = {f"{a} {b}" for a, b in zip(listed[::2], listed[1::2], strict=True)}
+    assert len(held) == len(listed) / 2 <= FROZEN
+    assert all(name[13:] < FROZEN_ON for name in held)
+    runs = {}
+    for path in (ROOT / "results").rglob(f"*{manifests.ENDING}"):
+        if "local" not in path.parts:
+            hash_ = path.name.removesuffix(manifests.ENDING)[-12:]
+            entries = json.loads(path.read_text())
+            runs |= {f"{hash_} {entry['start']}": entry for entry in entries}
+    assert held <= runs.keys()
+    dirty = {name for name, entry in runs.items() if not manifests.is_clean(entry)}
+    assert dirty - held == set()
+    # A shallow clone cannot tell which commits there are.
+    if manifests._git("rev-parse", "--is-shallow-repository") == "false":
+        commits = {entry["commit"] for name, entry in runs.items() if name not in dirty}
+        gone = {one for one in commits if manifests.package(one) is None}
+        assert {n for n, e in runs.items() if e["commit"] in gone} <= held
