@@ -1,6 +1,6 @@
 """rag_repro: four retrieval-augmented-generation papers, re-tested in the open.
 
-from rag_repro import ask, compare, method
+from rag_repro import ask, compare, method, results
 """
 
 from typing import Any
@@ -14,8 +14,9 @@ _LAZY = {
     "compare": "comparison",
     "load": "data",
     "method": "methods.base",
+    "results": "study.frame",
 }
-__all__ = ["__version__", "adapt", "ask", "compare", "load", "method"]
+__all__ = ["__version__", "adapt", "ask", "compare", "load", "method", "results"]
 
 
 def __getattr__(name: str) -> Any:

@@ -188,6 +188,11 @@ def parser() -> argparse.ArgumentParser:
     status = _command(commands, "status", do.status, "print what has been run, what is missing")
     _folders(status)
 
+    seal = _command(
+        commands, "seal", do.seal, "store finished records as parquet, for contributors"
+    )
+    seal.add_argument("--results", type=path, help="folder of records (default: the checkout's)")
+
     audit = _command(commands, "audit", do.audit, "compute the scores of all records again")
     audit.add_argument("--sample", action="store_true", help="only two answers in a hundred")
     _folders(audit)

@@ -102,7 +102,7 @@ def without_models() -> None:
 
 def sharing(results: Any) -> None:
     """Chapters read the records once and judge once, not each anew: minutes in place of an hour."""
-    from rag_repro.report import desk
+    from rag_repro.report import desk, ledger
     from rag_repro.study import judge, scores
 
     of_folder = scores.Results
@@ -116,7 +116,7 @@ def sharing(results: Any) -> None:
             judged[key] = (whole(paper, tier, records), paper)
         return judged[key][0]
 
-    judge.judge = once
+    judge.judge = ledger.judge = once
     scores.Results = desk.Results = lambda folder: held.get(folder) or of_folder(folder)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -41,3 +43,51 @@ def held_in(arguments: argparse.Namespace) -> Path:
     if not arguments.results and (own := here().own_records).is_dir():
         log.info("shown are committed records; what was run here is read with --results %s", own)
     return folder
+
+
+KEPT = 20  # texts of commands, the newest
+
+
+def kept(arguments: argparse.Namespace, results: Path, make: Callable[[], str]) -> str:
+    """What `make` gives for these arguments and records, made once as long as nothing changes.
+
+    Verdicts take half a minute of resampling. Kept in the cache folder under a hash of every file
+    that counts, by name, size and time: records, times, papers' files and this package.
+    """
+    from ..digest import write_whole
+    from ..lm.hub import WeightsError, cache_folder
+
+    try:
+        file = cache_folder() / "shown" / _state(arguments, results)
+        if not file.is_file():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(file, make())
+            for old in sorted(file.parent.iterdir(), key=lambda p: -p.stat().st_mtime)[KEPT:]:
+                old.unlink(missing_ok=True)
+        return file.read_text(encoding="utf-8")
+    except (OSError, WeightsError) as error:  # a cache is a help, no need
+        log.debug("nothing is kept (%s)", error)
+        return make()
+
+
+def _state(arguments: argparse.Namespace, results: Path) -> str:
+    """A hash of all that a command's text is made of."""
+    from ..digest import installed
+    from ..study import papers, records
+
+    asked = {name: value for name, value in vars(arguments).items() if name != "run"}
+    told = hashlib.sha256(repr([sorted(asked.items()), installed(("numpy", "scipy"))]).encode())
+    folders = {results, results.parent / "times", papers.PAPERS, Path(__file__).parents[1]}
+    for folder in sorted(folders | ({records.committed(results)} - {None})):
+        for path in _files(folder):
+            stat = path.stat()
+            told.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
+    return told.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.suffix not in (".pyc", ".lock", ".part") and path.is_file()
+    )

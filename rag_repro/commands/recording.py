@@ -6,7 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from .folders import held_in, written_to
+from .folders import held_in, kept, written_to
 
 if TYPE_CHECKING:
     from ..study.papers import Cell
@@ -173,29 +173,38 @@ def time(arguments: argparse.Namespace) -> None:
 def exhibit(arguments: argparse.Namespace) -> None:
     """Columns of the CSV: exhibit, tier, dataset, method, what the exhibit varies, metric,
     paper (as printed), ours with lo and hi (95 %), n, and the difference to the baseline."""
-    from ..report import exhibits, tables
-    from ..study import papers
-    from ..study.scores import Results
+    results = held_in(arguments)
 
-    paper, exhibit = papers.exhibit(arguments.exhibit)
-    rows = exhibits.rows(paper, exhibit, Results(held_in(arguments)), arguments.tier)
-    print(tables.text(rows, arguments.format), end="")
+    def made() -> str:
+        from ..report import exhibits, tables
+        from ..study import papers
+        from ..study.scores import Results
+
+        paper, exhibit = papers.exhibit(arguments.exhibit)
+        rows = exhibits.rows(paper, exhibit, Results(results), arguments.tier)
+        return tables.text(rows, arguments.format)
+
+    print(kept(arguments, results, made), end="")
 
 
 def claims(arguments: argparse.Namespace) -> None:
     """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more. What was not
     run at the paper tier, or cannot be judged there, is left out unless --tier names it."""
-    from ..evaluation.verdicts import UNSAID
-    from ..report import ledger
-    from ..study.scores import Results
+    results = held_in(arguments)
 
-    rows = ledger.rows(Results(held_in(arguments)), arguments.paper, arguments.tier)
+    def made() -> str:
+        from ..evaluation.verdicts import UNSAID
+        from ..report import ledger
+        from ..study.scores import Results
+
+        rows = ledger.rows(Results(results), arguments.paper, arguments.tier)
+        if arguments.tier is None:
+            rows = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in UNSAID]
+        return ledger.text(rows, arguments.format)
+
     if arguments.tier is None:
-        shown = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in UNSAID]
-        if len(shown) < len(rows):
-            log.info("%s rows of the paper tier say nothing: --tier paper", len(rows) - len(shown))
-        rows = shown
-    print(ledger.text(rows, arguments.format), end="")
+        log.info("left out are rows of the paper tier that say nothing: --tier paper")
+    print(kept(arguments, results, made), end="")
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -242,9 +251,25 @@ def show(arguments: argparse.Namespace) -> None:
 
 def status(arguments: argparse.Namespace) -> None:
     """One line for each exhibit and tier."""
-    from ..report import progress
+    results = held_in(arguments)
 
-    print(progress.text(held_in(arguments)))
+    def made() -> str:
+        from ..report import progress
+
+        return progress.text(results)
+
+    print(kept(arguments, results, made))
+
+
+def seal(arguments: argparse.Namespace) -> None:
+    """Run it before a commit: git keeps each version of a file. The times beside the records are
+    sealed as well; what a run is at work on is left to the next time."""
+    from ..study import sealed
+
+    folder = held_in(arguments)
+    times = sorted(path for path in (folder.parent / "times").glob("*") if path.is_dir())
+    for root in (folder, *times):
+        sealed.seal(root, lambda file, n: print(f"{file}: {n} new"))
 
 
 def audit(arguments: argparse.Namespace) -> int:
@@ -252,10 +277,9 @@ def audit(arguments: argparse.Namespace) -> int:
     exit status is 1. The timed answers beside the records are computed again, too. A sample is
     the same answers each time, with the first of each record."""
     from ..bars import Bar
-    from ..study import lines, rescoring
+    from ..study import rescoring
 
-    root = held_in(arguments)
-    paths = [path for f in (root, root.parent / "times") for path in f.rglob(f"*{lines.PACKED}")]
+    paths = rescoring.recorded(held_in(arguments))
     with Bar(total=len(paths), desc="audit", unit="record") as bar:
         share = rescoring.SAMPLE if arguments.sample else 1.0
         made = rescoring.audit(paths, arguments.data, share=share, report=bar.update)

@@ -189,13 +189,13 @@ def _slack(unseen: Unseen, alpha: float) -> float:
 
 @lru_cache(maxsize=1024)  # the same few levels and sizes again and again
 def _normal(alpha: float) -> float:
-    from scipy.stats import norm
+    from scipy.special import ndtri  # what scipy.stats.norm.isf ends in, without its way there
 
-    return float(norm.isf(alpha / 2))
+    return -float(ndtri(alpha / 2))
 
 
 @lru_cache(maxsize=1024)
 def _student(alpha: float, df: float) -> float:
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    return float(t.isf(alpha / 2, df)) if math.isfinite(df) else _normal(alpha)
+    return -float(stdtrit(df, alpha / 2)) if math.isfinite(df) else _normal(alpha)

@@ -11,8 +11,8 @@ import numpy as np
 from ..evaluation import metrics
 from ..evaluation.statistics import paired_interval
 from ..study import records
-from ..study.lines import PACKED, PLAIN, difference
-from ..study.records import RecordError
+from ..study.lines import difference
+from ..study.records import Record, RecordError
 
 
 def rows(a: Path, b: Path) -> list[dict[str, Any]]:
@@ -21,24 +21,24 @@ def rows(a: Path, b: Path) -> list[dict[str, Any]]:
     same: share of common questions with equal hits and prediction. diff: B's
     mean minus A's on the common questions, in the metric's unit, with lo, hi.
     """
-    files = {side: _files(side) for side in (a, b)}
-    common = sorted(files[a].keys() & files[b].keys())
+    held = {side: _records(side) for side in (a, b)}
+    common = sorted(held[a].keys() & held[b].keys())
     if not common:
         raise RecordError(f"{a} and {b} have no condition in common; are both folders of records?")
-    return [row for path in common for row in _compare(path, files[a][path], files[b][path])]
+    return [row for path in common for row in _compare(path, held[a][path], held[b][path])]
 
 
-def _files(folder: Path) -> dict[str, Path]:
+def _records(folder: Path) -> dict[str, Record]:
     if not folder.is_dir():
         raise RecordError(
             f"there is no folder {folder}; name two folders of records, as results/records"
         )
-    found = [(p, ending) for ending in (PLAIN, PACKED) for p in sorted(folder.rglob(f"*{ending}"))]
-    return {str(p.relative_to(folder)).removesuffix(ending): p for p, ending in found}
+    found = ((path, records.at(folder, path)) for path in records.paths(folder))
+    return {path: record for path, record in found if record is not None}
 
 
-def _compare(path: str, a: Path, b: Path) -> list[dict[str, Any]]:
-    left, right = records.read(a).by_question, records.read(b).by_question
+def _compare(path: str, a: Record, b: Record) -> list[dict[str, Any]]:
+    left, right = a.by_question, b.by_question
     ids = [name for name in left if name in right]
     same = [_outcome(left[name]) == _outcome(right[name]) for name in ids]
     made = []
@@ -80,13 +80,13 @@ def text(a: Path, b: Path) -> str:
     What the two were made with is compared as well: other data or weights under the same name
     are named.
     """
-    lines, files = [], {side: _files(side) for side in (a, b)}
+    lines, found = [], {side: _records(side) for side in (a, b)}
     held_by = _by_condition(rows(a, b))
-    for path in sorted(files[a].keys() & files[b].keys()):
+    for path in sorted(found[a].keys() & found[b].keys()):
         held = held_by.get(path, [])
         same = f"{held[0]['same']:.1%} of the answers are the same" if held else ""
         lines.append(f"{path}: {same or 'no question in common'}")
-        lines += _made_otherwise(files[a][path], files[b][path])
+        lines += _made_otherwise(found[a][path], found[b][path])
         for row in held:
             if row["a"] != row["b"] or row["lo"] != 0 or row["hi"] != 0:
                 lines.append(
@@ -96,12 +96,11 @@ def text(a: Path, b: Path) -> str:
     return "\n".join(lines)
 
 
-def _made_otherwise(a: Path, b: Path) -> list[str]:
-    left, right = (records.read(path).header for path in (a, b))
+def _made_otherwise(a: Record, b: Record) -> list[str]:
     return [
         f"  made otherwise, {part}: {told}"
         for part in ("identity", "fingerprint")
-        if (told := difference(left[part], right[part], ("a", "b")))
+        if (told := difference(a.header[part], b.header[part], ("a", "b")))
     ]
 
 

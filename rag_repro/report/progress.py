@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..bars import Bar
-from ..study import costs, papers
+from ..study import costs, papers, sealed
 from ..study.conditions import TIERS
 from ..study.scores import Results
 
@@ -33,7 +33,7 @@ def rows(results: Path) -> list[dict[str, Any]]:
                         "run": len(held),
                         "complete": sum(not costs.short(c, len(x)) for c, x in held),
                         "answers": sum(len(x) for _, x in held),
-                        "failed": sum("error" in line for _, x in held for line in x),
+                        "failed": sum(sealed.failed(x) for _, x in held),
                     }
                 )
     return made

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
 
 from ..evaluation import metrics
 from ..evaluation.heuristics import GUESSED
 from .papers import Cell, Contrast, Paper
-from .scores import Keep, Results
+from .scores import Keep, Only, Results
 
 OfKind = Callable[[str | None], bool]
 
@@ -42,12 +41,8 @@ def keep(
     of_kind: OfKind = lambda kind: True,
 ) -> Keep:
     """A filter of the two cells' lines, by kind (`deciding`) and `among`."""
-    kept = _moved(contrast.among, more, less, results) if contrast.among and less else None
-
-    def holds(line: Mapping[str, Any]) -> bool:
-        return of_kind(line.get("kind")) and (kept is None or line["id"] in kept)
-
-    return holds
+    moved = _moved(contrast.among, more, less, results) if contrast.among and less else None
+    return Only(of_kind, moved)
 
 
 def words(contrast: Contrast) -> str:
@@ -57,26 +52,17 @@ def words(contrast: Contrast) -> str:
     return ", ".join(parts + ([f"with {' and '.join(changes)}"] if changes else []))
 
 
-def _moved(wanted: Mapping[str, str], more: Cell, less: Cell, results: Results) -> set[str]:
+def _moved(wanted: Mapping[str, str], more: Cell, less: Cell, results: Results) -> frozenset[str]:
     """Ids of the questions whose metrics stand to each other as wanted."""
-    lines, others = ({x["id"]: x for x in results.lines(cell) or ()} for cell in (more, less))
-    return {
-        name
-        for name in lines.keys() & others.keys()
-        if all(
-            _holds(
-                change,
-                metrics.of_line(metric, lines[name]),
-                metrics.of_line(metric, others[name]),
-            )
-            for metric, change in wanted.items()
-        )
-    }
+    held = []
+    for metric, change in wanted.items():
+        ours, theirs = (results.values(cell, metric) for cell in (more, less))
+        common = ours.keys() & theirs.keys()
+        held.append({name for name in common if _holds(change, ours[name], theirs[name])})
+    return frozenset.intersection(*map(frozenset, held))
 
 
-def _holds(change: str, ours: float | None, theirs: float | None) -> bool:
-    if ours is None or theirs is None:
-        return False
+def _holds(change: str, ours: float, theirs: float) -> bool:
     if change == "found":
         return ours > 0 and theirs > 0
     return change == ("higher" if ours > theirs else "lower" if ours < theirs else "same")

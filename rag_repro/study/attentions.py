@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NotRequired
+
+from annotated_types import Ge, Le, MinLen
+from pydantic import Strict
+from typing_extensions import TypedDict
 
 from ..evaluation.attention_metrics import UNIT
-from ..plain import shortened
 from ..schema import Answer, Question
-from .shapes import every, is_count, row, whole
+from .shapes import EXACT, Count
 
-_is_part = whole(0, UNIT)
-_is_layer = every(_is_part)
-_is_pair = row(is_count, is_count)
+Part = Annotated[int, Strict(), Ge(0), Le(UNIT)]
+PerLayer = Annotated[list[list[Part]], MinLen(1)]
+
+
+class Attention(TypedDict):
+    """A line's `attention`, as `of` says."""
+
+    __pydantic_config__ = EXACT
+    tokens: list[tuple[Count, Count]]
+    marks: Annotated[list[Part], MinLen(1)]
+    words: PerLayer
+    embeddings: NotRequired[PerLayer]
+
+
+class AttentionFields(TypedDict, total=False):
+    """What `of` gives."""
+
+    attention: Attention
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:
@@ -31,23 +49,3 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
 
 def _small(value: Any) -> Any:
     return [_small(v) for v in value] if isinstance(value, list) else round(value * UNIT)
-
-
-def fault(line: dict[str, Any]) -> str:
-    """What of this field is not as it must be; "" where all is, or it is not there."""
-    entry = line.get("attention")
-    if entry is None or _is_entry(entry, len(line["hits"])):
-        return ""
-    return f"the attention is {shortened(repr(entry))}"
-
-
-def _is_entry(entry: Any, n_hits: int) -> bool:
-    needed = {"tokens", "marks", "words"}
-    if not isinstance(entry, dict) or not needed <= set(entry) <= needed | {"embeddings"}:
-        return False
-    marks, words = entry["marks"], entry["words"]
-    if not (_is_layer(marks) and marks):
-        return False
-    is_table = every(every(_is_part, n_hits), len(marks))
-    right = is_table(words) and is_table(entry.get("embeddings", words))
-    return right and every(_is_pair, n_hits)(entry["tokens"])

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from ..evaluation.answer_metrics import CLOSED
 from ..evaluation.metric import accepted
 from ..evaluation.normalise import answer as normalise_answer
 from ..evaluation.normalise import holds
-from ..plain import shortened
 from ..schema import Answer, Question
-from .shapes import every, is_count, is_flag, maybe, row
+from .shapes import EXACT, Count, Flag
 
-DECISIONS = ("correct", "ambiguous", "incorrect")
 
-_is_pair = row(is_count, is_count)
-_is_answer = row(is_flag, is_flag)
+class Compressed(TypedDict):
+    """A line's `compressed`, as `of` says."""
+
+    __pydantic_config__ = EXACT
+    before: Count
+    after: Count
+    gold: list[tuple[Count, Count] | None]
+    answer: NotRequired[tuple[Flag, Flag]]
+    decision: NotRequired[Literal["correct", "ambiguous", "incorrect"]]
+    tokens: NotRequired[tuple[Count, Count]]
+
+
+class CompressionFields(TypedDict, total=False):
+    """What `of` gives."""
+
+    compressed: Compressed
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:
@@ -48,25 +62,3 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
             for texts in (passages, event["texts"])
         ]
     return {"compressed": made | {k: event[k] for k in ("decision", "tokens") if k in event}}
-
-
-def fault(line: dict[str, Any]) -> str:
-    """What of this field is not as it must be; "" where all is, or it is not there."""
-    entry = line.get("compressed")
-    if entry is None or _is_entry(entry, len(line.get("gold", ()))):
-        return ""
-    return f"what is compressed is {shortened(repr(entry))}"
-
-
-def _is_entry(entry: Any, n_gold: int) -> bool:
-    needed = {"before", "after", "gold"}
-    if not isinstance(entry, dict) or not needed <= set(entry):
-        return False
-    return (
-        set(entry) <= needed | {"answer", "decision", "tokens"}
-        and _is_pair([entry["before"], entry["after"]])
-        and every(maybe(_is_pair), n_gold)(entry["gold"])
-        and maybe(_is_answer)(entry.get("answer"))
-        and maybe(_is_pair)(entry.get("tokens"))
-        and entry.get("decision") in (None, *DECISIONS)
-    )

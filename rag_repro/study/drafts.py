@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from itertools import accumulate
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from ..methods.dragin.settings import FACTORS
-from ..plain import shortened
 from ..schema import Answer, Question
-from .shapes import every, is_amount, is_count, is_flag
+from .shapes import EXACT, Amount, Count, Flag
 
-_COUNTS = ("drafts", "alarms", "judged", "blank", "unmeant")
 _OWN = {"decide", "retrieve", "write", "ask_again"}
 _OF_OTHERS = {"beside", "popularity"}  # in a search of DR-RAG's or ERM4's
-_are_taken = every(every(is_amount, 2))
-_are_signals = every(every(is_amount, len(FACTORS)))
-_are_found = every(every(is_count))
+
+
+class Dynamic(TypedDict):
+    """A line's `dynamic`, as `of` says."""
+
+    __pydantic_config__ = EXACT
+    drafts: Count
+    alarms: Count
+    again: Flag
+    found: list[list[Count]]
+    judged: NotRequired[Count]
+    blank: NotRequired[Count]
+    unmeant: NotRequired[Count]
+    taken: NotRequired[list[tuple[Amount, Amount]]]
+    signals: NotRequired[list[tuple[(Amount,) * len(FACTORS)]]]
+
+
+class DraftFields(TypedDict, total=False):
+    """What `of` gives."""
+
+    dynamic: Dynamic
 
 
 def of(
@@ -72,12 +90,6 @@ def of(
     return {"dynamic": made}
 
 
-def fault(line: dict[str, Any]) -> str:
-    """What of this field is not as it must be; "" where all is, or it is not there."""
-    entry = line.get("dynamic")
-    return "" if entry is None or _is_entry(entry) else f"its drafts are {shortened(repr(entry))}"
-
-
 def _is_draft(event: Any) -> bool:
     """Adaptive methods decide as well, once and without a draft."""
     return event.get("stage") == "decide" and "keep" in event
@@ -113,17 +125,3 @@ def _behind_a_search(stages: list[Any]) -> bool:
 def _letters(text: str) -> int:
     """How many characters of it are no white space, which a trace's words have lost."""
     return len("".join(text.split()))
-
-
-def _is_entry(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not {"drafts", "alarms", "again", "found"} <= set(entry):
-        return False
-    counts = [entry[name] for name in _COUNTS if name in entry]
-    return (
-        set(entry) <= {*_COUNTS, "again", "found", "taken", "signals"}
-        and _are_taken(entry.get("taken", []))
-        and _are_signals(entry.get("signals", []))
-        and all(map(is_count, counts))
-        and is_flag(entry["again"])
-        and _are_found(entry["found"])
-    )

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from annotated_types import MinLen
+from typing_extensions import TypedDict
 
 from ..evaluation.answer_metrics import CLOSED
 from ..evaluation.knowledge_metrics import GOLD
 from ..evaluation.metric import accepted, readings
 from ..evaluation.normalise import answer as normalise_answer
 from ..evaluation.retrieval_metrics import has_answer, tells_answer
-from ..plain import shortened
 from ..schema import Answer, Passage, Question
-from .shapes import among, every, is_count, is_mark, is_share, is_text, maybe, row, whole
+from .shapes import Count, Mark, Rank, Share, Text
 
-LABELS = ("entailment", "contradiction", "neutral", "yes", "no")
-KINDS = (*GOLD, "answer", "other")
+Label = Literal["entailment", "contradiction", "neutral", "yes", "no"]
+Kind = Literal[(*GOLD, "answer", "other")]
 
-_is_judged = row(is_text, among(LABELS), maybe(is_share), maybe(among(KINDS)), maybe(is_mark))
-_is_triggered = row(is_count, is_mark, is_count, is_count, is_count, maybe(is_count))
+
+class KnowledgeFields(TypedDict, total=False):
+    """What `of` gives."""
+
+    counts: dict[Text, Count]
+    filter: list[tuple[Text, Label, Share | None, Kind | None, Mark | None]]
+    trigger: list[tuple[Count, Mark, Count, Count, Count, Count | None]]
+    held: Annotated[list[list[Rank]], MinLen(1)]
 
 
 def of(question: Question, answer: Answer, passages: Mapping[str, Passage]) -> dict[str, Any]:
@@ -80,20 +88,3 @@ def _triggered(event: Mapping[str, Any], question: Question) -> list[Any]:
     counts = [len(event["found"]), len(event["recalled"]), len(found & recalled)]
     known = len(gold & recalled) if gold else None
     return [event["popularity"], int(event["searched"]), *counts, known]
-
-
-def fault(line: dict[str, Any]) -> str:
-    """What of these fields is not as it must be; "" where all is, or they are not there."""
-    for name, value in line.get("counts", {}).items():
-        if not is_count(value):
-            return f"the count {shortened(repr(name), 60)} is {shortened(repr(value), 60)}"
-    for entry in line.get("filter", ()):
-        if not _is_judged(entry):
-            return f"a judged passage is {shortened(repr(entry), 60)}"
-    for entry in line.get("trigger", ()):
-        if not _is_triggered(entry):
-            return f"a query's trigger is {shortened(repr(entry), 60)}"
-    held = line.get("held")
-    if held is not None and not (held and every(every(whole(1, len(line["hits"]))))(held)):
-        return f"the places of its answers are {shortened(repr(held), 60)}"
-    return ""

@@ -11,61 +11,104 @@ import json
 import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+from pydantic import AfterValidator, Strict, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from ..evaluation.registry import METRICS
 from ..plain import PlainError, from_json, shortened
-from . import attentions, compressions, drafts, knowledge, queries, told
+from .attentions import AttentionFields
+from .compressions import CompressionFields
 from .conditions import Condition
+from .drafts import DraftFields
 from .files import trouble
-from .shapes import (
-    Shape,
-    every,
-    is_amount,
-    is_count,
-    is_name,
-    is_number,
-    is_share,
-    is_text,
-    maybe,
-    row,
-    whole,
-)
+from .knowledge import KnowledgeFields
+from .queries import QueryFields
+from .shapes import EXACT, Amount, Count, Name, Number, Rank, Share, Text
+from .told import TraceFields
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
 START = json.dumps({"format": FORMAT, "identity": {}}).encode().removesuffix(b"{}}")
-PLAIN, PACKED = ".jsonl", ".jsonl.xz"
+PLAIN, PACKED, MANIFEST, SHARD = ".jsonl", ".jsonl.xz", ".manifest.json", ".shard-"
 LARGEST = 1 << 28  # bytes of a record unpacked; ours have one million at most
 RESTORE = "restore the file from version control, or delete it and run its condition again"
 
-# What an answer's line must hold, and what it may.
-_NEEDED = {"id": str, "cluster": str, "hits": list, "scores": dict}
-_KNOWN = {
-    **{"kind": str | None, "gold": list, "cost": dict},
-    **{"text": str, "prediction": str | None, "remembered": list, "error": str},
-    **{"judged": list, "turns": list},
-    **{"decided": list, "critique": list, "timing": list, "dynamic": dict, "variants": list},
-    **{"queries": list, "influence": list, "likelihood": list},
-    **{"compressed": dict, "attention": dict},
-    **{"counts": dict, "filter": list, "trigger": list, "held": list},
-}
 
-# Of scores: a share, or how much of something; what the registry does not know is not ours.
-_SCORES: Mapping[str, Shape] = {
-    name: is_share if metric.unit == "percent" else is_amount
-    for name, metric in METRICS.items()
-    if metric.needs != "line"
-}
+def _scores(scores: dict[str, float]) -> dict[str, float]:
+    """By their units: a share, or how much of something; what the registry lacks is not ours."""
+    for name, value in scores.items():
+        metric = METRICS.get(name)
+        if metric and metric.needs != "line":
+            most = 1 if metric.unit == "percent" else float("inf")
+            if not 0 <= value <= most:
+                raise ValueError(f"{name} is {value!r}")
+    return scores
 
-_AMOUNTS: Mapping[str, Shape] = {"hops": maybe(is_count), "entropy": is_amount}
-_is_gold = row(maybe(is_name), maybe(is_count), maybe(whole(1)))
-"""[role, hop, rank among the hits or None]."""
-_is_pair = row(is_name, is_name, is_share, maybe(whole(0, 2)))
-"""[passage, passage, probability, how many of the two are gold or None]."""
-_are_notes = every(row(is_text, is_amount, is_count))
-"""Of a clock: [kind, seconds, items]."""
+
+class Turn(TypedDict):
+    """One timed answer. clock: [kind, seconds, items] of each thing that took time."""
+
+    __pydantic_config__ = EXACT
+    seconds: Amount
+    clock: list[tuple[Text, Amount, Count]]
+
+
+class _Needed(TypedDict):
+    id: Name
+    cluster: Name
+    hits: list[Name]
+    scores: Annotated[dict[Text, Number], AfterValidator(_scores)]
+
+
+class _Known(TypedDict, total=False):
+    """gold: [role, hop, rank among the hits or None]. judged: [passage, passage, probability, how
+    many of the two are gold or None].
+    """
+
+    kind: Name | None
+    hops: Count | None
+    gold: list[tuple[Name | None, Count | None, Rank | None]]
+    cost: dict[Text, Count]
+    judged: list[tuple[Name, Name, Share, Annotated[int, Strict(), Ge(0), Le(2)] | None]]
+    entropy: Amount
+    text: Text
+    prediction: Text | None
+    remembered: list[Name]
+    error: Text
+    turns: list[Turn]
+
+
+class Line(
+    _Needed,
+    _Known,
+    TraceFields,
+    DraftFields,
+    QueryFields,
+    CompressionFields,
+    KnowledgeFields,
+    AttentionFields,
+):
+    """One answer's line: what every one has, then what parts of a method's trace leave."""
+
+
+FIELDS = (
+    *("id", "kind", "hops", "cluster", "hits", "gold", "scores", "cost", "judged", "entropy"),
+    *TraceFields.__annotations__,
+    *("dynamic", "queries", "compressed"),
+    *KnowledgeFields.__annotations__,
+    *("attention", "text", "prediction", "remembered", "error", "turns"),
+)
+"""In the order in which a line is written."""
+
+
+@cache
+def _line_type() -> TypeAdapter:
+    return TypeAdapter(Line)
 
 
 class RecordError(ValueError):
@@ -98,6 +141,14 @@ class Parsed:
         )
         lines = [line for line, _ in pairs]
         return Parsed(self.header, lines, b"".join([head, *(row for _, row in pairs)]))
+
+
+def read_whole(path: Path) -> Parsed:
+    """A file that holds a header at least. Raises RecordError."""
+    parsed = parse(path, content(path))
+    if parsed is None:
+        raise RecordError(f"{path} holds nothing yet: a run on it began and was stopped; delete it")
+    return parsed
 
 
 def content(path: Path) -> bytes:
@@ -168,47 +219,32 @@ def _foreign(path: Path) -> RecordError:
 
 def _fault(line: Any) -> str:
     """What of an answer's line is not as it must be; "" where all is."""
-    if not isinstance(line, dict):
-        return "no object"
-    for key, kind in {**_NEEDED, **_KNOWN}.items():
-        if key in line and not isinstance(line[key], kind):
-            return f"{key!r} is {shortened(repr(line[key]), 60)}"
-        if key in _NEEDED and key not in line:
-            return f"it lacks {key!r}"
-    # All at once, since there are many and nearly all are right.
-    names = [line["id"], line["cluster"], line.get("kind") or ""]
-    names += line["hits"] + line.get("remembered", [])
-    if not (all(map(is_text, names)) and is_name("".join(names))):
-        wrong = next(name for name in names if not is_name(name))
-        return f"a name or passage is {shortened(repr(wrong), 60)}"
-    for key, shape in _AMOUNTS.items():
-        if key in line and not shape(line[key]):
-            return f"{key!r} is {shortened(repr(line[key]), 60)}"
-    for entry in line.get("gold", ()):
-        if not _is_gold(entry):
-            return f"a gold passage is {shortened(repr(entry), 60)}"
-    for pair in line.get("judged", ()):
-        if not _is_pair(pair):
-            return f"a judged pair is {shortened(repr(pair), 60)}"
-    for turn in line.get("turns", ()):
-        if not _is_turn(turn):
-            return f"a turn is {shortened(repr(turn), 60)}"
-    for kept in (told, drafts, queries, compressions, knowledge, attentions):
-        if fault := kept.fault(line):
-            return fault
-    for name, value in line.get("cost", {}).items():
-        if not is_count(value):
-            return f"the cost {name!r} is {shortened(repr(value), 60)}"
-    for name, value in line["scores"].items():
-        if not _SCORES.get(name, is_number)(value):
-            return f"the score {name!r} is {shortened(repr(value), 60)}"
+    try:
+        _line_type().validate_python(line)
+    except ValidationError as error:
+        return _first(error)
+    n_hits, n_gold = len(line["hits"]), len(line.get("gold", ()))
+    for ranks in line.get("held", ()):
+        if any(rank > n_hits for rank in ranks):
+            return f"'held' has a rank beyond the {n_hits} hits: {shortened(repr(ranks), 60)}"
+    if "compressed" in line and len(line["compressed"]["gold"]) != n_gold:
+        return f"'compressed.gold' is not of the {n_gold} gold passages"
+    if held := line.get("attention"):
+        tables = [held["words"], held.get("embeddings", held["words"])]
+        layers = [len(held["marks"])] * 2
+        sizes = {len(held["tokens"]), *(len(layer) for table in tables for layer in table)}
+        if list(map(len, tables)) != layers or sizes != {n_hits}:
+            return f"'attention' is not of {layers[0]} layers and {n_hits} hits"
     return ""
 
 
-def _is_turn(entry: Any) -> bool:
-    """Whether it is {"seconds": s, "clock": notes}."""
-    known = isinstance(entry, dict) and set(entry) == {"seconds", "clock"}
-    return known and is_amount(entry["seconds"]) and _are_notes(entry["clock"])
+def _first(error: ValidationError) -> str:
+    """The first fault: where it is, and what stands there."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function"))
+    if first["type"] == "missing":
+        return f"it lacks {place!r}"
+    return f"{place or 'the line'!r} is {shortened(repr(first['input']), 60)}"
 
 
 def check_identity(path: Path, header: Mapping[str, Any], condition: Condition) -> None:

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from ..digest import installed, write_whole
-from ..plain import PlainError, from_json, text_of
+from ..plain import UNSEEN, PlainError, from_json, text_of
+from . import sealed
 from .conditions import Condition
 from .files import trouble
-from .lines import PACKED, PLAIN
-from .records import AGAIN, SHARD, RecordError
-from .shapes import is_count, is_name
+from .lines import MANIFEST, PACKED, PLAIN, SHARD, RecordError
+from .record_writer import AGAIN
+from .shapes import MOST
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,6 @@ PACKAGES = (
 )
 
 
-ENDING = ".manifest.json"
 OFTEN = 20  # seconds after which the entry of a run that goes on is written again
 CHECKOUT = Path(__file__).parents[2]
 SOURCES = ("rag_repro", "artifacts", "requirements.lock")
@@ -51,7 +51,12 @@ def read(results: Path, condition: Condition) -> list[dict[str, Any]]:
     The entry of a run that was killed has no `end`, and its `questions` may lag
     behind by those of the last seconds. Raises RecordError for a damaged file.
     """
-    return _entries(results / (condition.path + ENDING))
+    return at(results, condition.path)
+
+
+def at(results: Path, path: str) -> list[dict[str, Any]]:
+    """As `read`, of the record with this path below `results`."""
+    return _entries(results / (path + MANIFEST), sealed.manifest(results, path))
 
 
 class Entry:
@@ -60,12 +65,12 @@ class Entry:
     So that also a run that is killed has told which machine gave its answers.
     """
 
-    def __init__(self, file: Path, facts: Mapping[str, Any]):
-        self._file = file
+    def __init__(self, file: Path, facts: Mapping[str, Any], earlier: list[dict[str, Any]]):
+        self._file, self._earlier = file, earlier
         self._saved: dict[str, Any] | None = None
         self._when = 0.0
         self.facts = {"start": now(), "questions": 0, **environment(), **facts}
-        _entries(file)  # a damaged manifest is told before the run, not after it
+        _entries(file, earlier)  # a damaged manifest is told before the run, not after it
 
     def answered(self) -> None:
         """One more question is recorded."""
@@ -80,7 +85,7 @@ class Entry:
             self._save()
 
     def _save(self) -> None:
-        entries, told = _entries(self._file), dict(self.facts)
+        entries, told = _entries(self._file, self._earlier), dict(self.facts)
         # From the end: a run that was killed within this second looks the same.
         places = [i for i, entry in enumerate(entries) if entry == self._saved]
         place = places[-1] if places else len(entries)
@@ -96,7 +101,8 @@ def written(results: Path, condition: Condition, shard: str = "", **facts: Any) 
     A shard's entry waits in a file of its own, since shards may run at once.
     """
     part = {"shard": shard} if shard else {}
-    entry = Entry(_file(results, condition, shard), {**facts, **part})
+    earlier = [] if shard else sealed.manifest(results, condition.path)
+    entry = Entry(_file(results, condition, shard), {**facts, **part}, earlier)
     try:
         yield entry
     except BaseException:
@@ -116,25 +122,26 @@ def absorb(results: Path, condition: Condition) -> None:
     """
     whole = _file(results, condition)
     name = Path(condition.path).name
-    for file in sorted(whole.parent.glob(f"{name}{SHARD}*{ENDING}")):
-        shard = file.name.removesuffix(ENDING)
+    for file in sorted(whole.parent.glob(f"{name}{SHARD}*{MANIFEST}")):
+        shard = file.name.removesuffix(MANIFEST)
         if any(file.with_name(shard + ending).exists() for ending in (PLAIN, PACKED)):
             continue  # still at work, or waiting to be joined
-        earlier = _entries(whole)
+        earlier = _entries(whole, sealed.manifest(results, condition.path))
         # Those of a join that was killed before its end are there already.
         _write(whole, [*earlier, *(e for e in _entries(file) if e not in earlier)])
         file.unlink()
 
 
 def _file(results: Path, condition: Condition, shard: str = "") -> Path:
-    return results / (condition.path + (SHARD + shard if shard else "") + ENDING)
+    return results / (condition.path + (SHARD + shard if shard else "") + MANIFEST)
 
 
-def _entries(file: Path) -> list[dict[str, Any]]:
+def _entries(file: Path, otherwise: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    """otherwise: those of a record that was sealed, which a file of its own begins with."""
     try:
         entries = from_json(text_of(file))
     except FileNotFoundError:
-        return []
+        return list(otherwise or ())
     except (PlainError, OSError) as error:
         raise _damaged(file, str(error)) from error
     if not isinstance(entries, list) or not all(map(_is_entry, entries)):
@@ -146,7 +153,8 @@ def _is_entry(entry: Any) -> bool:
     """Whether it tells when a run was, of how many questions, and on which machine."""
     try:
         times = [datetime.fromisoformat(entry[key]) for key in ("start", "end") if key in entry]
-        fits = is_count(entry["questions"]) and is_name(entry["machine"])
+        fits = type(entry["questions"]) is int and 0 <= entry["questions"] <= MOST
+        fits = fits and isinstance(entry["machine"], str) and not UNSEEN.search(entry["machine"])
         return fits and "start" in entry and all(one.tzinfo for one in times)
     except (KeyError, TypeError, ValueError):
         return False

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..methods.dragin.query_check import RULES
-from ..plain import shortened
-from ..schema import Answer, Question
-from .shapes import every, is_count, row
+from typing_extensions import TypedDict
 
-_is_moment = row(*[is_count] * 3, *[every(is_count)] * len(RULES))
+from ..methods.dragin.query_check import RULES
+from ..schema import Answer, Question
+from .shapes import Count
+
+
+class QueryFields(TypedDict, total=False):
+    """What `of` gives."""
+
+    queries: list[tuple[(Count, Count, Count, *[list[Count]] * len(RULES))]]
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:
@@ -31,11 +36,3 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
         if event.get("stage") == "queries"
     ]
     return {"queries": told} if told else {}
-
-
-def fault(line: dict[str, Any]) -> str:
-    """What of this field is not as it must be; "" where all is, or it is not there."""
-    for entry in line.get("queries", ()):
-        if not _is_moment(entry):
-            return f"a moment's queries are {shortened(repr(entry), 60)}"
-    return ""

@@ -4,7 +4,8 @@ A record file begins with a header line (the condition's identity and a
 fingerprint of what else can change the result) and goes on with one line a
 question. It lies open (`.jsonl`) while a run is under way and is compressed
 (`.jsonl.xz`) when the run has ended; a sidecar manifest says which machine,
-versions and commit made it, one entry a run.
+versions and commit made it, one entry a run. `rag-repro seal` moves both into parquet (`sealed`),
+from where a run that goes on takes them up again.
 
 A torn last line (a killed run) is cut off and its question asked again. Any
 other damage, and a file made with other settings or data, is refused by name.
@@ -14,26 +15,25 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..digest import forget_parts, write_whole
-from . import files
+from . import files, sealed
 from . import lines as form
 from .conditions import Condition
 from .files import alone, trouble
-from .lines import Parsed, RecordError
+from .lines import SHARD, Parsed, RecordError
 from .record_writer import AGAIN, RecordWriter, packed_name
 
-__all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "committed", "find"]
-__all__ += ["is_written", "load", "open_record", "parts", "read", "set_aside", "times_beside"]
+__all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "at", "committed", "find"]
+__all__ += ["is_written", "load", "open_record", "parts", "paths", "read", "set_aside"]
+__all__ += ["times_beside"]
 
 log = logging.getLogger(__name__)
-
-SHARD = ".shard-"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Record:
 
     path: Path
     header: Mapping[str, Any]
-    lines: tuple[Mapping[str, Any], ...]
+    lines: Sequence[Mapping[str, Any]]
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -50,7 +50,7 @@ class Record:
     @property
     def is_sealed(self) -> bool:
         """Whether it is compressed: one that is not is being written, or its run was killed."""
-        return self.path.name.endswith(form.PACKED)
+        return not self.path.name.endswith(form.PLAIN)
 
     @property
     def by_question(self) -> dict[str, Mapping[str, Any]]:
@@ -77,7 +77,7 @@ def committed(root: Path) -> Path | None:
 
 
 def find(root: Path, condition: Condition, shard: str = "") -> Path | None:
-    """The condition's record file under `root`, open or compressed; None where there is none.
+    """The condition's file of JSON lines, open or compressed; None where there is none.
 
     shard: that of a part, as "1-of-4".
     """
@@ -119,37 +119,53 @@ def load(root: Path, condition: Condition, shard: str = "") -> Record | None:
 
     shard: a part of it, as "1-of-4", that waits to be joined or is at work.
     """
-    found = _content(root, condition, shard)
-    parsed = form.parse(*found) if found is not None else None
-    if parsed is None:
-        return None
-    form.check_identity(found[0], parsed.header, condition)
-    return Record(found[0], parsed.header, tuple(parsed.lines))
+    record = at(root, _name(condition, shard))
+    if record is not None:
+        form.check_identity(record.path, record.header, condition)
+    return record
 
 
-def count(root: Path, condition: Condition) -> int:
-    """Answers in the condition's record: its lines behind the header, none of them looked into."""
-    found = _content(root, condition)
-    return max(0, found[1].count(b"\n") - 1) if found is not None else 0
-
-
-def _content(root: Path, condition: Condition, shard: str = "") -> tuple[Path, bytes] | None:
-    """The condition's record file and what it holds."""
-    while (path := find(root, condition, shard)) is not None:
-        try:
-            return path, form.content(path)
-        except RecordError as error:
-            # A run may have opened or compressed it since we looked.
-            if not isinstance(error.__cause__, FileNotFoundError):
+def at(root: Path, path: str) -> Record | None:
+    """The record of this path below `root`, as `Condition.path` has it; None as of `load`."""
+    # More than once: a run, or sealing, moves it between two looks.
+    for ending in (form.PLAIN, form.PACKED) * 3:
+        file = root / (path + ending)
+        if file.exists():
+            try:
+                parsed = form.parse(file, form.content(file))
+            except RecordError as error:
+                if isinstance(error.__cause__, FileNotFoundError):
+                    continue
                 raise
+            return None if parsed is None else Record(file, parsed.header, tuple(parsed.lines))
+        if ending == form.PACKED and (found := sealed.read(root, path)):
+            return Record(*found)
     return None
 
 
+def paths(root: Path) -> list[str]:
+    """The paths of all records below `root`, as `Condition.path` has them, parts among them."""
+    return sorted({*sealed.conditions(root), *beside(root)})
+
+
+def beside(root: Path) -> set[str]:
+    """Those of the records that are JSON lines, and so newer than what was sealed."""
+    return {
+        path.relative_to(root).as_posix().removesuffix(ending)
+        for ending in (form.PLAIN, form.PACKED)
+        for path in root.rglob(f"*{ending}")
+    }
+
+
+def count(root: Path, condition: Condition) -> int:
+    """Answers in the condition's record; 0 where there is none."""
+    record = at(root, condition.path)
+    return len(record) if record else 0
+
+
 def read(path: Path) -> Record:
-    """A record file, every line checked; a torn last line is left out."""
-    parsed = _parsed(path)
-    if parsed is None:
-        raise RecordError(f"{path} holds nothing yet: a run on it began and was stopped; delete it")
+    """A file of JSON lines, every line checked; a torn last line is left out."""
+    parsed = form.read_whole(path)
     return Record(path, parsed.header, tuple(parsed.lines))
 
 
@@ -185,7 +201,7 @@ def open_record(
             stack.enter_context(alone(_lock(root, condition, shard)))
             for ending in (form.PLAIN, form.PACKED, ".manifest.json"):  # what a kill left half
                 forget_parts(base.with_name(base.name + ending))
-            writer = _writer(plain, condition, fingerprint)
+            writer = _writer(root, plain, condition, fingerprint)
         except OSError as error:
             raise RecordError(f"{base}: cannot be written ({trouble(error)}, {AGAIN})") from error
         try:
@@ -200,19 +216,24 @@ def open_record(
         writer.close(order)
 
 
-def _writer(plain: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> RecordWriter:
+def _writer(
+    root: Path, plain: Path, condition: Condition, fingerprint: Mapping[str, Any]
+) -> RecordWriter:
     """A writer that goes on from what is there, which is touched only once it is found to fit."""
-    stored = _stored(plain, condition, fingerprint)
+    stored = _stored(root, plain, condition, fingerprint)
     begun = stored is None or plain.exists()
     new = Parsed({}, [], form.header_bytes(condition, fingerprint))
     return RecordWriter(plain, stored or new, begun=begun)
 
 
-def _stored(plain: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> Parsed | None:
+def _stored(
+    root: Path, plain: Path, condition: Condition, fingerprint: Mapping[str, Any]
+) -> Parsed | None:
     """What is there, open or compressed; of both, the open one with what only the other has.
 
     A kill can leave both, with the same lines; version control can bring back
-    a compressed one beside an open one that went another way.
+    a compressed one beside an open one that went another way. Where there is neither, what was
+    sealed.
     """
     fits = []
     for path in (plain, packed_name(plain)):
@@ -220,6 +241,10 @@ def _stored(plain: Path, condition: Condition, fingerprint: Mapping[str, Any]) -
         if parsed is not None:
             _check(path, parsed, condition, fingerprint)
             fits.append(parsed)
+    path = plain.relative_to(root).as_posix().removesuffix(form.PLAIN)
+    if not fits and (found := sealed.read(root, path)):
+        fits.append(unsealed(*found[1:]))
+        _check(found[0], fits[0], condition, fingerprint)
     if len(fits) < 2:
         return fits[0] if fits else None
     open_, packed = fits
@@ -227,6 +252,13 @@ def _stored(plain: Path, condition: Condition, fingerprint: Mapping[str, Any]) -
     more = [line for line in packed.lines if line["id"] not in known]
     content = open_.content + b"".join(map(form.line_bytes, more))
     return Parsed(open_.header, [*open_.lines, *more], content)
+
+
+def unsealed(header: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> Parsed:
+    """A sealed record as JSON lines."""
+    lines = [dict(line) for line in lines]
+    head = json.dumps(header, ensure_ascii=False).encode() + b"\n"
+    return Parsed(dict(header), lines, b"".join([head, *map(form.line_bytes, lines)]))
 
 
 def _check(
@@ -254,7 +286,12 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
     record = load(root, condition)
     if record is None or is_same(record.header, fingerprint):
         return None
-    return files.set_aside(record.path)
+    if (file := find(root, condition)) is None:
+        with alone(root / "seal.lock"):
+            sealed.rewrite(root, record.path, {condition.path: None}, {})
+        file = root / (condition.path + form.PACKED)
+        write_whole(file, form.packed_bytes(unsealed(record.header, record.lines).content))
+    return files.set_aside(file)
 
 
 def forget_failed(root: Path, condition: Condition) -> int:
@@ -264,13 +301,16 @@ def forget_failed(root: Path, condition: Condition) -> int:
     is wrong.
     """
     base = root / condition.path
-    if find(root, condition) is None:
-        return 0
-    with alone(_lock(root, condition)):
+    with ExitStack() as stack:
+        if base.parent.is_dir():
+            stack.enter_context(alone(_lock(root, condition)))
         failed: set[str] = set()
         for ending in (form.PLAIN, form.PACKED):  # a kill can leave both
             path = base.with_name(base.name + ending)
             held = _parsed(path) if path.is_file() else None
+            if ending == form.PACKED and find(root, condition) is None:
+                found = sealed.read(root, condition.path)
+                held = unsealed(*found[1:]) if found and sealed.failed(found[2]) else None
             kept = held and held.without_failed()
             if held and len(kept.lines) < len(held.lines):
                 content = kept.content
@@ -311,7 +351,7 @@ def _join(
     with alone(_lock(root, condition, name), wait=False) as free:
         if not free:
             return 0
-        part = _stored(plain, condition, fingerprint)
+        part = _stored(root, plain, condition, fingerprint)
         new = [line for line in part.lines if line["id"] not in record.done] if part else []
         for line in new:
             record.append(line)

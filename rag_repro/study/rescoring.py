@@ -11,7 +11,7 @@ import hashlib
 import json
 import lzma
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
@@ -23,7 +23,7 @@ from rag_repro.data.public.errors import MissingFile
 from rag_repro.evaluation.metrics import METRICS
 from rag_repro.schema import Answer, Cost, Hit, Passage
 from rag_repro.study import lines as form
-from rag_repro.study import runner
+from rag_repro.study import records, runner, sealed
 from rag_repro.study.conditions import Condition
 from rag_repro.study.names import is_outside
 
@@ -78,9 +78,30 @@ def audit(
     return made
 
 
+def recorded(folder: Path) -> list[Path]:
+    """The finished records of a folder and the timed answers beside it, by the names that they have
+    as compressed files, also where they are sealed.
+    """
+    times = sorted(path for path in (folder.parent / "times").glob("*") if path.is_dir())
+    return [
+        root / (path + form.PACKED)
+        for root in (folder, *times)
+        for path in records.paths(root)
+        if form.SHARD not in path and not (root / (path + form.PLAIN)).exists()
+    ]
+
+
 def _header(path: Path) -> Mapping[str, Any]:
+    if not path.is_file():
+        return _sealed(path)[1]
     with lzma.open(path) as text:
         return json.loads(text.readline())
+
+
+def _sealed(path: Path) -> tuple[Path, Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """The sealed record that stands in place of a compressed file."""
+    root = next(folder for folder in path.parents if (folder / sealed.CONDITIONS).is_file())
+    return sealed.read(root, path.relative_to(root).as_posix().removesuffix(form.PACKED))
 
 
 def _data(one: tuple[Path, Mapping[str, Any]]) -> tuple[str, str]:
@@ -127,10 +148,11 @@ def _audit_record(
 
 def _lines(path: Path, share: float) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The chosen lines of a record, with their numbers in the file."""
-    for number, text in enumerate(form.content(path).splitlines()[1:], start=2):
+    lines = form.read_whole(path).lines if path.is_file() else _sealed(path)[2]
+    for number, line in enumerate(lines, start=2):
         drawn = hashlib.sha256(f"{path.name} {number}".encode()).digest()[:4]
         if number == 2 or int.from_bytes(drawn) < share * 2**32:
-            yield number, json.loads(text)
+            yield number, line
 
 
 def _answer(line: Mapping[str, Any], dataset: Dataset, condition: Condition) -> Answer:

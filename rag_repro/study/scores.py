@@ -17,6 +17,7 @@ from ..evaluation.resampling import fresh
 from ..evaluation.statistics import Resampled
 from . import manifests, records
 from .papers import Cell
+from .sealed import Lines
 
 _SIGNS = (1, -1, -1, 1)
 """Of the sides of a difference, and of one from which another is subtracted."""
@@ -69,6 +70,45 @@ def everything(line: Mapping[str, Any]) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Only:
+    """A filter of questions: those of a kind that it holds of, and of these ids; None: of all."""
+
+    of_kind: Callable[[str | None], bool] | None = None
+    ids: frozenset[str] | None = None
+
+    def __call__(self, line: Mapping[str, Any]) -> bool:
+        fits = self.of_kind is None or self.of_kind(line.get("kind"))
+        return fits and (self.ids is None or line["id"] in self.ids)
+
+    def mask(self, lines: Lines) -> np.ndarray:
+        """(len(lines),) which of them it keeps."""
+        kept = np.ones(len(lines), bool)
+        if self.of_kind is not None:
+            kept &= np.array([*map(self.of_kind, lines.column("kind"))], bool)
+        if self.ids is not None:
+            kept &= np.array([name in self.ids for name in lines.column("id")], bool)
+        return kept
+
+
+def _measured(
+    lines: Sequence[Mapping[str, Any]], metric: str, keep: Keep
+) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
+    """Ids, clusters and values of the questions that the filter keeps and that have the metric."""
+    if isinstance(lines, Lines):  # columns, without a look at any line
+        if isinstance(keep, Only):
+            lines = lines.where(keep.mask(lines))
+        elif keep is not everything:
+            lines = lines.where(np.array([*map(keep, lines)], bool))
+        ids, clusters, values = lines.column("id"), lines.column("cluster"), lines.metric(metric)
+    else:
+        kept = [line for line in lines if keep(line)]
+        ids, clusters = ([line[name] for line in kept] for name in ("id", "cluster"))
+        values = np.array([metrics.of_line(metric, line) for line in kept], float)  # None: NaN
+    there = np.flatnonzero(~np.isnan(values))
+    return tuple(ids[i] for i in there), tuple(clusters[i] for i in there), values[there]
+
+
 class Results:
     """The records under one folder, and the times beside it, each file read once.
 
@@ -81,7 +121,7 @@ class Results:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._lines: dict[tuple[Path, str], tuple[Mapping[str, Any], ...] | None] = {}
+        self._lines: dict[tuple[Path, str], Sequence[Mapping[str, Any]] | None] = {}
         self._platforms: dict[tuple[Path, str], frozenset[str]] = {}
 
     @cached_property
@@ -103,8 +143,11 @@ class Results:
         """What `trainings` has reckoned of these records: how far trainings lie apart."""
         return {}
 
-    def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
-        """The cell's recorded answers of its kinds, at most its n; None where nobody ran it."""
+    def lines(self, cell: Cell) -> Sequence[Mapping[str, Any]] | None:
+        """The cell's recorded answers of its kinds, at most its n; None where nobody ran it.
+
+        Of a sealed record they are decoded when one is looked at, not when they are counted.
+        """
         place = folder, _ = self._place(cell)
         if place not in self._lines:
             record = records.load(folder, cell.condition)
@@ -115,7 +158,12 @@ class Results:
         if lines is None or (self._platform and not self.platforms(cell)[0] <= {self._platform}):
             return None
         if cell.kinds:
-            lines = tuple(line for line in lines if line["kind"] in cell.kinds)
+            of_kinds = Only(lambda kind: kind in cell.kinds)
+            lines = (
+                lines.where(of_kinds.mask(lines))
+                if isinstance(lines, Lines)
+                else tuple(filter(of_kinds, lines))
+            )
         return lines[: cell.n if self._cut else None]
 
     def platforms(self, cell: Cell) -> list[frozenset[str]]:
@@ -148,16 +196,13 @@ class Results:
         known = metrics.get(metric)
         if not known.defined(cell.condition.configured):
             return None
-        lines, scale = self.lines(cell), known.scale
-        values = ((x, metrics.of_line(metric, x)) for x in lines or () if keep(x))
-        kept = [(x, value) for x, value in values if value is not None]
-        if not kept:
-            return None
-        return Scores(
-            tuple(x["id"] for x, _ in kept),
-            tuple(x["cluster"] for x, _ in kept),
-            np.array([value * scale for _, value in kept]),
-        )
+        ids, clusters, values = _measured(self.lines(cell) or (), metric, keep)
+        return Scores(ids, clusters, values * known.scale) if ids else None
+
+    def values(self, cell: Cell, metric: str) -> dict[str, float]:
+        """The metric as it is recorded of each question that has it, by question."""
+        ids, _, values = _measured(self.lines(cell) or (), metric, everything)
+        return dict(zip(ids, values.tolist(), strict=True))
 
     def gain(
         self, more: Cell | None, less: Cell | None, metric: str, keep: Keep = everything
@@ -355,7 +400,7 @@ def span(metric: str) -> float | None:
     return None if known.span is None else known.span * known.scale
 
 
-@lru_cache(maxsize=512)  # of 160 kB each
+@lru_cache(maxsize=128)  # of 160 kB each
 def _drawn(
     values: tuple,
     clusters: tuple[str, ...],

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import Le, Len, MinLen
+from typing_extensions import TypedDict
 
 from ..methods.dragin.replay import VARIANTS
 from ..methods.dragin.timing_check import SIGNALS
-from ..plain import shortened
 from ..schema import Answer, Question
-from .shapes import (
-    every,
-    is_amount,
-    is_count,
-    is_flag,
-    is_mark,
-    is_name,
-    is_number,
-    is_share,
-    is_text,
-    maybe,
-    row,
-)
+from .shapes import Amount, Count, Flag, Mark, Name, Number, Share, Text
 
-_is_decision = row(
-    lambda went_by: went_by is None or is_text(went_by) or is_number(went_by), is_flag
-)
-_is_critique = row(is_name, is_share, maybe(is_mark))
-_is_hop = row(is_mark, *[is_number] * len(SIGNALS))
-_is_influence = row(*[is_amount] * 4, is_mark)
-_are_variants = every(row(is_mark, is_count, is_text), len(VARIANTS))
+Variants = Annotated[list[tuple[Mark, Count, Text]], Len(len(VARIANTS), len(VARIANTS))]
+
+
+class TraceFields(TypedDict, total=False):
+    """What `of` gives."""
+
+    decided: tuple[Number | Text | None, Flag]
+    critique: list[tuple[Name, Share, Mark | None]]
+    timing: list[tuple[(Mark, *[Number] * len(SIGNALS))]]
+    influence: list[tuple[Amount, Amount, Amount, Amount, Mark]]
+    likelihood: Annotated[list[Annotated[Number, Le(0)]], MinLen(1)]
+    variants: Variants
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:
@@ -78,29 +73,6 @@ def of(question: Question, answer: Answer) -> dict[str, Any]:
                     [int(event["triggered"]), event["keep"], query if event["query"] else ""]
                 )
     return told
-
-
-def fault(line: dict[str, Any]) -> str:
-    """What of these fields is not as it must be; "" where all is, or they are not there."""
-    decided = line.get("decided")
-    if decided is not None and not _is_decision(decided):
-        return f"the decision is {shortened(repr(decided), 60)}"
-    for entry in line.get("critique", ()):
-        if not _is_critique(entry):
-            return f"a passage's critique is {shortened(repr(entry), 60)}"
-    for entry in line.get("timing", ()):
-        if not _is_hop(entry):
-            return f"a hop's timing is {shortened(repr(entry), 60)}"
-    for entry in line.get("influence", ()):
-        if not _is_influence(entry):
-            return f"a pair's influence is {shortened(repr(entry), 60)}"
-    likelihood = line.get("likelihood", [0.0])
-    if not (likelihood and all(is_number(x) and x <= 0 for x in likelihood)):
-        return f"the answers' likelihood is {shortened(repr(likelihood), 60)}"
-    variants = line.get("variants")
-    if variants is not None and not _are_variants(variants):
-        return f"its variants are {shortened(repr(variants), 60)}"
-    return ""
 
 
 def _rounded(value: float | None) -> float | None:

@@ -19,6 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 from rag_repro.cache import CachedEncoder
+from rag_repro.study import records, sealed
 from rag_repro.study.conditions import Condition
 from rag_repro.study.rescoring import condition_of
 from rag_repro.study.services import Workshop
@@ -33,9 +34,24 @@ ENDING = ".jsonl.xz"
 def headers(root: Path = ROOT) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Path below `results` and header of each committed record."""
     for folder in FOLDERS:
-        for path in sorted((root / "results" / folder).rglob(f"*{ENDING}")):
-            with lzma.open(path) as lines:
-                yield path.relative_to(root / "results").as_posix(), json.loads(lines.readline())
+        base = root / "results" / folder
+        roots = [base] if folder == "records" else sorted(p for p in base.iterdir() if p.is_dir())
+        for one in roots:
+            for path in records.paths(one):
+                if header := _header(one, path):
+                    name = (one / path).relative_to(root / "results").as_posix()
+                    yield name + ENDING, json.loads(header)
+
+
+def _header(root: Path, path: str) -> str | bytes | None:
+    """Of a record in JSON lines the first one, of a sealed one what is stored of it; None: its run
+    is not finished.
+    """
+    packed = root / (path + ENDING)
+    if packed.is_file():
+        with lzma.open(packed) as lines:
+            return lines.readline()
+    return sealed.conditions(root).get(path, {}).get("header")
 
 
 def digest(facts: Mapping[str, Any]) -> str:

@@ -95,13 +95,13 @@ def test_a_damaged_field_is_refused(wrong):
     assert not lines._fault({**GOOD, "compressed": FIELD})
     more = {"answer": [True, False], "decision": "correct", "tokens": [3, 2]}
     assert not lines._fault({**GOOD, "compressed": {**FIELD, **more}})
-    assert "what is compressed is" in lines._fault({**GOOD, "compressed": {**FIELD, **wrong}})
+    assert "'compressed" in lines._fault({**GOOD, "compressed": {**FIELD, **wrong}})
 
 
 def test_a_damaged_field_that_lacks_something_is_refused():
     for name in FIELD:
         entry = {k: v for k, v in FIELD.items() if k != name}
-        assert "what is compressed is" in lines._fault({**GOOD, "compressed": entry})
+        assert "'compressed" in lines._fault({**GOOD, "compressed": entry})
     assert lines._fault({**GOOD, "compressed": [1]})
 
 

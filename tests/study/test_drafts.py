@@ -225,7 +225,7 @@ def test_no_text_is_kept():
     ],
 )
 def test_a_line_with_another_field_is_refused(changes):
-    with pytest.raises(lines.RecordError, match="drafts"):
+    with pytest.raises(lines.RecordError, match="dynamic"):
         lines.line_bytes({**GOOD, "dynamic": {**FIELD, **changes}})
 
 
@@ -234,6 +234,6 @@ def test_a_line_lacks_no_count():
     lines.line_bytes({**GOOD, "dynamic": {**FIELD, "judged": 3, "unmeant": 0}})
     for name in FIELD:
         held = {key: value for key, value in FIELD.items() if key != name}
-        with pytest.raises(lines.RecordError, match="drafts"):
+        with pytest.raises(lines.RecordError, match="dynamic"):
             lines.line_bytes({**GOOD, "dynamic": held})
     lines.line_bytes(GOOD)  # as old records have it

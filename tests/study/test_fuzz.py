@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rag_repro.publish import numbers, pairs, parameters
 from rag_repro.publish.places import Places
+from rag_repro.study import lines as form
 from rag_repro.study import manifests, papers, records
 from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import StudyError
@@ -84,7 +85,7 @@ def test_records(tmp_path_factory, record, data):
 @given(st.data())
 def test_manifests(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("m")
-    path = root / (CONDITION.path + manifests.ENDING)
+    path = root / (CONDITION.path + form.MANIFEST)
     path.parent.mkdir()
     entries = [{"start": "2026", "questions": 3, "packages": {"numpy": "2"}, "end": "2026"}]
     content = text_of(data.draw(changed(entries))).encode()

@@ -301,5 +301,5 @@ def test_a_record_of_other_data_can_be_set_aside(tmp_path):
 def test_a_cost_is_a_count(cost):
     line = {"id": "a", "cluster": "a", "hits": [], "scores": {}}
     lines.line_bytes({**line, "cost": {"reads": 3}})
-    with pytest.raises(lines.RecordError, match="the cost 'reads' is"):
+    with pytest.raises(lines.RecordError, match=r"'cost\.reads' is"):
         lines.line_bytes({**line, "cost": cost})

@@ -105,7 +105,7 @@ def test_a_record_of_other_data_is_left_out_and_counted(record, capsys):
 
 def committed(made_here):
     """The committed records of worlds, or those of public data."""
-    paths = [p for f in ("records", "times") for p in (RESULTS / f).rglob("*.xz")]
+    paths = rescoring.recorded(RESULTS / "records")
     return [path for path in paths if data.is_made_here(path.parent.name) == made_here]
 
 

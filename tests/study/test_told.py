@@ -55,7 +55,7 @@ def test_variants_are_kept_without_the_words_of_their_queries():
     assert len(kept[0][2]) == 8
     assert kept[1][2] == kept[2][2] != kept[0][2]
     assert kept[9] == [0, 9, ""]
-    assert not told.fault({"variants": kept})
+    assert not lines._fault({**GOOD, "variants": kept})
     assert "who" not in repr(kept)
 
 

@@ -1,0 +1,114 @@
+"""All scores as one table: a row per condition and question, a column per metric."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rag_repro.evaluation.metrics import METRICS, get
+from rag_repro.study import manifests, records, sealed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEYS = ("dataset", "split", "method", "retriever", "reader", "seed")
+QUESTION = ("id", "cluster", "kind", "hops")
+STORED = tuple(name for name, metric in METRICS.items() if metric.needs != "line")
+
+
+def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.DataFrame:
+    """The committed records' scores, or those of another folder of records, as a pandas DataFrame.
+
+    A row per condition and question. Columns of the condition: `condition` (its hash), `dataset`,
+    `split`, `method`, `retriever`, `reader`, `seed`, `k`, `settings` (all of them, as JSON) and
+    `device` ("cpu", or the GPU's name, of the last run). Columns of the question: `id`, `cluster`
+    (what is resampled together), `kind`, `hops`. Then one column of floats per metric: percentages
+    in points (0 to 100), all else in its own unit, NaN where the question has no such score.
+    metrics: by default those of answers and hits; others, as ["em", "retrievals"], by name, and all
+    by `evaluation.metrics.METRICS` (400 MB).
+
+    Mean EM by method and kind: `results().groupby(["method", "kind"], observed=True).em.mean()`.
+    Raises RecordError for a damaged record.
+    """
+    if folder is None:
+        from rag_repro.publish.places import here
+
+        folder = here().records
+    return load(folder, metrics)
+
+
+def load(root: Path, metrics: Sequence[str] = STORED) -> pd.DataFrame:
+    """As `results`, of the records below `root`. Parts of a record that are not joined are left
+    out; a record in JSON lines is read in place of the sealed one of its name.
+    """
+    import pandas as pd
+
+    told = {
+        path: json.loads(row["header"])["identity"] for path, row in sealed.conditions(root).items()
+    }
+    texts = ["condition", *QUESTION]
+    wanted = {sealed.column_of(get(name).name): get(name) for name in metrics}
+    tables = [
+        file.table(name for name in file.fields if name in wanted or name in texts)
+        for path in sorted({sealed.file_of(root, path) for path in told})
+        if (file := sealed.opened(path))
+    ]
+    for path in sorted(records.beside(root)):
+        if records.SHARD not in path and (record := records.at(root, path)) is not None:
+            name = path.rpartition("/")[2]
+            tables = [
+                t.filter(pc.field("condition") != name) if path in told else t for t in tables
+            ]
+            tables.append(sealed.rows_of(name, record.lines))
+            told[path] = record.header["identity"]
+    if not tables:
+        return pd.DataFrame(columns=["condition", *KEYS, "k", "settings", "device", *QUESTION])
+    whole = pa.concat_tables(
+        [table.select([n for n in texts if n in table.column_names]) for table in tables],
+        promote_options="default",
+    )
+    frame = whole.to_pandas(categories=texts)
+    names = frame["condition"].cat.categories
+    by_name = {path.rpartition("/")[2]: path for path in told}
+    facts = pd.DataFrame([_facts(root, by_name[name], told[by_name[name]]) for name in names])
+    codes = frame["condition"].cat.codes.to_numpy()
+    columns: dict[str, Any] = {
+        name: pd.Categorical(facts[name]).take(codes) for name in facts.columns
+    }
+    columns |= {name: frame[name] for name in ("id", "cluster")}
+    for name, kind in (("kind", "category"), ("hops", "Int64")):
+        values = [json.loads(text) for text in frame[name].cat.categories]  # -1, the last: None
+        columns[name] = pd.array([*values, None], kind).take(frame[name].cat.codes.to_numpy())
+    ends = np.cumsum([len(table) for table in tables])
+    for stored, metric in wanted.items():
+        columns[metric.name] = values = np.full(len(frame), np.nan)
+        for table, end in zip(tables, ends, strict=True):
+            if stored in table.column_names:
+                column = table.column(stored).to_numpy()
+                values[end - len(table) : end] = column * metric.scale
+    return pd.DataFrame(columns, copy=False)
+
+
+def _facts(root: Path, path: str, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands in each row of a condition."""
+    settings = identity["settings"]
+    return {
+        "condition": path[-12:],
+        **{name: identity[name] for name in KEYS},
+        "k": settings.get("k"),
+        "settings": json.dumps(settings, sort_keys=True),
+        "device": _device(manifests.at(root, path)),
+    }
+
+
+def _device(entries: Sequence[Mapping[str, Any]]) -> str | None:
+    """ "cpu" or the GPU's name, of the last run; None: no manifest tells."""
+    if not entries:
+        return None
+    return ", ".join(entries[-1]["machine"].split(", ")[3:]) or "cpu"
