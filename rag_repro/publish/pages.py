@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
+
 from rag_repro.digest import write_whole
 from rag_repro.publish import contents, inputs, parameters, reference
 from rag_repro.publish.places import Places
 
 FIGURE = "images/verdicts.svg"  # below book/
+README = "../README.md"
 SOURCES = ("rag_repro", "results", "artifacts", "notebooks", "book")
 """All that a page is made of, and the pages."""
 
@@ -26,6 +30,7 @@ def write(places: Places) -> None:
         "deviations.md": deviations_page(places),
         **tier_pages(places),
         **reference.pages(places),
+        README: with_findings((places.book / README).read_text(encoding="utf-8"), front),
     }
     for name, text in made.items():
         target = places.book / name
@@ -34,6 +39,14 @@ def write(places: Places) -> None:
             write_whole(target, text)
     stamp.parent.mkdir(parents=True, exist_ok=True)
     write_whole(stamp, inputs.digest(places.root, SOURCES))
+
+
+def with_findings(readme: str, front: str) -> str:
+    """The README with the front page's paragraph of what was found as its first under that head."""
+    [found] = re.findall(r"\*\*Found so far\.\*\* (.*?) \{numref\}", front, re.S)
+    text = textwrap.fill(" ".join(found.split()), 99)
+    before, head, after = readme.partition("## What was found\n\n")
+    return "".join([before, head, text, *after.partition("\n\n")[1:]])
 
 
 def front_page(places: Places) -> tuple[str, str]:

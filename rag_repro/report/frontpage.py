@@ -155,13 +155,13 @@ def _found(claims: Sequence[Mapping[str, Any]]) -> str:
     )  # fmt: skip
     others = len({r["id"] for r in claims if verdict_lists.of_summary(r)})
     beside = (
-        f" ({others} of them from a summary of a paper that came with this project, "
-        "numbered with an s)" if others else ""
+        f" {count(others, 'claim')}, numbered with an s, stand in a summary of a paper that came "
+        "with this project." if others else ""
     )  # fmt: skip
     return (
-        f"**Found so far.** Of {verdict_lists.counted(every)}{beside}, by what the records "
-        f"here decide: {'; '.join(parts)}.{small} {{numref}}`tab-counts` has papers and "
-        f"tiers apart. {states(claims)}"
+        f"**Found so far.** Of {verdict_lists.counted(every)}, by what the records here decide: "
+        f"{'; '.join(parts)}.{small}{beside} {{numref}}`tab-counts` has papers and tiers apart. "
+        f"{states(claims)}"
     )
 
 

@@ -9,24 +9,31 @@ from rag_repro.publish import pages, status
 from rag_repro.study import costs
 
 
+FRONT = "# {0}\n\n**Found so far.** {0} of 180 claims held. {{numref}}\n"
+
+
 def test_a_page_is_written_only_when_its_text_changes(places, monkeypatch):
     index = places.book / "index.md"
     monkeypatch.setattr(pages, "tier_pages", lambda places: {})  # they take seconds
-    monkeypatch.setattr(pages, "front_page", lambda places: ("# One\n", "<svg/>"))
+    monkeypatch.setattr(pages, "front_page", lambda places: (FRONT.format("One"), "<svg/>"))
+    readme = places.root / "README.md"
+    readme.write_text("# Book\n\n## What was found\n\nOld.\n\nThe front page\n")
     pages.write(places)
+    text = "One of 180 claims held."
+    assert readme.read_text() == f"# Book\n\n## What was found\n\n{text}\n\nThe front page\n"
     before = index.stat().st_mtime_ns
     pages.write(places)
     assert index.stat().st_mtime_ns == before
-    monkeypatch.setattr(pages, "front_page", lambda places: ("# Two\n", "<svg/>"))
+    monkeypatch.setattr(pages, "front_page", lambda places: (FRONT.format("Two"), "<svg/>"))
     pages.write(places)
-    assert index.read_text() == "# One\n"  # no file has changed: nothing is made anew
+    assert index.read_text() == FRONT.format("One")  # no file has changed: nothing is made anew
     places.records.mkdir(parents=True)
     (places.records / "new.manifest.json").write_text("[]")
     pages.write(places)
-    assert index.read_text() == "# Two\n"
+    assert index.read_text() == FRONT.format("Two")
     index.write_text("# Changed by hand\n")
     pages.write(places)
-    assert index.read_text() == "# Two\n"
+    assert index.read_text() == FRONT.format("Two")
     assert (places.book / pages.FIGURE).read_text() == "<svg/>"
     assert (places.book / "deviations.md").read_text().startswith("# Deviations\n")
     assert (places.book / "reference/index.md").is_file()
