@@ -110,10 +110,10 @@ def sharing(results: Any) -> None:
     judged: dict[tuple, Any] = {}
     whole = judge.judge
 
-    def once(paper: Any, tier: str, records: Any) -> Any:
-        key = id(paper), tier, id(records)
+    def once(paper: Any, tier: str, records: Any, **cut: Any) -> Any:
+        key = id(paper), tier, id(records), *cut.items()
         if key not in judged:
-            judged[key] = (whole(paper, tier, records), paper)
+            judged[key] = (whole(paper, tier, records, **cut), paper)
         return judged[key][0]
 
     judge.judge = ledger.judge = once
