@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     again. `rag-repro exhibit EXHIBIT --results results/local/records` shows both. With --record,
     what a registered test asks for goes to results/registered, as with --missing."""
     from ..publish.places import here
-    from ..study import campaign, registration, timing
+    from ..study import campaign, registration, standing, timing
 
     if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
         raise ValueError("--join joins what shards left; leave --shard and --estimate out")
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.exhibits or arguments.condition:
             raise ValueError("--missing is all that is registered; name no exhibit or condition")
         results = here().records
-        cells = campaign.once(registration.missing(results.parent))
+        cells = campaign.once(standing.missing(results.parent))
     else:
         cells = _cells(arguments, conditions=arguments.condition)
         results = written_to(arguments)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data import ENVIRONMENT, is_made_here
-from ..study import campaign, judge, papers, records, registration, timing
+from ..study import campaign, judge, papers, records, standing, timing
 from ..study.conditions import ROLES, Condition
 from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import only, retarget
@@ -233,7 +233,7 @@ class Desk:
     def _verdicts(self, tier: str, ids: Sequence[str]) -> list[judge.Judged]:
         if tier not in self._judged:
             cut = bool(self.run.n_questions)
-            judged = registration.judged(self.paper, tier, self.results, cut=cut)
+            judged = standing.judged(self.paper, tier, self.results, cut=cut)
             self._judged[tier] = {one.claim.id: one for one in judged}
         return [self._judged[tier][self.paper.claim(name).id] for name in ids]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..bars import Bar
 from ..evaluation import metrics
-from ..study import papers, registration
+from ..study import papers, standing
 from ..study.conditions import TIERS
 from ..study.judge import Judged, Part
 from ..study.papers import Contrast, Paper
@@ -45,7 +45,7 @@ COLUMNS = (
 )
 """Of which `numbers` are those that the paper prints, `working` why they bear the claim out or do
 not, `changed` what was changed of the test after records had been seen, `unit` what the effect is
-counted in. `state`: exploratory, registered or confirmed, as `study.registration` tells."""
+counted in. `state`: exploratory, registered or confirmed, as `study.standing` tells."""
 
 
 def rows(
@@ -60,7 +60,7 @@ def rows(
         findings = found.get(name) or found.setdefault(name, audit.of_claims(paper))
         made += [
             of_judged(paper, judged, findings.get(judged.claim.id, ()))
-            for judged in registration.judged(paper, tier, results)
+            for judged in standing.judged(paper, tier, results)
         ]
     return made
 

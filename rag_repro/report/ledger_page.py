@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..evaluation.verdicts import OPEN, UNSAID, WORDS
-from ..study import registration
+from ..study import standing
 from ..study.conditions import TIERS
 from ..study.judge import Judged
 from ..study.papers import Claim, Paper
@@ -43,7 +43,7 @@ def entries(papers: Iterable[Paper], results: Results) -> list[Entry]:
     """Every claim of these papers, in the order of their files."""
     made = []
     for paper in papers:
-        by_tier = {tier: registration.judged(paper, tier, results) for tier in TIERS}
+        by_tier = {tier: standing.judged(paper, tier, results) for tier in TIERS}
         found = audit.of_claims(paper)
         for place, claim in enumerate(paper.claims):
             judged = {tier: held[place] for tier, held in by_tier.items()}

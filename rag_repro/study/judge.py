@@ -41,7 +41,7 @@ class Part:
 class Judged:
     """A claim's verdict at one tier, with what led to it.
 
-    state, history: what `registration.judged` says of its test.
+    state, history: what `standing.judged` says of its test.
     """
 
     claim: Claim

@@ -241,6 +241,16 @@ def package(commit: str = "HEAD") -> str | None:
     return _git("rev-parse", "--verify", "--quiet", f"{commit}:./rag_repro")
 
 
+def committed(file: Path, commit: str = "HEAD") -> str | None:
+    """What a file holds at a commit; None where there is no such file, commit or checkout."""
+    return _git("-C", str(file.parent), "show", f"{commit}:./{file.name}")
+
+
+def history(file: Path) -> str:
+    """Every change of a file that the checkout knows, as a patch; "" without one."""
+    return _git("-C", str(file.parent), "log", "-p", "--format=", "--", file.name) or ""
+
+
 def _git(*words: str) -> str | None:
     """What git says of the checkout; None where there is none, or it knows no such thing."""
     command = ["git", "-C", str(CHECKOUT), *words]

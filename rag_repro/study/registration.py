@@ -5,16 +5,20 @@ lie in `results/registered/`; their manifests hold the hashes of test and packag
 
 - exploratory: without a registered test, or its records do not count, or not yet;
 - registered: the test was fixed before its records, on questions that were looked at before;
-- confirmed: registered, on worlds and questions on which nothing was chosen.
+- confirmed: registered, on worlds and questions on which nothing was chosen, with no other test of
+  the claim registered before.
+
+A test is registered when the file is committed. From then on it stays in the file: one that another
+takes the place of is listed under `withdrawn`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +26,13 @@ import yaml
 
 from rag_repro.data import splits
 from rag_repro.digest import write_whole
+from rag_repro.evaluation import heuristics, resampling, verdicts
 from rag_repro.lm import hub, weights
-from rag_repro.study import manifests, names, papers, records, trainings
+from rag_repro.study import gate, manifests, names, papers, records, trainings
 from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Grid
-from rag_repro.study.judge import Judged, judge, pair_cells
+from rag_repro.study.judge import FEWEST, pair_cells
 from rag_repro.study.paper import Claim, Contrast, Paper
-from rag_repro.study.scores import Results
 from rag_repro.study.strict import StudyError, content, strict, table, tuples
 
 if TYPE_CHECKING:
@@ -37,6 +41,11 @@ if TYPE_CHECKING:
 FILE, FOLDER, UNCLEAN = "registration.yaml", "registered", "unclean.txt"
 REGISTERED, CONFIRMED = "registered", "confirmed"
 FRESH_WORLDS, FRESH_SPLIT = ("world-E", "world-F"), "confirm"
+_RULES = [
+    [verdicts.READER_GAIN, verdicts.READER_LOW, verdicts.MOST, gate.HELD_OUT, FEWEST],
+    [resampling.DRAWS, sorted(heuristics.GUESSED)],
+]
+"""What verdicts hang on beside the test: part of its hash."""
 CHOSEN_ON = ("train", "tune")  # splits on which training is proven; they decide no contrast
 _PROSE: Mapping[type, str] = {
     Paper: "title short cite folder exhibits claims legend",
@@ -63,7 +72,8 @@ class Registration:
 
     moves: data set or reader -> what takes its place in this test. split: of the questions that
     decide. questions: "data set/split/n" -> hash of their ids, but for what is not released yet.
-    trained: name -> hash of the weights. package, commit, since: when it was registered.
+    trained: name -> hash of the weights. package, commit, since: when it was registered. changed:
+    what the claim said then of changes of its test. until: when another took its place.
     """
 
     claim: str
@@ -76,6 +86,8 @@ class Registration:
     package: str = ""
     commit: str = ""
     since: str = ""
+    changed: str = ""
+    until: str = ""
 
     @property
     def key(self) -> str:
@@ -83,10 +95,14 @@ class Registration:
         return f"{self.claim}/{self.tier}"
 
 
-def read(root: Path) -> list[Registration]:
-    """The tests of the file in `root`, a folder `results`; [] without one. Raises StudyError."""
-    given = content(root / FILE) if (root / FILE).is_file() else {"tests": ()}
-    raw = [{**table(x, FILE), "moves": tuples(x.get("moves"), FILE)} for x in given["tests"]]
+def read(root: Path, part: str = "tests") -> list[Registration]:
+    """The tests of the file in `root`, a folder `results`; [] without one. Raises StudyError.
+
+    part: "withdrawn", those that another took the place of.
+    """
+    given = content(root / FILE) if (root / FILE).is_file() else {}
+    raw = given.get(part) or ()
+    raw = [{**table(x, FILE), "moves": tuples(x.get("moves"), FILE)} for x in raw]
     return [strict(Registration, x, f"{FILE}, test {i}") for i, x in enumerate(raw, start=1)]
 
 
@@ -111,7 +127,7 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _sha256(text: str) -> str:
+def sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -119,6 +135,14 @@ def moved(test: Registration) -> Paper:
     """The paper with the one claim and its deciding contrasts, on the test's own ground."""
     paper = papers.load(test.claim.split(".")[0])
     claim = paper.claim(test.claim)
+    every = [c for x in paper.exhibits.values() for c in x.cells()]
+    known = {c.condition.dataset for c in every} | {c.condition.reader for c in every}
+    known |= {name[: len("world-B")] for name in known if name and name.startswith("world-")}
+    if unknown := test.moves.keys() - known:
+        raise RegistrationError(
+            f"{test.key}: {', '.join(sorted(unknown))} is no data set or reader of the paper, and "
+            "nothing else can be moved"
+        )
     deciding = tuple(c for c in claim.contrasts if c.role == "primary") or claim.contrasts
     made = _put(replace(paper, claims=(replace(claim, contrasts=deciding),)), test.moves)
 
@@ -201,9 +225,12 @@ def text(test: Registration, own: Paper) -> dict[str, Any]:
         "claims": list(own.claims),
         "paper": own,
         "printed": {k: [{**row, "note": ""} for row in own.printed(k)] for k in own.exhibits},
-        "cells": sorted(f"{c.exhibit} {c.condition.hash} {c.n}" for c in asked),
+        "cells": sorted(
+            canonical([c.exhibit, c.keys, c.condition.hash, c.n, c.kinds]) for c in asked
+        ),
         "conditions": {c.condition.hash: c.condition.identity for c in asked},
         "data": [test.questions, test.trained],
+        "rules": _RULES,
     }
 
 
@@ -217,12 +244,12 @@ def fixed(test: Registration, workshop: Workshop) -> Registration:
     if not asked:
         raise RegistrationError(f"{test.key}: its contrasts name no condition; choose another tier")
     known = [c for c in asked if c.condition.split != FRESH_SPLIT]
-    questions = {_asked(c): _sha256("\n".join(_ids(c, workshop))) for c in known}
+    questions = {place_of(c): sha256("\n".join(_ids(c, workshop))) for c in known}
     made = replace(test, questions=questions, trained=_trained(asked, test.trained))
-    return replace(made, sha256=_sha256(canonical(text(made, own))))
+    return replace(made, sha256=sha256(canonical(text(made, own))))
 
 
-def _asked(cell: Cell) -> str:
+def place_of(cell: Cell) -> str:
     return f"{cell.condition.label}/{cell.condition.split}/{cell.n}"
 
 
@@ -254,101 +281,15 @@ def _trained(asked: Iterable[Cell], known: Mapping[str, str]) -> dict[str, str]:
     return found | {name: known[name] for name in lacking}
 
 
-class Registered(Results):
-    """The records that count for one test; what was recorded to tune lies with all others."""
-
-    def __init__(self, root: Path, test: Registration):
-        super().__init__(root / FOLDER / "records")
-        self._root, self._test, self._others = root, test, Results(root / "records")
-
-    def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
-        if cell.condition.split in CHOSEN_ON:
-            return self._others.lines(cell)
-        return None if fault(self._root, self._test, cell) else super().lines(cell)
-
-
-def _folder(root: Path, cell: Cell) -> Path:
+def folder_of(root: Path, cell: Cell) -> Path:
     made = root / FOLDER / "records"
     return records.times_beside(made, cell.exhibit) if cell.timed else made
-
-
-def fault(root: Path, test: Registration, cell: Cell) -> str | None:
-    """Why the cell's record does not count for the test, in words; None: it does."""
-    folder, split = _folder(root, cell), cell.condition.split
-    try:
-        record = records.load(folder, cell.condition)
-        entries = manifests.read(folder, cell.condition)
-    except records.RecordError as error:
-        return str(error)
-    if record is None or not entries:
-        return "not recorded"
-    for entry in entries:
-        if entry.get("tests", {}).get(test.key) != test.sha256:
-            return "made for another test"
-        if entry.get("package") != test.package:
-            return "made with another state of rag_repro"
-        name = f"{cell.condition.hash} {entry['start']}"
-        if not manifests.is_clean(entry) or name in unclean(root):
-            return "made from a tree with changes"
-        if datetime.fromisoformat(entry["start"]) < datetime.fromisoformat(test.since):
-            return "older than its registration"
-    ids = [line["id"] for line in record.lines[: cell.n]]
-    same = test.questions.get(_asked(cell)) == _sha256("\n".join(ids))
-    if same or (split == FRESH_SPLIT and len(ids) == cell.n):
-        return None
-    return f"{len(ids)} answers, and not those to the first {cell.n}"
-
-
-def unclean(root: Path) -> frozenset[str]:
-    """The frozen list of runs whose code nobody can tell for certain: hash and start of each."""
-    path = root / UNCLEAN
-    return frozenset(path.read_text("utf-8").split("\n")) if path.is_file() else frozenset()
-
-
-def standing(root: Path, test: Registration) -> Judged | str:
-    """The test's verdict with its state, or why it has none."""
-    own = moved(test)
-    if _sha256(canonical(text(test, own))) != test.sha256:
-        return "changed since, so it decides nothing"
-    conditions = [cell.condition for cell in deciding(test)]
-    faults = [f"{c.condition.path}: {why}" for c in deciding(test) if (why := fault(root, test, c))]
-    if faults:
-        return f"not run: {len(faults)} of {len(conditions)} conditions, as {faults[0]}"
-    [judged] = judge(own, test.tier, Registered(root, test), [test.claim])
-    fresh = all(c.split == FRESH_SPLIT or c.label[:7] in FRESH_WORLDS for c in conditions)
-    return replace(judged, state=CONFIRMED if fresh else REGISTERED)
-
-
-def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list[Judged]:
-    """As `judge.judge`, each verdict with its state and what became of its test.
-
-    That of a registered test whose records are complete takes the place of the exploratory one.
-    results: whose folder lies beside the registration; elsewhere all is exploratory.
-    """
-    root, made = results.folder.parent, []
-    tests = {test.claim: test for test in read(root) if test.tier == tier}
-    for one in judge(paper, tier, results, cut=cut):
-        changed, test = one.claim.changed, tests.get(one.claim.id)
-        history = [f"test changed after records were seen: {changed}"] if changed else []
-        if test is not None:
-            found = standing(root, test)
-            one = one if isinstance(found, str) else found
-            told = found if isinstance(found, str) else f"at commit {test.commit}"
-            history.append(f"registered on {test.since[:10]}: {told}")
-        made.append(replace(one, history=tuple(history)))
-    return made
 
 
 def deciding(test: Registration) -> list[Cell]:
     """The conditions of the test that are to be recorded for it."""
     made = cells(moved(test), test.tier)
     return [cell for cell in made if cell.condition.split not in CHOSEN_ON]
-
-
-def missing(root: Path) -> Iterator[Cell]:
-    """The conditions whose record does not count for one of their tests; some several times."""
-    for test in read(root):
-        yield from (cell for cell in deciding(test) if fault(root, test, cell))
 
 
 def tests_of(root: Path, condition: Condition) -> list[Registration]:
@@ -368,10 +309,17 @@ def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, A
     Raises RegistrationError, before any work, where the record could not count.
     """
     root = next((p.parent for p in (folder, *folder.parents) if p.name == FOLDER), None)
+    if root is None and (folder.parent / FILE).is_file() and condition.label[:7] in FRESH_WORLDS:
+        raise RegistrationError(
+            f"{condition.path} is kept for registered tests, and none asks it; register one with: "
+            "rag-repro registration write, or run without --record"
+        )
     if root is None or not (root / FILE).is_file():
         return {}
     package, tests = _clean_package(), tests_of(root, condition)
     stale = [t.key for t in tests if t.package != package or fixed(t, workshop).sha256 != t.sha256]
+    if open_ := [t for t in tests if t.sha256 not in (manifests.committed(root / FILE) or "")]:
+        raise RegistrationError(f"{open_[0].key} is registered, but not committed; commit {FILE}")
     if stale or not tests:
         raise RegistrationError(
             f"{(*stale, condition.path)[0]} is not registered with the test, package, data and "
@@ -380,7 +328,7 @@ def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, A
     made = {"tests": {test.key: test.sha256 for test in tests}, "package": package}
     here = manifests.platform_of(manifests.environment())
     for cell in (cell for test in tests for cell in deciding(test)):
-        folder, own = _folder(root, cell), cell.condition.hash == condition.hash
+        folder, own = folder_of(root, cell), cell.condition.hash == condition.hash
         entries = manifests.read(folder, cell.condition)
         other = any(manifests.platform_of(e) != here for e in entries)
         other |= own and any(made != {k: e.get(k) for k in made} for e in entries)
@@ -406,8 +354,8 @@ def _clean_package() -> str:
 def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) -> list[str]:
     """Register these tests, and anew those without a record -> keys of what was registered.
 
-    RegistrationError: uncommitted changes, or a test that has records is changed and its claim
-    does not say so (`changed:`).
+    One that is committed and changes goes to `withdrawn`. RegistrationError: uncommitted changes,
+    or a test that has records is changed and its claim says nothing new of it (`changed:`).
     """
     stamps = {"package": _clean_package(), "commit": manifests.commit(), "since": manifests.now()}
     old, made = {test.key: test for test in read(root)}, {}
@@ -415,8 +363,10 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
     used = {(key, e.get("tests", {}).get(key)) for key, held in entries.items() for e in held}
     kept = {key: test.sha256 for key, test in old.items() if (key, test.sha256) in used}
     for test in (*(test for key, test in old.items() if key not in kept), *tests):
-        new = replace(fixed(test, workshop), **stamps)
-        if kept.get(test.key, new.sha256) != new.sha256 and not moved(test).claims[0].changed:
+        note = moved(test).claims[0].changed or ""
+        new = replace(fixed(test, workshop), **stamps, changed=note)
+        is_new = note not in ("", old[test.key].changed) if test.key in old else True
+        if kept.get(test.key, new.sha256) != new.sha256 and not is_new:
             raise RegistrationError(
                 f"{test.key} has records and its test is another now; say in claims.yaml, "
                 "`changed:`, what was changed and why"
@@ -424,14 +374,19 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
         if kept.get(test.key) != new.sha256:
             made[test.key] = new
     every = [asdict(test) for _, test in sorted({**old, **made}.items())]
-    plain = json.loads(json.dumps({"main": headline(), "tests": every}))
+    before = manifests.committed(root / FILE) or ""
+    changed = [t for key, t in old.items() if key in made and made[key].sha256 != t.sha256]
+    gone = [replace(t, until=stamps["since"]) for t in changed if t.sha256 in before]
+    withdrawn = [asdict(t) for t in (*read(root, "withdrawn"), *gone)]
+    told = {"main": headline(), "tests": every, "withdrawn": withdrawn}
+    plain = json.loads(json.dumps(told))
     write_whole(root / FILE, _HEAD + yaml.safe_dump(plain, sort_keys=False, width=98))
     return list(made)
 
 
 def _entries(root: Path, test: Registration) -> list[dict[str, Any]]:
     """All runs that a test's records tell of."""
-    every = (manifests.read(_folder(root, c), c.condition) for c in deciding(test))
+    every = (manifests.read(folder_of(root, c), c.condition) for c in deciding(test))
     return [entry for held in every for entry in held]
 
 
@@ -439,6 +394,10 @@ def problems(root: Path, workshop: Workshop) -> Iterator[str]:
     """What of the file is not so: the headline claims, hashes of tests and of the package."""
     if (root / FILE).is_file() and content(root / FILE).get("main") != headline():
         yield f"{FILE} has other headline claims than claims.yaml; write it again"
+    known = {t.sha256 for part in ("tests", "withdrawn") for t in read(root, part)}
+    for sha256 in re.findall(r"^\+ *sha256: (\w+)", manifests.history(root / FILE), re.M):
+        if sha256 not in known:
+            yield f"the test {sha256[:12]} was registered and is in {FILE} no more; list it there"
     for test in read(root):
         if fixed(test, workshop).sha256 != test.sha256:
             yield f"{test.key} is another test than was registered"

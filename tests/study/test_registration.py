@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import re
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from rag_repro.cli import main
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation import verdicts
 from rag_repro.schema import Question
-from rag_repro.study import campaign, manifests, papers, records, registration, runner
+from rag_repro.study import campaign, manifests, papers, records, registration, runner, standing
 from rag_repro.study.registration import Registration, RegistrationError
 from rag_repro.study.scores import Results
 
@@ -63,6 +64,8 @@ def root(tmp_path, monkeypatch):
     for name, value in HERE.items():
         monkeypatch.setattr(manifests, name, lambda *words, value=value: value)
     monkeypatch.setattr(manifests, "machine", lambda: "x86_64, 2 cores, Linux")
+    written = lambda file, *_: file.read_text() if file.is_file() else None  # noqa: E731
+    monkeypatch.setattr(manifests, "committed", written)
     # All papers take seconds to check.
     monkeypatch.setattr(registration, "headline", lambda: ["mini.c01"])
     (tmp_path / "results").mkdir()
@@ -71,7 +74,9 @@ def root(tmp_path, monkeypatch):
 
 
 def register(root, *worlds):
-    test = Registration("mini.c01", "testbed", moves={"world-B": worlds or ("world-E",)})
+    moves = {"world-B": worlds or registration.FRESH_WORLDS}
+    test = Registration("mini.c01", "testbed", moves=moves)
+    standing._file_at.cache_clear()
     registration.write(root, Shop(), [test])
     return registration.read(root)[0]
 
@@ -96,7 +101,7 @@ def record(root, test, *, n=N, more=None, start="2026-11-28T11:00:00+00:00", ski
 
 
 def verdict(root):
-    [judged] = registration.judged(papers.load("mini"), "testbed", Results(root / "records"))
+    [judged] = standing.judged(papers.load("mini"), "testbed", Results(root / "records"))
     return judged
 
 
@@ -107,19 +112,24 @@ def test_without_a_registration_every_verdict_is_exploratory(root):
 
 
 @pytest.mark.parametrize(
-    ("world", "state"),
-    [("world-E", "confirmed"), ("world-F", "confirmed"), ("world-B", "registered")],
+    ("worlds", "state"),
+    [
+        (["world-E", "world-F"], "confirmed"),
+        (["world-E"], "registered"),  # one of two can be chosen
+        (["world-E~ties=0", "world-F"], "registered"),  # so can its dials
+        (["world-B"], "registered"),
+    ],
 )
-def test_a_registered_test_decides_by_its_own_records(root, world, state):
-    test = register(root, world)
+def test_a_registered_test_decides_by_its_own_records(root, worlds, state):
+    test = register(root, *worlds)
     assert (verdict(root).state, verdict(root).verdict.word) == ("exploratory", verdicts.NOT_RUN)
     record(root, test)
     judged = verdict(root)
     assert (judged.state, judged.verdict.word) == (state, verdicts.HOLDS)
-    assert judged.headline.interval.n == N
+    assert judged.headline.interval.n == N * len(worlds)
     assert judged.history == ("registered on 2026-11-28: at commit c0ffee000000",)
     assert list(registration.problems(root, Shop())) == []
-    assert list(registration.missing(root)) == []
+    assert list(standing.missing(root)) == []
 
 
 def test_several_worlds_are_one_test(root):
@@ -133,7 +143,7 @@ def test_several_worlds_are_one_test(root):
 def test_it_uses_exactly_its_first_questions(root):
     test = register(root)
     record(root, test, n=N + 15)
-    assert verdict(root).headline.interval.n == N
+    assert verdict(root).headline.interval.n == 2 * N
 
 
 @pytest.mark.parametrize(
@@ -151,9 +161,9 @@ def test_it_uses_exactly_its_first_questions(root):
 def test_a_record_that_does_not_count_drops_the_state(root, made, why):
     record(root, register(root), **made)
     judged = verdict(root)
-    assert (judged.state, judged.verdict.word) == ("exploratory", verdicts.NOT_RUN)
+    assert (judged.state, judged.verdict.word) == ("registered", verdicts.NOT_RUN)
     assert judged.history[0].endswith(why)
-    assert len(list(registration.missing(root))) == 2
+    assert len(list(standing.missing(root))) == 4
 
 
 def test_a_record_on_the_frozen_list_never_confirms(root):
@@ -161,7 +171,7 @@ def test_a_record_on_the_frozen_list_never_confirms(root):
     record(root, test)
     cell = registration.deciding(test)[0]
     (root / "unclean.txt").write_text(f"{cell.condition.hash} 2026-11-28T11:00:00+00:00\n")
-    assert verdict(root).state == "exploratory"
+    assert (verdict(root).state, verdict(root).verdict.word) == ("registered", verdicts.NOT_RUN)
 
 
 def test_a_record_of_world_b_confirms_nothing_on_world_e(root):
@@ -176,7 +186,7 @@ def test_a_record_of_world_b_confirms_nothing_on_world_e(root):
                 {"id": f"q{i}-world-E", "cluster": "c", "hits": [], "scores": {"recall": 1}}
             )
     records.find(folder, there).replace(records.find(folder, here))
-    assert verdict(root).state == "exploratory"
+    assert verdict(root).verdict.word == verdicts.NOT_RUN
     assert "made under another condition than its name says" in verdict(root).history[0]
 
 
@@ -208,8 +218,87 @@ def test_a_test_with_records_is_changed_only_with_a_reason(root, tmp_path, monke
     with pytest.raises(RegistrationError, match="say in claims"):
         register(root)
     write_paper(tmp_path, delta="1.0", extra="  changed: Half as small.\n")
-    assert register(root).sha256 != test.sha256
-    assert verdict(root).state == "exploratory"
+    new = register(root)
+    assert new.sha256 != test.sha256
+    assert (verdict(root).state, verdict(root).verdict.word) == ("registered", verdicts.NOT_RUN)
+    # Looked at once more, on the same questions: they confirm nothing now.
+    shutil.rmtree(root / "registered")
+    record(root, new)
+    judged = verdict(root)
+    assert (judged.state, judged.verdict.word) == ("registered", verdicts.HOLDS)
+    assert "another test was registered on 2026-11-28" in judged.history
+    assert [t.sha256 for t in registration.read(root, "withdrawn")] == [test.sha256]
+    # The reason given then explains no further change.
+    write_paper(tmp_path, delta="0.5", extra="  changed: Half as small.\n")
+    with pytest.raises(RegistrationError, match="say in claims"):
+        register(root)
+
+
+def test_a_test_that_vanishes_from_the_file_is_seen(root, tmp_path, monkeypatch):
+    old = register(root)
+    patch = "+tests:\n+- claim: mini.c01\n+  sha256: " + old.sha256
+    monkeypatch.setattr(manifests, "history", lambda file: patch)
+    assert list(registration.problems(root, Shop())) == []
+    (root / registration.FILE).unlink()
+    write_paper(tmp_path, delta="1.0")
+    register(root)
+    [problem] = registration.problems(root, Shop())
+    assert problem.startswith(f"the test {old.sha256[:12]} was registered and is in")
+
+
+def test_a_record_before_the_commit_of_its_test_does_not_count(root, monkeypatch):
+    test = register(root)
+    monkeypatch.setattr(manifests, "committed", lambda file, *_: None)
+    with pytest.raises(RegistrationError, match="is registered, but not committed"):
+        attempt(root, test)
+    at = {"c0ffee000000": "sha256: other"}
+    text = (root / registration.FILE).read_text()
+    monkeypatch.setattr(manifests, "committed", lambda file, commit="HEAD": at.get(commit, text))
+    record(root, test)
+    assert verdict(root).history[0].endswith("made before its registration was committed")
+
+
+def test_rows_that_trade_places_are_another_test(root, tmp_path):
+    test = register(root)
+    file = tmp_path / "mini" / "paper.yaml"
+    sm, qdc = re.findall(r"(?m)^ +(?:sm|qdc): (\{.*\})$", file.read_text())
+    text = file.read_text().replace(qdc, "HERE").replace(sm, qdc).replace("HERE", sm)
+    file.write_text(text.replace(", baseline: sm", ""))
+    papers.load.cache_clear()
+    assert registration.fixed(test, Shop()).sha256 != test.sha256
+
+
+@pytest.mark.parametrize("moves", [{"all": ("some",)}, {"mean": ("some",)}, {"recall": ("f1",)}])
+def test_nothing_but_data_sets_and_readers_moves(root, moves):
+    with pytest.raises(RegistrationError, match="is no data set or reader of the paper"):
+        registration.moved(Registration("mini.c01", "testbed", moves=moves))
+
+
+@pytest.mark.parametrize(
+    ("split", "skip", "why"), [("test", 0, "failed"), ("confirm", 20, "different")]
+)
+def test_arms_with_other_questions_decide_nothing(root, split, skip, why):
+    moves = {"world-B": registration.FRESH_WORLDS}
+    registration.write(root, Shop(), [Registration("mini.c01", "testbed", split, moves)])
+    [test] = registration.read(root)
+    folder = root / registration.FOLDER / "records"
+    for cell in registration.deciding(test):
+        stamp = registration.stamp(folder, cell.condition, Shop())
+        ours = cell.keys["method"] == "qdc"
+        with (
+            records.open_record(folder, cell.condition, {}) as writer,
+            manifests.written(folder, cell.condition, **stamp) as entry,
+        ):
+            entry.facts |= {"start": "2026-11-28T11:00:00+00:00"}
+            for i in range(skip * ours, skip * ours + N):
+                name = f"q{i}-{cell.keys['dataset']}"
+                line = {"id": name, "cluster": name, "hits": [], "scores": {"recall": 0.5}}
+                if ours and i % 2 and not skip:  # what is hard fails
+                    line |= {"scores": {}, "error": "cut off"}
+                writer.append(line)
+                entry.answered()
+    assert verdict(root).verdict.word == verdicts.NOT_RUN
+    assert why in verdict(root).history[0]
 
 
 def test_the_hash_is_of_content_not_of_form():
@@ -254,9 +343,13 @@ def attempt(root, test):
 def test_a_run_elsewhere_bears_no_stamp(root):
     test = register(root)
     condition = registration.deciding(test)[0].condition
-    assert registration.stamp(root / "records", condition, Shop()) == {}
     assert registration.destination(root / "records", condition) == root / "registered" / "records"
+    other = replace(condition, dataset="world-F-10")
+    with pytest.raises(RegistrationError, match="is kept for registered tests"):
+        registration.stamp(root / "records", other, Shop())
+    assert registration.stamp(root / "local/records", other, Shop()) == {}
     other = replace(condition, dataset="world-B")
+    assert registration.stamp(root / "records", other, Shop()) == {}
     assert registration.destination(root / "records", other) == root / "records"
     with pytest.raises(RegistrationError, match="is not registered with the test"):
         registration.stamp(root / "registered" / "records", other, Shop())
@@ -413,15 +506,15 @@ def test_what_is_not_trained_is_not_registered(monkeypatch):
 
 def test_the_runs_to_come_are_listed_with_what_they_decide(root, monkeypatch):
     test = register(root)
-    cells = campaign.once(registration.missing(root))
-    assert [cell.n for cell in cells] == [N, N]
+    cells = campaign.once(standing.missing(root))
+    assert [cell.n for cell in cells] == [N] * 4
     monkeypatch.setattr(campaign, "lacking", lambda condition, workshop: "an index first")
     *lines, total = campaign.estimate(cells, Shop(), root / "records", n=None)
     assert [line.split(": ")[0] for line in lines] == [cell.condition.path for cell in cells]
     assert all(line.endswith(f"not tried: an index first; decides {test.key}") for line in lines)
-    assert total.startswith("2 conditions, 2 of them not tried")
+    assert total.startswith("4 conditions, 4 of them not tried")
     record(root, test)
-    assert campaign.once(registration.missing(root)) == []
+    assert campaign.once(standing.missing(root)) == []
 
 
 def test_a_run_sends_a_registered_condition_to_its_folder(root, monkeypatch):
@@ -431,7 +524,7 @@ def test_a_run_sends_a_registered_condition_to_its_folder(root, monkeypatch):
     monkeypatch.setattr(runner, "run", lambda _, __, folder, **more: gone.append(folder) or 1)
     for some in (cells, others):
         campaign.run(some, Shop(), root / "records")
-    assert gone == [root / "registered" / "records"] * 2 + [root / "records"] * 2
+    assert gone == [root / "registered" / "records"] * 4 + [root / "records"] * 4
 
 
 # ---------------------------------------------------------------- the frozen list
@@ -445,11 +538,10 @@ def test_the_list_of_unclean_runs_is_whole_and_only_shrinks():
     assert len(held) == len(listed) / 2 <= FROZEN
     assert all(name[13:] < FROZEN_ON for name in held)
     runs = {}
-    for path in (ROOT / "results").rglob(f"*{manifests.ENDING}"):
-        if "local" not in path.parts:
-            hash_ = path.name.removesuffix(manifests.ENDING)[-12:]
-            entries = json.loads(path.read_text())
-            runs |= {f"{hash_} {entry['start']}": entry for entry in entries}
+    for folder in (ROOT / "results/records", *(ROOT / "results/times").iterdir()):
+        for path in records.paths(folder):
+            entries = manifests.at(folder, path)
+            runs |= {f"{path[-12:]} {entry['start']}": entry for entry in entries}
     assert held <= runs.keys()
     dirty = {name for name, entry in runs.items() if not manifests.is_clean(entry)}
     assert dirty - held == set()

@@ -1,0 +1,164 @@
+"""What the records of a registered test say: whether they count, and the verdict with its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rag_repro.evaluation import verdicts
+from rag_repro.study import manifests, papers, records
+from rag_repro.study.exhibits import Cell
+from rag_repro.study.judge import Judged, judge
+from rag_repro.study.paper import Paper
+from rag_repro.study.registration import (
+    CHOSEN_ON,
+    CONFIRMED,
+    FILE,
+    FOLDER,
+    FRESH_SPLIT,
+    FRESH_WORLDS,
+    REGISTERED,
+    UNCLEAN,
+    Registration,
+    canonical,
+    deciding,
+    folder_of,
+    moved,
+    place_of,
+    read,
+    sha256,
+    text,
+)
+from rag_repro.study.scores import Results
+
+NOT_RECORDED = "not recorded"
+
+
+class Registered(Results):
+    """The records that count for one test; what was recorded to tune lies with all others."""
+
+    def __init__(self, root: Path, test: Registration):
+        super().__init__(root / FOLDER / "records")
+        self._root, self._test, self._others = root, test, Results(root / "records")
+
+    def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
+        if cell.condition.split in CHOSEN_ON:
+            return self._others.lines(cell)
+        return None if fault(self._root, self._test, cell) else super().lines(cell)
+
+
+def fault(root: Path, test: Registration, cell: Cell) -> str | None:
+    """Why the cell's record does not count for the test, in words; None: it does."""
+    folder, split = folder_of(root, cell), cell.condition.split
+    try:
+        record = records.load(folder, cell.condition)
+        entries = manifests.read(folder, cell.condition)
+    except records.RecordError as error:
+        return str(error)
+    if record is None or not entries:
+        return NOT_RECORDED
+    for entry in entries:
+        if entry.get("tests", {}).get(test.key) != test.sha256:
+            return "made for another test"
+        if entry.get("package") != test.package:
+            return "made with another state of rag_repro"
+        name = f"{cell.condition.hash} {entry['start']}"
+        if not manifests.is_clean(entry) or name in unclean(root):
+            return "made from a tree with changes"
+        if datetime.fromisoformat(entry["start"]) < datetime.fromisoformat(test.since):
+            return "older than its registration"
+        if test.sha256 not in _file_at(root / FILE, entry["commit"]):
+            return "made before its registration was committed"
+    if failed := sum("error" in line for line in record.lines[: cell.n]):
+        return f"{failed} questions failed; ask them again: rag-repro run --missing --failed"
+    ids = [line["id"] for line in record.lines[: cell.n]]
+    same = test.questions.get(place_of(cell)) == sha256("\n".join(ids))
+    if same or (split == FRESH_SPLIT and len(ids) == cell.n):
+        return None
+    return f"{len(ids)} answers, and not those to the first {cell.n}"
+
+
+@lru_cache(maxsize=64)
+def _file_at(file: Path, commit: str) -> str:
+    return manifests.committed(file, commit) or ""
+
+
+def unclean(root: Path) -> frozenset[str]:
+    """The frozen list of runs whose code nobody can tell for certain: hash and start of each."""
+    path = root / UNCLEAN
+    return frozenset(path.read_text("utf-8").split("\n")) if path.is_file() else frozenset()
+
+
+def standing(root: Path, test: Registration) -> Judged | str:
+    """The test's verdict with its state, or why it has none."""
+    own = moved(test)
+    if sha256(canonical(text(test, own))) != test.sha256:
+        return "changed since, so it decides nothing"
+    asked = deciding(test)
+    faults = [(c, why) for c in asked if (why := fault(root, test, c))]
+    if all(why == NOT_RECORDED for _, why in faults) and len(faults) == len(asked):
+        return "no record yet"
+    if faults:
+        cell, why = faults[0]
+        told = f"{len(faults)} of {len(asked)} conditions, as {cell.condition.path}: {why}"
+    elif _answers_differ(root, asked):
+        told = "its conditions answer different questions"
+    else:
+        [judged] = judge(own, test.tier, Registered(root, test), [test.claim])
+        fresh = _is_fresh(test, asked) and test.key not in {t.key for t in read(root, "withdrawn")}
+        return replace(judged, state=CONFIRMED if fresh else REGISTERED)
+    claim = papers.load(own.name).claim(test.claim)
+    return Judged(claim, test.tier, verdicts.not_run(told), (), state=REGISTERED)
+
+
+def _answers_differ(root: Path, asked: Sequence[Cell]) -> bool:
+    """Whether conditions of the same questions have others, which only `confirm` can hide."""
+    ids: dict[str, set[tuple[str, ...]]] = {}
+    for cell in asked:
+        lines = records.load(folder_of(root, cell), cell.condition).lines[: cell.n]
+        ids.setdefault(place_of(cell), set()).add(tuple(line["id"] for line in lines))
+    return any(len(orders) > 1 for orders in ids.values())
+
+
+def _is_fresh(test: Registration, asked: Sequence[Cell]) -> bool:
+    """Whether nothing was chosen on the questions: both fresh worlds as they are, or `confirm`."""
+    worlds = {name for of in test.moves.values() for name in of if name.startswith("world-")}
+    conditions = [cell.condition for cell in asked if cell.condition.split != FRESH_SPLIT]
+    fresh = all(c.label[:7] in FRESH_WORLDS for c in conditions)
+    return fresh and (not conditions or worlds == set(FRESH_WORLDS))
+
+
+def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list[Judged]:
+    """As `judge.judge`, each verdict with its state and what became of its test.
+
+    That of a registered test takes the place of the exploratory one from its first record on: while
+    they are not complete it is not run.
+    results: whose folder lies beside the registration; elsewhere all is exploratory.
+    """
+    root, made = results.folder.parent, []
+    tests = {test.claim: test for test in read(root) if test.tier == tier}
+    gone = {test.key: [] for test in tests.values()}
+    for test in read(root, "withdrawn"):
+        gone.get(test.key, []).append(test)
+    for one in judge(paper, tier, results, cut=cut):
+        changed, test = one.claim.changed, tests.get(one.claim.id)
+        history = [f"test changed after records were seen: {changed}"] if changed else []
+        if test is not None:
+            found = standing(root, test)
+            one = one if isinstance(found, str) else found
+            told = found if isinstance(found, str) else f"at commit {test.commit}"
+            told = told if isinstance(found, str) or found.parts else found.verdict.reason
+            history += [f"another test was registered on {t.since[:10]}" for t in gone[test.key]]
+            history.append(f"registered on {test.since[:10]}: {told}")
+        made.append(replace(one, history=tuple(history)))
+    return made
+
+
+def missing(root: Path) -> Iterator[Cell]:
+    """The conditions whose record does not count for one of their tests; some several times."""
+    for test in read(root):
+        yield from (cell for cell in deciding(test) if fault(root, test, cell))
