@@ -260,6 +260,39 @@ Note(
 # first. Where the reader is hardly better with the right passages than without any, no way of finding
 # passages can show.
 
+# %% [markdown]
+# ## All that is recorded, as one table
+#
+# `results()` gives every recorded score of this book as one pandas table: a row per condition and
+# question, a column per metric, percentages in points. `help(results)` names the columns. Three
+# examples.
+#
+# **Mean by method and kind of question**, in one line:
+
+# %%
+from rag_repro import results as recorded
+
+scores = recorded()
+testbed = scores[scores.dataset == "world-B"]
+testbed.groupby(["method", "kind"], observed=True).em.mean().unstack().round(1).head(10)
+
+# %% [markdown]
+# **Recall by retriever and number of passages**, of the methods that search once:
+
+# %%
+once = scores[(scores.method == "single_step") & (scores.split == "test")]
+once.pivot_table("recall", ["dataset", "retriever"], "k", observed=True).round(1).head(10)
+
+# %% [markdown]
+# **Two conditions, question by question.** A condition has a hash; on the same questions its scores
+# stand beside another's. The mean of the differences is what this book calls a gain.
+
+# %%
+pair = testbed.groupby("method", observed=True).condition.agg(lambda held: held.mode()[0])
+beside = testbed[testbed.condition.isin(pair[["no_retrieval", "single_step"]])]
+beside = beside.pivot_table("em", "id", "method", observed=True).dropna()
+(beside.single_step - beside.no_retrieval).describe()[["count", "mean"]].round(1)
+
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself
 #

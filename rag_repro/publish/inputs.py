@@ -9,29 +9,39 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rag_repro.publish import pairs
+from rag_repro.study import records
 
 # Files of the checkout on which no page depends: caches, what git ignores (and, below, locks).
 IGNORED = {".git", ".venv", "__pycache__", ".cache", ".ipynb_checkpoints", "_build", "local"}
 ALWAYS = ("requirements.lock",)
+STORES = ("results/records", "results/times")  # whose files hold records of many chapters
+RECORD = "record:"
 # Of this package, only what a page shows: its plumbing changes no page's content.
 SHOWN = {"rag_repro/publish/contents.py", "rag_repro/publish/status.py"}
 
 
 def gather(root: Path, heard: Mapping, own: Path) -> dict[str, str]:
-    """Path below `root` -> hash, of every file and folder listing that was read.
+    """Path below `root` -> hash, of every file, folder listing and record that was read.
 
-    `heard` is the probe's report; `own` is the executed copy that is to be
-    written, on which the chapter cannot depend. The names of all records
-    count always: a chapter that said `not run` must run when a record comes.
+    `heard` is the probe's report; `own` is the executed copy that is to be written, on which the
+    chapter cannot depend. A record counts by what it holds, however it is stored, and also where
+    there is none: a chapter that said `not run` must run when it comes.
     """
     paths = {Path(p) for p in (*heard["opened"], *heard["modules"])}
-    paths |= {root / name for name in (*ALWAYS, "results/")}
+    paths |= {root / name for name in ALWAYS}
     found = {}
+    for name in heard["records"]:
+        path = Path(name)
+        if path.is_relative_to(root) and not IGNORED.intersection(path.relative_to(root).parts):
+            key = RECORD + path.relative_to(root).as_posix() + "/" * name.endswith("/")
+            found[key] = hash_of(root, key)
     for path in paths:
         if path in (own, root) or not path.is_relative_to(root):
             continue
         relative = path.relative_to(root)
         if IGNORED.intersection(relative.parts) or _is_code_listing(relative, path):
+            continue
+        if relative.as_posix().startswith(STORES):
             continue
         key = relative.as_posix() + ("/" if path.is_dir() else "")
         if key.startswith("rag_repro/publish/") and key not in SHOWN:
@@ -48,10 +58,13 @@ def _is_code_listing(relative: Path, path: Path) -> bool:
 
 
 def hash_of(root: Path, key: str, own: Path | None = None) -> str | None:
-    """Short hash of a file's bytes, or of a folder's names; None: there is none."""
+    """Short hash of a file's bytes, a folder's names or a record; None: there is no such file."""
+    if key.startswith(RECORD):
+        path = root / key.removeprefix(RECORD)
+        if key.endswith("/"):
+            return records.digest(path, "")
+        return records.digest(path.parents[1], path.relative_to(path.parents[1]).as_posix())
     path = root / key
-    if key == "results/":
-        return _digest(_names(root, path.rglob("*")))
     if key.endswith("/"):
         return _digest(_names(root, (p for p in path.glob("*") if p != own)))
     if not path.is_file():

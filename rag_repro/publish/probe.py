@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from rag_repro.digest import installed
+from rag_repro.study.records import READ
 
 TAG = "rag-repro-probe"
 MIME = "application/vnd.rag-repro.probe+json"
@@ -32,6 +33,7 @@ TOLD = (
 )  # fmt: skip
 
 _opened: set[str] = set()
+_records: set[str] = set()
 _began: list[float] = []
 
 
@@ -46,9 +48,12 @@ def begin() -> None:
         sys.addaudithook(_hear)
     _began.append(time.perf_counter())
     _opened.clear()
+    _records.clear()
 
 
 def _hear(event: str, arguments: tuple) -> None:
+    if event == READ:
+        _records.add(os.path.abspath(arguments[0]) + "/" * arguments[0].endswith("/"))
     if event in ("open", "os.listdir", "os.scandir") and isinstance(arguments[0], str | Path):
         _opened.add(os.path.abspath(arguments[0]))
 
@@ -59,6 +64,7 @@ def end() -> None:
 
     told = {
         "opened": sorted(_opened),
+        "records": sorted(_records),
         "modules": sorted(
             module.__file__
             for name, module in list(sys.modules.items())

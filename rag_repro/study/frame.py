@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from rag_repro.evaluation.metrics import METRICS, get
 from rag_repro.study import manifests, records, sealed
+from rag_repro.study.lines import READ
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +51,7 @@ def load(root: Path, metrics: Sequence[str] = STORED) -> pd.DataFrame:
     """
     import pandas as pd
 
+    sys.audit(READ, f"{root}/")
     told = {
         path: json.loads(row["header"])["identity"] for path, row in sealed.conditions(root).items()
     }

@@ -35,6 +35,8 @@ FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
 START = json.dumps({"format": FORMAT, "identity": {}}).encode().removesuffix(b"{}}")
 PLAIN, PACKED, MANIFEST, SHARD = ".jsonl", ".jsonl.xz", ".manifest.json", ".shard-"
+READ = "rag_repro.record"
+"""The audit event of a look at a record: ROOT/PATH; ROOT/ of a look at all of them."""
 LARGEST = 1 << 28  # bytes of a record unpacked; ours have one million at most
 RESTORE = "restore the file from version control, or delete it and run its condition again"
 

@@ -20,7 +20,7 @@ from ..plain import UNSEEN, PlainError, from_json, text_of
 from . import sealed
 from .conditions import Condition
 from .files import trouble
-from .lines import MANIFEST, PACKED, PLAIN, SHARD, RecordError
+from .lines import MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
 from .record_writer import AGAIN
 from .shapes import MOST
 
@@ -56,6 +56,7 @@ def read(results: Path, condition: Condition) -> list[dict[str, Any]]:
 
 def at(results: Path, path: str) -> list[dict[str, Any]]:
     """As `read`, of the record with this path below `results`."""
+    sys.audit(READ, str(results / path))
     return _entries(results / (path + MANIFEST), sealed.manifest(results, path))
 
 

@@ -13,8 +13,10 @@ other damage, and a file made with other settings or data, is refused by name.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,10 +28,11 @@ from . import files, sealed
 from . import lines as form
 from .conditions import Condition
 from .files import alone, trouble
-from .lines import SHARD, Parsed, RecordError
+from .lines import READ, SHARD, Parsed, RecordError
 from .record_writer import AGAIN, RecordWriter, packed_name
 
-__all__ = ["SHARD", "Record", "RecordError", "RecordWriter", "absorb", "at", "committed", "find"]
+__all__ = ["READ", "SHARD", "Record", "RecordError", "RecordWriter", "absorb", "at", "committed"]
+__all__ += ["digest", "find"]
 __all__ += ["is_written", "load", "open_record", "parts", "paths", "read", "set_aside"]
 __all__ += ["times_beside"]
 
@@ -127,6 +130,7 @@ def load(root: Path, condition: Condition, shard: str = "") -> Record | None:
 
 def at(root: Path, path: str) -> Record | None:
     """The record of this path below `root`, as `Condition.path` has it; None as of `load`."""
+    sys.audit(READ, str(root / path))
     # More than once: a run, or sealing, moves it between two looks.
     for ending in (form.PLAIN, form.PACKED) * 3:
         file = root / (path + ending)
@@ -145,7 +149,27 @@ def at(root: Path, path: str) -> Record | None:
 
 def paths(root: Path) -> list[str]:
     """The paths of all records below `root`, as `Condition.path` has them, parts among them."""
+    sys.audit(READ, f"{root}/")
     return sorted({*sealed.conditions(root), *beside(root)})
+
+
+def digest(root: Path, path: str) -> str:
+    """Short hash of a record: header, answers and manifest, sealed or not; "" where there is none.
+
+    path: as of `at`; "": of all records below `root`.
+    """
+    if not path:
+        whole = [f"{each} {digest(root, each)}" for each in paths(root)]
+        return hashlib.sha256("\n".join(whole).encode()).hexdigest()[:16]
+    held = sealed.conditions(root).get(path)
+    if not held or any((root / (path + ending)).exists() for ending in (form.PLAIN, form.PACKED)):
+        if (record := at(root, path)) is None:
+            return ""
+        manifest = sealed.manifest_text(root, path)
+        held = {"header": json.dumps(record.header), "manifest": manifest}
+        held["digest"] = sealed.digest(record.lines)
+    told = json.dumps([held[name] for name in ("header", "manifest", "digest")])
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
 def beside(root: Path) -> set[str]:

@@ -3,7 +3,8 @@
 `root/DATA SET/METHOD.parquet` has one row per answer, condition after condition: the record's name,
 the question's id and cluster, each other field of the answer's line as JSON, and a column of floats
 per metric: "scores.em" as the line has it, "metrics.retrievals" as it is computed from the line.
-`root/conditions.parquet` has one row per condition: its path, header and manifest. A record that
+`root/conditions.parquet` has one row per condition: its path, header, manifest and a hash of its
+answers. A record that
 lies beside them as JSON lines is newer, and is read in their place.
 """
 
@@ -282,7 +283,7 @@ def _move(root: Path, file: Path, paths: Sequence[str]) -> int:
     """Records of one file into it, their JSON lines away -> how many had an answer."""
     parsed = {path: form.read_whole(root / (path + form.PACKED)) for path in paths}
     parsed = {path: record for path, record in parsed.items() if record.lines}
-    rewrite(root, file, parsed, {path: _manifest_text(root, path) for path in parsed})
+    rewrite(root, file, parsed, {path: manifest_text(root, path) for path in parsed})
     for path, record in parsed.items():
         found = read(root, path)
         if found is None or (found[1], list(found[2])) != (record.header, record.lines):
@@ -293,7 +294,7 @@ def _move(root: Path, file: Path, paths: Sequence[str]) -> int:
     return len(parsed)
 
 
-def _manifest_text(root: Path, path: str) -> str | None:
+def manifest_text(root: Path, path: str) -> str | None:
     """The record's manifest as it stands beside it, else as it was sealed."""
     beside = root / (path + form.MANIFEST)
     if beside.is_file():
@@ -319,13 +320,23 @@ def rewrite(
     _write(file, tables)
     held = {path: dict(row) for path, row in conditions(root).items() if path not in changed}
     held |= {
-        path: {"header": json.dumps(record.header), "manifest": manifests.get(path)}
+        path: {
+            "header": json.dumps(record.header),
+            "manifest": manifests.get(path),
+            "digest": digest(record.lines),
+        }
         for path, record in changed.items()
         if record
     }
     rows = [{"path": path, **row} for path, row in sorted(held.items())]
-    text = pa.schema([(name, pa.string()) for name in ("path", "header", "manifest")])
+    text = pa.schema([(n, pa.string()) for n in ("path", "header", "manifest", "digest")])
     _save(root / CONDITIONS, pa.Table.from_pylist(rows, text))
+
+
+def digest(lines: Iterable[Mapping[str, Any]]) -> str:
+    """Short hash of answers, the same of JSON lines and of what they were sealed to."""
+    text = json.dumps([dict(line) for line in lines], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def rows_of(name: str, lines: Sequence[Mapping[str, Any]]) -> pa.Table:
