@@ -259,7 +259,7 @@ forest(
 # ### Synergy, tested
 #
 # Each module's gain alone, that of both, and what the two have beyond the sum, with its own interval.
-# Synergy needs the last to be above nought. The gains are over all knowledge with the original question.
+# Synergy needs *beyond their sum* to be above nought. The gains are over all knowledge with the original question.
 # The last column counts from no knowledge, so that *filter alone* is retrieval and filter together there:
 
 # %% tags=["remove-input"]
