@@ -237,14 +237,14 @@ LINES = ["sequential", "mixed", "one", "question", "matched"]
 
 def cut_at(entry, n):
     """The entry as a point of its line: its first n passages."""
-    return replace(entry, cell=replace(entry.cell, keys={**entry.keys, "passages": n}))
+    return replace(entry, cell=replace(entry.cell, keys={**entry.keys, "first passages": n}))
 
 
 def first(metric, unit):
     """A metric of the first passages, as many as the point has, in percent."""
 
     def read(entry):
-        return mean(f"{metric}_{entry.keys['passages']}").read(entry)
+        return mean(f"{metric}_{entry.keys['first passages']}").read(entry)
 
     return replace(mean(metric), read=read, unit=unit)
 
@@ -259,7 +259,7 @@ for ground in desk.tiers():
     display(
         curve(
             points,
-            "passages",
+            "first passages",
             {"answer recall": first("answer_recall", "answer recall, %")},
             caption=f"Answer recall by the number of passages, {ground}",
             name=f"fig-plateaus-{ground}",
