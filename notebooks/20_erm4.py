@@ -41,12 +41,28 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.data import is_made_here
 from rag_repro.evaluation import answer_metrics
 from rag_repro.methods.erm4 import knowledge_filter, method, rewriter, trigger
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import arithmetic, cases, letters, pipelines, readers, split
+from rag_repro.report import arithmetic, cases, missing, readers, traces
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.picture import Note
+from rag_repro.report.table import Table
+from rag_repro.report.values import points
+from rag_repro.show import (
+    entries,
+    forest,
+    gain,
+    key,
+    label,
+    level,
+    mean,
+    paper,
+    paper_gain,
+    table,
+)
 
 run = chapter(
     "20_erm4",
@@ -58,6 +74,14 @@ moved = {"dataset"} & set(run.changed)
 SHOWN = ("table1",) if moved else ("table1", "readers", "kinds")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 MAIN = desk.paper.exhibit("table1")
+
+
+def rows(exhibit, **wanted):
+    """An exhibit's entries, those of a data set together."""
+    found = entries(desk, exhibit, **wanted)
+    return sorted(found, key=lambda entry: (entry.cell.tier, entry.keys["dataset"]))
+
+
 run
 
 # %% tags=["remove-input"]
@@ -133,19 +157,51 @@ Listing(knowledge_filter.filtered)
 #
 # The paper's case is a comparison of two films, one of which the single query misses. Here is one
 # of the {term}`testbed`, asked just now, for which by the records R-R-R finds fewer gold passages than
-# another row. Where there are several, one is preferred that the whole pipeline answers and R-R-R does
-# not. It is chosen for what it shows, and proves nothing; and this reader is too weak on such
+# R+. It is chosen for what it shows, and proves nothing; and this reader is too weak on such
 # questions, so look at the queries and passages, not at its answer. Frozen: the reader. Trained:
 # rewriter and filter, on another world.
 
+
 # %% tags=["remove-input"]
-ROWS = {"Rewriter": "rrr", "Rewriter+": "plus", "Rewriter+ and filter": "full"}
-STAGES = {said: desk.cell("table1", method=row) for said, row in ROWS.items()}
-explained = desk.cell("filters", method="explained")
-for page in pipelines.case(
-    STAGES, desk.results, desk.workshop, judge="Rewriter+ and filter", explained=explained
-):
-    display(page)
+def pipelines(question, cells):
+    """Tables of the queries with what they bring, and of what the filter says."""
+    passages = desk.workshop.dataset(cells[0].condition.dataset, "test").corpus.by_id
+
+    def title(name):
+        return passages[name].title + ("*" if name in question.gold_ids else "")
+
+    queries, labels = [], []
+    for cell in cells:
+        answer, _ = traces.walk(cell.condition, question, desk.workshop)
+        row = MAIN.methods[cell.keys["method"]].label
+        for event in answer.trace:
+            if event.get("stage") == "retrieve":
+                brought = "; ".join(map(title, event["found"]))
+                queries.append([row, event["query"], brought, answer.prediction or "(none)"])
+            elif event.get("stage") == "filter":
+                sure = f"{100 * event['probability']:.0f}"
+                labels.append([title(event["passage"]), event["label"], sure])
+    asked = f"“{question.text}”: queries, and what they bring (* gold)"
+    return [
+        Table(["row", "query", "passages", "answer"], queries, asked, "tab-pipeline"),
+        Table(["passage", "label", "entailed, %"], labels, "What the filter says of each passage"),
+    ]
+
+
+STAGES = [desk.cell("table1", method=row) for row in ("rrr", "plus", "full")]
+lacking = [command for cell in STAGES for command in missing.untrained(cell)]
+fits = cases.each(cases.higher("recall"), cases.of_kind("comparison"))
+found = cases.versus(desk.results, *STAGES[:2], fits)
+if not is_made_here(STAGES[-1].condition.dataset):
+    display(Note("Texts of public data sets are not shown here."))
+elif lacking:
+    display(missing.Missing(tuple(dict.fromkeys(lacking))).note)
+elif found and found.gained:
+    world = desk.workshop.dataset(STAGES[0].condition.dataset, "test")
+    for page in pipelines(world.by_id[found.gained[0][0]["id"]], STAGES):
+        display(page)
+else:
+    display(Note("No recorded question is such a case."))
 
 # %% [markdown]
 # How often the whole pipeline is right where R-R-R is not, and the reverse, on each data set:
@@ -165,10 +221,38 @@ cases.counts(MAIN, desk.results, {"method": "rrr"}, {"method": "full"}, RIGHT)
 # "None":
 
 # %% tags=["remove-input"]
-letters.table(name="tab-letters")
+EXAMPLES = [
+    (["Paris"], "Paris", "right"),
+    (["London"], "Paris", "wrong"),
+    (["Neon"], "Helium", "wrong, and whatever else is wrong scores the same"),
+    (["Paris", "City of Light"], "Paris", "right, and punished for the other name"),
+    (["1"], "It was in 1912.", "wrong, and a hit without word boundaries"),
+    (["no"], "I do not know.", "no answer, and a hit without word boundaries"),
+    (["The Beatles"], "Beatles", "right, but for an article"),
+    (["Oslo"], "Rome, Bern, Oslo, Kiev, Riga, Bonn", "right once in six; length costs nothing"),
+]
+SCORES = {
+    "hit, letters": lambda said, accepted: answer_metrics.hit([said], accepted),
+    "F1, letters": lambda said, accepted: answer_metrics.erm4_scores([said], accepted).f1,
+    "hit, words": lambda said, accepted: answer_metrics.accuracy(said, accepted, whole_words=True),
+    "F1, tokens": lambda said, accepted: answer_metrics.token_scores(said, accepted).f1,
+}
+Table(
+    ["accepted", "output", "which is", *SCORES, "words"],
+    [
+        [
+            *(" | ".join(accepted), said, what),
+            *(points(score(said, accepted)) for score in SCORES.values()),
+            f"{answer_metrics.answer_length(said):.0f}",
+        ]
+        for accepted, said, what in EXAMPLES
+    ],
+    "One output, scored four ways, %",
+    "tab-letters",
+)
 
 # %% [markdown]
-# It is shown in the tables for comparison only, and decides nothing. Written for this book from what
+# It stands in table 1 for comparison only, and decides nothing. Written for this book from what
 # the released code does:
 
 # %% tags=["remove-input"]
@@ -192,7 +276,7 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # controls, on the same questions. Five passages reach the reader or the filter in every row, so
 # that "one query with as many passages" is R-R-R itself. The testbed's questions are of the kinds
 # that name two things, or can mean two: {doc}`chapter 21 <21_erm4_premises>` measures how much room
-# several queries have there, and on questions of other kinds. One adapter rewrites for all rows but
+# several queries have there. One adapter rewrites for all rows but
 # those that say *prompted*. On the testbed it has learned from world A, whose words and intents are
 # others; on public questions it is transfer, and so is the filter on PopQA and AmbigNQ, for these
 # have no training questions here.
@@ -210,21 +294,50 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # that there its rows differ by the rewritten question and hardly by several queries.
 
 # %% tags=["remove-input"]
-main = desk.rows("table1", metric=["hit", "acc_words", "f1", "length"])
-for page in split.by_dataset(desk, "table1", main, "tab-table1"):
-    display(page)
+table(
+    rows("table1"),
+    {
+        "data set": key("dataset"),
+        "row": label(),
+        "the paper's hits": paper("hit"),
+        "hits, letters": level("hit").printed(n=False),
+        "hits, words": level("acc_words"),
+        "gain, points": gain("acc_words").printed(n=False),
+        "F1": level("f1").printed(n=False),
+        "F1, letters": mean("f1_chars"),
+        "recall": mean("recall"),
+        "answer recall": mean("answer_recall"),
+        "shown": mean("shown"),
+        "words": mean("length"),
+        "unfollowed": mean("unfollowed"),
+    },
+    "Table 1, %",
+    "tab-table1",
+)
 
 # %% [markdown]
-# The score of letters, exact match, how many of the gold passages are read (*recall*, where they are
-# named), how often an answer stands in a passage that is read (*answer recall*), how many passages are
-# read (*shown*), and how often the rewriter left the form (*unfollowed*). The paper's F1 stands beside
-# the score that counts as its code does:
+# *Recall* is the share of gold passages that are read, where they are
+# named, *answer recall* how often an answer stands in a passage that is read, *shown* how many passages are
+# read, *words* the length of the output, and *unfollowed* how often the rewriter left the form. What each of
+# the two modules adds:
 
 # %% tags=["remove-input"]
-BEHIND = ["f1_chars", "em", "shown", "recall", "answer_recall", "unfollowed"]
-behind = desk.rows("table1", metric=BEHIND)
-for page in split.by_dataset(desk, "table1", behind, "tab-behind"):
-    display(page)
+forest(
+    entries(desk, "table1", method="plus"),
+    gain("acc_words"),
+    printed=paper_gain("hit"),
+    caption="What Rewriter+ gains over the Rewriter (hits, points; diamonds: the paper)",
+    name="fig-rewriting",
+)
+
+# %% tags=["remove-input"]
+forest(
+    entries(desk, "table1", method="full"),
+    gain("acc_words"),
+    printed=paper_gain("hit"),
+    caption="What the filter gains behind Rewriter+ (hits, points; diamonds: the paper)",
+    name="fig-filtering",
+)
 
 # %% [markdown]
 # ### Several queries, or another question?
@@ -235,9 +348,21 @@ for page in split.by_dataset(desk, "table1", behind, "tab-behind"):
 
 # %% tags=["remove-input"]
 TWO_BY_TWO = ["rrr", "one_original", "one_rewritten", "original_all", "plus"]
-SQUARE = ["acc_words", "f1", "recall", "answer_recall"]
-square = desk.rows("table1", method=TWO_BY_TWO, metric=SQUARE)
-split.whole(desk, "table1", square, "tab-square")
+table(
+    rows("table1", method=TWO_BY_TWO),
+    {
+        "data set": key("dataset"),
+        "row": label(),
+        "hits, words": level("acc_words"),
+        "gain, points": gain("acc_words").printed(n=False),
+        "F1": level("f1").printed(n=False),
+        "recall": level("recall").printed(n=False),
+        "gain in recall": gain("recall").printed(n=False),
+        "answer recall": level("answer_recall").printed(n=False),
+    },
+    "Two questions, and one query or several, %",
+    "tab-square",
+)
 
 # %% [markdown]
 # ### By kind of question
@@ -246,28 +371,29 @@ split.whole(desk, "table1", square, "tab-square")
 # on the testbed ask for two facts.
 
 # %% tags=["remove-input"]
-kinds = [] if moved else desk.rows("kinds", metric=["acc_words", "recall"])
-split.whole(desk, "kinds", kinds, "tab-kinds")
+KINDS = {
+    "two facts": "bridge_free",
+    "comparison": "comparison",
+    "yes or no": "yes_no",
+    "bridge": "bridge",
+    "composition": "compositional",
+    "inference": "inference",
+    "bridge comparison": "bridge_comparison",
+}
+columns = {
+    head: level("acc_words", where=lambda line, kind=kind: line["kind"] == kind)
+    for head, kind in KINDS.items()
+}
+table(
+    [] if moved else rows("kinds", method=["direct", "search", "rrr", "plus", "full"]),
+    {"data set": key("dataset"), "row": label(), **columns},
+    "Hits in words by kind of question, %",
+    "tab-kinds",
+)
 
 # %% [markdown]
 # ## The paper's numbers against its sentences
 #
-# What the whole pipeline has over asking directly, in points of hits (erm4.c21), printed:
-
-# %% tags=["remove-input"]
-HITS = {"paper": desk.paper, "key": "table1", "metric": "hit"}
-arithmetic.listed(
-    {
-        "the whole pipeline less Direct": arithmetic.gains(
-            **HITS, method="full", baseline="direct"
-        ),
-        "less R-R-R": arithmetic.gains(**HITS, method="full", baseline="rrr"),
-    },
-    "Printed differences in points of hits",
-    "tab-printed",
-)
-
-# %% [markdown]
 # In how many of the printed cells each row is the best:
 
 # %% tags=["remove-input"]
@@ -275,16 +401,8 @@ LADDER = ["direct", "rrr", "plus", "full"]
 arithmetic.best(desk.paper, "table1", LADDER, "tab-best", metrics=("hit", "f1_chars"))
 
 # %% [markdown]
-# Six data sets (erm4.c38) are shown in the main table alone, and three of them were drawn from one:
-
-# %% tags=["remove-input"]
-SETS = {
-    f"table {i}": list(dict.fromkeys(e["dataset"] for e in desk.paper.printed(f"table{i}")))
-    for i in (1, 2, 3)
-}
-SETS |= {"figure 2": ["popqa", "2wikimultihopqa", "hotpotqa", "cambignq"], "figure 3": ["cambignq"]}
-FROM_NQ = dict.fromkeys(("nq", "ambignq", "cambignq"), "Natural Questions")
-arithmetic.independent(SETS, FROM_NQ, "tab-sets")
+# Six data sets (erm4.c38) are shown in the main table alone, and three of them were drawn from Natural
+# Questions.
 
 # %% [markdown]
 # ### Asked again, just now
@@ -317,7 +435,7 @@ desk.asides(CLAIMS)
 # | --- | --- | --- | --- |
 # | search | Bing, the web | MiniLM over the testbed's, HotpotQA's and 2WikiMultihopQA's passages, BM25 over NQ's and PopQA's | the service was shut down |
 # | what is found | snippets that the engine writes | passages | |
-# | passages read | up to 30; 5 a query in the code's defaults | 5; to 30 in chapter 21 | what a small reader can hold; chapter 21 has how much room ten would leave to several queries |
+# | passages read | up to 30; 5 a query in the code's defaults | 5; to 30 in chapter 21 | what a small reader can hold |
 # | CAmbigNQ | 300 questions | the testbed's ambiguous questions in its place | not to be had |
 # | AmbigNQ | web search | over NQ's passages, of the 680 of its 1,166 questions with an answer string there | the corpus at hand |
 # | questions | 300 a set | n in each cell, the first of a list; PopQA's file is sorted by relation, so that its list is drawn, each relation by its share (a review found that the first hundred were of one) | two cores |

@@ -38,15 +38,21 @@ device = "cpu"  # where readers and rewriters compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
 from IPython.display import display
 
 from rag_repro.data import synthworld
 from rag_repro.evaluation import answer_metrics, knowledge_metrics
+from rag_repro.methods.drrag.concatenation import take_in_turns
 from rag_repro.methods.erm4 import trigger
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import bar_groups, plateaus, readers, split
+from rag_repro.report import readers
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.picture import Note
+from rag_repro.report.table import Table
+from rag_repro.show import bars, curve, entries, gain, key, label, level, mean, table
 from rag_repro.training import rewriting
 
 run = chapter(
@@ -57,7 +63,14 @@ run = chapter(
     n_perfect=range(1, 401),
 )
 desk = Desk("erm4", run, here().root, exhibits=("fig2", "fig3"), folded=["paper"])
-FIG2, FIG3 = desk.paper.exhibit("fig2"), desk.paper.exhibit("fig3")
+
+
+def rows(exhibit, **wanted):
+    """An exhibit's entries, those of a data set together."""
+    found = entries(desk, exhibit, **wanted)
+    return sorted(found, key=lambda entry: (entry.cell.tier, entry.keys["dataset"]))
+
+
 run
 
 # %% tags=["remove-input"]
@@ -140,104 +153,146 @@ Listing(answer_metrics.set_scores, answer_metrics.distinct)
 # %% [markdown] tags=["worked"]
 # ## How much room several queries have
 #
-# The testbed knows the facts behind its questions, so it can write what a perfect rewriter would. How
-# often do such queries find what the question itself misses? First on world A's tuning questions, on
-# which the ground was chosen before anything was trained: questions of all kinds, and those that name
-# two things (`-several`), with BM25 and with MiniLM. No reader is asked.
-
-
-# %% tags=["remove-input"]
-def written(name, split, most):
-    """A data set's questions and what a perfect rewriter would search for."""
-    dataset = desk.workshop.dataset(name, split)
-    there = synthworld.world(name[len("world-")])
-    known = {q.id: rewriting.rewritten(there, q) for q in dataset.questions[:most]}
-    return dataset, {name: made.queries for name, made in known.items() if made}
-
-
-for name in ("world-A", "world-A-several"):
-    dataset_, queries = written(name, "tune", run.n_perfect)
-    searches = {
-        "BM25": desk.workshop.retriever("bm25", dataset_.corpus),
-        "MiniLM": desk.workshop.retriever("minilm", dataset_.corpus),
-    }
-    display(plateaus.room(queries, dataset_, searches, (3, 5, 10, 30), f"tab-room-{name[6:]}"))
-
-# %% [markdown]
-# These queries ask for the right facts in the testbed's words; other words might find a little more. So
-# this estimates what a rewriter can add, and is no strict bound: where the two lines hardly differ, little
-# can be won by several queries. Most room is to be expected in one place. Words find whatever a question names, so
+# The testbed knows the facts behind its questions, so it can write what a perfect rewriter would. These
+# queries ask for the right facts in the testbed's words; other words might find a little more. So
+# this estimates what a rewriter can add, and is no strict bound.
+#
+# Most room is to be expected in one place. Words find whatever a question names, so
 # BM25 needs no second query for that; and a chain's second query has to describe what the first
 # would find, for nobody has read it yet. But the one vector of a question about two things lies
 # between the two. So the rewriter is tried on such questions, with MiniLM and five passages; BM25
-# stays beside.
-#
-# The ground where it is tested, questions about two things of world B, with MiniLM:
+# stays beside. How often do perfect queries find there what the question itself misses?
+
 
 # %% tags=["remove-input"]
-WORLD, QUERIES = written("world-B-several", "test", run.n_perfect)
+def everything_found(question, k):
+    """Whether k passages hold all its gold: the queries' best in turn, and the question's own."""
+    own, *others = MINILM.search([question.text, *QUERIES[question.id]], k, None)
+    sides = take_in_turns((), others, k), own
+    return tuple(set(question.gold_ids) <= {hit.passage.id for hit in side} for side in sides)
+
+
+WORLD = desk.workshop.dataset("world-B-several", "test")
 MINILM = desk.workshop.retriever("minilm", WORLD.corpus)
-perfect = plateaus.oracle(QUERIES, WORLD, MINILM, most=5)
-perfect.counts
+ASKED = WORLD.questions[: run.n_perfect]
+known = {q.id: rewriting.rewritten(synthworld.world("B"), q) for q in ASKED}
+QUERIES = {name: made.queries for name, made in known.items() if made}
+found = {q.id: everything_found(q, 5) for q in ASKED if q.id in QUERIES}
+by_queries, by_question = (sum(side) for side in zip(*found.values(), strict=True))
+Note(
+    f"Among five passages perfect queries have all gold for {by_queries} of {len(found)} questions "
+    f"about two things of world B, and the question itself for {by_question}."
+)
 
 # %% [markdown]
 # The first question of which only the queries find all, if there is one: where its gold passages stand,
 # with thirty passages for the question itself and ten for each query. It is chosen for what it shows.
 
 # %% tags=["remove-input"]
-plateaus.ranks(perfect.shown, QUERIES[perfect.shown.id], WORLD, MINILM, "tab-ranks")
+only = (name for name, sides in found.items() if sides == (True, False))
+shown = WORLD.by_id[next(only, next(iter(found)))]
+queries = QUERIES[shown.id]
+ranked = [*MINILM.search([shown.text], 30, None), *MINILM.search(queries, 10, None)]
+ranked.append(take_in_turns((), ranked[1:], 30))
+gold = {name: WORLD.corpus.by_id[name].title for name in shown.gold_ids}
+lines = []
+for said, hits in zip(["the question itself", *queries, "all queries, mixed"], ranked, strict=True):
+    rank = {hit.passage.id: place for place, hit in enumerate(hits, start=1)}
+    lines.append([said, len(hits), *(rank.get(name, "") for name in gold)])
+Table(
+    ["query", "passages", *(f"rank of {title}" for title in gold.values())],
+    lines,
+    f"“{shown.text}”: where its gold passages stand",
+    "tab-ranks",
+)
 
 # %% [markdown]
 # And the testbed's first ambiguous question. Nothing in its words says which reading is meant:
 
 # %% tags=["remove-input"]
-VAGUE = desk.workshop.dataset("world-B-ambiguous", "test")
-plateaus.readings(VAGUE.questions[0], "tab-readings")
+vague = desk.workshop.dataset("world-B-ambiguous", "test").questions[0]
+Table(
+    ["it can mean", "answer", "meant"],
+    [
+        [one.question, " | ".join(one.answers), "yes" if place == vague.meta["intent"] else ""]
+        for place, one in enumerate(vague.interpretations)
+    ],
+    f"“{vague.text}”, and what it can mean",
+    "tab-readings",
+)
 
 # %% [markdown] tags=["result"]
 # ## Figure 2: how much is found, by the number of passages
 #
-# Dotted lines: ten and twenty passages, where the second and the third query begin in sequential
-# order, if there are three; a row stays level where it has no more passages. On the testbed and
+# In sequential order the second and the third query begin behind ten and twenty passages,
+# if there are three; a row stays level where it has no more passages. On the testbed and
 # 2WikiMultihopQA the first of several queries names one thing of two, so that its ten passages find less
 # than one query's; elsewhere that does not show. There a rise behind them (erm4.c03) may be no more than
 # catching up. So both orders at 15 passages stand beside the verdict.
 
+
 # %% tags=["remove-input"]
-LINES = ("sequential", "mixed", "one", "question", "matched")
-CELLS = [cell for cell in FIG2.cells() if cell.tier in desk.tiers()]
-PANELS = {
-    "testbed": lambda cell: cell.tier == "testbed",
-    "public": lambda cell: cell.tier == "public",
-}
-for ground, picks in PANELS.items():
-    shown = [cell for cell in CELLS if picks(cell)]
-    if shown:
-        caption = f"Answer recall and precision by the number of passages, {ground}"
-        display(
-            plateaus.figure(FIG2, shown, desk.results, LINES, caption, f"fig-plateaus-{ground}")
+LINES = ["sequential", "mixed", "one", "question", "matched"]
+
+
+def cut_at(entry, n):
+    """The entry as a point of its line: its first n passages."""
+    return replace(entry, cell=replace(entry.cell, keys={**entry.keys, "first passages": n}))
+
+
+def first(metric, unit):
+    """A metric of the first passages, as many as the point has, in percent."""
+
+    def read(entry):
+        return mean(f"{metric}_{entry.keys['first passages']}").read(entry)
+
+    return replace(mean(metric), read=read, unit=unit)
+
+
+for ground in desk.tiers():
+    points = [
+        cut_at(entry, n)
+        for entry in entries(desk, "fig2", method=LINES)
+        if entry.cell.tier == ground
+        for n in knowledge_metrics.DEPTHS
+    ]
+    display(
+        curve(
+            points,
+            "first passages",
+            {"answer recall": first("answer_recall", "answer recall, %")},
+            caption=f"Answer recall by the number of passages, {ground}",
+            name=f"fig-plateaus-{ground}",
         )
+    )
 
 # %% [markdown]
-# With intervals, and each row's difference to sequential order:
-
-# %% tags=["remove-input"]
-RECALL = ["recall", "answer_recall_5", "answer_recall_10", "answer_recall_20", "answer_recall_30"]
-split.whole(desk, "fig2", desk.rows("fig2", metric=RECALL), "tab-recall")
-
-# %% tags=["remove-input"]
-PRECISION = ["snippet_precision_5", "snippet_precision_10", "snippet_precision_30"]
-split.whole(desk, "fig2", desk.rows("fig2", metric=PRECISION), "tab-precision")
-
-# %% [markdown]
-# How many passages there really are, and how many queries: a rewriter that writes one query, or
+# With intervals. *Gain* is each row's difference to sequential order, and of rows by another search that to
+# the question itself. A rewriter that writes one query, or
 # two, has no step at twenty. So at thirty *one query* and *the question* have more passages than the
 # several queries, which bring ten each; erm4.c02 and erm4.c03 are judged at no more than twenty, where
-# several queries were written. Outputs that do not follow the format count as the question itself.
+# several queries were written.
 
 # %% tags=["remove-input"]
-COUNTS = ["passages", "queries", "searches", "unfollowed"]
-split.whole(desk, "fig2", desk.rows("fig2", metric=COUNTS), "tab-queries")
+table(
+    rows("fig2"),
+    {
+        "data set": key("dataset"),
+        "row": label(),
+        "recall": level("recall"),
+        "gain": gain("recall").printed(n=False),
+        **{
+            f"answers in {n}": level(f"answer_recall_{n}").printed(n=False) for n in (5, 10, 20, 30)
+        },
+        "gain in 30": gain("answer_recall_30"),
+        "precision of 5": level("snippet_precision_5").printed(n=False),
+        "of 30": level("snippet_precision_30").printed(n=False),
+        "passages": mean("passages"),
+        "queries": mean("queries"),
+    },
+    "Gold passages and answers found, and precision, by the number of passages, %",
+    "tab-recall",
+)
 
 # %% [markdown]
 # ### What counts as irrelevant
@@ -262,34 +317,37 @@ split.whole(desk, "fig2", desk.rows("fig2", metric=COUNTS), "tab-queries")
 # make no use of the description, and no rewriter could show a gain on this ground. Nor does anybody know invented facts: its two bars without retrieval compare nothing.
 
 # %% tags=["remove-input"]
-FIRST = ["em", "set_precision", "set_recall_tokens", "set_f1"]
-BARS = {name: row.label for name, row in FIG3.methods.items()}
-SAID = dict(zip(FIRST, ("EM", "precision", "recall", "F1"), strict=True))
-bar_groups.figure(
-    desk.rows("fig3", metric=FIRST),
-    BARS,
-    SAID,
-    "Questions as they are and rewritten, without and with retrieval",
-    "fig-rewritten",
+bars(
+    entries(desk, "fig3", method=["direct", "rewritten_none", "original_all", "plus"]),
+    {"EM": level("em"), "F1 over all readings": level("set_f1")},
+    caption="Questions as they are and rewritten, without and with retrieval, %",
+    name="fig-rewritten",
 )
 
 # %% [markdown]
-# With intervals and differences:
-
-# %% tags=["remove-input"]
-for page in split.by_dataset(desk, "fig3", desk.rows("fig3", metric=FIRST), "tab-fig3"):
-    display(page)
-
-# %% [markdown]
-# How much of it is due to which reading: the share of readings that are answered, whether the one
-# that was meant is, how many answers an output gives (erm4.c10), and how long it is. A reader that gives
+# *Readings* is the share of readings that are answered, *meant* whether the one that was meant is, and
+# *answers* how many an output gives (erm4.c10). A reader that gives
 # one answer to whatever it is asked cannot show erm4.c10, and with it a recall that falls together with
 # precision is an answer lost, not the narrower answer of PS4.
 
 # %% tags=["remove-input"]
-THEN = ["set_recall", "intent_hit", "distinct", "length"]
-for page in split.by_dataset(desk, "fig3", desk.rows("fig3", metric=THEN), "tab-meant"):
-    display(page)
+FIRST = {"EM": "em", "precision": "set_precision", "recall": "set_recall_tokens", "F1": "set_f1"}
+columns = {"data set": key("dataset"), "row": label()}
+for head, metric in FIRST.items():
+    columns[head] = level(metric).printed(n=head == "EM")
+    columns[f"{head}, gain"] = gain(metric).printed(n=False)
+columns |= {
+    "readings": mean("set_recall"),
+    "meant": mean("intent_hit"),
+    "answers": mean("distinct").printed(digits=2),
+    "words": mean("length"),
+}
+table(
+    rows("fig3"),
+    columns,
+    "Ambiguous questions as they are and rewritten, %; gains in points",
+    "tab-table-fig3",
+)
 
 # %% [markdown]
 # Whether this reader can answer at all, with gold passages against without. Where forty questions

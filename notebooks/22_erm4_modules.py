@@ -38,13 +38,27 @@ device = "cpu"  # where readers, rewriters and filters compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from IPython.display import display
+from dataclasses import replace
 
 from rag_repro.methods.erm4 import judging, knowledge_filter, rewriter
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import checked, interactions, judges, memory_times, readers, split
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.show import (
+    Column,
+    beyond,
+    entries,
+    forest,
+    gain,
+    key,
+    label,
+    level,
+    mean,
+    paper,
+    paper_gain,
+    table,
+)
+from rag_repro.study.scores import paired
 from rag_repro.training import filtering, rewriting
 
 run = chapter(
@@ -54,9 +68,16 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 moved = {"dataset"} & set(run.changed)
-SHOWN = ("table3",) if moved else ("table3", "rewriters", "taken", "filters", "back_off", "noise")
+SHOWN = ("table3",) if moved else ("table3", "rewriters", "taken", "filters", "noise")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
-TABLE, FILTERS = desk.paper.exhibit("table3"), desk.paper.exhibit("filters")
+
+
+def rows(exhibit, **wanted):
+    """An exhibit's entries, those of a data set together."""
+    found = entries(desk, exhibit, **wanted)
+    return sorted(found, key=lambda entry: (entry.cell.tier, entry.keys["dataset"]))
+
+
 run
 
 # %% tags=["remove-input"]
@@ -125,26 +146,15 @@ desk.statements(CLAIMS)
 Listing(knowledge_filter.judge, judging.judging_prompt, judging.scored)
 
 # %% tags=["remove-input"]
-Listing(rewriter.parse, interactions.table)
+Listing(rewriter.parse, beyond)
 
 # %% [markdown] tags=["worked"]
 # ## What the modules are taught
 #
 # The lessons are questions of world A: the testbed knows what they mean, which facts they need, and
 # which passages are gold. The rewriter is taught both forms that rows ask of it, so that one
-# adapter writes R-R-R's one query and R+'s several:
-
-# %% tags=["remove-input"]
-LESSONS = rewriting.rewriting("world-A", 0, questions=3, tasks=("plus", "query"))
-checked.lessons(LESSONS, 6, "What the rewriter is taught", "tab-rewriter-lessons")
-
-# %% [markdown]
-# The filter, with an explanation before the label. In the paper a large model writes both; here the
-# label is known, and the explanation is the sentence that decides:
-
-# %% tags=["remove-input"]
-LESSONS = filtering.filtering("world-A-10", 0, "weak", True, questions=3)
-checked.lessons(LESSONS, 6, "What the filter is taught", "tab-filter-lessons")
+# adapter writes R-R-R's one query and R+'s several. In the paper a large model writes the filter's
+# labels and explanations; here the label is known, and the explanation is the sentence that decides:
 
 # %% tags=["remove-input"]
 Listing(filtering.judged)
@@ -163,20 +173,6 @@ Listing(filtering.judged)
 # %% tags=["remove-input"]
 Listing(rewriting.checked)
 
-# %% tags=["remove-input"]
-REWRITERS = ["erm4-rewriter-testbed", "erm4-rewriter-testbed-checked", "erm4-rewriter-nf4"]
-checked.rewriters(REWRITERS, "Rewrites that the check kept and refused", "tab-checked")
-
-# %% tags=["remove-input"]
-FILTER_NAMES = [
-    *("erm4-filter-testbed", "erm4-filter-testbed-label", "erm4-filter-testbed-ask"),
-    "erm4-filter",
-]
-checked.filters(FILTER_NAMES, "Lessons of the filters, by label", "tab-labels")
-
-# %% tags=["remove-input"]
-readers.curves([*REWRITERS, *FILTER_NAMES])
-
 # %% [markdown]
 # A filter with good losses may yet take every passage, or none; a first one of ours did. Such a filter
 # says nothing of a claim about filters. So one is looked at before anything is answered with it, on
@@ -186,9 +182,33 @@ readers.curves([*REWRITERS, *FILTER_NAMES])
 # shown by this; the row *filtered by chance* in {doc}`chapter 20 <20_erm4>` is the check there, where it was
 # run.
 
+
 # %% tags=["remove-input"]
-TAKEN = ["entailed_gold", "entailed_other", "backed_off"]
-desk.table("taken", desk.rows("taken", metric=TAKEN), name="tab-taken")
+def above(metric, other):
+    """A metric less another one of the same answers."""
+
+    def read(entry):
+        sides = tuple(entry.results.scores(entry.cell, name) for name in (metric, other))
+        drawn = None if None in sides else paired([sides], metric)
+        return drawn and drawn.interval()
+
+    return Column(read, sign="+", n=True)
+
+
+table(
+    rows("taken"),
+    {
+        "data set": key("dataset"),
+        "filter": label(),
+        "gold kept, %": level("entailed_gold"),
+        "others kept, %": level("entailed_other").printed(n=False),
+        "gold over others, points": above("entailed_gold", "entailed_other"),
+        "dynamic gold over others, points": above("entailed_dynamic", "entailed_other"),
+        "nothing kept, %": level("backed_off").printed(n=False),
+    },
+    "What each filter takes of tuning questions",
+    "tab-proof",
+)
 
 # %% [markdown] tags=["result"]
 # ## Table 3
@@ -198,35 +218,75 @@ desk.table("taken", desk.rows("taken", metric=TAKEN), name="tab-taken")
 # Frozen: the reader. Trained: rewriter and filter, one adapter each for all rows.
 
 # %% tags=["remove-input"]
-METRICS = ["acc_words", "f1", "hit", "f1_chars", "length"]
-for page in split.by_dataset(desk, "table3", desk.rows("table3", metric=METRICS), "tab-table3"):
-    display(page)
+table(
+    rows("table3"),
+    {
+        "data set": key("dataset"),
+        "row": label(),
+        "the paper's hits": paper("hit"),
+        "hits, letters": level("hit").printed(n=False),
+        "hits, words": level("acc_words"),
+        "gain, points": gain("acc_words").printed(n=False),
+        "F1": level("f1").printed(n=False),
+        "gain in F1": gain("f1").printed(n=False),
+        "words": mean("length"),
+    },
+    "Two questions across three kinds of knowledge",
+    "tab-table3",
+)
+
+# %% tags=["remove-input"]
+ALL = {"method": "original_all"}
+forest(
+    entries(desk, "table3", method="plus"),
+    gain("acc_words", over=ALL),
+    printed=paper_gain("hit", over=ALL),
+    caption="What the rewritten question gains with all knowledge (hits, points; diamonds: the paper)",
+    name="fig-rewriting",
+)
+
+# %% tags=["remove-input"]
+forest(
+    entries(desk, "table3", method=["original_filtered", "full"]),
+    gain("acc_words"),
+    printed=paper_gain("hit"),
+    rows=("dataset", "method"),
+    caption="What filtering gains over all knowledge (hits, points; diamonds: the paper)",
+    name="fig-filtering",
+)
 
 # %% [markdown]
 # ### Synergy, tested
 #
 # Each module's gain alone, that of both, and what the two have beyond the sum, with its own interval.
-# Synergy needs the last to be above nought. Over *no knowledge*, *filter alone* is retrieval and filter
-# together:
+# Synergy needs *beyond their sum* to be above nought. The gains are over all knowledge with the original question.
+# The last column counts from no knowledge, so that *filter alone* is retrieval and filter together there:
 
 # %% tags=["remove-input"]
-CELLS = [cell for cell in TABLE.cells() if cell.tier in desk.tiers()]
-interactions.table(
-    CELLS,
-    desk.results,
-    ("acc_words", "f1"),
-    "Rewriting and filtering, alone and together, points",
+REWRITING, FILTER = {"method": "plus"}, {"method": "original_filtered"}
+BARE, REWRITTEN = {"method": "direct"}, {"method": "rewritten_none"}
+
+
+def alone(over):
+    """What another row of the same data set gains over all knowledge."""
+    ours = gain("acc_words", over=ALL)
+    return replace(ours, read=lambda e: ours.read(replace(e, cell=e.baseline(over))), n=False)
+
+
+table(
+    rows("table3", method="full"),
+    {
+        "data set": key("dataset"),
+        "rewriting alone": alone(REWRITING),
+        "filter alone": alone(FILTER),
+        "both": gain("acc_words", over=ALL).printed(n=False),
+        "beyond their sum": beyond("acc_words", REWRITING, FILTER, ALL),
+        "the same in F1": beyond("f1", REWRITING, FILTER, ALL).printed(n=False),
+        "over no knowledge": beyond("acc_words", REWRITTEN, FILTER, BARE).printed(n=False),
+    },
+    "Rewriting and filtering, alone and together (hits, points)",
     "tab-synergy",
 )
-
-# %% [markdown]
-# The same sums over what the paper prints. "A maximum of 2 %" for each module and "7 %" for both
-# (erm4.c20) are differences from two baselines: 7 is 64.33 less 57.67, which is R-R-R in table 1 and the
-# rewritten question without knowledge in table 3; the 2 is counted from Direct. And the filter alone
-# (original question, filtered) has 4.00 over Direct.
-
-# %% tags=["remove-input"]
-interactions.printed(desk.paper, "table3", ("hit", "f1_chars"), 300, "tab-printed")
 
 # %% [markdown]
 # ## The rewriter
@@ -235,92 +295,65 @@ interactions.printed(desk.paper, "table3", ("hit", "f1_chars"), 300, "tab-printe
 # recall is the *gain*: that of one query over the question itself, that of several over one.
 # *Unfollowed* is the share of outputs that do not follow the format; the question itself then stands in
 # for them, so that a rewriter that fails changes nothing, and looks harmless. That is the case of the one
-# that was taught checked rewrites alone: the check left it few ({numref}`tab-checked-22`), too few to learn
+# that was taught checked rewrites alone: the check left it few, too few to learn
 # the format, and what it finds is what the question finds. Where the tuned one writes one query about two
 # things it leaves one of them out: the contrasts below have the questions for which it wrote several by
 # themselves, and a verdict that several queries do not help is one on this rewriter.
 
 # %% tags=["remove-input"]
-split.whole(desk, "rewriters", desk.rows("rewriters"), "tab-rewriters")
-
-# %% [markdown]
-# One generation for the question and its queries, or two (erm4.c27): time for one question, at
-# batch 1. The reader is not asked. The rewriter is the prompted one, which mostly leaves the form.
-
-# %% tags=["remove-input"]
-JOINT = desk.paper.exhibit("joint")
-memory_times.table(
-    JOINT,
-    [cell for cell in JOINT.cells() if cell.tier in desk.tiers()],
-    desk.results,
-    {},
-    "One generation against two",
-    "tab-joint",
+table(
+    rows("rewriters"),
+    {
+        "data set": key("dataset"),
+        "row": label(),
+        "recall, %": level("recall"),
+        "gain, points": gain("recall").printed(n=False),
+        "answer recall, %": level("answer_recall").printed(n=False),
+        "unfollowed, %": level("unfollowed").printed(n=False),
+        "queries": mean("queries").printed(digits=2),
+        "tokens written": mean("new_tokens"),
+    },
+    "What each rewriter's queries find",
+    "tab-rewriters",
 )
 
 # %% [markdown]
 # ## The filter
 #
-# Ten passages that BM25 finds for the question, each judged; no reader. All three labels, by what
-# the passage is. A *step* is gold and does not hold the answer: the strong hypothesis should not
-# entail it, the weak one should. A passage that bears a gold passage's name and is about somebody
-# else is a contradiction in the lessons. The first line pools questions of one step, whose only gold
-# passage bears the name in the question, with the ends of chains, which do not: a filter that goes by
-# names keeps the former and drops the latter (*the last step over others*, among the contrasts beside
-# erm4.c40). Rows of a tier are not all on the same questions: some filters judged fewer, and on public data
-# not every one judged every data set. So compare lines within a filter here, and filters by the gains
-# further down, which are on the same passages.
-
-# %% tags=["remove-input"]
-JUDGED = [cell for cell in FILTERS.cells() if cell.tier in desk.tiers()]
-judges.confusion(
-    FILTERS,
-    JUDGED,
-    desk.results,
-    desk.workshop,
-    "Labels that the filter gives, by what the passage is",
-    "tab-confusion",
-)
-
-# %% [markdown]
-# *Right* goes by what the cell's own hypothesis asks for, and stands beside a filter that entails
-# everything. Where few passages are gold, a filter that drops everything is right more often than most of
-# these; so precision and recall are those of what is kept, and {term}`AUC` asks for no threshold. A filter
-# that gives one label under both hypotheses does not heed them, and is no test of erm4.c23, which then is
-# not judged. Lessons of contradiction are few, so that in effect a tuned filter has two labels.
-
-# %% tags=["remove-input"]
-judges.quality(FILTERS, JUDGED, desk.results, "How well each filter tells", "tab-quality")
-
-# %% [markdown]
-# What each choice is worth, on the same passages: the weak hypothesis over the strong one, an
-# explanation before the label, and, where they were run, asking directly, titles, prompting and a larger
-# model. *Filter right* is by the weak hypothesis (gold should stay), beside it by the strong one (gold
-# that holds the answer should); *balanced* is the mean over what should stay and what should go, 50 for
-# a filter that keeps all or nothing; *agreement* is with an answer's words in the passage; *new tokens*,
-# of all ten passages together, are what an explanation costs:
-
-# %% tags=["remove-input"]
-CHOICES = ["filter_right", "filter_right_strong", "filter_balanced", "filter_balanced_strong"]
-split.whole(desk, "filters", desk.rows("filters", metric=CHOICES), "tab-right")
-
-# %% tags=["remove-input"]
-CHOICES = ["filter_all", "filter_all_strong", "entailed_gold", "entailed_other", "filter_agrees"]
-split.whole(desk, "filters", desk.rows("filters", metric=CHOICES), "tab-filters")
-
-# %% tags=["remove-input"]
-COSTS = ["irrelevant_share", "backed_off", "unlabelled", "new_tokens"]
-split.whole(desk, "filters", desk.rows("filters", metric=COSTS), "tab-filter-costs")
-
-# %% [markdown]
-# ### Where nothing passes
+# Each filter judges ten passages that BM25 finds for the question; no reader is asked. *Right* goes by the
+# weak hypothesis (gold should stay) or by the strong one (gold that holds the answer should).
+# *Balanced* is the mean over what should stay and what should go, 50 for a filter that keeps all or
+# nothing. *Entailing all* is how often a filter is right that keeps everything. *Gain* is the weak
+# hypothesis over the strong one, an explanation before the label, and, where they were run, asking
+# directly, titles, prompting and a larger model.
 #
-# The paper then answers without knowledge (erm4.c28). The table has two other ways, with their
-# *gain* over that one on all questions; the verdict is on those where the filter left nothing, whose
-# share is *backed off*.
+# On the testbed the tuned filter goes by names. A chain's first gold passage bears the name in the
+# question, and its last one does not: a filter that goes by names keeps the former and drops the latter
+# (*the last step over others*, among the contrasts beside erm4.c40). Rows of a tier are not all on the same
+# questions: some filters judged fewer, and on public data not every one judged every data set. The gains
+# are on the same passages. A filter that gives one label under both hypotheses does not heed them, and
+# is no test of erm4.c23, which then is not judged. Lessons of contradiction are few, so that in effect a
+# tuned filter has two labels.
 
 # %% tags=["remove-input"]
-split.whole(desk, "back_off", desk.rows("back_off"), "tab-back-off")
+table(
+    rows("filters"),
+    {
+        "data set": key("dataset"),
+        "filter": label(),
+        "gold kept, %": level("entailed_gold").printed(n=False),
+        "others kept, %": level("entailed_other").printed(n=False),
+        "right, weak": level("filter_right"),
+        "gain": gain("filter_right").printed(n=False),
+        "balanced": level("filter_balanced").printed(n=False),
+        "gain, balanced": gain("filter_balanced").printed(n=False),
+        "right, strong": level("filter_right_strong").printed(n=False),
+        "entailing all": mean("filter_all"),
+        "tokens written": mean("new_tokens"),
+    },
+    "How well each filter tells, %",
+    "tab-quality",
+)
 
 # %% [markdown]
 # ### Robust against noise?
@@ -333,8 +366,21 @@ split.whole(desk, "back_off", desk.rows("back_off"), "tab-back-off")
 # only how many passages are kept, and chance draws which.
 
 # %% tags=["remove-input"]
-noisy = desk.rows("noise", metric=["acc_words", "shown", "entailed_gold", "entailed_other"])
-split.whole(desk, "noise", noisy, "tab-levels")
+table(
+    rows("noise"),
+    {
+        "data set": key("dataset"),
+        "others given": key("noise"),
+        "row": label(),
+        "hits, %": level("acc_words"),
+        "gain, points": gain("acc_words").printed(n=False),
+        "shown": mean("shown"),
+        "gold kept, %": level("entailed_gold").printed(n=False),
+        "others kept, %": level("entailed_other").printed(n=False),
+    },
+    "Answers by the number of useless passages beside the gold ones",
+    "tab-levels",
+)
 
 # %% [markdown]
 # ### Asked again, just now

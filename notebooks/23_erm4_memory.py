@@ -42,13 +42,32 @@ from dataclasses import replace
 
 from IPython.display import display
 
+from rag_repro.analysis import popularity
 from rag_repro.methods.erm4 import method, trigger
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import memory, memory_times, printed, split
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.picture import Note
+from rag_repro.report.table import Table
+from rag_repro.report.values import within
 from rag_repro.retrieval.reservoir import QueryCache, Reservoir
+from rag_repro.show import (
+    Column,
+    change,
+    compared,
+    curve,
+    entries,
+    gain,
+    heat,
+    key,
+    label,
+    level,
+    mean,
+    paper,
+    table,
+)
 from rag_repro.study import reservoirs, timing
+from rag_repro.study.names import known_retrievers
 
 run = chapter(
     "23_erm4_memory",
@@ -59,18 +78,12 @@ run = chapter(
 )
 SHOWN = ("table2", "trigger", "together", "times", "latency")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
-PRINTED = printed.values(desk.paper, "table2")
 
 
-def cells(key, *methods, **wanted):
-    """The cells of an exhibit that this page shows, of these rows or of all."""
-    return [
-        cell
-        for cell in desk.paper.exhibit(key).cells()
-        if cell.tier in desk.tiers()
-        and (not methods or cell.keys["method"] in methods)
-        and cell.matches(wanted)
-    ]
+def rows(exhibit, **wanted):
+    """An exhibit's entries, those of a data set together."""
+    found = entries(desk, exhibit, **wanted)
+    return sorted(found, key=lambda entry: (entry.cell.tier, entry.keys["dataset"]))
 
 
 run
@@ -165,14 +178,26 @@ Listing(QueryCache)
 # %% tags=["remove-input"]
 ONE = desk.cell("trigger", method="memory", dataset="world-B-again-halves")
 small = replace(ONE.condition, settings={**ONE.condition.settings, "fill_n": run.n_filling})
-AGAIN = desk.workshop.dataset(small.dataset, small.split)
-for page in memory.nearest(
-    AGAIN.questions[0],
-    reservoirs.made(small, desk.workshop),
-    (0.2, 0.4, 0.6, 0.8, 1.0),
-    name="tab-nearest",
-):
-    display(page)
+question = desk.workshop.dataset(small.dataset, small.split).questions[0]
+memory = reservoirs.made(small, desk.workshop)
+hits = memory.recall(question.text, k=max(10, len(memory)))
+popular = ", ".join(
+    f"{sum(hit.score >= tau for hit in hits)} at τ {tau:g}" for tau in (0.2, 0.4, 0.6, 0.8, 1.0)
+)
+Table(
+    ["place", "title in memory", "cosine", "gold"],
+    [
+        [
+            h.rank,
+            h.passage.title,
+            f"{h.score:.3f}",
+            "yes" if h.passage.id in question.gold_ids else "",
+        ]
+        for h in hits[:10]
+    ],
+    f"“{question.text}”, and the most similar titles in memory. Popularity: {popular}",
+    "tab-nearest",
+)
 
 # %% [markdown]
 # ### Equal titles
@@ -185,147 +210,191 @@ for page in memory.nearest(
 # A world's titles are all different, so this rule could not be tried there. Hence the halves: a
 # thing's passage is cut in two under one title. For sixty of the seventy things one question about each half
 # had been asked before; in one case of two that about the half that is needed later was asked last. As a
-# search may bring the other half, too, what memory holds in the end is counted below (*gold in memory*).
+# search may bring the other half, too, what memory holds in the end is counted below (*memory holds gold*).
 
 # %% [markdown] tags=["result"]
 # ## Table 2, as calls saved
 #
-# Searches a question, and how many fewer than without memory, on the same questions. A plain cache of
-# queries stands beside where it was run; on questions in other words it can save only where a rewriter
+# *Searches* is their number per question, and *saved* how many fewer than without memory, on the same
+# questions. On questions in other words a plain cache can save only where a rewriter
 # writes the same query twice. On AmbigNQ the reader answers next to nothing even after a search, so that
-# its answers cannot show a loss; how many are still found is in the table by τ and θ.
+# its answers cannot show a loss; how many answers are still found is in the figure by τ and θ.
 
 # %% tags=["remove-input"]
-TABLE2 = desk.paper.exhibit("table2")
-memory.saved(
-    TABLE2,
-    cells("table2", "memory", "outside", "exact"),
-    desk.results,
-    "acc_words",
+table(
+    rows("table2", method=["memory", "outside", "exact"]),
+    {
+        "data set": key("dataset"),
+        "row": label(),
+        "τ": key("tau"),
+        "searches": level("searches").printed(digits=2),
+        "saved, %": change("searches").printed(n=False),
+        "external": mean("fetched").printed(digits=2),
+        "memory": mean("memory_items").printed(digits=2),
+        "irrelevant": mean("irrelevant").printed(digits=2),
+        "answers, %": level("acc_words").printed(n=False),
+        "against no memory, points": gain("acc_words").printed(n=False),
+    },
     "What memory saves, and what answers it costs",
     "tab-saved",
 )
 
 # %% [markdown]
-# Along $\tau$; hollow and dashed is the paper's table 2:
+# Along $\tau$, how many passages come from searches and from memory, and how many the filter drops:
 
 # %% tags=["remove-input"]
-memory.by_tau(
-    cells("table2", "memory"),
-    desk.results,
-    PRINTED,
-    caption="Items a question, and answers, by the trigger's threshold",
+PER_QUESTION = {"unit": "passages per question"}
+curve(
+    entries(desk, "table2", method="memory"),
+    "tau",
+    {
+        "from searches": level("fetched").printed(**PER_QUESTION),
+        "from memory": level("memory_items").printed(**PER_QUESTION),
+        "dropped by the filter": level("irrelevant").printed(**PER_QUESTION),
+    },
+    caption="Where the passages of a question come from, by the trigger's threshold",
     name="fig-tau",
 )
 
 # %% [markdown]
-# What "the newest of each title" costs (`every` keeps all), and what the paper leaves open, where it was
-# run: memory beside what is searched for, only filtered content kept, a memory that grows as questions
-# come. *Within* is the share of queries that memory answers. And the printed values:
+# The paper leaves four things open: whether memory keeps the newest of each title or every passage,
+# whether it is used beside a search, whether it keeps filtered content alone, and whether it grows as
+# questions come. *Within* is the share of queries that memory answers.
 
 # %% tags=["remove-input"]
-OPEN = ["memory", "outside", "exact", "tuned", "every", "beside", "filtered", "online"]
-table2 = desk.rows("table2", method=OPEN, metric=["hit", "acc_words", "f1", "irrelevant", "within"])
-split.whole(desk, "table2", table2, "tab-table2")
+table(
+    rows("table2", method=["memory", "tuned", "every", "beside", "filtered", "online"]),
+    {
+        "data set": key("dataset"),
+        "row": compared(),
+        "τ": key("tau"),
+        "the paper's hits": paper("hit"),
+        "hits": level("hit").printed(n=False),
+        "answers, %": level("acc_words"),
+        "difference, points": gain("acc_words").printed(n=False),
+        "within, %": level("within").printed(n=False),
+    },
+    "Table 2, with what the paper leaves open",
+    "tab-table2",
+)
 
 # %% [markdown]
 # ## Both thresholds
 #
-# The question itself is the query here, without filter and reader. Searches saved, and in brackets what
-# the recall of answers loses against searching for everything, in points:
+# The question itself is the query here, without filter and reader. No question of the testbed is asked
+# twice in the same words, so that a plain cache saves nothing there by construction. The first figure
+# shows which share of the searches memory saves, the second what the recall of answers gains or loses
+# against searching for everything:
 
 # %% tags=["remove-input"]
-TRIGGER = desk.paper.exhibit("trigger")
-SWEPT = [c for c in cells("trigger", "memory") if "split" not in c.keys]
-memory.grid(TRIGGER, SWEPT, desk.results, "answer_recall", "Searches saved, by τ and θ", "tab-grid")
-
-# %% [markdown]
-# The same with a memory of every passage, whether or not titles are equal:
-
-# %% tags=["remove-input"]
-memory.grid(
-    TRIGGER,
-    cells("trigger", "every"),
-    desk.results,
-    "answer_recall",
-    "Searches saved, every passage kept",
-    "tab-every",
+GRID = entries(
+    desk, "trigger", method="memory", dataset=["world-B-again-halves", "ambignq_again"], split=None
+)
+SAVED, LOST = change("searches"), gain("answer_recall")
+heat(
+    GRID,
+    "tau",
+    "theta",
+    SAVED.printed(digits=0),
+    caption="Searches saved by τ and θ, %",
+    name="fig-grid",
 )
 
-# %% [markdown]
-# The plain cache, and how much of what is searched for memory has already (erm4.c35):
-
 # %% tags=["remove-input"]
-again = desk.rows(
-    "trigger",
-    method=["exact", "outside", "everything"],
-    metric=["searches", "fetched", "fetched_again", "memory_holds_gold", "answer_recall"],
+heat(
+    GRID,
+    "tau",
+    "theta",
+    LOST.printed(digits=0),
+    caption="Answer recall against searching for everything, by τ and θ, points",
+    name="fig-grid-recall",
 )
-split.whole(desk, "trigger", again, "tab-again")
-
-# %% [markdown]
-# The question is the query here, and no question of the testbed is asked twice in the same words, so
-# that a plain cache saves nothing there by construction.
 
 # %% [markdown]
 # ### Does popularity tell?
 #
-# How well the popularity tells whether memory holds a {term}`gold passage`, against the largest
-# similarity alone (erm4.c36). AmbigNQ names no gold passages. On world B's *other* questions, which
+# How well does the popularity tell whether memory holds a {term}`gold passage`, against the largest
+# similarity alone (erm4.c36)? AmbigNQ names no gold passages. On world B's *other* questions, which
 # nobody asked before, memory should leave nearly everything to the search. Here a thing has one title,
 # and the memory keeps one passage of it, on halves as on whole passages. So three similar titles are
 # always those of other things, too; on the web one thing has several pages.
 
+
 # %% tags=["remove-input"]
-memory.areas(
-    [c for c in SWEPT if c.keys["theta"] == 3],
-    cells("trigger", "everything"),
-    desk.results,
-    "What tells whether memory holds a gold passage",
-    "tab-areas",
-)
+def areas(whole):
+    """The lines of a data set; whole: its row that recalls all of memory."""
+    swept = entries(desk, "trigger", method="memory", theta=3, dataset=whole.keys["dataset"])
+    popular = {e.keys["tau"]: e.results.scores(e.cell, "popularity") for e in swept}
+    popular = {tau: scores for tau, scores in popular.items() if scores}
+    holds = whole.results.scores(whole.cell, "memory_holds_gold")
+    if not popular or holds is None:
+        return []
+    return [
+        [key("dataset").text(whole), name, within(area, 1) or "all alike", level_.text(whole)]
+        for name, area in popularity.areas(popular, holds).items()
+    ]
+
+
+level_ = level("memory_holds_gold").printed(digits=1)
+TOLD = [line for whole in entries(desk, "trigger", method="everything") for line in areas(whole)]
+HEAD = ["data set", "told by", "AUC, %", "memory holds gold, %"]
+CAPTION = "What tells whether memory holds a gold passage"
+Table(HEAD, TOLD, CAPTION, "tab-areas") if TOLD else Note(f"{CAPTION}: not run.")
 
 # %% [markdown]
-# And chosen beforehand, on world A's own questions, which nothing is tested on:
+# World A's own questions choose the thresholds, and nothing is tested on them. Of the pairs that lose at
+# most three points there (erm4.c31's margin), this is the one that saves most searches, and what it does on
+# questions that had no say in it:
 
 # %% tags=["remove-input"]
-memory.grid(
-    TRIGGER,
-    cells("trigger", "memory", split="tune"),
-    desk.results,
-    "answer_recall",
-    "World A, to choose by",
-    "tab-chosen",
-)
-
-# %% [markdown]
-# Of the pairs that lose at most three points there (erm4.c31's margin), the one that saves most
-# searches; and what it does on questions that had no say in it:
-
-# %% tags=["remove-input"]
-memory.calibrated(
-    TRIGGER,
-    cells("trigger", "memory", split="tune"),
-    SWEPT,
-    desk.results,
-    "answer_recall",
-    3.0,
-    "Thresholds chosen on world A",
-    "tab-calibrated",
-)
+TUNE = entries(desk, "trigger", method="memory", split="tune")
+fits = {
+    (e.keys["tau"], e.keys["theta"]): SAVED.read(e).estimate
+    for e in TUNE
+    if (lost := LOST.read(e)) and lost.estimate >= -3
+}
+if fits:
+    TAU, THETA = max(fits, key=lambda pair: (fits[pair], pair))
+    PAIR = entries(desk, "trigger", method="memory", tau=TAU, theta=THETA)
+    columns = {
+        "data set": key("dataset"),
+        "searches saved, %": SAVED,
+        "answer recall, points": LOST,
+    }
+    display(table(PAIR, columns, f"World A chooses τ {TAU:g} and θ {THETA}", "tab-calibrated"))
+else:
+    display(Note("No pair of thresholds loses so little on world A, or none was run."))
 
 # %% [markdown]
 # ## Time
 #
 # One question at a time, rows in turn on the same questions; pages are read over HTTP from a service on
-# this machine, at no latency of its own. *Models* is what rewriter, filter and reader take.
-# *No memory* and τ 1 search alike: what lies between their times is mostly the machine. Where the mean
-# lies far above the median, one answer was held up.
+# this machine, at no latency of its own. *Models* is what rewriter, filter and reader take. The row
+# without memory and τ 1 search alike: what lies between their times is no saving.
 
 # %% tags=["remove-input"]
-TIMES = desk.paper.exhibit("times")
-memory_times.table(
-    TIMES, cells("times"), desk.results, PRINTED, "Time for one answer, by τ", "tab-times"
+SECONDS = {
+    "models": "seconds_reader",
+    "search": "seconds_retriever",
+    "memory": "seconds_memory",
+    "encoder": "seconds_encoder",
+    "searches": "searches",
+    "external": "fetched",
+    "memory items": "memory_items",
+    "irrelevant": "irrelevant",
+}
+table(
+    rows("times"),
+    {
+        "data set": key("dataset"),
+        "row": label(),
+        "τ": key("tau"),
+        "seconds": level("seconds").printed(digits=2),
+        **{head: mean(metric).printed(digits=2) for head, metric in SECONDS.items()},
+        "the paper's seconds": paper("seconds"),
+    },
+    "Time for one answer, by τ",
+    "tab-times",
 )
 
 # %% [markdown]
@@ -333,12 +402,28 @@ memory_times.table(
 #
 # Without rewriter and filter, so that little but the reader takes time beside the search. The service
 # waits for the latency before each answer, and nothing else changes. A question is one query here, and
-# no page is read. Dotted: the time at no latency plus one latency for each counted search.
+# no page is read.
+
 
 # %% tags=["remove-input"]
-KINDS = {"outside": "everything is searched for", "memory": "memory", "exact": "a plain cache"}
-memory_times.by_latency(
-    cells("latency"), desk.results, KINDS, "Time by the latency of a search", "fig-latency"
+def line(entry):
+    """The entry as a point of its line: the row without its latency, under the name that it has in
+    the exhibit of times."""
+    row = entry.keys["method"].partition("_")[0]
+    cell = replace(entry.cell, keys={**entry.keys, "method": row})
+    return replace(entry, cell=cell, exhibit=desk.paper.exhibit("times"))
+
+
+curve(
+    [line(entry) for entry in entries(desk, "latency")],
+    Column(
+        lambda e: float(known_retrievers()[e.cell.condition.retriever].get("latency", 0)),
+        measured=False,
+        unit="latency of a search, s",
+    ),
+    {"seconds": level("seconds").printed(unit="seconds per question")},
+    caption="Time by the latency of a search",
+    name="fig-latency",
 )
 
 # %% tags=["remove-input"]
@@ -355,7 +440,22 @@ Listing(timing.take_turns)
 # five among the contrasts beside it, and the row without memory, which tells what memory costs.
 
 # %% tags=["remove-input"]
-split.whole(desk, "together", desk.rows("together"), "tab-together")
+table(
+    rows("together"),
+    {
+        "data set": key("dataset"),
+        "row": compared(),
+        "answers, %": level("acc_words"),
+        "difference, points": gain("acc_words").printed(n=False),
+        "F1": level("f1").printed(n=False),
+        "searches": mean("searches").printed(digits=2),
+        "calls of models": mean("reader_calls"),
+        "tokens written": mean("new_tokens"),
+        "shown": mean("shown"),
+    },
+    "All four modules on one stream of questions",
+    "tab-together",
+)
 
 # %% [markdown]
 # ### Asked again, just now
@@ -369,7 +469,7 @@ desk.live("trigger")
 # Times are judged as ratios on the same questions. erm4.c29, c30 and c34 name τ 0.6, a cosine of an encoder
 # that the paper does not tell. With MiniLM memory answers few queries at it. So a failure says that the
 # number does not carry over, not that no threshold saves: what others save, and what they cost in answers
-# found, is in the table by τ and θ.
+# found, is in the figures by τ and θ.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

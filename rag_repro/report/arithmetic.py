@@ -140,36 +140,3 @@ def sample_sizes(paper: Paper, key: str, claimed: int, *, up_to: int, name: str 
     head = ["reader", "data set", "values", f"n up to {up_to:,}", f"rows that fit near {claimed:,}"]
     caption = "Numbers of questions of which all printed EM and Acc could be shares"
     return Table(head, body, caption, name)
-
-
-def independent(
-    shown: Mapping[str, Sequence[str]], sources: Mapping[str, str], name: str = ""
-) -> Table:
-    """One line an exhibit: its data sets, and of how many sources they were drawn.
-
-    shown: exhibit in words -> its data sets. sources: data set -> what it was drawn from, of
-    those that share it with another.
-    """
-    body = []
-    for said, datasets in shown.items():
-        of = {sources.get(one, one) for one in datasets}
-        body.append([said, len(datasets), len(of), ", ".join(map(word, datasets))])
-    head = ["exhibit", "data sets", "independent sources", "which"]
-    return Table(head, body, "How many data sets each exhibit is about", name)
-
-
-def listed(
-    found: Mapping[str, Mapping[Place, Decimal]], caption: str = "", name: str = ""
-) -> Table:
-    """One line a data set, and for all: each of these differences, as `gains` makes them."""
-    by = {
-        said: {dict(place)["dataset"]: gain for place, gain in held.items()}
-        for said, held in found.items()
-    }
-    datasets = list(dict.fromkeys(dataset for held in by.values() for dataset in held))
-    body = [
-        [word(one), *(f"{held[one]:+.2f}" if one in held else "" for held in by.values())]
-        for one in datasets
-    ]
-    body.append(["mean", *(f"{mean(held.values()):+.2f}" for held in by.values())])
-    return Table(["data set", *by], body, caption, name)

@@ -3,6 +3,7 @@
 from rag_repro.show.columns import (
     Column,
     Entry,
+    beyond,
     change,
     compared,
     count,
@@ -24,6 +25,7 @@ __all__ = [
     "Column",
     "Entry",
     "bars",
+    "beyond",
     "change",
     "compared",
     "count",

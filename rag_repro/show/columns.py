@@ -28,7 +28,7 @@ from rag_repro.report.picture import Download, Note
 from rag_repro.report.table import Table
 from rag_repro.report.values import number, within
 from rag_repro.study.papers import Cell, Exhibit, Paper
-from rag_repro.study.scores import Keep, Results, everything, resampled
+from rag_repro.study.scores import Keep, Results, everything, paired, resampled
 from rag_repro.study.trainings import merged
 
 
@@ -174,6 +174,23 @@ def change(metric: str, over: Mapping[str, Any] | None = None) -> Column:
         return found and found.flipped().shifted(100)
 
     return Column(read, n=True, unit=f"{metric}, % lost")
+
+
+def beyond(
+    metric: str, first: Mapping[str, Any], second: Mapping[str, Any], neither: Mapping[str, Any]
+) -> Column:
+    """What an entry with two parts gains beyond the sum of each alone, paired, 95 %.
+
+    (entry - first) - (second - neither); each names its row by other keys, as {"method": "plus"}.
+    """
+
+    def read(entry: Entry) -> Interval | None:
+        cells = entry.cell, *map(entry.baseline, (first, second, neither))
+        sides = tuple(cell and entry.results.scores(cell, metric) for cell in cells)
+        drawn = None if None in sides else paired([sides], metric)
+        return drawn and drawn.interval()
+
+    return Column(read, n=True, sign="+", unit=metric)
 
 
 def mean(metric: str, scale: float = 1) -> Column:

@@ -67,6 +67,16 @@ def test_a_baseline_can_be_another_row_than_the_methods_own(book):
     assert show.gain("recall").text(bare) == ""
 
 
+def test_what_two_have_beyond_their_sum_is_a_difference_of_differences(book):
+    book.fill()
+    [entry] = entries(book, "public", dataset="hotpotqa", k=4, method="qdc")
+    alone, both = {"method": "sm"}, {"method": "qdc"}
+    found = show.beyond("recall", alone, alone, both).read(entry)
+    assert found.estimate == pytest.approx(2 * (78 - 62))
+    assert found.n == 100
+    assert show.beyond("recall", alone, alone, {"k": 99}).read(entry) is None
+
+
 def test_a_filter_of_answers_holds_for_levels_gains_and_shares(book):
     book.fill()
 
