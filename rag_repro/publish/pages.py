@@ -70,7 +70,7 @@ def deviations_page(places: Places) -> str:
 
 def tier_pages(places: Places) -> dict[str, str]:
     """What each tier needs and costs, with the chapters whose reader can be exchanged."""
-    from rag_repro.report import tiers
+    from rag_repro.publish import tiers
 
     chapters = [n for n in places.names() if "reader" in parameters.parameters(n, places)]
     return tiers.pages(places.records, chapters)
