@@ -6,21 +6,17 @@ those of the manifests, and what is extrapolated from them says so. The texts ar
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from rag_repro.data.sources import sources
 from rag_repro.data.titles import bare
 from rag_repro.lm.hub import PRESETS
 from rag_repro.lm.sizes import KEPT, Shape, shape
-from rag_repro.report.caveats import count, table
-from rag_repro.report.escape import as_code, listing
+from rag_repro.publish.templating import render
 from rag_repro.study import costs, names, papers
 from rag_repro.study.costs import Sizes, Spent
 from rag_repro.study.papers import Cell, Grid, Paper
@@ -99,7 +95,7 @@ def _machine(ground: Ground, tier: str) -> str:
             seconds = "" if one.each is None else f"{one.each:.2g}"
             rows.append([paper.short, kind, *_counts(one), seconds, f"{left:.1f}"])
     rows.append(["all", "", *_counts(total), "", f"{hours:.1f}"])
-    return _render(
+    return render(
         "tier_machine",
         **_needs(ground, tier, cells),
         rows=rows,
@@ -123,7 +119,7 @@ def _one_gpu(ground: Ground) -> str:
     rows.append(["all", f"{conditions:,}", f"{answers:,}", *_hours(sums)])
     more = f"-p reader {[*PRESETS][-1]} -p device cuda"
     commands = [f"rag-repro chapter {name} {more}" for name in ground.chapters or ("NAME",)]
-    return _render(
+    return render(
         "tier_one_gpu",
         **_needs(ground, "one-gpu", []),
         head=["paper", "conditions", "answers", *(f"hours, {name}" for name in PRESETS)],
@@ -144,7 +140,7 @@ def _paper(ground: Ground) -> str:
             hours = reader and one.left * each * _ratio(names.base_of(reader)) / 3600
             row = [paper.short, bare(reader) if reader else "none", *_counts(one)[:4]]
             rows.append([*row, "" if reader is None else f"{hours:,.1f}"])
-    return _render(
+    return render(
         "tier_paper",
         **_needs(ground, "paper", cells),
         rows=rows,
@@ -163,7 +159,7 @@ def _index(ground: Ground) -> str:
     last = [*PRESETS][-1]
     both = [cell for paper in ground.papers for cell in exchanged(paper, last)]
     rows.insert(2, ["one GPU", *_counts(ground.spent(both)), _largest(last)])
-    return _render("tier_index", rows=rows, pages=("testbed", "public", "one-gpu", "paper"))
+    return render("tier_index", rows=rows, pages=("testbed", "public", "one-gpu", "paper"))
 
 
 # ------------------------------------------------------------------ memory and disk
@@ -182,8 +178,13 @@ def _needs(ground: Ground, tier: str, cells: Sequence[Cell]) -> dict[str, Any]:
     weights = [*PRESETS] if tier == "one-gpu" else _bases(cells)
     return {
         "tier": tier,
+        "gb": _gb,
+        "batch": ROWS,
+        "tokens": TOKENS,
+        "kept": KEPT,
         "memory": [_memory(name, shape(name)) for name in weights],
         "vectors": sum(passages.values()),
+        "vector_bytes": VECTOR,
         "vector_sets": len(passages),
         "files": [file.bytes or 0 for file in files],
     }
@@ -283,17 +284,3 @@ def _commands(ground: Ground, tier: str, *, more: str = "") -> str:
                 lines = textwrap.wrap(command, 76, break_long_words=False, break_on_hyphens=False)
                 commands.append(" \\\n  ".join(lines))
     return "\n".join(commands)
-
-
-_TEMPLATES = Environment(
-    loader=PackageLoader("rag_repro", "publish/templates"),
-    undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-)  # fmt: skip
-_TEMPLATES.globals.update(table=table, listing=listing, as_code=as_code, count=count, gb=_gb)
-_TEMPLATES.globals.update(batch=ROWS, tokens=TOKENS, kept=KEPT, vector_bytes=VECTOR)
-
-
-def _render(name: str, **values: Any) -> str:
-    """A page, its parts one empty line apart."""
-    text = _TEMPLATES.get_template(f"{name}.jinja").render(values)
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
