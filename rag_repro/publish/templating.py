@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rag_repro.report.caveats import count, table
-from rag_repro.report.escape import as_code, listing
+from rag_repro.report.escape import as_code, as_myst, listing
 
 _TEMPLATES = Environment(
     loader=PackageLoader("rag_repro", "publish/templates"),
@@ -17,7 +17,9 @@ _TEMPLATES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_TEMPLATES.globals.update(table=table, listing=listing, as_code=as_code, count=count)
+_TEMPLATES.globals.update(table=table, listing=listing, as_code=as_code, as_myst=as_myst)
+_TEMPLATES.globals.update(count=count)
+_TEMPLATES.filters.update(myst=as_myst)
 
 
 def render(name: str, **values: Any) -> str:

@@ -19,14 +19,13 @@ from hypothesis import strategies as st
 import rag_repro
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.publish import status
+from rag_repro.publish import frontpage, status
 from rag_repro.publish.parameters import Declared, _freeze
 from rag_repro.report import (
     caveats,
     desk,
     escape,
     figures,
-    frontpage,
     ledger,
     show,
     steps,
