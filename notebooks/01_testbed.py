@@ -27,27 +27,23 @@
 #
 # It is a place for **mechanisms**. A {term}`verdict` from it says *mechanism holds* or *mechanism
 # fails*, never *reproduced*. What was built in proves nothing when it comes out again: how easily
-# passages are found, for one, is set to what is seen on real data, and the dials that do it are
-# shown below.
+# passages are found, for one, is set to what is seen on real data, by the dials shown below.
 
 # %% tags=["parameters"]
 world = "B"  # the world to look at: "A", "Z" (to train and tune on), "B", "C", "D", "E" or "F"
 n_passages = 4000  # its size, in steps of 1000 up to a million
 n_questions = 1000  # questions about it
-calibrate = True  # turn each dial alone, on the part of world A that is for tuning
 
 # %% tags=["hide-input"]
+from collections import Counter, defaultdict
+
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld.calibration import calibration
 from rag_repro.data.synthworld.dials import PRESETS
 from rag_repro.data.synthworld.names import WORLDS
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here as place
-from rag_repro.report import testbed
 from rag_repro.report.desk import Listing
-from rag_repro.retrieval import BM25
-from rag_repro.study import papers
-from rag_repro.study.scores import Results
+from rag_repro.report.table import Table
 
 run = chapter(
     "01_testbed",
@@ -63,7 +59,8 @@ here = synthworld.world(run.world, n_passages=run.n_passages)
 asked = synthworld.build(
     run.world, n_passages=run.n_passages, n_questions=run.n_questions, split=split
 )
-testbed.passage_table(asked, 4)
+passage = asked.corpus.passages[0]
+print(passage.id, passage.title, passage.text, sep="\n")
 
 # %% [markdown]
 # ## What there is
@@ -71,15 +68,22 @@ testbed.passage_table(asked, 4)
 # Each entity has one passage. Some share their full name with another, as people and films do; then
 # the titles tell them apart.
 
-# %% tags=["remove-input"]
-testbed.inventory(here)
+# %% tags=["hide-input"]
+by_kind = defaultdict(list)
+for entity in here.entities:
+    by_kind[entity.kind].append(entity)
+names = Counter(entity.name for entity in here.entities)
+facts = Counter(here.entity[fact.subject].kind for fact in here.facts)
+body = [
+    [kind, len(found), sum(names[e.name] > 1 for e in found), f"{facts[kind] / len(found):.1f}"]
+    for kind, found in sorted(by_kind.items(), key=lambda item: -len(item[1]))
+]
+head = ["kind", "entities", "share their name", "facts each"]
+Table(head, body, f"Entities of world {here.name}, by kind", "tab-entities")
 
 # %% [markdown]
 # Facts are relations between two entities, or an entity and a date, year or number. Passages and
-# questions have wordings of their own, and those of the test worlds occur nowhere in world A:
-
-# %% tags=["remove-input"]
-testbed.relation_table(here)
+# questions have wordings of their own, and those of the test worlds occur nowhere in world A.
 
 # %% [markdown]
 # ## Kinds of question
@@ -88,20 +92,18 @@ testbed.relation_table(here)
 # {term}`dynamic-relevant` where it can only be reached through another passage.
 # {numref}`tab-kinds-1` shows how many of each the questions need.
 
-# %% tags=["remove-input"]
-testbed.kind_table(asked)
-
-# %% [markdown]
-# One of them with its chain:
-
-# %% tags=["remove-input"]
-testbed.chain_table(asked, "compositional3")
-
-# %% [markdown]
-# The same fact asked in several ways, for methods that should not depend on the wording:
-
 # %% tags=["hide-input"]
-testbed.group_table(asked, 2)
+first = {}
+for question in asked.questions:
+    first.setdefault(question.meta["maker"], question)
+counts = Counter(question.meta["maker"] for question in asked.questions)
+body = []
+for kind, question in sorted(first.items()):
+    roles = Counter(gold.role for gold in question.gold)
+    needs = ", ".join(f"{n} {role}" for role, n in sorted(roles.items(), reverse=True))
+    body.append([kind, counts[kind], question.text, question.answers[0], needs])
+head = ["kind", "questions", "one of them", "an answer", "gold passages"]
+Table(head, body, f"Kinds of question in {asked.name}", "tab-kinds")
 
 # %% [markdown]
 # ## How hard it is
@@ -115,15 +117,14 @@ testbed.group_table(asked, 2)
 # were set on the tuning part of world A; but the sentence templates were shaped while
 # world B was looked at too, so what the other worlds show is a check, but not a blind one.
 
-# %% tags=["remove-input"]
-rows = calibration(sweep=run.calibrate)
-testbed.calibration_table(rows)
-
-# %% [markdown]
-# Where BM25 ranks the gold passages when it is given nothing but the question:
-
-# %% tags=["remove-input"]
-testbed.rank_figure(asked, BM25(asked.corpus))
+# %% tags=["hide-input"]
+body = [
+    [row.world, row.questions]
+    + [f"{100 * share:.1f}" for share in (row.recall, row.static, row.dynamic, row.linked)]
+    for row in calibration()
+]
+head = ["world", "questions", "recall at 3, %", "static-relevant", "dynamic-relevant", "linked"]
+Table(head, body, "BM25 on multi-hop questions, the dials at their preset", "tab-calibration")
 
 # %% [markdown]
 # ### Worlds Z, E and F
@@ -135,26 +136,11 @@ testbed.rank_figure(asked, BM25(asked.corpus))
 # were set so that both retrievers find between 15 and 50 %. E and F have the same dials, other
 # names, and wordings that nothing was run on before.
 
-# %% tags=["remove-input"]
-_, shown = papers.exhibit("tools.calibration")
-results = Results(place().root / "results" / "records")
-testbed.recall_table(shown, results)
-
-# %% [markdown]
-# A world is of use only where plain RAG answers more than no retrieval does, and less than gold
-# passages do:
-
-# %% tags=["remove-input"]
-testbed.way_table(shown, results)
-
 # %% [markdown]
 # ## The dials
 
 # %% tags=["hide-input"]
 Listing(synthworld.Dials)
-
-# %% tags=["remove-input"]
-testbed.calibration_figure(rows) if run.calibrate else "Not asked for: calibrate = False."
 
 # %% [markdown]
 # ## What it is not

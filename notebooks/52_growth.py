@@ -32,25 +32,25 @@
 retriever = ""  # one to measure here and now, as "bm25-stemmed"; "": show the recorded ones
 sizes = [1000, 3000, 10000]  # passages at which it is measured
 passages = 21_015_324  # how large a corpus the tables carry on to
-core_hour = 0.05  # price of an hour of one core, in any currency: put in your provider's
-memory_hour = 0.005  # price of a gigabyte of memory for an hour
-disk_month = 0.1  # price of a gigabyte on the disk for a month
-again = 1000  # the size that is measured once more, of bm25 or of the retriever named above
 
 # %% tags=["hide-input"]
+import numpy as np
+
+from rag_repro.analysis import index_growth
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import growth
+from rag_repro.report import figures
 from rag_repro.report.desk import Listing
-from rag_repro.study import growth as records
-from rag_repro.study import growth_size
+from rag_repro.report.picture import Note, Picture
+from rag_repro.report.table import Table
+from rag_repro.report.values import number
+from rag_repro.study import growth
 
 run = chapter(
     "52_growth",
     globals(),
     sizes=range(100, 100_000_001),
     passages=range(1000, 10_000_000_001),
-    again=range(100, 1_000_001),
 )
 FOLDER = here().root / "results" / "growth"
 LABELS = {
@@ -61,9 +61,9 @@ LABELS = {
 }
 if run.retriever:
     folder = here().root / "results" / "local" / "growth"
-    grown = [records.run(run.retriever, run.sizes, folder)]
+    grown = [growth.run(run.retriever, run.sizes, folder)]
 else:
-    grown = records.load_all(FOLDER)
+    grown = growth.load_all(FOLDER)
 run
 
 # %% [markdown]
@@ -73,9 +73,8 @@ run
 # and searched in a process of its own, so that the most memory that it held is its own, under a limit
 # of memory and of the processor's time; the first size that goes beyond a limit is shown as that, and
 # larger ones are not tried. Times are the processor's, which other work on the machine moves least;
-# those of the clock stand beside. Still, the largest sizes were measured while other programs used both
-# cores, and *Measured again* below shows how far processor time itself moves; prediction intervals do not
-# cover that. Sizes on the disk are exact, times are rough. Libraries are loaded before anything is counted.
+# those of the clock stand in a column of their own. The largest sizes were measured while other programs
+# used both cores. That moves processor time too, and prediction intervals do not cover it. Sizes on the disk are exact, times are rough. Libraries are loaded before anything is counted.
 #
 # Two stores hold an index: files that are read into memory (bm25s {cite}`lu2024bm25s` and FAISS
 # {cite}`douze2024faiss`), and Milvus {cite}`wang2021milvus`, here in its embedded form; the same client
@@ -84,16 +83,66 @@ run
 # %% [markdown]
 # ## Measured
 
-# %% tags=["remove-input"]
-growth.picture(
-    grown,
-    LABELS,
+
+# %% tags=["hide-input"]
+def plain(value, place=None):
+    """A tick without powers of ten: formulas are not set in figures."""
+    if value >= 1:
+        return f"{value:,.0f}"
+    return np.format_float_positional(value, precision=3, fractional=False, trim="-")
+
+
+plt, colours = figures.plots()
+shape = (figures.WIDTH, 0.75 * figures.WIDTH)
+figure, axes = plt.subplots(2, 2, figsize=shape, layout="constrained")
+drawn = [one for one in grown if one.measured]
+names = [LABELS.get(one.retriever, one.retriever) for one in drawn]
+styles = list(zip(colours, figures.MARKERS, strict=False))[: len(drawn)]
+largest = []
+for axis, quantity in zip(axes.flat, index_growth.QUANTITIES, strict=True):
+    for one, name, (colour, marker) in zip(drawn, names, styles, strict=True):
+        if points := quantity.points(one):
+            axis.plot(*zip(*points, strict=True), color=colour, marker=marker, ms=5, ls="")
+            n, value = points[-1]
+            largest.append(f"{name}, {quantity.label}: {number(value, quantity.digits)} at {n:,}")
+        if line := index_growth.fit(one, quantity):
+            ends = line.points[0][0], line.points[-1][0]
+            axis.plot(ends, [line.at(end).estimate for end in ends], color=colour)
+    axis.set(xscale="log", yscale="log", xlabel="passages", ylabel=quantity.label)
+    axis.xaxis.set_major_formatter(plain)
+    axis.yaxis.set_major_formatter(plain)
+    axis.minorticks_off()
+figures.legend(figure, styles, names)
+Picture(
+    figure,
+    f"Growth. {'; '.join(largest)}.",
     "What an index needs by its number of passages; lines: a power of it, fitted to the larger sizes",
     "fig-growth",
 )
 
-# %% tags=["remove-input"]
-growth.table(grown, LABELS, "Each size as it was measured", "tab-growth")
+# %% tags=["hide-input"]
+body = []
+for one in grown:
+    limit = {
+        growth.MEMORY: f"{one.limits.get('gigabytes', '?')} GB of memory",
+        growth.PROCESSOR: f"{one.limits.get('minutes', '?')} minutes of the processor",
+    }
+    for size in one.sizes:
+        row = [LABELS.get(one.retriever, one.retriever), f"{size.passages:,}"]
+        if size.stopped:
+            body.append([*row, "", f"stopped: more than {limit[size.stopped]}", *[""] * 6])
+            continue
+        row += [number(size.text / 1e6, 1), number(size.index / 1e6, 1)]
+        row += [number(index_growth.MEMORY.read(size), 2), number(size.build_cpu, 1)]
+        row += [number(size.encoding_cpu, 1), number(size.lookup_cpu, 2)]
+        row.append(f"{size.search:.1f} [{number(size.search_95, 1)}]")
+        row.append(", ".join(f"{other} {share:.3f}" for other, share in size.overlap.items()))
+        body.append(row)
+head = ["retriever", "passages", "their text, MB", "index, MB", "memory, GB", "build, s"]
+head += ["of it encoding, s", "ms a search", "by the clock [95 of 100]", "overlap at 10"]
+filled = [i for i in range(len(head)) if any(row[i] for row in body)]
+body = [[row[i] for i in filled] for row in body]
+Table([head[i] for i in filled], body, "Each size as it was measured", "tab-growth")
 
 # %% [markdown]
 # *Memory* is what the process held more than before it had a corpus, the corpus in it. *Ms a search* is the
@@ -114,40 +163,26 @@ growth.table(grown, LABELS, "Each size as it was measured", "tab-growth")
 # of one core. The embedded Milvus is Milvus Lite, written in Python and meant for small corpora: its times
 # and its memory are no guide to those of a server, whose results it shares.
 
-# %% tags=["remove-input"]
-Listing(growth.fit, growth.Fit.at)
+# %% tags=["hide-input"]
+Listing(index_growth.fit, index_growth.Fit.at)
 
-# %% tags=["remove-input"]
-growth.wikipedia(
-    grown,
-    run.passages,
-    labels=LABELS,
-    caption=f"What {run.passages:,} passages would need",
-    name="tab-wikipedia",
+# %% tags=["hide-input"]
+body = []
+for one in grown:
+    for quantity in index_growth.QUANTITIES:
+        if line := index_growth.fit(one, quantity):
+            n, value = line.points[-1]
+            row = [LABELS.get(one.retriever, one.retriever), quantity.label]
+            row += [f"{number(value, quantity.digits)} at {n:,}", f"{line.power:.2f}"]
+            row.append(f"x {10**line.residual:.2f}, {len(line.points)} sizes")
+            body.append([*row, index_growth.extrapolate(one, quantity, run.passages)])
+head = ["retriever", "quantity", "measured", "power of the passages", "residual"]
+head.append(f"at {run.passages:,} passages [95 %]")
+caption = f"What {run.passages:,} passages would need"
+Table(head, body, caption, "tab-wikipedia") if body else Note(
+    "Nothing can be extrapolated: three sizes within a factor of 100 are needed, as by "
+    "`rag-repro growth bm25 --sizes 1000 10000 100000 1000000`"
 )
-
-# %% [markdown]
-# With the prices among the parameters, which are round numbers and no offer of anybody:
-
-# %% tags=["remove-input"]
-growth.bill(
-    grown,
-    growth.Prices(run.core_hour, run.memory_hour, run.disk_month),
-    run.passages,
-    LABELS,
-    f"What {run.passages:,} passages would cost",
-    "tab-bill",
-)
-
-# %% [markdown]
-# ## Measured again, just now
-#
-# One recorded size, built anew while this page was made. The index must be the same to the byte; the
-# times are this machine's.
-
-# %% tags=["remove-input"]
-NAME = run.retriever or "bm25"
-growth.again(grown, NAME, growth_size.apart(NAME, run.again, queries=100, minutes=10, gigabytes=6))
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

@@ -31,9 +31,10 @@ from IPython.display import display
 
 from rag_repro.publish import chapter, contents
 from rag_repro.publish.places import here
-from rag_repro.report import audit, ledger_page, verdict_figure
+from rag_repro.report import ledger_page, verdict_figure
 from rag_repro.report.ledger import of_judged
-from rag_repro.study import papers
+from rag_repro.report.table import Table
+from rag_repro.study import audits, papers
 from rag_repro.study.scores import Results
 
 KNOWN = [name for name in papers.names() if papers.load(name).claims]
@@ -80,11 +81,23 @@ ledger_page.Ledger(entries, contents.claims())
 # verified. Where the paper cannot tell, the last words of a row name what would.
 
 # %% tags=["remove-input"]
-audit.tally(shown)
+findings = {one.short: audits.findings(one) for one in shown}
+tally = [
+    [short, *([f.outcome for f in found].count(outcome) or "" for outcome in audits.OUTCOMES)]
+    for short, found in findings.items()
+]
+Table(["paper", *audits.OUTCOMES], tally, "Findings by outcome", "tab-audit")
 
 # %% tags=["remove-input"]
+HEAD = ["place", "what the paper says", "from its printed values", "outcome", "claims"]
 for one in shown:
-    display(audit.table(one))
+    body = []
+    for f in findings[one.short]:
+        settles = f" What would tell: {f.sentence.settles}." if f.sentence.settles else ""
+        line = [f.sentence.place, f.sentence.said, f.working + settles, f.outcome]
+        body.append([*line, ", ".join(f.sentence.claims)])
+    caption = f"{one.short}: sentences and printed values"
+    display(Table(HEAD, body, caption, f"tab-{one.name}", stacked=True))
 
 # %% [markdown]
 # ## Two places of one paper
@@ -92,8 +105,12 @@ for one in shown:
 # Some things no table can show: two sentences, captions or labels that do not go together.
 
 # %% tags=["remove-input"]
+HEAD = ["place", "what it says", "beside", "what that says", "claims"]
 for one in shown:
-    display(audit.reading_table(one))
+    readings = audits.load(one).readings
+    body = [[r.place, r.said, r.beside, r.told, ", ".join(r.claims)] for r in readings]
+    caption = f"{one.short}: two places that do not go together"
+    display(Table(HEAD, body, caption, f"tab-{one.name}-places", stacked=True))
 
 # %% [markdown]
 # ## What the authors say

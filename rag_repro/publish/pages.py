@@ -51,7 +51,8 @@ def with_findings(readme: str, front: str) -> str:
 
 def front_page(places: Places) -> tuple[str, str]:
     """What was tested and the verdicts so far; and their figure (SVG)."""
-    from rag_repro.report import frontpage, ledger, verdict_figure
+    from rag_repro.publish import frontpage
+    from rag_repro.report import ledger, verdict_figure
     from rag_repro.study.scores import Results
 
     results = Results(places.records)  # one, so that each record is read once
@@ -70,7 +71,7 @@ def deviations_page(places: Places) -> str:
 
 def tier_pages(places: Places) -> dict[str, str]:
     """What each tier needs and costs, with the chapters whose reader can be exchanged."""
-    from rag_repro.report import tiers
+    from rag_repro.publish import tiers
 
     chapters = [n for n in places.names() if "reader" in parameters.parameters(n, places)]
     return tiers.pages(places.records, chapters)

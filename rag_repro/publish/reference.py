@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.publish.places import Places
+from rag_repro.publish.templating import render
 from rag_repro.study.setups import listing
 
 # Room -> (its modules, what it is for), from the ground up, as the house is built.
@@ -40,48 +41,12 @@ FOLDER = "reference"
 
 def pages(places: Places) -> dict[str, str]:
     """Path below book/ -> text, of every page of the reference."""
-    made = {}
     package = places.root / "rag_repro"
-    for room, (names, _) in ROOMS.items():
-        made[f"{FOLDER}/{room}.md"] = _page(room, list(_modules(package, names)))
-    made[f"{FOLDER}/index.md"] = _front()
+    made = {f"{FOLDER}/index.md": render("reference_index", rooms=ROOMS)}
+    for room, (names, purpose) in ROOMS.items():
+        values = {"room": room, "purpose": purpose, "modules": _modules(package, names)}
+        made[f"{FOLDER}/{room}.md"] = render("reference_room", methods=listing(), **values)
     return made
-
-
-def _front() -> str:
-    lines = [f"- {{doc}}`{room}`: {words}" for room, (_, words) in ROOMS.items()]
-    return "\n".join(
-        [
-            "# Reference",
-            "",
-            "Every public name of the package, from its docstring. A room uses only rooms above it",
-            "in this list, but for the first, which stands on all. *[source]* leads to the code.",
-            "",
-            *lines,
-            "",
-        ]
-    )
-
-
-def _page(room: str, modules: Sequence[str]) -> str:
-    parts = [f"# {room}", "", ROOMS[room][1]]
-    if room == "methods":
-        parts += _systems()
-    for module in modules:
-        title = module.removeprefix("rag_repro.")
-        parts += ["", f"## `{title}`", "", "```{eval-rst}", f".. automodule:: {module}"]
-        # What a package only hands on has its place in the module that makes it.
-        parts += ["   :members:", "   :ignore-module-all:", "```"]
-    return "\n".join([*parts, ""])
-
-
-def _systems() -> Iterator[str]:
-    """The methods by their papers' names, as `rag-repro methods` prints them."""
-    yield from ("", "## By their papers' names", "", "As `ask`, `compare` and a YAML know them:")
-    for one in listing():
-        yield from ("", f"### `{one['name']}`", "", one["does"], "")
-        yield from (f"- {key}: {one[key]}" for key in ("paper", "needs", "costs", "retriever"))
-        yield from (f"- settings: `{one['settings']}`", f"- `{one['example']}`")
 
 
 def _modules(package: Path, names: Sequence[str]) -> Iterator[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from math import ceil, floor
 from statistics import mean
 
 from ..data.titles import word
 from ..evaluation import metrics
 from ..study.papers import Paper
-from ..study.printed import Compared, Place
+from ..study.printed import Compared, Place, sizes
 from .table import Table
 
 Entry = Mapping[str, str]
@@ -100,20 +99,6 @@ def best(
         won[top[0] if len(top) == 1 else "two alike"] += 1
     caption = f"Who is best in the {len(cells)} cells of {paper.short}'s {paper.exhibit(key).place}"
     return Table(["method", "cells"], [list(pair) for pair in won.items()], caption, name)
-
-
-def fits(value: str, n: int) -> bool:
-    """Whether a printed percentage can be a whole number of n questions, rounded as printed."""
-    number = Decimal(value)
-    half = Decimal(1).scaleb(number.as_tuple().exponent) / 2
-    low, high = ((number + side) / 100 * n for side in (-half, half))
-    return floor(high) >= ceil(low)
-
-
-def sizes(values: Iterable[str], among: Iterable[int]) -> list[int]:
-    """The numbers of questions that all these printed percentages could be shares of."""
-    held = set(values)
-    return [n for n in among if all(fits(value, n) for value in held)]
 
 
 def sample_sizes(paper: Paper, key: str, claimed: int, *, up_to: int, name: str = "") -> Table:

@@ -12,7 +12,6 @@ from ..data.titles import word
 from ..study import papers
 from ..study.conditions import TIERS
 from ..study.papers import Exhibit, Paper
-from .audit import data_set
 from .caveats import table
 
 OPENING = """\
@@ -66,8 +65,8 @@ def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
     for what, told, run in (
         (
             "data sets",
-            _order(data_set(row.get("dataset", "")) for row in printed),
-            _order(data_set(c.keys["dataset"]) for c in cells),
+            _order(word(row.get("dataset", "")) for row in printed),
+            _order(word(c.keys["dataset"]) for c in cells),
         ),
         (
             "readers",

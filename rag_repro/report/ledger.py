@@ -10,13 +10,13 @@ from typing import Any
 
 from ..bars import Bar
 from ..evaluation import metrics
-from ..study import papers, standing
+from ..study import audits, papers, standing
+from ..study.audits import Finding
 from ..study.conditions import TIERS
 from ..study.judge import Judged, Part
 from ..study.papers import Contrast, Paper
 from ..study.scores import Results
-from . import audit, worked
-from .audit import Finding
+from . import worked
 from .picture import csv_text
 from .table import github
 from .values import number, within
@@ -57,7 +57,7 @@ def rows(
     every = itertools.product(dict.fromkeys(only or papers.names()), dict.fromkeys(tiers or TIERS))
     for name, tier in Bar(list(every), desc="judging claims", unit="tier of a paper"):
         paper = papers.load(name)
-        findings = found.get(name) or found.setdefault(name, audit.of_claims(paper))
+        findings = found.get(name) or found.setdefault(name, audits.claim_findings(paper))
         made += [
             of_judged(paper, judged, findings.get(judged.claim.id, ()))
             for judged in standing.judged(paper, tier, results)

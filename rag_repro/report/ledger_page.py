@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..evaluation.verdicts import OPEN, UNSAID, WORDS
-from ..study import standing
+from ..study import audits, standing
+from ..study.audits import Finding
 from ..study.conditions import TIERS
 from ..study.judge import Judged
 from ..study.papers import Claim, Paper
 from ..study.scores import Results
-from . import audit
-from .audit import Finding
 from .escape import NO_FORMULAS, as_html
 from .ledger import counted, smallest
 from .worked import workings
@@ -44,7 +43,7 @@ def entries(papers: Iterable[Paper], results: Results) -> list[Entry]:
     made = []
     for paper in papers:
         by_tier = {tier: standing.judged(paper, tier, results) for tier in TIERS}
-        found = audit.of_claims(paper)
+        found = audits.claim_findings(paper)
         for place, claim in enumerate(paper.claims):
             judged = {tier: held[place] for tier, held in by_tier.items()}
             made.append(Entry(paper, claim, judged, found.get(claim.id, ())))

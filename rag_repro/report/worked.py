@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from statistics import mean
 from typing import Any
 
+from ..data.titles import word
 from ..evaluation import metrics
+from ..study.audits import Finding, points
 from ..study.exhibits import Exhibit
 from ..study.papers import Claim, Paper
 from ..study.printed import LEVEL, Compared
-from .audit import Finding, data_set, mean, say
 
 
 def workings(paper: Paper, claim: Claim, findings: Iterable[Finding] = ()) -> list[str]:
@@ -35,17 +37,17 @@ def _sentence(paper: Paper, compared: Compared) -> str:
     least, most = (pick(values, key=values.__getitem__) for pick in (min, max))
     signed = compared.says != LEVEL
     if len(values) == 1:
-        return f"{told}: {say(values[least], sign=signed)}."
+        return f"{told}: {points(values[least], sign=signed)}."
     shared = set.intersection(*(set(place) for place in values))
     ends = []
     for place in (least, most):
         where = ", ".join(said({k: v for k, v in place if v and (k, v) not in shared}))
-        ends.append(f"{say(values[place], sign=signed)} ({where})")
+        ends.append(f"{points(values[place], sign=signed)} ({where})")
     span = f"from {ends[0]} to {ends[1]}."
     if not signed:
         return f"{told}: {span}"
     above = sum(value > 0 for value in values.values())
-    average = say(mean(values.values()), sign=True)
+    average = points(mean(values.values()), sign=True)
     return f"{told}: above in {above} of {len(values)}, mean {average}, {span}"
 
 
@@ -75,5 +77,5 @@ def _word(exhibit: Exhibit, key: str, value: str) -> str:
     if key == "metric":
         return metrics.get(value).symbol if value in metrics.METRICS else value
     if key == "dataset":
-        return data_set(value)
+        return word(value)
     return value if key in ("method", "reader") else f"{key} = {value}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from ..words import nearest
@@ -112,3 +114,22 @@ def _has(row: Mapping[str, str], keys: Mapping[str, Any]) -> bool:
 
 def _place(row: Mapping[str, str], apart: Collection[str] = ()) -> Place:
     return tuple((k, v) for k, v in row.items() if k not in {*apart, "value", "note"})
+
+
+def sizes(values: Iterable[str | Decimal], among: range) -> list[int]:
+    """The numbers of questions that all these printed percentages could be shares of."""
+    return _sizes(frozenset(map(str, values)), among)
+
+
+@lru_cache(maxsize=32)  # tables and the ledger of one page ask for the same
+def _sizes(values: frozenset[str], among: range) -> list[int]:
+    numbers = [Decimal(value) for value in values]
+    return [n for n in among if all(fits(value, n) for value in numbers)]
+
+
+def fits(value: str | Decimal, n: int) -> bool:
+    """Whether a printed percentage can be a whole number of n questions, rounded as printed."""
+    number = Decimal(value)
+    half = Decimal(1).scaleb(number.as_tuple().exponent) / 2
+    low, high = ((number + side) / 100 * n for side in (-half, half))
+    return floor(high) >= ceil(low)

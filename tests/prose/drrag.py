@@ -58,7 +58,7 @@ def _near(one: float, other: float, by: float) -> bool:
 
 @cache
 def _calibrated() -> list[float]:
-    return [100 * row.recall for row in calibration(sweep=False)]
+    return [100 * row.recall for row in calibration()]
 
 
 def _as_hard_as_public(told: Told) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from statistics import mean, median
 
 from rag_repro import load
-from rag_repro.report import factorial, growth
+from rag_repro.analysis import index_growth
+from rag_repro.report import factorial
 from rag_repro.study import growth as grown
 from rag_repro.study import papers
 from rag_repro.study.exhibits import Cell
@@ -229,10 +230,10 @@ def _not_all_searched(told: Told) -> bool:
 # ------------------------------------------------------------------------- 52_growth
 
 
-def _powers(told: Told, retriever: str, quantities: Iterable[growth.Quantity]) -> list[float]:
+def _powers(told: Told, retriever: str, quantities: Iterable[index_growth.Quantity]) -> list[float]:
     """The exponents with which these needs of a retriever grow with its passages."""
     held = grown.load(grown.file_of(ROOT / "results" / "growth", retriever))
-    return [told.of(growth.fit(held, quantity).power) for quantity in quantities]
+    return [told.of(index_growth.fit(held, quantity).power) for quantity in quantities]
 
 
 def _as_the_text(powers: list[float]) -> bool:
@@ -358,12 +359,12 @@ SAID = [
     Said(
         "52_growth",
         "Everything that BM25 needs grows with the text",
-        lambda told: _as_the_text(_powers(told, "bm25", growth.QUANTITIES)),
+        lambda told: _as_the_text(_powers(told, "bm25", index_growth.QUANTITIES)),
     ),
     Said(
         "52_growth",
         "and so do an encoder's hours",
-        lambda told: _as_the_text(_powers(told, "minilm", [growth.BUILDING])),
+        lambda told: _as_the_text(_powers(told, "minilm", [index_growth.BUILDING])),
     ),
     # One's own texts
     Said("92_your_own", "**A reader of this size reads badly**", _reads_badly),

@@ -10,7 +10,7 @@ import pytest
 from rag_repro import data
 from rag_repro.report import arithmetic, exhibits, readers, slopes
 from rag_repro.report.picture import Picture
-from rag_repro.study import papers
+from rag_repro.study import papers, printed
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
 
@@ -244,11 +244,11 @@ def test_cards_and_curves_are_shown_of_readers_that_are_trained(tmp_path, monkey
     ],
 )
 def test_what_a_percentage_can_be_a_share_of(value, n, whole):
-    assert arithmetic.fits(value, n) is whole
+    assert printed.fits(value, n) is whole
 
 
 def test_sizes_are_those_that_fit_all_values():
-    assert arithmetic.sizes(["50.0", "33.3"], range(1, 13)) == [6, 12]
+    assert printed.sizes(["50.0", "33.3"], range(1, 13)) == [6, 12]
 
 
 def test_readers_compete_where_they_are_asked_to():

@@ -11,13 +11,12 @@ from decimal import Decimal
 
 import pytest
 
-from rag_repro.report import audit
 from rag_repro.study import audits, papers
 from rag_repro.study.papers import StudyError
 from rag_repro.study.printed import Gain
 
 
-@pytest.fixture(params=audit.AUDITED)
+@pytest.fixture(params=("drrag", "erm4", "dragin", "r2ag"))
 def paper(request):
     return papers.load(request.param)
 
@@ -49,35 +48,35 @@ def test_no_number_of_a_finding_is_typed(paper, tmp_path, monkeypatch):
             return str(int(value) + rng.randint(5, 90))
         return str((value * Decimal(rng.uniform(0.6, 0.98))).quantize(value))
 
-    before = audit.findings(paper)
-    after = audit.findings(copy_of(paper, tmp_path, other))
+    before = audits.findings(paper)
+    after = audits.findings(copy_of(paper, tmp_path, other))
     assert len(before) == len(after) > 9
     for old, new in zip(before, after, strict=True):
-        assert (old.place, old.said, old.claims) == (new.place, new.said, new.claims)
-        assert old.working != new.working, old.said
+        assert old.sentence == new.sentence
+        assert old.working != new.working, old.sentence.said
 
 
 def test_findings_name_claims_that_there_are_and_places(paper):
     ids = {claim.id for claim in paper.claims}
-    for found in audit.findings(paper):
-        assert set(found.claims) <= ids, found.claims
-        assert found.place
+    for found in audits.findings(paper):
+        assert set(found.sentence.claims) <= ids, found.sentence.claims
+        assert found.sentence.place
         assert found.working.endswith(".")
-        assert not found.settles.endswith(".")
-    for one in audit.readings(paper):
+        assert not found.sentence.settles.endswith(".")
+    for one in audits.load(paper).readings:
         assert set(one.claims) <= ids
         assert all((one.place, one.said, one.beside, one.told))
 
 
 def test_what_differs_is_not_called_supported(paper):
-    for found in audit.findings(paper):
-        for name in found.claims:
-            if found.outcome == audit.DIFFERS:
-                assert paper.claim(name).support in ("no", "partly"), (found.said, name)
+    for found in audits.findings(paper):
+        for name in found.sentence.claims:
+            if found.outcome == audits.DIFFERS:
+                assert paper.claim(name).support in ("no", "partly"), (found.sentence.said, name)
 
 
 def outcomes(paper, said):
-    return [f.outcome for f in audit.findings(paper) if said in f.said]
+    return [f.outcome for f in audits.findings(paper) if said in f.sentence.said]
 
 
 def setting(**wanted):
@@ -95,66 +94,66 @@ def setting(**wanted):
     ("name", "said", "was", "change", "becomes"),
     [
         (
-            *("drrag", "F1 cannot be below EM", audit.DIFFERS),
+            *("drrag", "F1 cannot be below EM", audits.DIFFERS),
             {"table": "table3", "value": "25.05", "to": "35.05"},
-            audit.AGREES,
+            audits.AGREES,
         ),
         (
-            *("drrag", "better than Self-RAG", audit.AGREES),
+            *("drrag", "better than Self-RAG", audits.AGREES),
             {
                 **{"table": "table2", "method": "self_rag", "dataset": "musique"},
                 **{"metric": "em", "to": "99.00"},
             },
-            audit.IN_PART,
+            audits.IN_PART,
         ),
         (
-            *("drrag", "less than 2 %", audit.AGREES),
+            *("drrag", "less than 2 %", audits.AGREES),
             {"table": "table6", "classifier": "longformer", "k": "4", "metric": "em", "to": "60.0"},
-            audit.IN_PART,
+            audits.IN_PART,
         ),
         (
-            *("erm4", "the same runs of CAmbigNQ", audit.IN_PART),
+            *("erm4", "the same runs of CAmbigNQ", audits.IN_PART),
             {
                 **{"table": "table3", "dataset": "cambignq", "method": "plus", "metric": "hit"},
                 "to": "59.00",
             },
-            audit.AGREES,
+            audits.AGREES,
         ),
         (
-            *("erm4", "time is least", audit.OPEN),
+            *("erm4", "time is least", audits.OPEN),
             {"table": "table2", "tau": "0.6", "metric": "seconds", "to": "6.10"},
-            audit.AGREES,
+            audits.AGREES,
         ),
         (
-            *("dragin", "different readers", audit.COINCIDES),
+            *("dragin", "different readers", audits.COINCIDES),
             {
                 **{"table": "table2", "method": "none", "reader": "vicuna-13b-v1.5"},
                 **{"dataset": "2wikimultihopqa", "metric": "em", "to": "0.150"},
             },
-            audit.AGREES,
+            audits.AGREES,
         ),
         (
-            *("dragin", "thresholds compared on HotpotQA", audit.COINCIDES),
+            *("dragin", "thresholds compared on HotpotQA", audits.COINCIDES),
             {"table": "table5", "threshold": "0.6", "metric": "em", "to": "0.310"},
-            audit.OPEN,
+            audits.OPEN,
         ),
         (
-            *("dragin", "DRAGIN with BM25 on HotpotQA", audit.DIFFERS),
+            *("dragin", "DRAGIN with BM25 on HotpotQA", audits.DIFFERS),
             {
                 **{"table": "table7", "method": "bm25", "dataset": "hotpotqa"},
                 **{"metric": "precision", "to": "0.440"},
             },
-            audit.AGREES,
+            audits.AGREES,
         ),
         (
-            *("r2ag", "accuracies are shares of NQ", audit.IN_PART),
+            *("r2ag", "accuracies are shares of NQ", audits.IN_PART),
             {"table": "table1", "dataset": "nq10", "value": "0.6886", "to": "0.6893"},
-            audit.AGREES,
+            audits.AGREES,
         ),
         (
-            *("r2ag", "relevant documents", audit.OPEN),
+            *("r2ag", "relevant documents", audits.OPEN),
             {"table": "table4", "dataset": "hotpotqa", "metric": "gold", "to": "2"},
-            audit.AGREES,
+            audits.AGREES,
         ),
     ],
 )
@@ -165,93 +164,99 @@ def test_an_outcome_turns_with_what_is_printed(name, said, was, change, becomes,
 
 
 def test_what_rests_on_a_table_that_is_not_at_hand_says_so():
-    [found] = [f for f in audit.findings(papers.load("drrag")) if "Jeong" in f.working]
-    assert found.outcome == audit.COINCIDES
+    [found] = [f for f in audits.findings(papers.load("drrag")) if "Jeong" in f.working]
+    assert found.outcome == audits.COINCIDES
     assert "not verified here" in found.working
-    assert found.settles
+    assert found.sentence.settles
 
 
 def test_a_share_of_n_questions_is_told_to_the_digits_that_are_printed():
-    assert audit.near(Decimal("86.746"), "86.75")
-    assert not audit.near(Decimal("86.744"), "86.75")
-    assert audit.near(Decimal("46.66"), "46.7", 1)
+    assert audits.near(Decimal("86.746"), "86.75")
+    assert not audits.near(Decimal("86.744"), "86.75")
+    assert audits.near(Decimal("46.66"), "46.7", 1)
 
 
 @pytest.mark.parametrize(
     ("held", "of", "wanted"), [(3, 3, "agrees"), (1, 3, "agrees in part"), (0, 3, "differs")]
 )
 def test_outcomes_of_counts(held, of, wanted):
-    assert audit.outcome(held, of) == wanted
+    assert audits.outcome(held, of) == wanted
 
 
 def test_an_unknown_outcome_is_refused():
-    with pytest.raises(StudyError, match="'proves fraud' of an audit is none of"):
-        audit.Finding("1", "a", working="b", outcome="proves fraud")
+    with pytest.raises(StudyError, match="'proves fraud' is none of"):
+        audits.Finding(audits.Sentence("1", "a", text="b"), working="b", outcome="proves fraud")
 
 
-def test_the_tables_show_every_finding(paper):
-    shown = repr(audit.table(paper))
-    for found in audit.findings(paper):
-        assert found.said.replace("|", "\\|") in shown
-    assert audit.table(paper).stacked
-    assert audit.reading_table(paper).stacked
-    assert len(audit.reading_table(paper).body) == len(audit.readings(paper)) > 0
-    [row] = audit.tally([paper]).body
-    assert sum(n or 0 for n in row[1:]) == len(audit.findings(paper))
-    bearing = [f for f in audit.findings(paper) for _ in f.claims]
-    assert sum(map(len, audit.of_claims(paper).values())) == len(bearing)
+def test_findings_are_kept_by_the_claims_that_they_bear_on(paper):
+    bearing = [f for f in audits.findings(paper) for _ in f.sentence.claims]
+    assert sum(map(len, audits.claim_findings(paper).values())) == len(bearing)
 
 
 def test_a_paper_of_ones_own_has_no_audit():
-    assert audit.findings(papers.load("tools")) == audit.readings(papers.load("tools")) == []
+    assert audits.load(papers.load("tools")) == audits.Audit()
 
 
 def test_no_motive_is_told(paper):
     """What coincides is told, and what would settle it; not why it might be so."""
-    told = " ".join(f"{f.said} {f.working} {f.settles}" for f in audit.findings(paper))
+    told = " ".join(
+        f"{f.sentence.said} {f.working} {f.sentence.settles}" for f in audits.findings(paper)
+    )
     assert not re.search(r"copied|stolen|fake|fraud|careless|mistake|wrong", told)
 
 
-SENTENCE = {"place": "section 1", "said": "it is better", "claims": ["drrag.c01"]}
+SENTENCE = {
+    "place": "section 1",
+    "said": "it is better",
+    "claims": ["drrag.c01"],
+    "cells": [{"dataset": ["musique", "hotpotqa"], "metric": "em"}],
+    "values": {"ours": "value('table2', method='dr_rag')"},
+    "holds": "ours > 30",
+    "item": "{{ name(dataset) }}",
+    "text": "{{ right }} of {{ n }}, not {{ odd | items }}: {{ ours | points }}.",
+}
 PLACES = {"place": "section 1", "said": "it is", "beside": "section 2", "told": "it is not"}
 
 
-def written(folder, **held):
+def written(folder, **content):
     """DR-RAG from a copy of its folder with this `audit.yaml`."""
     target = folder / "drrag"
     shutil.copytree(papers.load("drrag").folder, target)
-    (target / "audit.yaml").write_text(json.dumps(held), encoding="utf-8")
+    (target / "audit.yaml").write_text(json.dumps(content), encoding="utf-8")
     return papers.read(target)
 
 
-def test_a_file_is_read_with_its_findings_by_key(tmp_path):
+def test_a_sentence_is_tried_in_each_of_its_cells(tmp_path):
     paper = written(tmp_path, findings={"better": SENTENCE}, readings=[PLACES])
-    made = audits.load(paper, ["better"])
-    sentence = audits.Sentence("section 1", "it is better", ("drrag.c01",))
-    assert made.findings == {"better": sentence}
-    assert made.readings == (audits.Reading("section 1", "it is", "section 2", "it is not"),)
+    [found] = audits.findings(paper)
+    assert found.working == "1 of 2, not MuSiQue: 26.97, 48.58."
+    assert found.outcome == audits.IN_PART
+    assert found.sentence.claims == ("drrag.c01",)
+    reading = audits.Reading("section 1", "it is", "section 2", "it is not")
+    assert audits.load(paper).readings == (reading,)
+
+
+def one_with(**changed):
+    return {"findings": {"a": SENTENCE | changed}}
 
 
 @pytest.mark.parametrize(
-    ("held", "words"),
+    ("content", "words"),
     [
         ({"reading": []}, "audit.yaml: unknown key 'reading', did you mean 'readings'"),
-        ({"findings": {"a": SENTENCE | {"sad": ""}}}, "audit.yaml, finding a: unknown key 'sad'"),
+        (one_with(sad=""), "audit.yaml, finding a: unknown key 'sad'"),
         ({"findings": {"a": {"place": "1"}}}, "finding a: the key 'said' is missing"),
-        ({"findings": {"a": SENTENCE, "b": SENTENCE}}, "audit.yaml: nothing computes 'b'"),
-        ({"findings": {}}, "the finding 'a', which is computed, is missing"),
-        ({"findings": {"a": SENTENCE | {"claims": ["drrag.c99"]}}}, "finding a: .* 'drrag.c99'"),
-        ({"findings": {"a": SENTENCE}, "readings": [{}]}, "reading 1: the key 'place' is missing"),
+        (one_with(claims=["drrag.c99"]), "finding a: .* 'drrag.c99'"),
+        ({"readings": [{}]}, "reading 1: the key 'place' is missing"),
+        (one_with(holds="ours >"), "finding a: .*"),
+        (one_with(holds="theirs > 30"), "finding a: 'theirs' is undefined"),
+        (one_with(holds="ours > 'many'"), "finding a: .*not supported"),
+        (one_with(values={"ours": "value('table2')"}), r"finding a: table2 prints \d+ values with"),
+        (one_with(cells=[{"dataset": "nq"}]), "finding a: table2 prints nothing with"),
+        (one_with(outcome="'well'"), "finding a: the outcome 'well' is none of"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told_with_its_place(held, words, tmp_path):
-    paper = written(tmp_path, **({"findings": {"a": SENTENCE}} | held))
+def test_what_is_wrong_in_a_file_is_told_with_its_place(content, words, tmp_path):
+    paper = written(tmp_path, **content)
     with pytest.raises(StudyError, match=f"drrag/.*{words}"):
-        audits.load(paper, ["a"])
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    paper = written(tmp_path)
-    (paper.folder / "audit.yaml").unlink()
-    with pytest.raises(StudyError, match=r"audit\.yaml: .*restore it"):
-        audit.findings(paper)
+        audits.findings(paper)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import rag_repro
-from rag_repro.report import caveats, exhibits, frontpage, ledger
+from rag_repro.publish import frontpage
+from rag_repro.report import caveats, exhibits, ledger
 from rag_repro.study import campaign, papers, records
 from rag_repro.study.scores import Results
 from tests.study import mini

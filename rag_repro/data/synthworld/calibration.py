@@ -21,30 +21,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...without_jax import bm25s
 from ..dataset import Dataset
 from .building import MULTI_HOP, build
-from .dials import DEFAULT, PRESETS, Dials
-
-BAND = (0.40, 0.65)
+from .dials import PRESETS
 
 
 @dataclass(frozen=True)
 class CalibrationRow:
-    """Mean recall at k over the multi-hop questions of one world at one setting.
+    """Mean recall at k over the multi-hop questions of one world.
 
     recall: mean share of gold passages found, over all questions; static,
     dynamic: share found of the gold passages of each role; linked: share of
     second-hop passages found by question and first-hop passage together (that
     one left out of the k); by_kind: recall by
-    kind (meta["maker"]). dial is None for the preset itself.
+    kind (meta["maker"]).
     """
 
     world: str
-    dial: str | None
-    value: float | None
     k: int
     questions: int
     recall: float
@@ -115,8 +111,6 @@ def recall_row(
 
     return CalibrationRow(
         dataset.name,
-        None,
-        None,
         k,
         len(dataset.questions),
         mean([s for kind in shares.values() for s in kind]),
@@ -133,39 +127,17 @@ def calibration(
     n_passages: int = 4_000,
     n_questions: int = 400,
     k: int = 3,
-    sweep: bool = True,
-    tune_on: str = "A",
 ) -> list[CalibrationRow]:
-    """Lexical recall at the preset in each world, then dial by dial in world A's tune split.
+    """Lexical recall at the preset in each world.
 
-    Rows of the sweep have `dial` and `value`, the other dials stay at the
-    preset. The last choice of dial values was made on world A's tune split; but
-    templates and block make-up were shaped with these figures of world B (and A)
-    in view, and those of C and D were seen, so no world is a blind check of the
-    calibration. About a second a row.
+    The last choice of dial values was made on world A's tune split; but templates and block make-up
+    were shaped with these figures of world B (and A) in view, and those of C and D were seen, so no
+    world is a blind check of the calibration. About a second a row.
     """
-    rows = [lexical_recall(_multi_hop(world, None, n_passages, n_questions), k) for world in worlds]
-    if not sweep:
-        return rows
-    values = {
-        "wording_overlap": (0.0, 0.25, 0.5, 0.75, 1.0),
-        "distractors": (0.0, 0.25, 0.5, 0.75, 1.0),
-        "shared_names": (0.0, 0.1, 0.2, 0.4),
-        "hooks": (0.0, 0.25, 0.5, 0.75, 1.0),
-        "ties": (0.0, 0.25, 0.5, 0.75, 1.0),
-        "fillers": (0.0, 0.5, 1.0),
-    }
-    for dial, settings in values.items():
-        for value in settings:
-            dials = replace(DEFAULT, **{dial: value})
-            dataset = _multi_hop(tune_on, dials, n_passages, n_questions)
-            rows.append(replace(lexical_recall(dataset, k), dial=dial, value=value))
-    return rows
+    return [lexical_recall(_multi_hop(world, n_passages, n_questions), k) for world in worlds]
 
 
-def _multi_hop(world: str, dials: Dials | None, n_passages: int, n_questions: int) -> Dataset:
+def _multi_hop(world: str, n_passages: int, n_questions: int) -> Dataset:
     """The multi-hop kinds; of learned worlds only what may be tuned on."""
     split = "tune" if PRESETS[world].learned else "test"
-    return build(
-        world, n_passages, dials=dials, n_questions=n_questions, kinds=MULTI_HOP, split=split
-    )
+    return build(world, n_passages, n_questions=n_questions, kinds=MULTI_HOP, split=split)

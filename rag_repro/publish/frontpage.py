@@ -1,0 +1,138 @@
+"""The front page: what was tested, the verdicts so far, how sure we are, what comes next.
+
+A MyST page made from the records alone. No number in it is written by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rag_repro.publish.templating import render
+from rag_repro.report import ledger, verdict_figure, verdict_lists
+from rag_repro.report.caveats import Recorded, asked, how_sure, states, with_verdict
+from rag_repro.report.missing import run_command
+from rag_repro.study import campaign, papers
+from rag_repro.study.scores import Results
+
+# The papers of this book: name in `study/papers`, short name, key of the bibliography.
+BOOK = (
+    ("drrag", "DR-RAG", "hei2024drrag"),
+    ("erm4", "ERM4", "shi2024erm4"),
+    ("dragin", "DRAGIN", "su2024dragin"),
+    ("r2ag", "R²AG", "ye2024r2ag"),
+)
+
+LEDGER = "chapters/90_claims"
+# Groups of claims as a sentence has them.
+_SAID = {
+    verdict_lists.HELD: "held",
+    verdict_lists.DIRECTION: "held in direction only",
+    verdict_lists.FAILED: "did not hold",
+    verdict_lists.MIXED: "held at one tier and failed at another",
+    verdict_lists.OPEN: "stay open",
+    verdict_lists.UNKNOWABLE: "cannot be known from here",
+    verdict_lists.NEVER: "have not been run",
+}
+
+
+def text(
+    results: Results,
+    root: Path,
+    claims: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    figure: str = "",
+) -> str:
+    """The page, from the records and from the chapters under `root`.
+
+    claims: the ledger's rows, where they are made already. figure: the picture of all
+    verdicts, below the book's folder.
+    """
+    claims = ledger.rows(results) if claims is None else claims
+    # Once, though two papers may ask for the same condition.
+    asked_for = campaign.once(
+        cell
+        for name in papers.names()
+        for exhibit in papers.load(name).exhibits.values()
+        for cell in exhibit.cells()
+    )
+    recorded = [Recorded(cell, results.lines(cell)) for cell in asked_for]
+    judged = with_verdict(claims)
+    sorted_claims = verdict_lists.sort(claims)
+    tally = verdict_figure.counts(claims) if judged else {}
+    groups = [g for g in verdict_figure.GROUPS if any(one[g] for one in tally.values())]
+    ran = [r for r in recorded if r.lines is not None]
+    return render(
+        "front",
+        book=[f"{short} {{cite}}`{cite}`" for _, short, cite in BOOK],
+        judged=judged,
+        every=verdict_lists.counted([rows for group in sorted_claims.values() for rows in group]),
+        found=[f"{len(sorted_claims[g])} {said}" for g, said in _SAID.items() if sorted_claims[g]],
+        paper_tier=any(row["tier"] == "paper" for row in judged),
+        others=len({row["id"] for row in claims if verdict_lists.of_summary(row)}),
+        states=states(claims),
+        main=verdict_lists.main(claims),
+        figure=figure,
+        spoken=figure and verdict_figure.spoken(verdict_figure.counts(claims)),
+        figure_caption=verdict_figure.CAPTION,
+        ran=len(ran),
+        answers=sum(len(r.lines) for r in ran),
+        exhibits=len({r.cell.exhibit for r in ran}),
+        # Paper and tier in one column, as in the figure, so that all columns fit a page's width.
+        groups=groups,
+        counts=[[", ".join(at), *(str(one[g] or "") for g in groups)] for at, one in tally.items()],
+        lists=verdict_lists.text(claims),
+        unborne=verdict_lists.unborne(claims),
+        ledger=LEDGER if (root / "book" / f"{LEDGER}.ipynb").is_file() else "",
+        how_sure=how_sure(claims, recorded),
+        asked=asked(recorded),
+        lacking=_lacking(recorded),
+        waiting={
+            exhibit.name: dict.fromkeys(m.waits for m in exhibit.methods.values() if m.waits)
+            for name in papers.names()
+            for exhibit in papers.load(name).exhibits.values()
+            if not exhibit.grids
+        },
+        later=[short for name, short, _ in BOOK if name not in papers.names()],
+        chapters=_chapters(root),
+    )
+
+
+def _lacking(recorded: Sequence[Recorded]) -> dict[str, list[dict[str, Any]]]:
+    """Paper -> its exhibits and tiers that lack records, each with the command that makes them."""
+    places: dict[tuple[str, str, str], list[bool]] = {}
+    for r in recorded:
+        verb = "time" if r.cell.timed else "run"
+        places.setdefault((r.cell.exhibit, r.cell.tier, verb), []).append(r.lines is None)
+    lacking: dict[str, list[dict[str, Any]]] = {}
+    for (exhibit, tier, verb), missing in places.items():
+        if any(missing):
+            one = {"exhibit": exhibit, "tier": tier, "command": run_command(exhibit, tier, verb)}
+            one |= {"missing": sum(missing), "of": len(missing)}
+            lacking.setdefault(papers.load(exhibit.split(".")[0]).short, []).append(one)
+    return lacking
+
+
+def _chapters(root: Path) -> list[str]:
+    """The executed chapters that the book's contents name."""
+    contents = root / "_toc.yml"
+    if not contents.is_file():
+        return []
+    return [
+        name
+        for name in _files(yaml.safe_load(contents.read_text(encoding="utf-8")))
+        if name.startswith("chapters/") and (root / "book" / f"{name}.ipynb").is_file()
+    ]
+
+
+def _files(entry: Any) -> list[str]:
+    """Every `file:` of the table of contents, in its order."""
+    if isinstance(entry, list):
+        return [name for item in entry for name in _files(item)]
+    if not isinstance(entry, dict):
+        return []
+    own = [entry["file"]] if "file" in entry else []
+    return own + [name for value in entry.values() for name in _files(value)]
