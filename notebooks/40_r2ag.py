@@ -444,8 +444,8 @@ table(
     {
         "data set": key("dataset"),
         "method": label(),
-        "left, %": level("compression").printed(n=False),
-        "answer left": level("answer_kept"),
+        "text left, share": level("compression").printed(digits=2, n=False),
+        "answer left, %": level("answer_kept"),
         "gold left": level("gold_kept").printed(n=False),
         "static": level("gold_kept_static").printed(n=False),
         "dynamic": level("gold_kept_dynamic").printed(n=False),

@@ -61,19 +61,18 @@ class Entry:
 
 
 def entries(desk: Desk, key: str, **wanted: Any) -> list[Entry]:
-    """An exhibit's cells on a chapter's ground, in the order of its file; all trainings of a row
-    are one.
+    """An exhibit's cells on a chapter's ground, data sets together and else in the order of its
+    file; all trainings of a row are one.
 
     wanted: keys that pick them, one value or a list, as method=["qdc", "cfs"], k=4, role="primary".
     """
     paper, tiers = desk.paper, desk.tiers()
     whole, means = merged(paper.exhibit(key), desk.results, paper.exhibits.values())
     role = wanted.pop("role", None)
-    return [
-        Entry(paper, whole, cell, means)
-        for cell in whole.cells(role=role)
-        if cell.tier in tiers and cell.matches(wanted)
-    ]
+    fits = [c for c in whole.cells(role=role) if c.tier in tiers and c.matches(wanted)]
+    sets = list(dict.fromkeys((cell.tier, cell.keys["dataset"]) for cell in fits))
+    fits.sort(key=lambda cell: sets.index((cell.tier, cell.keys["dataset"])))
+    return [Entry(paper, whole, cell, means) for cell in fits]
 
 
 def expand(shown: Sequence[Entry], **keys: Sequence[Any]) -> list[Entry]:
