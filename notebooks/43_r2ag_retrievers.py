@@ -223,8 +223,9 @@ table(
 )
 
 # %% tags=["hide-input"]
+SETS = ("world-B-10", "hotpotqa", "2wikimultihopqa", "nq10")
 frontier(
-    FIG5,
+    [e for e in FIG5 if e.keys["dataset"] in SETS],
     level("new_tokens"),
     level("f1_line"),
     named=Column(lambda e: f"{e.method}, {key('reader').text(e)}", measured=False),

@@ -223,7 +223,8 @@ def frontier(
                       mfc=None if words in first.values() else "none")  # fmt: skip
     for title, axis in at.items():
         axis.set_title(word(str(title)))
-        axis.set_xlabel(_unit(x))
+        if len(panels) < 4 or axis is axes[len(panels) // 2]:  # many would run into each other
+            axis.set_xlabel(_unit(x))
     axes[0].set_ylabel(_unit(y))
     legend_of_labels(figure)
     where = [[word(str(m.entry.keys[panel])), said_by.text(m.entry)] for m in marks]
