@@ -53,28 +53,34 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.analysis import gold_signals
 from rag_repro.evaluation.metrics import of_line
 from rag_repro.lm.former import R2Former
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.soft import SoftModules
 from rag_repro.methods.r2ag import features, method
-from rag_repro.methods.reading import Template
+from rag_repro.methods.reading import PROMPTS, Template
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import (
-    arithmetic,
-    cases,
-    datasets,
-    formers,
-    gains,
-    groups,
-    lists,
-    readers,
-    seeds,
-    split,
-)
+from rag_repro.report import arithmetic, cases, readers, trained
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.show import entries, key, label, level, share, table
+from rag_repro.report.escape import listing
+from rag_repro.report.figures import MARKERS, across, legend_of_labels, plots
+from rag_repro.report.picture import Note, Picture
+from rag_repro.schema import Soft
+from rag_repro.show import (
+    compared,
+    entries,
+    forest,
+    gain,
+    key,
+    label,
+    level,
+    paper,
+    paper_gain,
+    passage_list,
+    table,
+)
 from rag_repro.training import joint
 
 run = chapter(
@@ -83,18 +89,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-SHOWN = (
-    "table1",
-    "table2",
-    "readers",
-    "kinds",
-    "kept",
-    "perfect",
-    "no_gold",
-    "sizes",
-    "tuning",
-    "retrained",
-)
+SHOWN = ("table1", "readers", "proof", "kinds", "kept", "perfect")
 moved = {"dataset"} & set(run.changed)
 desk = Desk("r2ag", run, here().root, exhibits=("table1",) if moved else SHOWN, folded=["paper"])
 MAIN = desk.paper.exhibit("table1")
@@ -252,32 +247,19 @@ Listing(R2Former.relevance, method.gold_of, joint.matching, joint.Joint.answerin
 
 # %% tags=["remove-input"]
 WORLD = desk.workshop.dataset("world-B-10", "test")
-[listed] = lists.of(WORLD, WORLD.questions[:1], desk.workshop)
-lists.table(listed, "r2ag-mixed", "tab-list")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[:1], desk.workshop)
+passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown]
-# The prompt of table 5, with $\mathbf{e}^R_i$ in its places. On this page, not in the prompt,
-# passages are cut short:
+# The prompt of table 5, with $\mathbf{e}^R_i$ in its places, and that of plain RAG. What R²AG leaves as it
+# is (r2ag.c35) can be seen by laying the one on the other: passages, their order, and every word but the
+# added sentence and the word "similarity". A test holds it.
 
-# %% tags=["remove-input"]
-lists.prompt(listed, "r2ag")
-
-# %% [markdown]
-# The prompt of plain RAG. What R²AG leaves as it is (r2ag.c35) can be seen by laying the one on the
-# other: passages, their order, and every word but the added sentence and the word "similarity". A
-# test holds it.
-
-# %% tags=["remove-input"]
-lists.prompt(listed, "r2ag_rag")
-
-# %% [markdown]
-# The other two of table 5, chain of thought and the prompt behind a compressor:
-
-# %% tags=["remove-input"]
-lists.prompt(listed, "r2ag_cot")
-
-# %% tags=["remove-input"]
-lists.prompt(listed, "r2ag_compressed")
+# %% tags=["hide-input"]
+for name, soft in (("r2ag", method.placed(ranked.rows)), ("r2ag_rag", ())):
+    parts = PROMPTS[name].fill(ranked.question, ranked.hits, soft).segments
+    text = "".join(f"⟨e_{p.index + 1}⟩" if isinstance(p, Soft) else str(p) for p in parts)
+    display(Note(listing(text, "text")))
 
 # %% [markdown]
 # ### Repaired, and broken
@@ -310,22 +292,6 @@ cases.counts(MAIN, desk.results, RAG, OURS, RIGHT)
 # %% tags=["remove-input"]
 cases.counts(MAIN, desk.results, FREE, OURS, RIGHT)
 
-# %% [markdown] tags=["data"]
-# ## Table 4: the data sets
-#
-# Ours beside the paper's. Tokens are those of our reader, of a question with all its passages. MAP
-# is that of the retriever by which the passages are ranked: MiniLM as it comes, where the paper
-# tunes a BERT on each data set. On NQ and 2WikiMultihopQA the paper's gold passage nearly always
-# stands first, so that its *rank* tells most of what there is to tell. Where our MAP is far lower, as
-# on NQ, it is another task than the paper's. *To test on* is a whole split; all else of ours is of the
-# questions that table 1 asks. What ours learned from, the cards below tell.
-
-# %% tags=["remove-input"]
-GROUND = datasets.of_cells(
-    MAIN, desk.results, desk.workshop, desk.tiers(), method="rag", reader="smollm2-135m"
-)
-datasets.table(desk.paper, "table4", GROUND, "tab-table4")
-
 # %% [markdown]
 # ## What was trained, and what stayed as it was
 #
@@ -334,23 +300,46 @@ datasets.table(desk.paper, "table4", GROUND, "tab-table4")
 # data sets: half with questions of world A, half with NQ's training questions and passages mined
 # for them, so that worlds B to D and the multi-hop sets are *transfer*. First the former learns from the
 # matching loss alone, without the reader: 32 times through the lists, sixteen lists a step. Then the
-# reader reads each list once (for `r2ag-mixed-long` twice). *Head's AUC* is how often the former's head puts a gold passage
-# above another, on lists that were held out. Each seed draws its own lengths of lists, and stretches of
-# text, of the held-out lists as well, so that losses compare recipes of one seed and the same lengths.
-# A number at the end of a name is a further seed. Weights are committed of the headline trainings; of
-# the others the card is (`results/cards`), where it was kept, and `rag-repro train` makes them anew. Cards
-# that are *rebuilt* were lost with their weights, and hold what an earlier page of this book had shown of
-# them. The figure draws those whose weights are at hand.
+# reader reads each list once (for `r2ag-mixed-long` twice). Weights are committed of the headline trainings; of
+# the others the card is (`results/cards`), where it was kept, and `rag-repro train` makes them anew.
 
-# %% tags=["remove-input"]
-TRAINED = [cell for cell in MAIN.cells() if cell.tier in desk.tiers()]
-formers.cards(formers.names(TRAINED), "What was trained for table 1", "tab-cards")
+# %% tags=["hide-input"]
+at_hand = trained.folders(["r2ag-mixed", "r2ag-mixed-free"])
+plt, colours = plots()
+figure, axis = plt.subplots(figsize=(across(), 3.4), layout="constrained")
+ends = []
+for i, (name, folder) in enumerate(at_hand.items()):
+    watched = [row for row in trained.curve(folder) if row.get("held_out")]
+    losses = [row["held_out"]["answer"] for row in watched]
+    axis.plot([row["step"] for row in watched], losses,
+              color=colours[i], marker=MARKERS[i], label=name)  # fmt: skip
+    ends.append(f"{name}: {losses[0]:.2f} at first, {losses[-1]:.2f} at the end")
+axis.set_xlabel("steps")
+axis.set_ylabel("loss, nats")
+legend_of_labels(figure)
+Picture(
+    figure,
+    f"Held-out lists, loss of the answers. {'; '.join(ends)}.",
+    "Loss of the answers of held-out lists, in nats a token",
+    "fig-curves",
+)
 
-# %% tags=["remove-input"]
-formers.curves(
-    formers.names(TRAINED, seed=0),
-    caption="Loss of the answers of held-out lists, in nats a token",
-    name="fig-curves",
+# %% [markdown]
+# The proof that training did its work: how likely the reader holds the right answer with what was trained,
+# above itself as it comes, on held-out questions. (Labels are compared with constant features.) Without it
+# a trained row decides no claim.
+
+# %% tags=["hide-input"]
+table(
+    entries(desk, "proof"),
+    {
+        "data set": key("dataset"),
+        "methods": compared(),
+        "log p [95 %], n": level("log_likelihood").printed(digits=2),
+        "difference": gain("log_likelihood").printed(digits=2),
+    },
+    "How likely the reader holds the right answer, before and after training (log p, nats)",
+    "tab-proof",
 )
 
 # %% [markdown]
@@ -365,151 +354,106 @@ formers.curves(
 # %% tags=["remove-input"]
 readers.gate(desk.paper, desk.results, desk.tiers())
 
-# %% [markdown]
-# A choice that the question names is half answered without any passage, so that such questions hold
-# a gain back. Apart, the three worlds together:
-
-# %% tags=["remove-input"]
-READERS, KINDS = desk.paper.exhibit("readers"), desk.paper.exhibit("kinds")
-worlds = {
-    cell.keys["dataset"]: desk.workshop.dataset(cell.condition.dataset, "test")
-    for cell in KINDS.cells("testbed")
-    if "testbed" in desk.tiers() and not moved
-}
-groups.group_table(
-    desk.results,
-    READERS,
-    worlds,
-    groups.by_steps,
-    {"gold": "closed"},
-    metric="acc_line",
-    what="kind of question",
-    name="tab-gate-kinds",
-    reader="smollm2-135m",
-)
-
 # %% [markdown] tags=["result"]
 # ## Table 1: answers
 #
-# *Gain* is against the row that *baseline* names, or else the caption.
-# *Trainings* says how many trainings a row is the mean of. Shuffled features and six exemplars are
+# Shuffled features and six exemplars are
 # controls, which {doc}`chapter 42 <42_r2ag_soft_prompts>` explains. RAG and CoT learn nothing, and the
 # compressors, RECOMP {cite}`xu2024recomp` and LongLLMLingua {cite}`jiang2024longllmlingua`, and CRAG
 # {cite}`yan2024crag` learn no answers: the compressor that writes, and CRAG's evaluator, are small
 # models that were taught the gold passages of training questions.
 #
 # Acc is a substring match in the answer's first line, as in the authors' code (the paper only names
-# accuracy); it does not mind a long line, F1 and EM do. The paper's value is that of the reader in
+# accuracy); it does not mind a long line, F1 does. The paper's value is that of the reader in
 # the same place: its LLaMA2-7B (LongChat on NQ-20) beside SmolLM2-135M, its LLaMA2-13B beside Gemma
-# 3 270M. Rows that name another reader are the paper's alone.
+# 3 270M. A row of several trainings has their spread in its interval; one of a single training borrows it
+# from the others.
 
-# %% tags=["remove-input"]
-main = desk.rows("table1", metric=["acc_line", "f1_line"])
-for page in split.by_dataset(desk, "table1", main, "tab-table1"):
-    display(page)
-
-# %% [markdown]
-# Exact match, the length of an answer in words, and how often a wrong answer is the words of a
-# passage that is not gold. *n* is smaller where nothing was said, and for *distracted* where yes or no is
-# the answer:
-
-# %% tags=["remove-input"]
-behind = desk.rows("table1", metric=["em", "length", "distracted"])
-split.whole(desk, "table1", behind, "tab-behind")
-
-# %% [markdown]
-# ### One training and the next
-#
-# The paper trains once. Before a difference is read, one must know how far the *same* recipe lies
-# from itself. A row of several trainings has their spread in its interval, beside that of the
-# questions. Two trained rows are compared seed by seed, on the seeds that both have on every data set
-# that counts. Where that is one seed, the interval is widened by how far the trainings of other rows lie
-# apart, less what the questions explain of it, as if all recipes scattered alike.
-
-# %% tags=["remove-input"]
-seeds.table(
-    MAIN,
-    desk.results,
-    desk.tiers(),
-    "acc_line",
-    "Trainings of each: accuracy, %",
-    "tab-seeds",
+# %% tags=["hide-input"]
+EFFECTS = ["r2ag", "free"]
+forest(
+    entries(desk, "table1", method=EFFECTS, reader="smollm2-135m"),
+    gain("f1_line"),
+    printed=paper_gain("f1_line"),
+    rows=("dataset", "method"),
+    caption="F1 gained over RAG: tokens that are told nothing gain what R²AG gains (points; diamonds: "
+    "the paper)",
+    name="fig-effects",
 )
 
-# %% [markdown]
-# And from itself with the same seed: the recipe of the weights that this book ships, followed again. The
-# sums of a training come out otherwise with other threads, so that the weights differ, and answers
-# may. And the committed one's answers are a GPU's, which rounds otherwise, the other's are not. Where no difference was found, the words below say *open*: so for accuracy and F1, and for the
-# length of answers on the testbed. With these questions only large differences could have been found
-# (*detectable*). On NQ-10 the former that was trained again writes far
-# longer lines than the committed one: after 180 steps, recipe and seed do not settle whether the form of
-# an answer is learned. The intervals of rows with three trainings hold such a spread; those of one
-# training borrow it from other rows.
-
-# %% tags=["remove-input"]
-retrained = desk.rows("retrained", metric=["acc_line", "f1_line", "length"])
-split.whole(desk, "retrained", retrained, "tab-retrained")
-
-# %% tags=["remove-input"]
-for metric in ("acc_line", "f1_line", "length"):
-    display(gains.told(desk.paper.exhibit("retrained"), retrained, metric))
+# %% tags=["hide-input"]
+table(
+    entries(desk, "table1"),
+    {
+        "data set": key("dataset"),
+        "reader": key("reader"),
+        "methods": compared(),
+        "paper: Acc": paper("acc_line"),
+        "Acc [95 %], n": level("acc_line"),
+        "difference": gain("acc_line").printed(n=False),
+        "paper: F1": paper("f1_line"),
+        "F1": level("f1_line").printed(n=False),
+        "difference, F1": gain("f1_line").printed(n=False),
+    },
+    "Table 1, the paper's and ours (%, and differences in points)",
+    "tab-table1",
+)
 
 # %% [markdown]
 # ### By kind of question
 #
 # Does it improve *reasoning* (r2ag.c05)? Then accuracy should rise on questions of several steps, and by
 # more than with learnable tokens. A learned form alone shortens the answers to every kind, which lifts
-# F1 and not accuracy. The three worlds together, since each alone has too few of a kind; a kind with
-# fewer than thirty answers is left out even so. The paper's numbers are of HotpotQA, MuSiQue and
-# 2WikiMultihopQA, which this reader cannot read by the gate above. And there is little room: on questions of
-# several steps the gold passages alone add little more ({numref}`tab-gate-kinds-40`) than what r2ag.c05
-# asks of R²AG.
+# F1 and not accuracy. Each world alone has few questions of a kind. The paper's numbers are of HotpotQA,
+# MuSiQue and 2WikiMultihopQA, which this reader cannot read by the gate above. And there is little room: on
+# questions of several steps the gold passages alone add little more than what r2ag.c05 asks of R²AG.
 
-# %% tags=["remove-input"]
-for metric in ("acc_line", "length"):
-    display(
-        groups.group_table(
-            desk.results,
-            KINDS,
-            worlds,
-            groups.by_steps,
-            {"r2ag": "rag", "free": "rag"},
-            metric=metric,
-            what="kind of question",
-            name=f"tab-kinds-{metric.replace('_', '-')}",
-        )
-    )
+
+# %% tags=["hide-input"]
+def choice(line):
+    return line["kind"] in ("comparison", "bridge_comparison", "yes_no")
+
+
+table(
+    entries(desk, "kinds", method=["r2ag", "free"]),
+    {
+        "data set": key("dataset"),
+        "methods": compared(),
+        "several steps [95 %], n": gain(
+            "acc_line", where=lambda line: not choice(line) and line["hops"] > 1
+        ),
+        "one step": gain("acc_line", where=lambda line: not choice(line) and line["hops"] == 1),
+        "a choice that is named": gain("acc_line", where=choice),
+    },
+    "Accuracy gained over RAG by kind of question (points)",
+    "tab-kinds",
+)
 
 # %% [markdown]
 # ## What compressors and CRAG leave
 #
 # The paper blames lost information "from case studies" that it does not show. A compressor can be
 # asked without a reader: what was there, and what is left? Over all recorded questions. *Static* gold is named in the question, *dynamic* gold is what
-# the chain leads to (r2ag.c13). CRAG's evaluator is a small one of ours that was taught gold passages, so
+# the chain leads to (r2ag.c13). Accuracy stands beside it where an answer that the passages held is still there,
+# and where it is lost (r2ag.c14); these are other questions, so that it tells of no cause. CRAG's evaluator is a small one of ours that was taught gold passages, so
 # that what it drops says little of what the original drops:
 
-# %% tags=["remove-input"]
-split.whole(desk, "kept", desk.rows("kept"), "tab-kept")
-
-# %% [markdown]
-# Does what is lost cost answers (r2ag.c14)? Accuracy where an answer that the passages held is still there,
-# and where it is not. Other questions stand in each column, so that it tells of no cause alone:
-
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 table(
     entries(desk, "kept"),
     {
         "data set": key("dataset"),
-        "reader": key("reader"),
         "method": label(),
-        "Acc where the answer is left [95 %], n": level(
-            "acc_line", where=lambda x: of_line("answer_kept", x) == 1
-        ),
-        "Acc where it is lost": level("acc_line", where=lambda x: of_line("answer_kept", x) == 0),
-        "no answer at all, %": share(lambda x: not (x.get("prediction") or "").strip()),
+        "text left, share": level("compression").printed(digits=2, n=False),
+        "answer left, %": level("answer_kept"),
+        "gold left": level("gold_kept").printed(n=False),
+        "static": level("gold_kept_static").printed(n=False),
+        "dynamic": level("gold_kept_dynamic").printed(n=False),
+        "Acc, answer left": level("acc_line", where=lambda x: of_line("answer_kept", x) == 1),
+        "Acc, answer lost": level("acc_line", where=lambda x: of_line("answer_kept", x) == 0),
     },
-    "Accuracy by what is left, %",
-    "tab-kept-answers",
+    "What compressors and CRAG leave, and accuracy by it (%)",
+    "tab-kept",
 )
 
 # %% [markdown]
@@ -519,73 +463,24 @@ table(
 # tokens one by one, and to this reader each digit is one: a date stays whole only where each of its
 # digits is kept. R²AG loses accuracy there as well, learnable tokens nearly as much (figure 3 in
 # {doc}`chapter 42 <42_r2ag_soft_prompts>`), and both gain F1: that is shorter lines, and not the features.
-# (*k* is only a limit here. That gold stands *first* among others was asked of plain RAG alone, in
+# (That gold stands *first* among others was asked of plain RAG alone, in
 # chapter 42.)
 
-# %% tags=["remove-input"]
-perfect = desk.rows("perfect", metric=["acc_line", "f1_line", "answer_kept"])
-split.whole(desk, "perfect", perfect, "tab-perfect")
-
-# %% [markdown]
-# The rivals have the settings of their authors' code or of FlashRAG. Whether others suit this reader
-# better is asked on tune questions, on which nothing is tested; the accuracy there chooses, then F1. (F1
-# first would have chosen six exemplars, the prompt *short*, for RAG on the testbed: they have a row of
-# their own in table 1, and by F1 it is the fairer rival of what is trained.) On
-# the testbed this chose another threshold for CRAG, which at its own filters nothing and only adds to
-# what is read (*Left*), ten sentences for RECOMP in place of five, and 0.8 of the tokens for LongLLMLingua
-# in place of 0.55, by F1 alone; on public data a plainer prompt for RAG, which has a row of its own in
-# table 1 on NQ-10, and 0.3 of the tokens for LongLLMLingua, by F1 alone: its rows there had been run at 0.55,
-# and are so still. The questions there are HotpotQA's, which this reader hardly reads by the gate above:
-
 # %% tags=["hide-input"]
-tuning = desk.rows("tuning", metric=["acc_line", "f1_line", "compression"])
-split.whole(desk, "tuning", tuning, "tab-tuning")
-
-# %% [markdown]
-# ## Fewer training questions, and more
-#
-# The paper calls its method fit for "low-resource" settings (r2ag.c36), and trains on 160 (DuReader,
-# where the gain is 1.15 points of F1 on 40 questions) to 167,000 questions, without a curve over their
-# number. Here is the same recipe with fewer questions, each read once, and so in fewer steps: what is
-# lost may be steps. From 44 to 360 questions F1 rises on world B, and accuracy does not, since formers that
-# learned little write long lines. And with more: 600 questions, each read twice, for R²AG and for the learnable tokens
-# alike, one training each. Only r2ag.c36 is judged by these rows, those of 44 and 180 *questions*. Other
-# verdicts rest on the three trainings of 360 questions, which take 180 *steps*; contrasts beside them
-# show the longer ones. Of NQ-10 sixty more questions were
-# asked of the longer trainings. The reader is frozen. Of some of these trainings neither weights nor card
-# were kept: their records name the recipe, and the machine that trained and asked them.
-
-# %% tags=["remove-input"]
-sizes = desk.rows("sizes", metric=["acc_line", "f1_line", "length"])
-split.whole(desk, "sizes", sizes, "tab-sizes")
-
-# %% tags=["remove-input"]
-LONGER = [c for key in ("sizes", "retrained") for c in desk.paper.exhibit(key).cells()]
-formers.cards(
-    formers.names(LONGER, seed=0), "What was trained for this, and again", "tab-cards-sizes"
+table(
+    entries(desk, "perfect"),
+    {
+        "data set": key("dataset"),
+        "methods": compared(),
+        "Acc [95 %], n": level("acc_line"),
+        "difference": gain("acc_line"),
+        "F1": level("f1_line").printed(n=False),
+        "difference, F1": gain("f1_line").printed(n=False),
+        "answer left, %": level("answer_kept").printed(n=False),
+    },
+    "Gold passages alone (%, and differences in points)",
+    "tab-perfect",
 )
-
-# %% [markdown]
-# ## Where no passage is relevant
-#
-# The paper's limitation: all of its data sets hand out a gold passage. HotpotQA's *full wiki*
-# questions need two passages, and come with ten that a search over all of Wikipedia found. *Gold there*
-# says how many of the two the searches brought: both (*all*), one (*some*), or none. The same questions
-# stand in a group's rows, so that a gain is the method's; from group to group the questions are others,
-# and may be harder. *No passage* is the reader alone, and RAG's gain over it what passages do. Frozen:
-# the reader; trained: former and tokens, on questions that come with gold. These lists have no gate of
-# their own, and HotpotQA's did not pass it: the table describes one training of each and decides nothing.
-
-# %% tags=["remove-input"]
-split.whole(desk, "no_gold", desk.rows("no_gold"), "tab-no-gold")
-
-# %% [markdown]
-# ## Table 2: DuReader
-#
-# Forty Chinese questions with some 16,000 tokens each: a reader of Chinese and a GPU are needed.
-
-# %% tags=["remove-input"]
-desk.table("table2", desk.rows("table2"), name="tab-table2")
 
 # %% tags=["remove-input"]
 desk.apart
@@ -651,7 +546,7 @@ desk.asides(CLAIMS)
 # | NQ's distractors | Lost in the Middle's | for the test the same; for training mined: the nearest that hold no answer | training questions come without |
 # | lengths of lists | ten, twenty or thirty, each trained apart | 3, 5 and 10 in one training | |
 # | R²AG on NQ-20 | a training of its own | a former and tokens with twenty places, one training each, on lists of 5 to 20 and half as many questions as the others' | two cores |
-# | MuSiQue, every row | 20 passages | the best ten of its twenty, which do not always hold an answer (the table of what compressors keep counts them); table 4 counts all twenty | the former that was trained three times has ten places, and all rows read the same |
+# | MuSiQue, every row | 20 passages | the best ten of its twenty, which do not always hold an answer | the former that was trained three times has ten places, and all rows read the same |
 # | length of passages | whole | whole at the test; in NQ's training cut to a stretch of 48 words, some 64 tokens | two cores |
 # | test split of NQ | a random fifth of 2,655, by the code's seed | a fixed list that shares no gold passage with what is trained on | |
 # | embeddings a passage | "k special tokens in front of each document" | one | the code, and equation 5 |

@@ -29,7 +29,7 @@
 #
 # What comes out: one recipe, trained again with other seeds, gives accuracies that lie as far apart as
 # the differences that table 3 would explain, so that an ablation of one training tells nothing. Without a
-# reader, γ and ζ add to r and rank on few of the data sets (the words below the tables say on which).
+# reader, γ and ζ add to r and rank on few of the data sets (the first table says on which).
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -42,22 +42,26 @@ device = "cpu"  # where readers and encoders compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from IPython.display import display
-
+from rag_repro.analysis import gold_signals
+from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import features, likelihood_check
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import (
-    drops,
-    feature_areas,
-    formers,
-    gains,
-    lists,
-    missing,
-    seeds,
-    split,
+from rag_repro.report.desk import Desk, Listing, at_hand
+from rag_repro.report.table import Table
+from rag_repro.report.values import within
+from rag_repro.show import (
+    change,
+    entries,
+    forest,
+    gain,
+    key,
+    label,
+    level,
+    passage_list,
+    table,
+    trainings,
 )
-from rag_repro.report.desk import Desk, Listing
 from rag_repro.training import joint, r2ag
 
 run = chapter(
@@ -70,7 +74,6 @@ run = chapter(
 moved = {"dataset"} & set(run.changed)
 SHOWN = ("table3",) if moved else ("table3", "likelihood")
 desk = Desk("r2ag", run, here().root, exhibits=SHOWN, folded=["paper"])
-TABLE = desk.paper.exhibit("table3")
 run
 
 # %% tags=["remove-input"]
@@ -125,8 +128,8 @@ Listing(joint.matching, joint.objective, r2ag.train)
 
 # %% tags=["remove-input"]
 WORLD = desk.workshop.dataset("world-B-10", "test")
-[listed] = lists.of(WORLD, WORLD.questions[1:2], desk.workshop)
-lists.table(listed, "r2ag-mixed", "tab-list")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[1:2], desk.workshop)
+passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["features"]
 # ## Do the features tell gold passages apart?
@@ -142,64 +145,80 @@ lists.table(listed, "r2ag-mixed", "tab-list")
 # passages it is told of the best ten.
 # Frozen: MiniLM.
 
-# %% tags=["remove-input"]
-ON = {
-    "testbed": (["world-B-10"], "r2ag-mixed"),
-    "public": (["nq10", "hotpotqa", "2wikimultihopqa", "musique"], "r2ag-mixed"),
-}
-for tier_shown, (names, head) in ON.items():
-    cells = desk.paper.exhibit("table1").cells(tier_shown)
-    asked = [c for c in cells if c.matches({"method": "rag", "dataset": names})]
-    held = lists.by_dataset(
-        asked if run.tier in ("all", tier_shown) else [], desk.workshop, run.n_lists
-    )
-    caption = f"What tells gold passages apart, {tier_shown}"
-    display(feature_areas.table(held, head, caption, f"tab-areas-{tier_shown}"))
-    if said := feature_areas.outcome(held):
-        display(said)
+# %% tags=["hide-input"]
+SETS = ["world-B-10", "nq10", "hotpotqa", "2wikimultihopqa", "musique"]
+RANKED = [e.cell for e in entries(desk, "table1", method="rag", dataset=SETS) if at_hand(e.cell)]
+body = []
+for name, lists in gold_signals.rank_cells(RANKED, desk.workshop, run.n_lists).items():
+    signals = gold_signals.feature_signals(lists, "r2ag-mixed")
+    for signal, area, *more in gold_signals.areas(signals, lists, "r", gold_signals.RANKED):
+        gains = [within(interval, 1, "+") for interval in more]
+        body.append([word(name), signal, within(area, 1), *gains, len(lists)])
+Table(
+    [
+        *("data set", "signal", "AUC, % [95 %]", "more than r, points"),
+        *("more than r and rank, fitted", "lists"),
+    ],
+    body,
+    "What tells gold passages apart",
+    "tab-areas",
+)
 
 # %% tags=["remove-input"]
-Listing(feature_areas.fitted)
-
-# %% [markdown]
-# ## What was trained
-#
-# Frozen: MiniLM, and SmolLM2-135M as it ships. Trained: a former a row and seed, on lists of training
-# questions of world A and of NQ; tested on another world. *r2ag-mixed-joint* has both losses from the first
-# step, and does not match lists before, which is the paper's own recipe; in 180 steps it has not learned the
-# form of an answer (*held-out loss*, and F1 below), so that r2ag.c39 is no fair test of it. A former that is
-# trained without matching has an untrained head.
-
-# %% tags=["remove-input"]
-CELLS = [cell for cell in TABLE.cells() if cell.tier in desk.tiers()]
-formers.cards(formers.names(CELLS), "What was trained for table 3", "tab-cards")
+Listing(gold_signals.fitted)
 
 # %% [markdown] tags=["result"]
 # ## Table 3
 #
-# *Gain* is against the whole of R²AG, on the same questions, so a part that helps shows as a minus
-# in the row without it. R²AG's own row is the mean over its trainings; a row of fewer is compared with
-# R²AG's of the same seeds, so that its gain need not be the difference of two numbers shown. The paper's values are of NQ with LLaMA2-7B and LongChat,
-# and folded below.
+# Frozen: MiniLM, and SmolLM2-135M as it ships. Trained: a former a row and seed, on lists of training
+# questions of world A and of NQ; tested on another world. A row is compared with the whole of R²AG, on the
+# same questions and trainings of the same seeds; the paper's values are of NQ with LLaMA2-7B and LongChat.
+# *Jointly from the first step* is the paper's own recipe, without a start of matching lists; in 180 steps it
+# has not learned the form of an answer (its held-out loss, and F1 below), so that r2ag.c39 is no fair test of it.
 
-# %% tags=["remove-input"]
-METRICS = ("acc_line", "f1_line", "distracted", "drop")
-every = [row for tier in desk.tiers() for row in seeds.rows(desk.paper, TABLE, desk.results, tier)]
-split.whole(desk, "table3", [row for row in every if row.metric in METRICS], "tab-table3")
+# %% tags=["hide-input"]
+PARTS = entries(desk, "table3")
+table(
+    PARTS,
+    {
+        "data set": key("dataset"),
+        "method": label(),
+        "Acc [95 %], n": level("acc_line"),
+        "difference": gain("acc_line"),
+        "F1": level("f1_line").printed(n=False),
+        "difference, F1": gain("f1_line").printed(n=False),
+        "distracted, %": level("distracted"),
+    },
+    "R²AG without each of its parts (%, and differences to the whole in points)",
+    "tab-table3",
+)
 
 # %% [markdown]
 # As the paper prints it, in percent of the whole method's accuracy (below zero: better without the
 # part). A share of so small a number moves much with one answer:
 
-# %% tags=["remove-input"]
-drops.table(
-    desk.paper,
-    "table3",
-    desk.results,
-    desk.tiers(),
-    "acc_line",
-    "Drop of accuracy without a part",
+# %% tags=["hide-input"]
+PRINTED = {(e["method"], e["dataset"]): e["value"] for e in desk.paper.printed("table3")
+           if e["metric"] == "drop"}  # fmt: skip
+WITHOUT = [e for e in PARTS if change("acc_line").read(e)]
+Table(
+    ["data set", "without a part", "drop, % [95 %], n", "paper: NQ-10", "paper: NQ-20"],
+    [
+        [key("dataset").text(e), e.method, change("acc_line").text(e)]
+        + [PRINTED.get((e.keys["method"], name), "") for name in ("nq10", "nq20")]
+        for e in WITHOUT
+    ],
+    "Drop of accuracy without a part, in % of the whole",
     "tab-drops",
+)
+
+# %% tags=["hide-input"]
+forest(
+    WITHOUT,
+    change("acc_line"),
+    rows=("method",),
+    caption="Drop of accuracy without a part, in % of the whole (world B; below zero: better without)",
+    name="fig-drops",
 )
 
 # %% [markdown]
@@ -211,7 +230,8 @@ drops.table(
 # (0.1: a tenth likelier). It is what a former is trained to raise, and no measure of the paper's, so
 # that it stands beside the verdicts and decides none. Below zero in the column of gains: the part
 # helps. Of each row *one* training was asked, that of seed 0: intervals hold the questions' noise alone,
-# and speak of these weights, not of the recipe. The held-out losses above tell a little more. Of seeds 0 and 1
+# and speak of these weights, not of the recipe. The held-out losses, in the trainings' cards
+# (`results/cards`), tell a little more. Of seeds 0 and 1
 # every former without a feature ends with a lower loss than R²AG's, which agrees with what stands here; of
 # seed 2 only the one without γ does, and those without r and without ζ end with a higher one. (A seed holds
 # neither machine nor precision fixed, and those of R²AG's own of that seed were not kept.) And what the matching loss
@@ -221,36 +241,43 @@ drops.table(
 # %% tags=["remove-input"]
 Listing(likelihood_check.likelihood_check)
 
-# %% tags=["remove-input"]
-PARTS = ["r2ag", "no_relevance", "no_precedent", "no_neighbour", "no_qdm", "separate"]
-parts = desk.rows("likelihood", method=PARTS)
-split.whole(desk, "likelihood", parts, "tab-likelihood")
-
-# %% [markdown]
-# In words, with intervals widened for their number (Holm); a part that helps is *lower* without it:
-
-# %% tags=["remove-input"]
-gains.told(desk.paper.exhibit("likelihood"), parts, "log_likelihood")
+# %% tags=["hide-input"]
+table(
+    entries(
+        desk,
+        "likelihood",
+        method=["r2ag", "no_relevance", "no_precedent", "no_neighbour", "no_qdm", "separate"],
+    ),
+    {
+        "data set": key("dataset"),
+        "method": label(),
+        "log p [95 %], n": level("log_likelihood").printed(digits=2),
+        "difference": gain("log_likelihood").printed(digits=2),
+    },
+    "How likely the reader holds the right answer (log p, nats; differences to the whole)",
+    "tab-likelihood",
+)
 
 # %% [markdown]
 # ### One training and the next
 #
-# If the last column is as large as what a part is worth above, one training of each would have told
+# If trainings lie as far apart as what a part is worth above, one training of each would have told
 # nothing. Rows without a part have three trainings, of the same seeds as R²AG's, with which they are
-# compared. A row of one, as those below them, borrows the spread of rows with several.
+# compared. A row of one borrows the spread of rows with several.
 
-# %% tags=["remove-input"]
-seeds.table(
-    TABLE,
-    desk.results,
-    desk.tiers(),
-    "acc_line",
-    "Trainings of each variant: accuracy, %",
+# %% tags=["hide-input"]
+SEVERAL = [e for e in PARTS if trainings("acc_line").read(e)]
+table(
+    SEVERAL,
+    {
+        "data set": key("dataset"),
+        "method": label(),
+        "mean [95 %], n": level("acc_line"),
+        "each training": trainings("acc_line"),
+    },
+    "Trainings of each variant (accuracy, %)",
     "tab-seeds",
 )
-
-# %% tags=["remove-input"]
-missing.waits(TABLE)
 
 # %% [markdown]
 # ### Asked again, just now

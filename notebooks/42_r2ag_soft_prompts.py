@@ -29,7 +29,7 @@
 # the same order, in as many steps. Formers go through the lists 32 times before, for the matching loss
 # alone, and keep it afterwards; learnable tokens have nothing to match, and fewer numbers to learn.
 # Shuffled features have as many numbers and steps. But a control is one only where it has learned the form of an answer as well:
-# compare the held-out loss below, and the length of answers in {doc}`chapter 40 <40_r2ag>`. *Acc* counts
+# compare the held-out loss in its card (`results/cards`), and the length of answers below. *Acc* counts
 # a right word in a long line, *F1* does not.
 #
 # What comes out: features are not shown to add anything to trained tokens. But the test is weak, for gold
@@ -48,13 +48,27 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.data.titles import word
 from rag_repro.lm.former import FreeTokens, R2Former
 from rag_repro.methods.baselines import placed
 from rag_repro.methods.r2ag import method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import cases, figures, formers, gains, seeds, soft_prompts, split
+from rag_repro.report import cases
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.show import (
+    Column,
+    compared,
+    curve,
+    entries,
+    forest,
+    gain,
+    key,
+    label,
+    level,
+    table,
+    trainings,
+)
 
 run = chapter(
     "42_r2ag_soft_prompts",
@@ -106,7 +120,7 @@ desk.statements(CLAIMS)
 #
 # There is nothing to match, so $\mathcal{L} = \mathcal{L}_{LM}$. With constant features the former
 # can make no more than that either: $\mathbf{H}$ then depends on the place alone. In as many steps it
-# need not get as far, though: places start near zero there. The held-out losses below say which
+# need not get as far, though: places start near zero there. The held-out losses in the cards say which
 # control has learned the form of an answer, and only such a one is a rival.
 
 # %% tags=["remove-input"]
@@ -133,58 +147,51 @@ for page in cases.case(
 # %% tags=["remove-input"]
 cases.counts(CONTROLS, desk.results, FREE, OURS, RIGHT)
 
-# %% [markdown]
-# ## What was trained
-#
-# Frozen: MiniLM, and SmolLM2-135M as it ships. Trained: what the second column names, on lists of
-# training questions of world A and of NQ. Learnable tokens have fewer numbers than a former, and
-# learn at its rate; the former with constant features has all the numbers of a full one.
-#
-# *Head's AUC*: how well a former's head tells gold passages, on two dozen held-out lists. With features of
-# other passages little but the places of a list is left to learn from, so that what R²AG's head has
-# above that one would be what it took from features. Two dozen lists are too few to tell: even a head
-# without γ, a row of {doc}`chapter 41 <41_r2ag_ablation>`, is below the shuffled one of its seed. That chapter asks
-# R²AG's head on more lists, beside r and rank.
-# And all have as many steps, at the paper's rate, 2e-4: where one's loss still falls at the last
-# step, and another's does not, the controls say what each has learned in these steps. The figure draws the
-# trainings whose weights are at hand.
-
-# %% tags=["remove-input"]
-CELLS = [cell for cell in CONTROLS.cells() if cell.tier in desk.tiers()]
-formers.cards(formers.names(CELLS), "What was trained for the controls", "tab-cards")
-
-# %% tags=["remove-input"]
-formers.curves(
-    formers.names(CELLS, seed=0),
-    caption="Loss of the answers of held-out lists, in nats a token",
-    name="fig-curves",
-)
-
 # %% [markdown] tags=["result"]
 # ## The controls
 #
-# *Gain* is against the row that *baseline* names. *At the test*: done to what had learned as it should,
+# Frozen: MiniLM, and SmolLM2-135M as it ships. Trained: what the rows name, on lists of training questions
+# of world A and of NQ, in as many steps and at the paper's rate, 2e-4. Learnable tokens have fewer numbers
+# than a former; the former with constant features has all the numbers of a full one. A head's AUC tells
+# little of what it took from features: on two dozen held-out lists even a head
+# without γ, a row of {doc}`chapter 41 <41_r2ag_ablation>`, is below the shuffled one of its seed.
+#
+# *At the test*: done to what had learned as it should,
 # without another training. *Distracted*: a wrong answer that stands in a passage which is
 # not gold, and in no gold one. A long wrong answer stands in no passage, so that this share
 # rises as answers grow shorter, whatever features do. Six exemplars show the plain reader the form without
 # any training; whether it takes it, *length* tells.
 
-# %% tags=["remove-input"]
-controls = desk.rows("controls", metric=["acc_line", "f1_line", "length", "distracted"])
-for page in split.by_dataset(desk, "controls", controls, "tab-controls"):
-    display(page)
+# %% tags=["hide-input"]
+TRAINED = entries(desk, "controls")
+AGAINST = {
+    "data set": key("dataset"),
+    "methods": compared(),
+    "Acc [95 %], n": level("acc_line"),
+    "difference": gain("acc_line"),
+    "F1": level("f1_line").printed(n=False),
+    "difference, F1": gain("f1_line").printed(n=False),
+    "length, words": level("length").printed(n=False),
+    "distracted, %": level("distracted"),
+}
+table(TRAINED, AGAINST, "Controls (%, and differences in points)", "tab-controls")
+
+# %% tags=["hide-input"]
+CONTROLLED = ["r2ag", "free", "shuffled", "constant", "gold"]
+forest(
+    [e for e in TRAINED if e.keys["method"] in CONTROLLED],
+    gain("f1_line", over={"method": "rag"}),
+    rows=("dataset", "method"),
+    caption="F1 gained over RAG: tokens that are told nothing gain what R²AG gains (points)",
+    name="fig-controls",
+)
 
 # %% [markdown]
-# In words, with intervals widened for how many are compared (Holm). *Labels* are what features could tell
+# *Labels* are what features could tell
 # at most. Accuracy favours long lines (see *length*), so that a row whose lines are longer than
 # its baseline's is better only where F1 says so as well. By that rule even labels are not above the
 # learnable tokens on either set: so these questions could hardly have shown what features add, and
 # *inconclusive* for r2ag.c23 speaks of the test, and not of the features.
-
-# %% tags=["remove-input"]
-for shown in desk.tiers():
-    for metric in ("acc_line", "f1_line"):
-        display(gains.told(CONTROLS, desk.rows("controls", shown, metric=metric), metric))
 
 # %% [markdown]
 # ### On many more questions
@@ -196,39 +203,45 @@ for shown in desk.tiers():
 # third and on NQ-10; every interval holds zero. Beside r2ag.c23 below stand the mean over those worlds that the reader
 # can read, and NQ-10, as contrasts.
 
-# %% tags=["remove-input"]
-more = desk.rows("more", metric=["acc_line", "f1_line", "length", "distracted"])
-split.whole(desk, "more", more, "tab-more")
-
-# %% tags=["remove-input"]
-for metric in ("acc_line", "f1_line"):
-    display(gains.told(desk.paper.exhibit("more"), desk.rows("more", metric=metric), metric))
+# %% tags=["hide-input"]
+table(
+    entries(desk, "more"),
+    AGAINST,
+    "On many more questions (%, and differences in points)",
+    "tab-more",
+)
 
 # %% [markdown]
 # ### Finer than right or wrong
 #
 # How likely the reader holds the right answer: $\log p$ of the likeliest accepted one behind the prompt, in
 # nats (0.1: a tenth likelier). Right answers are few here, but every question has such a number. It heeds the form as well, so that plain RAG, which begins otherwise, is far below, and so are
-# formers that have not learned the form in their steps, as those of shuffled or constant features (held-out
-# loss and *length* above): that they are below says nothing of features. *Gain*: over
+# formers that have not learned the form in their steps, as those of shuffled or constant features (their
+# held-out loss, and *length* above): that they are below says nothing of features. *Gain*: over
 # R²AG, those of 600 steps over R²AG of 600. One training of each, so that intervals, which hold the
 # questions' noise alone, speak of these weights and not of the recipes: by the loss of held-out lists
-# R²AG is behind the learnable tokens in one training of three ({numref}`tab-cards-42`), which is the one
+# R²AG is behind the learnable tokens in one training of three, which is the one
 # that is asked here, and ahead in two. Were features what helps, R²AG would be above its own features shuffled
 # at the test, and above the tokens. It is above the first, by little, and not above the tokens. And a
 # shuffled list is unlike any that it learned from, where r falls from place to place, so that even this
 # little may be strangeness, and not what the features say.
 
-# %% tags=["remove-input"]
-TOLD = [
+# %% tags=["hide-input"]
+LIKELY = [
     *("rag", "r2ag", "free", "shuffled", "constant", "gold", "shuffled_test"),
     *("r2ag_long", "free_long", "shuffled_long"),
 ]
-likely = desk.rows("likelihood", method=TOLD)
-split.whole(desk, "likelihood", likely, "tab-likelihood")
-
-# %% tags=["remove-input"]
-gains.told(desk.paper.exhibit("likelihood"), likely, "log_likelihood")
+table(
+    entries(desk, "likelihood", method=LIKELY),
+    {
+        "data set": key("dataset"),
+        "methods": compared(),
+        "log p [95 %], n": level("log_likelihood").printed(digits=2),
+        "difference": gain("log_likelihood").printed(digits=2),
+    },
+    "How likely the reader holds the right answer (log p, nats)",
+    "tab-likelihood",
+)
 
 # %% [markdown]
 # ### One training and the next
@@ -236,13 +249,16 @@ gains.told(desk.paper.exhibit("likelihood"), likely, "log_likelihood")
 # Where a row has several trainings, their spread is in its interval. A row of one is compared with the
 # same one training of its baseline.
 
-# %% tags=["remove-input"]
-seeds.table(
-    CONTROLS,
-    desk.results,
-    desk.tiers(),
-    "acc_line",
-    "Trainings of each: accuracy, %",
+# %% tags=["hide-input"]
+table(
+    [e for e in TRAINED if trainings("acc_line").read(e)],
+    {
+        "data set": key("dataset"),
+        "method": label(),
+        "mean [95 %], n": level("acc_line"),
+        "each training": trainings("acc_line"),
+    },
+    "Trainings of each (accuracy, %)",
     "tab-seeds",
 )
 
@@ -253,34 +269,38 @@ seeds.table(
 # 10 of twenty, and all of them. The questions are the same, each row is of one training, and the reader is
 # frozen. A list of twenty needs twenty places: there R²AG and the learnable tokens are of another training
 # than elsewhere, on lists of 5 to 20 and half as many questions, so that their step from 10 to 20 is one
-# of training as well. The cards stand below. In the table, lists of ten that hold the gold passages, as
-# those of twenty do, stand beside the others, on the testbed with fewer questions: the paper's step from
-# NQ-10 to NQ-20 (r2ag.c02). Where the gold passages alone are read, *k* is only a limit. There, on NQ,
-# learnable tokens lose accuracy and gain F1, which is what shorter lines do.
+# of training as well. Where the gold passages alone are read, on NQ, learnable tokens lose accuracy and
+# gain F1, which is what shorter lines do. (The paper's step from NQ-10 to NQ-20, r2ag.c02, is judged below.)
 
-# %% tags=["remove-input"]
-FIG3 = desk.paper.exhibit("fig3")
+# %% tags=["hide-input"]
 ALONE = {"world-B-gold": "world-B-20", "nq": "nq20"}
-nested = desk.rows("fig3", dataset=[*ALONE, *ALONE.values()])
-along = soft_prompts.by_passages(FIG3, desk.results, nested, ALONE)
-figures.against_k(
-    along,
-    metrics={"acc_line": "accuracy"},
-    methods={name: FIG3.methods[name].label for name in ("rag", "free", "r2ag", "shuffled")},
-    along=soft_prompts.ALONG,
-    ylabel="Acc in the first line, %",
-    caption="Accuracy by the number of passages read, gold alone at the left; SmolLM2-135M, one "
-    "training a row, at twenty passages another",
+
+
+def passages_read(entry):
+    if entry.keys["dataset"] not in ALONE:
+        return entry.keys["k"]
+    lines = entry.results.lines(entry.cell) or ()
+    return sum(len(line["gold"]) for line in lines) / len(lines) if lines else None
+
+
+def added_to(entry):
+    return word(ALONE.get(entry.keys["dataset"], entry.keys["dataset"]))
+
+
+curve(
+    entries(
+        desk,
+        "fig3",
+        dataset=[*ALONE, *ALONE.values()],
+        method=["rag", "free", "r2ag", "shuffled"],
+    ),
+    Column(passages_read, measured=False, unit="passages"),
+    {"accuracy": level("acc_line")},
+    panel=Column(added_to, measured=False, unit="data set"),
+    caption="Accuracy by the number of passages read, gold alone at the left (one training a row, at "
+    "twenty passages another; bars are 95 %)",
     name="fig-passages",
 )
-
-# %% tags=["remove-input"]
-fig3 = desk.rows("fig3", metric=["acc_line", "f1_line", "length"])
-split.whole(desk, "fig3", fig3, "tab-fig3")
-
-# %% tags=["remove-input"]
-LONG = [c for c in FIG3.cells() if c.keys["k"] == 20 and c.tier in desk.tiers()]
-formers.cards(formers.names(LONG), "What was trained for lists of twenty", "tab-cards-twenty")
 
 # %% [markdown]
 # ## Lost in the middle
@@ -291,8 +311,20 @@ formers.cards(formers.names(LONG), "What was trained for lists of twenty", "tab-
 # %% tags=["remove-input"]
 Listing(placed.moved)
 
-# %% tags=["remove-input"]
-split.whole(desk, "order", desk.rows("order"), "tab-order")
+# %% tags=["hide-input"]
+table(
+    entries(desk, "order"),
+    {
+        "data set": key("dataset"),
+        "gold stands": label(),
+        "Acc [95 %], n": level("acc_line"),
+        "difference to first": gain("acc_line"),
+        "F1": level("f1_line").printed(n=False),
+        "difference, F1": gain("f1_line").printed(n=False),
+    },
+    "Accuracy and F1 by where the gold passages stand (plain RAG, %)",
+    "tab-order",
+)
 
 # %% [markdown]
 # ### Asked again, just now

@@ -39,19 +39,24 @@ device = "cpu"  # where readers and encoders compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
+from rag_repro.analysis import gold_signals
 from rag_repro.methods.r2ag import method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import (
-    arithmetic,
-    formers,
-    lists,
-    missing,
-    scatter,
-    split,
-)
+from rag_repro.report import arithmetic
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.show import compared, entries, gain, key, table
+from rag_repro.show import (
+    Column,
+    compared,
+    entries,
+    frontier,
+    gain,
+    key,
+    level,
+    paper,
+    passage_list,
+    table,
+)
 from rag_repro.training import r2ag
 
 run = chapter(
@@ -61,7 +66,6 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 desk = Desk("r2ag", run, here().root, exhibits=("fig4", "fig5", "table1"), folded=["paper"])
-FIG4, FIG5 = desk.paper.exhibit("fig4"), desk.paper.exhibit("fig5")
 run
 
 # %% tags=["remove-input"]
@@ -120,51 +124,48 @@ Listing(r2ag.lists)
 
 # %% tags=["remove-input"]
 WORLD = desk.workshop.dataset("world-B-10", "test")
-[listed] = lists.of(WORLD, WORLD.questions[3:4], desk.workshop)
-lists.table(listed, "r2ag-mixed", "tab-list")
-
-# %% [markdown]
-# ## What was trained
-#
-# Frozen: every retriever, and SmolLM2-135M as it ships. Trained: the formers and the learnable
-# tokens.
-
-# %% tags=["remove-input"]
-CELLS = [c for x in (FIG4, FIG5) for c in x.cells() if c.tier in desk.tiers()]
-formers.cards(formers.names(CELLS, seed=0), "What was trained for figures 4 and 5", "tab-cards")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[3:4], desk.workshop)
+passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["result"]
 # ## Figure 4: retrievers
 #
-# *Gain* is against the row that *baseline* names. The claim that a stronger retriever helps rests on
+# Frozen: every retriever, and SmolLM2-135M as it ships. Trained: the formers and the learnable
+# tokens. The claim that a stronger retriever helps rests on
 # the column of MAP: it must rank better in the first place. Here only latent semantics is told apart from
 # MiniLM-L6 by it; the smaller MiniLM and BM25 rank no worse, so that their rows say nothing of strength.
 # And accuracy, which decides, favours long lines; plain RAG's are two to five times as long as
 # R²AG's ({numref}`tab-fig5-43`). By F1 formers gain on the testbed with most retrievers, and learnable tokens about as much
 # where they were run: that is the form of an answer, and not what the retriever knows. The former behind
-# latent semantics has not learned the form (held-out loss above), so that r2ag.c25, which fails by it, says
+# latent semantics has not learned the form (its held-out loss), so that r2ag.c25, which fails by it, says
 # little of the retriever.
 
-# %% tags=["remove-input"]
-fig4 = desk.rows("fig4")
-split.whole(desk, "fig4", fig4, "tab-fig4")
-
-# %% tags=["remove-input"]
-scatter.against(
-    fig4,
-    "map",
-    "acc_line",
-    xlabel="mean average precision, %",
-    ylabel="Acc in the first line, %",
-    named=lambda row: FIG4.methods[row.keys["method"]].label,
-    told="{y:.0f} at a MAP of {x:.0f}",
-    alt="Accuracy against the quality of the ranking.",
-    caption="Accuracy by how well the passages are ranked; SmolLM2-135M, bars are 95 %",
-    name="fig-retrievers",
+# %% tags=["hide-input"]
+FIG4 = entries(desk, "fig4")
+table(
+    FIG4,
+    {
+        "data set": key("dataset"),
+        "methods": compared(),
+        "MAP [95 %], n": level("map"),
+        "difference, MAP": gain("map").printed(n=False),
+        "Acc": level("acc_line"),
+        "difference": gain("acc_line").printed(n=False),
+        "F1": level("f1_line").printed(n=False),
+        "difference, F1": gain("f1_line").printed(n=False),
+    },
+    "Retrievers (%, and differences in points)",
+    "tab-fig4",
 )
 
-# %% tags=["remove-input"]
-missing.waits(FIG4)
+# %% tags=["hide-input"]
+frontier(
+    FIG4,
+    level("map"),
+    level("acc_line"),
+    caption="Accuracy by how well the passages are ranked (SmolLM2-135M; bars are 95 %)",
+    name="fig-retrievers",
+)
 
 # %% [markdown]
 # ### Where retrieval is poor
@@ -202,26 +203,35 @@ table(
 # a former have readers as they ship. *Length* is of answers that were given: Gemma often gives none, which
 # counts as wrong.
 
-# %% tags=["remove-input"]
-fig5 = desk.rows("fig5")
-split.whole(desk, "fig5", fig5, "tab-fig5")
-
-# %% tags=["remove-input"]
-scatter.against(
-    fig5,
-    "new_tokens",
-    "f1_line",
-    xlabel="tokens of an answer",
-    ylabel="F1 of the first line, %",
-    named=lambda row: f"{FIG5.methods[row.keys['method']].label}, {row.keys.get('reader')}",
-    told="F1 {y:.0f} at {x:.0f} tokens",
-    alt="F1 against the length of answers.",
-    caption="F1 by how many tokens are written, in each reader's own tokens; bars are 95 %",
-    name="fig-readers",
+# %% tags=["hide-input"]
+FIG5 = entries(desk, "fig5")
+table(
+    FIG5,
+    {
+        "data set": key("dataset"),
+        "reader": key("reader"),
+        "methods": compared(),
+        "length, words": level("length"),
+        "Acc [95 %], n": level("acc_line"),
+        "difference": gain("acc_line").printed(n=False),
+        "paper: F1": paper("f1_line"),
+        "F1": level("f1_line").printed(n=False),
+        "difference, F1": gain("f1_line").printed(n=False),
+    },
+    "A smaller and a larger reader (%, and differences in points)",
+    "tab-fig5",
 )
 
-# %% tags=["remove-input"]
-missing.waits(FIG5)
+# %% tags=["hide-input"]
+SETS = ("world-B-10", "hotpotqa", "2wikimultihopqa", "nq10")
+frontier(
+    [e for e in FIG5 if e.keys["dataset"] in SETS],
+    level("new_tokens"),
+    level("f1_line"),
+    named=Column(lambda e: f"{e.method}, {key('reader').text(e)}", measured=False),
+    caption="F1 by how many tokens are written, in each reader's own tokens (bars are 95 %)",
+    name="fig-readers",
+)
 
 # %% [markdown]
 # ### The paper's own larger readers

@@ -42,21 +42,30 @@ device = "cpu"  # where readers and encoders compute
 batch_size = 4  # questions in flight at once
 
 # %% tags=["hide-input"]
-from IPython.display import display
+from functools import partial
 
+from rag_repro.analysis import attention_layers, gold_signals
+from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import attention_check, method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import (
-    attention,
-    attention_areas,
-    attention_gold,
-    cases,
-    formers,
-    lists,
-    split,
+from rag_repro.report.desk import Desk, Listing, at_hand
+from rag_repro.report.table import Table
+from rag_repro.report.values import within
+from rag_repro.show import (
+    compared,
+    curve,
+    entries,
+    expand,
+    gain,
+    heat,
+    key,
+    label,
+    level,
+    part,
+    passage_list,
+    table,
 )
-from rag_repro.report.desk import Desk, Listing
 
 run = chapter(
     "44_r2ag_attention",
@@ -66,7 +75,6 @@ run = chapter(
     n_lists=range(1, 10_001),
 )
 desk = Desk("r2ag", run, here().root, exhibits=("fig6", "controls"), folded=["paper"])
-FIG6, CONTROLS = desk.paper.exhibit("fig6"), desk.paper.exhibit("controls")
 run
 
 # %% tags=["remove-input"]
@@ -128,76 +136,74 @@ Listing(method.informed, method.steered)
 
 # %% tags=["remove-input"]
 WORLD = desk.workshop.dataset("world-B-10", "test")
-found = lists.of(WORLD, WORLD.questions[:12], desk.workshop)
-listed = next(one for one in found if one.labels[:2] == [0, 1])
-lists.table(listed, "r2ag-mixed", "tab-list")
-
-# %% [markdown]
-# The first question of the testbed, if there is one, whose answer is right with its own embeddings and
-# wrong with two of them exchanged; and how often this and the reverse happen. Frozen: the reader, and the former,
-# which learned from features as they are.
-
-# %% tags=["remove-input"]
-OWN, MOVED = {"method": "r2ag", "seed": 0}, {"method": "exchanged", "seed": 0}
-RIGHT = cases.higher("acc_line")
-for page in cases.case(CONTROLS, desk.results, desk.workshop, MOVED, OWN, RIGHT):
-    display(page)
-
-# %% tags=["remove-input"]
-cases.counts(CONTROLS, desk.results, MOVED, OWN, RIGHT)
-
-# %% [markdown]
-# ## What was trained
-#
-# Frozen: MiniLM, and SmolLM2-135M as it ships, with its 30 layers of nine heads. Trained: former
-# and tokens.
-
-# %% tags=["remove-input"]
-CELLS = [cell for cell in FIG6.cells() if cell.tier in desk.tiers()]
-formers.cards(formers.names(CELLS, seed=0), "What was trained for figure 6", "tab-cards")
+ranked = gold_signals.rank(WORLD, WORLD.questions[:12], desk.workshop)
+passage_list(next(one for one in ranked if one.labels[:2] == [0, 1]), "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["result"]
 # ## Figure 6, over many questions
 #
-# The first four passages, as in the paper: *e1* is the embedding before the first, *d1* its words. Plain RAG
-# has no embeddings, and so no columns for them.
-# The mean over questions, testbed; one scale for all panels.
+# The first four passages, as in the paper, and the mean over questions. Plain RAG has no embeddings.
+# *1e* is the embedding before the first passage, *1w* its words. Frozen: the reader, SmolLM2-135M, with its 30
+# layers of nine heads, and MiniLM. Trained: the former, and the tokens.
 
-# %% tags=["remove-input"]
-attention.heat(
-    FIG6,
-    [c for c in CELLS if c.tier == "testbed" and c.keys["method"] in ("rag", "r2ag", "free")],
-    desk.results,
-    caption="Attention of the last token by layer, on the first four passages",
+# %% tags=["hide-input"]
+LOOKS = entries(desk, "fig6")
+THREE = [e for e in LOOKS if e.keys["method"] in ("rag", "r2ag", "free")]
+LAYERS = range(1, 33)
+heat(
+    expand(
+        [e for e in THREE if e.cell.tier == "testbed"],
+        layer=LAYERS,
+        place=[f"{i}{kind}" for i in range(1, 5) for kind in "ew"],
+    ),
+    "place",
+    "layer",
+    part(attention_layers.by_passage, "layer", "place"),
+    panel=label(),
+    caption="Attention of the last token on the first four passages, by layer (mean %, world B)",
     name="fig-heat",
 )
 
 # %% [markdown]
 # By kind of token. An embedding *is* an anchor where its line lies above that of a token of the
 # passages, and it is one for what it says where it also lies above the marks of plain RAG, and above the
-# line that learnable tokens have in the panel beside. (Above the marks of its own prompt it lies in any
-# case.)
+# line of learnable tokens. (Above the marks of its own prompt it lies in any case.)
 
-# %% tags=["remove-input"]
-attention.by_layer(
-    FIG6,
-    [c for c in CELLS if c.keys["method"] in ("rag", "r2ag", "free")],
-    desk.results,
-    caption="Attention of the last token on one embedding, token and mark",
+# %% tags=["hide-input"]
+curve(
+    expand(THREE, layer=LAYERS),
+    "layer",
+    {
+        kind: part(
+            partial(attention_layers.by_kind, kind=of), "layer", unit="attention on one, %"
+        ).printed(digits=3)
+        for kind, of in (("embedding", "embeddings"), ("token", "words"), ("mark", "marks"))
+    },
+    log=True,
+    caption="A token that knows nothing draws more attention than R²AG's embedding (mean % of a "
+    "layer's attention on one embedding, token and mark)",
     name="fig-layers",
 )
 
 # %% [markdown]
-# In numbers, percent of a layer's attention. *Deep*: the deeper half of the layers. *Gold's part*: of
-# what goes to passages.
+# In numbers, percent of a layer's attention. *Deep*: the deeper half of the layers.
 
-# %% tags=["remove-input"]
-looks = desk.rows("fig6", metric=["attention_embedding", "attention_word", "attention_mark"])
-split.whole(desk, "fig6", looks, "tab-looks")
-
-# %% tags=["remove-input"]
-DEEP = ["attention_embedding_deep", "attention_word_deep", "attention_mark_deep"]
-split.whole(desk, "fig6", desk.rows("fig6", metric=DEEP), "tab-deep")
+# %% tags=["hide-input"]
+KINDS = {"an embedding": "embedding", "a token": "word", "a mark": "mark"}
+table(
+    LOOKS,
+    {
+        "data set": key("dataset"),
+        "method": label(),
+        **{
+            f"{said}{deep.replace('_', ', ')}": level(f"attention_{kind}{deep}").printed(digits=3)
+            for deep in ("", "_deep")
+            for said, kind in KINDS.items()
+        },
+    },
+    "Attention of the last token on one embedding, token and mark, %",
+    "tab-looks",
+)
 
 # %% [markdown]
 # The later half of a list gets more attention in the first layers, whatever stands there. So a gold passage is
@@ -207,42 +213,38 @@ split.whole(desk, "fig6", desk.rows("fig6", metric=DEEP), "tab-deep")
 # Where gold's embedding and the best other's are exchanged, gold's own words get less: on world B 0.6 to 0.9
 # points of the 25 in a hundred that they had, on NQ-10 some tenths at most. So embeddings move where the
 # reader looks, a little. It may be the old place's code that does it: of tokens that know nothing of the passages
-# none were exchanged for this figure.
+# none were exchanged for this figure. *Gold's part*: of what goes to passages, and of what goes to their words.
+# *Near*: in layers 1 to 4, a gold passage, and those next to it that are not.
 
-# %% tags=["remove-input"]
-NEAR = ["attention_gold_near", "attention_other_near"]
-GOLD = [
-    "attention_gold",
-    "attention_gold_words",
-    *NEAR,
-    "attention_gold_early",
-    "attention_other_early",
-]
-split.whole(desk, "fig6", desk.rows("fig6", metric=GOLD), "tab-gold")
+# %% tags=["hide-input"]
+table(
+    LOOKS,
+    {
+        "data set": key("dataset"),
+        "methods": compared(),
+        "gold's part": level("attention_gold"),
+        "of the words": level("attention_gold_words"),
+        "difference, words": gain("attention_gold_words").printed(digits=2),
+        "gold, near": level("attention_gold_near").printed(digits=2),
+        "difference, near": gain("attention_gold_near").printed(digits=2),
+        "others, near": level("attention_other_near").printed(digits=2),
+    },
+    "Attention of the last token on gold passages, %, and differences in points",
+    "tab-gold",
+)
 
 # %% [markdown]
 # The sentence as it is printed, by layer: a gold passage above the best other one, an embedding being counted
 # with its passage. Above zero, gold gets more. Plain RAG shows what the reader does without embeddings:
 
-# %% tags=["remove-input"]
-attention_gold.by_layer(
-    FIG6,
-    [c for c in CELLS if c.keys["method"] in ("rag", "r2ag", "free")],
-    desk.results,
-    caption="Attention of the last token on a gold passage above the best other one, by layer",
+# %% tags=["hide-input"]
+curve(
+    expand(THREE, layer=LAYERS),
+    "layer",
+    {"gold": part(attention_layers.gold_over_best_other, "layer", unit="points").printed(digits=3)},
+    reference=0,
+    caption="Attention on a gold passage above the best other one, by layer (mean, points)",
     name="fig-gold-layers",
-)
-
-# %% [markdown]
-# And by rank, under plain RAG, which is told nothing of it but the order: at each rank the mean of gold
-# passages and of others, so that a gold passage is compared with what else stands in its place.
-
-# %% tags=["remove-input"]
-attention_gold.by_rank(
-    [c for c in CELLS if c.keys["method"] == "rag"],
-    desk.results,
-    "Attention of the last token by a passage's rank, plain RAG",
-    "tab-ranks",
 )
 
 # %% [markdown] tags=["gap"]
@@ -257,20 +259,28 @@ attention_gold.by_rank(
 # and the reader sees the retriever's order anyway. Where features add nothing to attention, the
 # reader lacks nothing that is in them, as far as so many lists can tell; or there is nothing in them
 # beyond rank and length. So look at the line without attention first: where its interval in the
-# last column holds 0, no gap could have been found with so many lists, whatever the reader sees.
+# column of rank and length holds 0, no gap could have been found with so many lists, whatever the reader
+# sees. The last line of each data set has the answer: what the features add to attention, and it to them.
 
-# %% tags=["remove-input"]
-PLAIN = {cell.keys["dataset"]: cell for cell in CELLS if cell.keys["method"] == "rag"}
-listed_of = lists.by_dataset(PLAIN.values(), desk.workshop, run.n_lists)
-held = {
-    name: attention_areas.seen(of, desk.results.lines(PLAIN[name]) or ())
-    for name, of in listed_of.items()
-}
-fits = attention_areas.fits(held)
-attention_areas.table(fits, "Who tells gold passages apart", "tab-gap")
-
-# %% tags=["remove-input"]
-attention_areas.outcome(fits)
+# %% tags=["hide-input"]
+PLAIN = {e.keys["dataset"]: e.cell for e in LOOKS if e.keys["method"] == "rag" and at_hand(e.cell)}
+gap = []
+for name, lists in gold_signals.rank_cells(PLAIN.values(), desk.workshop, run.n_lists).items():
+    lines = desk.results.lines(PLAIN[name]) or ()
+    lists, signals = gold_signals.attention_signals(lists, lines)
+    bases = gold_signals.BARE, gold_signals.READER, gold_signals.RETRIEVER
+    for signal, area, *more in gold_signals.areas(signals, lists, *bases):
+        gains = [within(interval, 1, "+") for interval in more]
+        gap.append([word(name), signal, within(area, 1), *gains, len(lists)])
+Table(
+    [
+        *("data set", "signal", "AUC, % [95 %]", "more than rank and length, points"),
+        *("more than with attention", "more than with features", "lists"),
+    ],
+    gap,
+    "Who tells gold passages apart",
+    "tab-gap",
+)
 
 # %% [markdown]
 # ## Do answers follow?
@@ -283,10 +293,21 @@ attention_areas.outcome(fits)
 # *Distracted* rises as answers grow shorter ({doc}`chapter 42 <42_r2ag_soft_prompts>`), so that only rows of
 # like *length* can be compared by it.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 STEERED = ["rag", "r2ag", "shuffled_test", "exchanged", "free", "exchanged_free"]
-steered = desk.rows("controls", method=STEERED, metric=["acc_line", "distracted", "length"])
-split.whole(desk, "controls", steered, "tab-steered")
+table(
+    entries(desk, "controls", method=STEERED),
+    {
+        "data set": key("dataset"),
+        "methods": compared(),
+        "Acc [95 %], n": level("acc_line"),
+        "difference": gain("acc_line"),
+        "distracted, %": level("distracted"),
+        "length, words": level("length"),
+    },
+    "Answers with each passage's own embedding, and with others (accuracy in %, differences in points)",
+    "tab-steered",
+)
 
 # %% [markdown]
 # ### Asked again, just now

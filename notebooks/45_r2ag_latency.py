@@ -39,11 +39,17 @@ device = "cpu"  # where readers and encoders compute
 batch_size = 1  # questions in flight at once, of those asked again
 
 # %% tags=["hide-input"]
+import json
+from collections import Counter
+
+import torch
+
+from rag_repro.lm import hub
 from rag_repro.lm.former import R2Former
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import formers, times
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.table import Table
 from rag_repro.show import curve, entries, key, label, level, mean, percent, table
 from rag_repro.study import clock, timing
 
@@ -54,7 +60,6 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 desk = Desk("r2ag", run, here().root, exhibits=("latency",), folded=["paper"])
-TIMES = desk.paper.exhibit("latency")
 run
 
 # %% tags=["remove-input"]
@@ -110,19 +115,30 @@ Listing(R2Former.__init__, timing.take_turns, clock.Clocked)
 # reader of this book and before one as wide as the paper's LLaMA2-7B. The head serves the training
 # alone.
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 READER = "smollm2-135m"
-formers.sizes({READER: formers.width_of(READER), "as wide as LLaMA2-7B": 4096}, name="tab-sizes")
-
-# %% [markdown]
-# ### What training it took
-#
-# Minutes are of two cores that may have done other work at the same time. Frozen: MiniLM, and the
-# reader as it ships.
-
-# %% tags=["remove-input"]
-CELLS = [cell for cell in TIMES.cells() if cell.tier in desk.tiers()]
-formers.cards(formers.names(CELLS), "What was trained for the rows that are timed", "tab-cards")
+width = json.loads((hub.resolve(READER).path / "config.json").read_text("utf-8"))["hidden_size"]
+PARTS = {
+    "lift": "features to 256",
+    "positions": "places",
+    "encoder": "encoder layer",
+    "projection": "projection to the reader",
+    "head": "matching head",
+}
+sizes = []
+for reader, wide in {READER: width, "as wide as LLaMA2-7B": 4096}.items():
+    with torch.device("meta"):
+        former = R2Former(3, wide)
+    numbers = Counter()
+    for name, parameter in former.named_parameters():
+        numbers[name.partition(".")[0]] += parameter.numel()
+    sizes.append([reader, wide, *(f"{numbers[p]:,}" for p in PARTS), f"{numbers.total():,}"])
+Table(
+    ["reader", "width", *PARTS.values(), "all"],
+    sizes,
+    "Numbers that an R²-Former has, by the width of its reader",
+    "tab-sizes",
+)
 
 # %% [markdown] tags=["worked"]
 # ## One answer and its clock
@@ -130,9 +146,25 @@ formers.cards(formers.names(CELLS), "What was trained for the rows that are time
 # R²AG up to its first token, call by call. *Texts encoded* are the question and its passages, for
 # the features:
 
-# %% tags=["remove-input"]
+# %% tags=["hide-input"]
 ONE = desk.cell("latency", method="r2ag_first", dataset="world-B-10")
-times.clock_table(times.worked(ONE, desk.results), ONE)
+line = desk.results.lines(ONE)[0]
+turn = line["turns"][0]
+CALLS = {
+    "reader": "the reader writes",
+    "retriever": "search",
+    "retriever.encoder": "of it, queries encoded",
+    "encoder": "texts encoded",
+}
+Table(
+    ["call", "items", "milliseconds", "of the whole"],
+    [
+        [CALLS[call], items, f"{1000 * took:,.1f}", f"{100 * took / turn['seconds']:.1f} %"]
+        for call, took, items in turn["clock"]
+    ]
+    + [["all in all", "", f"{1000 * turn['seconds']:,.1f}", "100.0 %"]],
+    f"The clock of one answer, question {line['id']}",
+)
 
 # %% [markdown] tags=["result"]
 # ## To the first token

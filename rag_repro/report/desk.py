@@ -22,7 +22,7 @@ from ..study.papers import Cell, Exhibit, Paper, StudyError
 from ..study.retarget import only, retarget
 from ..study.scores import Results
 from ..study.services import Workshop
-from . import claims, live, missing, readers, seeds, tables
+from . import claims, exhibits, live, missing, readers, tables
 from .alike import Alike
 from .escape import as_code, listing
 from .exhibits import Row
@@ -151,7 +151,7 @@ class Desk:
     def rows(self, key: str, tier: str | None = None, **wanted: Any) -> list[Row]:
         """Rows of an exhibit; `wanted` picks by key (k=3, own_candidates=False) or role, metric.
 
-        What was trained several times is one row, the mean over its trainings (`seeds`).
+        What was trained several times is one row, the mean over its trainings.
         A printed value that waits for its method has no setting of ours, and is
         kept whatever settings are wanted.
         """
@@ -160,7 +160,7 @@ class Desk:
             # What is folded away stands beside no printed value, which is shown all the same.
             grids = tuple(grid for grid in exhibit.grids if grid.tier not in self.unrun)
             exhibit = replace(exhibit, grids=grids)
-            self._rows[key, tier] = seeds.rows(self.paper, exhibit, self.results, tier)
+            self._rows[key, tier] = exhibits.recipe_rows(self.paper, exhibit, self.results, tier)
         shown = self.tiers()
         return [
             row
@@ -185,7 +185,7 @@ class Desk:
         exhibit = self.paper.exhibit(key)
         others = [cell for name in beside for cell in self.paper.exhibit(name).cells(tier)]
         same = Alike(self.results, [*filter(keep, exhibit.cells(tier)), *others])
-        made = seeds.rows(self.paper, exhibit, same, tier)
+        made = exhibits.recipe_rows(self.paper, exhibit, same, tier)
         return [row for row in made if row.metric in metrics and keep(row)]
 
     def table(self, key: str, rows: Sequence[Row], name: str = "") -> Table:

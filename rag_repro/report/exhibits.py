@@ -13,7 +13,7 @@ from typing import Any
 from ..evaluation import metrics
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
-from ..study import costs, gate
+from ..study import costs, gate, trainings
 from ..study.grouping import group_of, groups
 from ..study.papers import Cell, Exhibit, Paper
 from ..study.printed import Compared
@@ -102,6 +102,22 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
                 made.append(row)
     if tier in (None, "public"):
         made += [_waiting(exhibit, entry) for k, entry in printed.items() if k not in beside]
+    return made
+
+
+def recipe_rows(
+    paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = None
+) -> list[Row]:
+    """As `rows`, all trainings of a row as one, with their number as key `trainings`."""
+    whole, means = trainings.merged(exhibit, results, paper.exhibits.values())
+    made = rows(paper, whole, means, tier)
+    if whole is exhibit:
+        return made
+    counts = {trainings.place(c.tier, c.keys): means.count(c) for c in whole.cells()}
+    for i, row in enumerate(made):
+        keys = {k: v for k, v in row.keys.items() if k != exhibit.by}
+        if count := counts.get(trainings.place(row.tier, keys)):
+            made[i] = replace(row, keys={**row.keys, "trainings": count})
     return made
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..evaluation.verdicts import NOT_RUN
 from ..study import names
 from ..study.names import train_command
-from ..study.papers import Cell, Exhibit
+from ..study.papers import Cell
 from ..study.scores import Results
 from .escape import as_code, as_html, as_myst
 from .exhibits import Row
@@ -39,16 +39,6 @@ class Missing:
     def note(self) -> Note:
         """For a table or figure that is not there at all."""
         return _sentence(str(self))
-
-
-def waits(exhibit: Exhibit) -> Note | None:
-    """The exhibit's rows that cannot be run yet, each with the reason; None: there are none."""
-    why: dict[str, list[str]] = {}
-    for row in exhibit.methods.values():
-        if row.waits:
-            why.setdefault(row.waits, []).append(row.label)
-    told = "; ".join(f"{', '.join(labels)} ({reason})" for reason, labels in why.items())
-    return _sentence(f"{NOT_RUN}: {as_myst(told)}") if told else None
 
 
 def _upper(text: str) -> str:

@@ -21,12 +21,6 @@ def folders(names: Sequence[str]) -> dict[str, Path]:
     return {name: folder for name, folder in places.items() if (folder / CARD).is_file()}
 
 
-def weights(name: str) -> Path | None:
-    """The folder of what was trained, where it holds weights with their card."""
-    folder = hub.artifacts().get(name)
-    return folder if folder and (folder / CARD).is_file() else None
-
-
 def curve(folder: Path) -> list[Mapping[str, Any]]:
     """A line a step: step, tokens, loss, and `held_out` by source at some; [] without a file."""
     path = folder / CURVE

@@ -8,6 +8,7 @@ from rag_repro.show.columns import (
     compared,
     count,
     entries,
+    expand,
     gain,
     key,
     label,
@@ -15,11 +16,14 @@ from rag_repro.show.columns import (
     mean,
     paper,
     paper_gain,
+    part,
     percent,
     share,
     table,
+    trainings,
 )
 from rag_repro.show.drawing import bars, curve, forest, frontier, heat, method_styles
+from rag_repro.show.passage_list import passage_list
 
 __all__ = [
     "Column",
@@ -31,6 +35,7 @@ __all__ = [
     "count",
     "curve",
     "entries",
+    "expand",
     "forest",
     "frontier",
     "gain",
@@ -42,7 +47,10 @@ __all__ = [
     "method_styles",
     "paper",
     "paper_gain",
+    "part",
+    "passage_list",
     "percent",
     "share",
     "table",
+    "trainings",
 ]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 from rag_repro.data.titles import word
@@ -60,18 +61,26 @@ class Entry:
 
 
 def entries(desk: Desk, key: str, **wanted: Any) -> list[Entry]:
-    """An exhibit's cells on a chapter's ground, in the order of its file; all trainings of a row
-    are one.
+    """An exhibit's cells on a chapter's ground, data sets together and else in the order of its
+    file; all trainings of a row are one.
 
     wanted: keys that pick them, one value or a list, as method=["qdc", "cfs"], k=4, role="primary".
     """
     paper, tiers = desk.paper, desk.tiers()
     whole, means = merged(paper.exhibit(key), desk.results, paper.exhibits.values())
     role = wanted.pop("role", None)
+    fits = [c for c in whole.cells(role=role) if c.tier in tiers and c.matches(wanted)]
+    sets = list(dict.fromkeys((cell.tier, cell.keys["dataset"]) for cell in fits))
+    fits.sort(key=lambda cell: sets.index((cell.tier, cell.keys["dataset"])))
+    return [Entry(paper, whole, cell, means) for cell in fits]
+
+
+def expand(shown: Sequence[Entry], **keys: Sequence[Any]) -> list[Entry]:
+    """Each entry once for every combination of places within its records, as layer=range(1, 31)."""
     return [
-        Entry(paper, whole, cell, means)
-        for cell in whole.cells(role=role)
-        if cell.tier in tiers and cell.matches(wanted)
+        replace(e, cell=replace(e.cell, keys={**e.keys, **dict(zip(keys, at, strict=True))}))
+        for e in shown
+        for at in product(*keys.values())
     ]
 
 
@@ -201,6 +210,36 @@ def mean(metric: str, scale: float = 1) -> Column:
         return None if scores is None else scale * float(scores.values.mean())
 
     return Column(read, unit=metric)
+
+
+def part(reckon: Callable[[Sequence[Mapping]], Mapping], *names: str, unit: str = "") -> Column:
+    """What `reckon` finds in a cell's records at the place that an expanded entry's keys name.
+
+    reckon: recorded answers -> values by place, a tuple of the keys `names`.
+    """
+    known: dict[str, Mapping] = {}
+
+    def read(entry: Entry) -> float | None:
+        cell = replace(entry.cell, keys={k: v for k, v in entry.keys.items() if k not in names})
+        if (at := cell.condition.hash) not in known:
+            known[at] = reckon(entry.results.lines(cell) or ())
+        return known[at].get(tuple(entry.keys[name] for name in names))
+
+    return Column(read, unit=unit)
+
+
+def trainings(metric: str) -> Column:
+    """The mean of each training, where there are several, and how far they lie apart."""
+
+    def read(entry: Entry) -> str | None:
+        scores = entry.results.scores(entry.cell, metric)
+        each = [float(values.mean()) for values in scores.by_training.values()] if scores else []
+        if len(each) < 2:
+            return None
+        listed = ", ".join(number(value, 1) for value in each)
+        return f"{listed}: {number(max(each) - min(each), 1)} apart"
+
+    return Column(lambda entry: read(entry) or "", measured=False)
 
 
 def share(fits: Keep, where: Keep = everything) -> Column:

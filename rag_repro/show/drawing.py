@@ -40,6 +40,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 }
 """Rows that are one method under several names, in the order of the palette."""
 
+MANY = 12  # values along an axis that are told one by one
+
 Value = Interval | float
 
 
@@ -119,8 +121,9 @@ def curve(
     x: str | Column,
     y: Mapping[str, Column],
     *,
-    panel: str = "dataset",
+    panel: str | Column = "dataset",
     reference: float | None = None,
+    log: bool = False,
     caption: str = "",
     name: str = "",
 ) -> Picture | Note:
@@ -128,7 +131,8 @@ def curve(
 
     x: the key that is varied, as "k" or "threshold", or a column, as mean("retrievals"). y: what
     is drawn, by name; of several each has a line style of its own. reference: a value that all
-    panels show as a dashed line, as the paper's.
+    panels show as a dashed line, as the paper's. log: a logarithmic y axis. panel: a key, or a
+    column whose text is a panel's title.
     """
     along = Column(lambda e: e.keys.get(x), False, x) if isinstance(x, str) else x
     marks = _marks(shown, {"x": along, **y}, needed=("x",))
@@ -138,7 +142,8 @@ def curve(
     if len({mark.at("x") for mark in marks}) == 1:
         return Note(f"{caption}: not drawn, since {along.unit} is the same in every record.")
     plt, _ = plots()
-    panels = list(dict.fromkeys(mark.entry.keys[panel] for mark in marks))
+    by = key(panel) if isinstance(panel, str) else panel
+    panels = list(dict.fromkeys(by.text(mark.entry) for mark in marks))
     methods = list(dict.fromkeys(mark.entry.keys["method"] for mark in marks))
     look = method_styles(methods)
     figure, [axes] = plt.subplots(
@@ -149,7 +154,7 @@ def curve(
     for axis, title in zip(axes, panels, strict=True):
         for method in methods:
             held = [
-                m for m in marks if (m.entry.keys[panel], m.entry.keys["method"]) == (title, method)
+                m for m in marks if (by.text(m.entry), m.entry.keys["method"]) == (title, method)
             ]
             colour, marker = look[method]
             for measure, style in styles.items():
@@ -162,19 +167,24 @@ def curve(
                     )  # fmt: skip
         if reference is not None:
             axis.axhline(reference, color="0.5", lw=1, ls=(0, (5, 3)))
-        axis.set_title(word(str(title)))
+        axis.set_title(title)
         axis.set_xlabel(_unit(along))
     axes[0].set_ylabel(_unit(next(iter(y.values()))))
+    if log:
+        axes[0].set_yscale("log")
+        axes[0].yaxis.set_major_formatter("{x:g}")
     words = {m.entry.keys["method"]: m.entry.method for m in marks}
     legend(figure, [look[m] for m in methods], [words[m] for m in methods],
            [*y] if len(y) > 1 else (), ms=5)  # fmt: skip
+    ends = _ends([mark.at("x") for mark in marks])
     said = [
-        f"{word(str(m.entry.keys[panel]))}, {m.entry.method} at {m.at('x'):g}: "
-        + ", ".join(f"{of} {m.at(of):.0f}" for of in y if of in m.values)
+        f"{by.text(m.entry)}, {m.entry.method} at {m.at('x'):g}: "
+        + ", ".join(f"{of} {m.at(of):.{max(0, y[of].digits - 1)}f}" for of in y if of in m.values)
         for m in marks
+        if m.at("x") in ends
     ]
-    where = [[word(str(m.entry.keys[panel])), m.entry.method] for m in marks]
-    data = _data(name, [panel, "method"], where, marks)
+    where = [[by.text(m.entry), m.entry.method] for m in marks]
+    data = _data(name, [by.unit or "panel", "method"], where, marks)
     return Picture(figure, f"Line chart. {'; '.join(said)}.", caption, name, data)
 
 
@@ -198,6 +208,7 @@ def frontier(
     said_by = named or label()
     panels = list(dict.fromkeys(mark.entry.keys[panel] for mark in marks))
     look = method_styles([mark.entry.keys["method"] for mark in marks])
+    first = {mark.entry.keys["method"]: said_by.text(mark.entry) for mark in reversed(marks)}
     figure, [axes] = plt.subplots(
         1, len(panels), figsize=(across(len(panels)), 3.6), sharey=True, squeeze=False,
         layout="constrained",
@@ -206,12 +217,14 @@ def frontier(
     for mark in marks:
         axis = at[mark.entry.keys[panel]]
         colour, marker = look[mark.entry.keys["method"]]
+        words = said_by.text(mark.entry)
         axis.errorbar(mark.at("x"), mark.at("y"), xerr=mark.bar("x"), yerr=mark.bar("y"),
-                      color=colour, marker=marker, ms=6, capsize=2, lw=0.8,
-                      label=said_by.text(mark.entry))  # fmt: skip
+                      color=colour, marker=marker, ms=6, capsize=2, lw=0.8, label=words,
+                      mfc=None if words in first.values() else "none")  # fmt: skip
     for title, axis in at.items():
         axis.set_title(word(str(title)))
-        axis.set_xlabel(_unit(x))
+        if len(panels) < 4 or axis is axes[len(panels) // 2]:  # many would run into each other
+            axis.set_xlabel(_unit(x))
     axes[0].set_ylabel(_unit(y))
     legend_of_labels(figure)
     where = [[word(str(m.entry.keys[panel])), said_by.text(m.entry)] for m in marks]
@@ -265,43 +278,49 @@ def heat(
     y: str,
     column: Column,
     *,
-    panel: str = "dataset",
+    panel: str | Column = "dataset",
     caption: str = "",
     name: str = "",
 ) -> Picture | Note:
-    """A grid a data set: a column's number by two keys that are varied, as "tau" and "theta"."""
+    """A grid a data set: a column's number by two keys that are varied, as "tau" and "theta".
+
+    Of more than `MANY` rows the numbers stand in the CSV alone. panel: as of `curve`.
+    """
     marks = _marks(shown, {"value": column})
     marks = [mark for mark in marks if {x, y} <= mark.entry.keys.keys()]
     if not marks:
         return _note(shown, caption)
     plt, _ = plots()
-    panels = list(dict.fromkeys(mark.entry.keys[panel] for mark in marks))
+    by = key(panel) if isinstance(panel, str) else panel
+    panels = list(dict.fromkeys(by.text(mark.entry) for mark in marks))
     xs, ys = (sorted({mark.entry.keys[k] for mark in marks}) for k in (x, y))
     spread = [mark.at("value") for mark in marks]
     figure, [axes] = plt.subplots(
-        1, len(panels), figsize=(min(WIDTH, across(len(panels))), 0.5 * len(ys) + 1.6),
+        1, len(panels), figsize=(min(WIDTH, across(len(panels))), min(0.5 * len(ys), 5) + 1.6),
         squeeze=False, layout="constrained",
     )  # fmt: skip
     for axis, title in zip(axes, panels, strict=True):
         at = {(m.entry.keys[x], m.entry.keys[y]): m.at("value") for m in marks
-              if m.entry.keys[panel] == title}  # fmt: skip
+              if by.text(m.entry) == title}  # fmt: skip
         grid = [[at.get((i, j), float("nan")) for i in xs] for j in ys]
         axis.imshow(grid, vmin=min(spread), vmax=max(spread), cmap="cividis", aspect="auto")
         middle = (min(spread) + max(spread)) / 2
-        for (i, j), value in at.items():
+        for (i, j), value in at.items() if len(ys) <= MANY else ():
             shade = "white" if value < middle else "black"
             axis.text(xs.index(i), ys.index(j), number(value, column.digits), ha="center",
                       va="center", color=shade, fontsize=8)  # fmt: skip
         axis.set_xticks(range(len(xs)), xs)
-        axis.set_yticks(range(len(ys)), ys)
+        step = -(-len(ys) // MANY)
+        axis.set_yticks(range(0, len(ys), step), ys[::step])
         axis.grid(False)
-        axis.set_title(word(str(title)))
+        axis.set_title(title)
         axis.set_xlabel(x)
     axes[0].set_ylabel(y)
-    where = [[word(str(m.entry.keys[panel])), m.entry.keys[x], m.entry.keys[y]] for m in marks]
+    where = [[by.text(m.entry), m.entry.keys[x], m.entry.keys[y]] for m in marks]
+    ends = _ends(ys)
     said = [f"{p}, {x} {i}, {y} {j}: {m.at('value'):.1f}"
-            for (p, i, j), m in zip(where, marks, strict=True)]  # fmt: skip
-    data = _data(name, [panel, x, y], where, marks)
+            for (p, i, j), m in zip(where, marks, strict=True) if j in ends]  # fmt: skip
+    data = _data(name, [by.unit or "panel", x, y], where, marks)
     return Picture(figure, f"Grid. {'; '.join(said)}.", caption, name, data)
 
 
@@ -324,6 +343,12 @@ def _marks(
 
 def _note(shown: Sequence[Entry], caption: str) -> Note:
     return missing.note([e.cell for e in shown], shown[0].results if shown else None, caption)
+
+
+def _ends(values: Sequence[Any]) -> set[Any]:
+    """Those that an alt text tells: all, or the ends where they are many."""
+    every = set(values)
+    return every if len(every) <= MANY else {min(every), max(every)}
 
 
 def _arms(marks: Sequence[Mark], name: str) -> list[list[float]] | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.lm.adapters import card_of
-from rag_repro.report import seeds, trained
+from rag_repro.report import exhibits, trained
 from rag_repro.report.exhibits import Row
 from rag_repro.study import judge, papers
 from rag_repro.study.papers import Cell
@@ -127,7 +127,7 @@ def cells(exhibit: str, tier: str | None = None, **keys: Any) -> list[Cell]:
 @cache
 def _rows(exhibit: str) -> list[Row]:
     paper, found = papers.exhibit(exhibit)
-    return seeds.rows(paper, found, RESULTS)
+    return exhibits.recipe_rows(paper, found, RESULTS)
 
 
 @cache

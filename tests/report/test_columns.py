@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from rag_repro import show
+from rag_repro.analysis import attention_layers
 from rag_repro.report.picture import Note, Picture
 from tests.study.mini import number
 from tests.test_readme import ROOT
@@ -158,3 +160,29 @@ def test_a_papers_chapter_shows_at_most_ten_tables():
     assert set(told) == chapters - {"90", "91", "92"}
     for chapter, shown in told.items():
         assert len(shown["tables"]) + 2 <= 10, chapter
+
+
+def test_places_within_a_record_are_drawn_by_the_same_columns(book):
+    looked = {"tokens": [[2, 10], [2, 30]], "words": [[1000, 2000], [0, 4000]]}
+    lines = [{"attention": {**looked, "embeddings": [[300, 100], [500, 500]]}}]
+    desk = SimpleNamespace(
+        paper=book.paper,
+        results=SimpleNamespace(lines=lambda cell: lines if cell.keys["k"] == 3 else None),
+        tiers=lambda: ["public"],
+    )
+    shown = show.entries(desk, "table1", dataset="hotpotqa", method=["sm", "qdc"], k=3)
+    every = show.expand(shown, layer=range(1, 4), place=["1e", "1w"])
+    assert len(every) == 2 * 3 * 2
+    by_place = show.part(partial(attention_layers.by_passage, shown=2), "layer", "place")
+    grid = show.heat(every, "place", "layer", by_place, panel=show.label(), name="a")
+    assert "Similarity, place 1e, layer 1: 3.0" in grid.alt
+    by_layer = show.part(partial(attention_layers.by_kind, kind="words"), "layer", unit="%")
+    drawn = show.curve(
+        show.expand(shown, layer=range(1, 4)),
+        "layer",
+        {"words": by_layer.printed(digits=3)},
+        log=True,
+        panel=show.Column(lambda entry: "All", measured=False),
+    )
+    assert "All, Similarity at 1: words 0.75" in drawn.alt
+    assert "at 3" not in drawn.alt  # no such layer

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from rag_repro import show
 from rag_repro.lm import hub
-from rag_repro.report import cases, exhibits, groups, missing, seeds
+from rag_repro.report import cases, exhibits, groups, missing
 from rag_repro.study import trainings
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import Claim, Contrast, Exhibit, ExhibitMethod, Grid, Paper
@@ -68,7 +70,7 @@ def paper(tmp_path):
 
 
 def rows(results, tmp_path):
-    made = seeds.rows(paper(tmp_path), EXHIBIT, results)
+    made = exhibits.recipe_rows(paper(tmp_path), EXHIBIT, results)
     return {row.keys["method"]: row for row in made}
 
 
@@ -100,26 +102,19 @@ def test_a_training_that_was_stopped_half_way_stands_aside(tmp_path):
     assert (row.ours.n, row.ours.estimate, row.keys["trainings"]) == (4, 100, 1)
 
 
-def test_each_training_and_how_far_they_lie_apart(results):
-    table = seeds.table(EXHIBIT, results, ["public"], "acc_line")
-    assert [row[1] for row in table.body] == ["Ours", "Theirs"]
-    assert table.body[0][3:] == ["100.0, 50.0", "50.0"]
-    assert table.body[0][2].startswith("75.0 [")
-    none = seeds.table(EXHIBIT, results, ["testbed"], "acc_line")
-    assert "each row is one training" in repr(none)
-
-
-def test_one_training_is_not_told_to_lie_nothing_apart(tmp_path):
-    fill(tmp_path, {("ours", 0): "0123", ("theirs", 1): "01"})
-    table = seeds.table(EXHIBIT, Results(tmp_path), ["public"], "acc_line")
-    assert {row[-1] for row in table.body} == {"one training"}
+def test_each_training_and_how_far_they_lie_apart(results, tmp_path):
+    desk = SimpleNamespace(paper=paper(tmp_path), results=results, tiers=lambda: ["public"])
+    shown = {
+        e.keys["method"]: show.trainings("acc_line").text(e) for e in show.entries(desk, "table1")
+    }
+    assert shown == {"rag": "", "ours": "100.0, 50.0: 50.0 apart", "theirs": ""}
 
 
 def test_without_trainings_nothing_changes(results, tmp_path):
     bare = Exhibit("mini.table1", "Answers", "", ("acc_line",), METHODS, (PLAIN,))
     assert trainings.merged(bare, results) == (bare, results)
     made = exhibits.rows(paper(tmp_path), bare, results)
-    assert seeds.rows(paper(tmp_path), bare, results) == made
+    assert exhibits.recipe_rows(paper(tmp_path), bare, results) == made
 
 
 def test_a_training_finds_its_untrained_baseline_and_back(results):
@@ -130,12 +125,6 @@ def test_a_training_finds_its_untrained_baseline_and_back(results):
     [(cell, other)] = cases._sides(EXHIBIT, before, after)
     assert (cell.keys["seed"], other.keys["method"]) == (0, "rag")
     assert cases._sides(EXHIBIT, {"method": "rag"}, before) == [(other, cell)]
-
-
-def test_rows_that_wait_are_told_with_their_reason():
-    assert repr(missing.waits(EXHIBIT)) == "Not run: Later \\(nobody has made it\\)."
-    bare = Exhibit("mini.table1", "", "", (), {"rag": METHODS["rag"]}, (PLAIN,))
-    assert missing.waits(bare) is None
 
 
 def test_what_trains_a_cell_is_told_until_it_is_there(tmp_path):
@@ -257,7 +246,7 @@ def test_one_training_in_common_borrows_from_rows_with_several(results, tmp_path
     alone = replace(EXHIBIT, grids=(PLAIN, replace(TRAINED, seeds=(0,))))
     held = {"table1": alone, "table2": twice}
     both = replace(paper(tmp_path), exhibits=held, claims=(claim,))
-    [row] = [r for r in seeds.rows(both, alone, results) if r.keys["method"] == "theirs"]
+    [row] = [r for r in exhibits.recipe_rows(both, alone, results) if r.keys["method"] == "theirs"]
     [judged] = judge(both, "public", results)
     # Of ours: means of 100 and 50, less the noise of 4 questions.
     apart = (1250 - 5000 / 12) ** 0.5
@@ -268,5 +257,5 @@ def test_one_training_in_common_borrows_from_rows_with_several(results, tmp_path
     told = judged.verdict.interval
     assert (told.lo, told.hi) == pytest.approx((row.diff.lo, row.diff.hi))
     only = replace(both, exhibits={"table1": alone})
-    [row] = [r for r in seeds.rows(only, alone, results) if r.keys["method"] == "theirs"]
+    [row] = [r for r in exhibits.recipe_rows(only, alone, results) if r.keys["method"] == "theirs"]
     assert row.drawn.borrowed == {}

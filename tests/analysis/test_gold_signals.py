@@ -1,4 +1,4 @@
-"""A list of passages as the former is told of it, with an encoder of a few words."""
+"""Lists as a former sees them, with an encoder of a few words; who tells gold apart in them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from rag_repro import data
+from rag_repro.analysis import gold_signals
 from rag_repro.lm import hub
 from rag_repro.methods.r2ag.features import features
-from rag_repro.report import feature_areas, lists
+from rag_repro.methods.r2ag.method import placed
+from rag_repro.methods.reading import PROMPTS
+from rag_repro.schema import Soft
+from rag_repro.show import passage_list
 
 WORLD = "world-B-10@1000"
 
@@ -53,7 +57,7 @@ def nothing_trained(tmp_path, monkeypatch):
 
 def test_a_list_is_what_the_method_ranks_and_tells(world, workshop):
     asked = world.questions[:2]
-    one, two = lists.of(world, asked, workshop)
+    one, two = gold_signals.rank(world, asked, workshop)
     assert [len(x.hits) for x in (one, two)] == [10, 10]
     assert {hit.passage.id for hit in one.hits} == set(asked[0].candidates)
     assert sum(one.labels) == len(asked[0].gold_ids)
@@ -66,8 +70,8 @@ def test_a_list_is_what_the_method_ranks_and_tells(world, workshop):
 
 
 def test_the_table_has_a_line_a_passage_and_says_how_to_train_the_head(world, workshop):
-    [one] = lists.of(world, world.questions[:1], workshop)
-    table = lists.table(one, "r2ag-mixed")
+    [one] = gold_signals.rank(world, world.questions[:1], workshop)
+    table = passage_list(one, "r2ag-mixed")
     assert [row[0] for row in table.body] == list(range(1, 11))
     assert table.head[3:6] == ["r", "γ", "ζ"]
     assert table.body[0][3:6] == [f"{x:.3f}" for x in one.rows[0]]
@@ -87,22 +91,27 @@ def test_the_head_of_a_trained_former_is_asked(world, workshop, tmp_path):
     told = {"soft": "r2ag", "kind": "r2", "settings": sizes}
     base = {"name": "smollm2-135m", "sha256": "0"}
     (folder / "card.json").write_text(json.dumps({"base": base, "former": told}))
-    held = lists.of(world, world.questions[:2], workshop)
-    one, two = lists.relevance("r2ag-mixed", held)
+    held = gold_signals.rank(world, world.questions[:2], workshop)
+    one, two = gold_signals.head_relevance("r2ag-mixed", held)
     assert one.shape == two.shape == (10,)
     assert ((one > 0) & (one < 1)).all()
-    assert lists.table(held[0], "r2ag-mixed").body[3][-1] == f"{100 * one[3]:.0f}"
-    assert "the head of r2ag-mixed" in feature_areas.signals(held, "r2ag-mixed")
+    assert passage_list(held[0], "r2ag-mixed").body[3][-1] == f"{100 * one[3]:.0f}"
+    assert "the head of r2ag-mixed" in gold_signals.feature_signals(held, "r2ag-mixed")
 
 
 def test_the_two_prompts_are_one_but_for_the_embeddings(world, workshop):
-    [one] = lists.of(world, world.questions[:1], workshop)
-    ours, plain = (lists.prompt(one, name).text for name in ("r2ag", "r2ag_rag"))
-    assert "[1]similarity: ⟨e_1⟩(Title: " in ours
-    assert "[10]similarity: ⟨e_10⟩(Title: " in ours
+    """What R²AG leaves as it is (r2ag.c35)."""
+    [one] = gold_signals.rank(world, world.questions[:1], workshop)
+
+    def prompt(name, soft):
+        parts = PROMPTS[name].fill(one.question, one.hits, soft).segments
+        return "".join(f"⟨{p.index}⟩" if isinstance(p, Soft) else str(p) for p in parts)
+
+    ours, plain = prompt("r2ag", placed(one.rows)), prompt("r2ag_rag", ())
+    assert "[1]similarity: ⟨0⟩(Title: " in ours
     assert "⟨" not in plain
-    for i in range(1, 11):
-        ours = ours.replace(f"similarity: ⟨e_{i}⟩", "")
+    for i in range(10):
+        ours = ours.replace(f"similarity: ⟨{i}⟩", "")
     added = " The similarity information is provided in front of search results."
     assert ours.replace(added, "") == plain
 
@@ -115,7 +124,7 @@ def listed(label_rows, question="q"):
         SimpleNamespace(passage=SimpleNamespace(id=f"p{i}")) for i in range(len(label_rows))
     )
     rows = np.array([row for _, row in label_rows], dtype=np.float32)
-    return lists.Listed(asked, hits, rows)
+    return gold_signals.RankedList(asked, hits, rows)
 
 
 def test_areas_say_what_a_feature_tells_and_what_others_add():
@@ -126,23 +135,16 @@ def test_areas_say_what_a_feature_tells_and_what_others_add():
         place = int(rng.integers(5))
         rows = [(j == place, (rng.random(), 1.0, float(j == place))) for j in range(5)]
         held.append(listed(rows, f"q{i}"))
-    table = feature_areas.table({"nq10": held}, "r2ag-mixed")
-    of = {row[1]: row for row in table.body}
-    assert of["ζ"][2] == "100.0 [91.2, 100.0]"  # what forty lists may not have shown
-    assert of["γ"][2] == "50.0 [41.2, 58.8]"
-    assert of["r"][3:] == ["", "", 40]
-    assert float(of["r, γ, ζ and rank, fitted"][4].split()[0]) > 20
-    assert of["ζ"][4] != of["rank"][4] == ""
-    assert of["r, γ, ζ and rank, fitted"][2].startswith("100.0")
-    assert float(of["r and rank, fitted"][2].split()[0]) < 75
-    assert float(of["ζ"][3].split()[0]) == pytest.approx(
-        100 - float(of["r"][2].split()[0]), abs=0.2
-    )
-
-
-def test_without_data_nothing_is_shown():
-    told = repr(feature_areas.table({}, "r2ag-mixed", "Areas"))
-    assert told.startswith("Areas: not shown, since")
+    signals = gold_signals.feature_signals(held, "r2ag-mixed")
+    of = {row[0]: row[1:] for row in gold_signals.areas(signals, held, "r", gold_signals.RANKED)}
+    zeta, r, every = of["ζ"], of["r"], of[gold_signals.FEATURES]
+    assert (zeta[0].estimate, round(zeta[0].lo, 1)) == (100, 91.2)  # what forty lists may hide
+    assert of["γ"][0].estimate == 50
+    assert r[1] is None
+    assert every[2].estimate > 20
+    assert every[0].estimate == 100
+    assert of[gold_signals.RANKED][0].estimate < 75
+    assert zeta[1].estimate == pytest.approx(100 - r[0].estimate)
 
 
 def test_nothing_is_fitted_to_the_questions_that_it_is_asked_about():
@@ -151,40 +153,24 @@ def test_nothing_is_fitted_to_the_questions_that_it_is_asked_about():
     rows = [[(bool(b), rng.random(3)) for b in rng.permutation([1, 0, 0])] for _ in range(20)]
     held = [listed(row, f"q{i}") for i, row in enumerate(rows)]
     columns = np.concatenate([one.rows for one in held])
-    found = feature_areas.fitted(columns, held)
+    found = gold_signals.fitted(columns, held)
     labels = np.array([label for one in held for label in one.labels], dtype=bool)
     wins = (found[labels][:, None] > found[~labels][None]).mean()
     assert 0.2 < wins < 0.7
 
 
-def test_lists_are_of_the_first_questions_of_data_that_is_here(world, workshop, monkeypatch):
-    monkeypatch.delenv(data.ENVIRONMENT, raising=False)
+def test_lists_are_of_the_first_questions_as_long_as_the_cells_have_them(world, workshop):
     workshop.dataset = lambda name, split: world
 
-    def cell(name, k=10):
-        asked = SimpleNamespace(dataset=name, split="test", configured=SimpleNamespace(k=k))
-        return SimpleNamespace(keys={"dataset": name}, condition=asked)
+    def cell(k=10):
+        asked = SimpleNamespace(dataset=WORLD, split="test", configured=SimpleNamespace(k=k))
+        return SimpleNamespace(keys={"dataset": WORLD}, condition=asked)
 
-    made = lists.by_dataset([cell(name) for name in (WORLD, WORLD, "nq10")], workshop, 2)
+    made = gold_signals.rank_cells([cell(), cell()], workshop, 2)
     assert list(made) == [WORLD]
     assert [one.question.id for one in made[WORLD]] == [q.id for q in world.questions[:2]]
     # No longer than the cell's own: the best ones, in their order.
-    short = lists.by_dataset([cell(WORLD, k=3)], workshop, 2)[WORLD]
+    short = gold_signals.rank_cells([cell(k=3)], workshop, 2)[WORLD]
     for few, whole in zip(short, made[WORLD], strict=True):
         assert few.hits == whole.hits[:3]
         assert few.rows.shape == (3, 3)
-
-
-def test_whether_the_two_features_add_anything_is_said():
-    rng = np.random.default_rng(0)
-    knows, chance = [], []
-    for i in range(40):
-        place = int(rng.integers(5))
-        rows = [(j == place, (rng.random(), 1.0, float(j == place))) for j in range(5)]
-        knows.append(listed(rows, f"q{i}"))
-        rows = [(j == place, (rng.random(), rng.random(), rng.random())) for j in range(5)]
-        chance.append(listed(rows, f"q{i}"))
-    said = feature_areas.outcome({"nq10": knows, "hotpotqa": chance}).text
-    assert "on NQ-10 γ and ζ add +" in said
-    assert "on HotpotQA γ and ζ add nothing that shows: " in said
-    assert feature_areas.outcome({}) is None
