@@ -3,6 +3,7 @@
 from rag_repro.show.columns import (
     Column,
     Entry,
+    answered_by_all,
     change,
     compared,
     count,
@@ -15,6 +16,7 @@ from rag_repro.show.columns import (
     paper,
     paper_gain,
     percent,
+    setting,
     share,
     table,
 )
@@ -23,6 +25,7 @@ from rag_repro.show.drawing import bars, curve, forest, frontier, heat, method_s
 __all__ = [
     "Column",
     "Entry",
+    "answered_by_all",
     "bars",
     "change",
     "compared",
@@ -41,6 +44,7 @@ __all__ = [
     "paper",
     "paper_gain",
     "percent",
+    "setting",
     "share",
     "table",
 ]

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from rag_repro.publish import pages, status
 from rag_repro.study import costs
 
-
 FRONT = "# {0}\n\n**Found so far.** {0} of 180 claims held. {{numref}}\n"
 
 

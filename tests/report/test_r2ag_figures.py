@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.report import figures, scatter, soft_prompts
+from rag_repro.report import figures, soft_prompts
 from rag_repro.report.exhibits import Row
 from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
@@ -57,23 +57,6 @@ def test_without_records_gold_alone_is_left_out(tmp_path):
     rows = [row("nq", 10, value=None), row("nq20", 5, value=None)]
     made = soft_prompts.by_passages(EXHIBIT, Results(tmp_path), rows, {"nq": "nq20"})
     assert [r.keys["passages"] for r in made] == [5]
-
-
-def test_points_are_rows_that_have_both_metrics():
-    rows = [
-        row("nq10", 10, "rag", "acc_line", 40.0),
-        row("nq10", 10, "rag", "map", 90.0),
-        row("nq10", 10, "r2ag", "acc_line", 60.0),
-    ]
-    look = {
-        "xlabel": "MAP, %", "ylabel": "Acc, %", "told": "{y:.0f} at {x:.0f}", "alt": "By MAP.",
-        "named": lambda r: METHODS[r.keys["method"]].label,
-    }  # fmt: skip
-    assert scatter.against(rows, "map", "acc_line", **look).alt == "By MAP. NQ-10, RAG: 40 at 90."
-    assert "no such condition" in repr(scatter.against([], "map", "acc_line", **look))
-    rows.append(row("nq10", 10, "r2ag", "map", 90.0))
-    alike = repr(scatter.against(rows, "map", "acc_line", **look, caption="Acc by MAP"))
-    assert alike == "Acc by MAP: not drawn, since MAP, % is 90 in every row."
 
 
 class Letters:

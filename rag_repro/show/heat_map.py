@@ -11,13 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_repro.data import is_made_here
+from rag_repro.evaluation import metrics
 from rag_repro.methods.dragin.settings import MASKING
-
-from ..schema import Question
-from .escape import NO_FORMULAS, as_html, one_line
-from .picture import id_of
-from .rounds import Round, Shown, Word, decision, rounds, rule, words
-from .table import Table
+from rag_repro.report import missing
+from rag_repro.report.desk import Desk
+from rag_repro.report.escape import NO_FORMULAS, as_html, one_line
+from rag_repro.report.picture import Note, id_of
+from rag_repro.report.rounds import Round, Shown, Word, decision, rounds, rule, words
+from rag_repro.report.table import Table
+from rag_repro.schema import Question
+from rag_repro.study import again
+from rag_repro.study.papers import Cell
 
 DARKEST = 0.5
 """The part of the colour where a value is the highest; a test holds words readable on it."""
@@ -34,8 +39,7 @@ class Quantity:
     """
 
     key: str
-    label: str
-    said: str
+    meaning: str
     colour: tuple[int, int, int]
     falls: bool = False
 
@@ -49,20 +53,70 @@ class Quantity:
 
     def scale(self, top: float) -> str:
         """HTML: five patches from the lightest to the darkest, each with its value."""
-        made = "".join(
-            f'<span style="{self.style(step)}">{number_of(1 - step if self.falls else step * top)}'
-            "</span>"
-            for step in STEPS
+        values = [1 - step if self.falls else step * top for step in STEPS]
+        patches = (
+            f'<span style="{self.style(step)}">{value:.3f}</span>'
+            for step, value in zip(STEPS, values, strict=True)
         )
-        return f'<span class="rr-heat-scale">{made}</span>'
+        return f'<span class="rr-heat-scale">{"".join(patches)}</span>'
 
 
 QUANTITIES = (
-    Quantity("entropy", "entropy", "entropy H, in nats", (213, 94, 0)),
-    Quantity("attention", "attention", "attention a, what later words give it", (0, 114, 178)),
-    Quantity("score", "score", "score S, their product where a word has meaning", (0, 158, 115)),
-    Quantity("probability", "probability", "probability p of the token", (170, 68, 153), True),
+    Quantity("entropy", "entropy H, in nats", (213, 94, 0)),
+    Quantity("attention", "attention a, what later words give it", (0, 114, 178)),
+    Quantity("score", "score S, their product where a word has meaning", (0, 158, 115)),
+    Quantity("probability", "probability p of the token", (170, 68, 153), True),
 )
+
+
+def heat_map(
+    desk: Desk, cells: Mapping[str, Cell], caption: str = "", name: str = ""
+) -> HeatMap | Note:
+    """One question by methods of dynamic retrieval, each under its label; the first is shown.
+
+    Of the questions that all have recorded the first that shows most of what there is to
+    see: the first method searches at an alarm, its answer is right, those of the others are
+    wrong, and it writes as few tokens as any such: a reader that is lost repeats itself. So it
+    illustrates and proves nothing. Traces are in no record: the question is
+    asked again now, of readers and indexes that must be here. Texts of public data sets
+    are not shown.
+    """
+    conditions = [cell.condition for cell in cells.values()]
+    if not all(is_made_here(condition.dataset) for condition in conditions):
+        return Note("Texts of public data sets are not shown here.")
+    recorded = [desk.results.lines(cell) for cell in cells.values()]
+    if not cells or None in recorded:
+        return missing.note(list(cells.values()), desk.results, caption)
+    chosen = choose(recorded)
+    if chosen is None:
+        return Note("No question has been answered by all of these methods.")
+    if unready := [cell for cell in cells.values() if desk.workshop.lacks(cell.condition)]:
+        return missing.note_of_cells(unready, caption)
+    dataset = desk.workshop.dataset(conditions[0].dataset, conditions[0].split)
+    question = dataset.by_id[chosen]
+    answers = again.answered([(condition, question) for condition in conditions], desk.workshop)
+    shown = [
+        Shown(label, answer, condition.configured)
+        for label, answer, condition in zip(cells, answers, conditions, strict=True)
+    ]
+    titles = {name: passage.title for name, passage in dataset.corpus.by_id.items()}
+    return HeatMap(question, shown, titles, caption, name)
+
+
+def choose(recorded: Sequence[Sequence[Mapping[str, Any]]]) -> str | None:
+    """The id of the question to show, from the methods' lines; None: none in common."""
+    first, *others = recorded
+    by_id = [{line["id"]: line for line in lines} for lines in others]
+    common = [line for line in first if all(line["id"] in lines for lines in by_id)]
+
+    def shows(line: Mapping[str, Any]) -> tuple[bool, bool, bool, float]:
+        alarms = bool(metrics.of_line("alarms", line))
+        right = bool(metrics.of_line("em", line))
+        alone = not any(metrics.of_line("em", lines[line["id"]]) for lines in by_id)
+        return alarms, alarms and right, alone, -(metrics.of_line("new_tokens", line) or 0)
+
+    # Of equals `max` takes the first.
+    return max(common, key=shows)["id"] if common else None
 
 
 class HeatMap:
@@ -89,7 +143,7 @@ class HeatMap:
     def _repr_html_(self) -> str:
         accepted = " or ".join(self.question.answers)
         head = _list([("question", as_html(self.question.text)), ("accepted", as_html(accepted))])
-        parts = "".join(self._part(shown) for shown in self.shown)
+        parts = "".join(map(self._part, self.shown))
         caption = f"<figcaption>{as_html(self.caption)}</figcaption>" if self.caption else ""
         return (
             f'<figure class="rr-figure"{id_of(self.name)}><div class="rr-heat {NO_FORMULAS}">{head}'
@@ -97,17 +151,22 @@ class HeatMap:
         )
 
     def _part(self, shown: Shown) -> str:
-        tops = _tops(shown)
+        tops = {  # the highest value of each quantity in all drafts of the answer
+            q.key: max(
+                [0.0, *(value for event in _drafts(shown) for value in event.get(q.key, ()))]
+            )
+            for q in QUANTITIES
+        }
         made = [f'<p class="rr-heat-label">{as_html(shown.label)}</p>{_legend(shown, tops)}']
         number = 0
         for one in rounds(shown.answer):
             number += one.decided is not None
             label = f"round {number}" if one.decided else "before anything is written"
-            rows = self._rows(one, shown, tops)
-            made.append(f'<p class="rr-heat-round">{label}</p>{_list(rows)}')
+            made.append(f'<p class="rr-heat-round">{label}</p>')
+            made.append(_list(self._rows(one, shown, tops)))
         asked = [e["text"] for e in shown.answer.trace if e.get("stage") == "ask_again"]
-        rows = [("asked again", as_html(text.strip() or NOTHING)) for text in asked]
-        rows.append(("answer", as_html(shown.answer.prediction or NOTHING)))
+        rows = [("asked again", _text(text)) for text in asked]
+        rows.append(("answer", _text(shown.answer.prediction or "")))
         return f'<div class="rr-heat-part">{"".join(made)}{_list(rows)}</div>'
 
     def _rows(
@@ -115,20 +174,20 @@ class HeatMap:
     ) -> Iterator[tuple[str, str]]:
         """What a round shows: (label, HTML)."""
         if one.decided is not None:
-            yield "text before", as_html(one.before.strip() or NOTHING)
+            yield "text before", _text(one.before)
             units = words(one.decided, shown.settings)
             for quantity in QUANTITIES:
                 if quantity.key in one.decided:
-                    yield quantity.label, _line(units, quantity, tops[quantity.key])
+                    yield quantity.key, _line(units, quantity, tops[quantity.key])
             yield "decision", as_html(decision(one, units))
         if one.search is not None:
             if "context" in one.search:
                 yield "QFS takes", _taken(one.search)
-            yield "query", as_html(one.search["query"].strip() or NOTHING)
+            yield "query", _text(one.search["query"])
             found = "".join(f"<li>{self._title(name)}</li>" for name in one.search["found"])
             yield "found", f"<ol>{found}</ol>" if found else NOTHING
         if one.decided is not None:
-            yield "text after", as_html(one.after.strip() or NOTHING)
+            yield "text after", _text(one.after)
 
     def _title(self, name: str) -> str:
         gold = " <strong>(gold)</strong>" if name in self.question.gold_ids else ""
@@ -139,34 +198,25 @@ class HeatMap:
         made = []
         for shown in self.shown:
             drafts = _drafts(shown)
-            keys = [q for q in QUANTITIES if any(q.key in event for event in drafts)]
+            keys = [q.key for q in QUANTITIES if any(q.key in event for event in drafts)]
             body = [
-                [number, word.text, *(number_of(word.values[q.key]) for q in keys), word.marks]
+                [number, word.text, *(f"{word.values[key]:.3f}" for key in keys), word.marks]
                 for number, event in enumerate(drafts, start=1)
                 for word in words(event, shown.settings)
             ]
-            head = ["round", "word", *(q.label for q in keys), "mark"]
             if body:  # no caption of its own: the book numbers captions, and this is the figure's
                 label = f'<p class="rr-heat-label">{as_html(shown.label)}</p>'
-                made.append(label + Table(head, body)._repr_html_())
+                made.append(label + Table(["round", "word", *keys, "mark"], body)._repr_html_())
         summary = "<summary>The same values as a table</summary>"
         return f"<details>{summary}{''.join(made)}</details>" if made else ""
 
 
-def number_of(value: float) -> str:
-    return f"{value:.3f}"
+def _text(text: str) -> str:
+    return as_html(text.strip() or NOTHING)
 
 
 def _drafts(shown: Shown) -> list[Mapping[str, Any]]:
     return [one.decided for one in rounds(shown.answer) if one.decided is not None]
-
-
-def _tops(shown: Shown) -> dict[str, float]:
-    """The highest value of each quantity in all drafts of the answer."""
-    return {
-        q.key: max([0.0, *(value for event in _drafts(shown) for value in event.get(q.key, ()))])
-        for q in QUANTITIES
-    }
 
 
 def _line(units: Sequence[Word], quantity: Quantity, top: float) -> str:
@@ -178,15 +228,15 @@ def _line(units: Sequence[Word], quantity: Quantity, top: float) -> str:
             made.append(f'<span class="rr-heat-cut" title="cut here">{CUT}</span>')
             cut = True
         value = word.values[quantity.key]
-        said = as_html(word.text)
+        text = as_html(word.text)
         if word.left_out:
-            said = f"<s>{said}</s>"
+            text = f"<s>{text}</s>"
         if word.alarm:
-            said = f"<strong>{ALARM}{said}</strong>"
+            text = f"<strong>{ALARM}{text}</strong>"
         gone = ' class="rr-heat-gone"' if word.dropped else ""
         made.append(
             f'<span{gone} style="{quantity.style(quantity.level(value, top))}" '
-            f'title="{quantity.label} {number_of(value)}">{said}</span>'
+            f'title="{quantity.key} {value:.3f}">{text}</span>'
         )
     return "".join(made).strip()
 
@@ -202,10 +252,8 @@ def _taken(search: Mapping[str, Any]) -> str:
 
 def _legend(shown: Shown, tops: Mapping[str, float]) -> str:
     """What the colours and signs of this answer mean."""
-    held = {key for event in _drafts(shown) for key in event}
-    rows = [
-        (q.label, f"{as_html(q.said)}{q.scale(tops[q.key])}") for q in QUANTITIES if q.key in held
-    ]
+    keys = {key for event in _drafts(shown) for key in event}
+    rows = [(q.key, as_html(q.meaning) + q.scale(tops[q.key])) for q in QUANTITIES if q.key in keys]
     signs = [f"<strong>{ALARM}word</strong> {as_html(rule(shown.settings))}"]
     signs.append(f'{CUT} <span class="rr-heat-gone">words</span> cut off')
     if shown.settings.timing == "flare" and shown.settings.query in MASKING:
