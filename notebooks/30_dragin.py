@@ -178,10 +178,11 @@ Listing(loop.dynamic)
 
 # %% tags=["remove-input"]
 AT = {"rind": "threshold", "flare": "doubt", "window": "window", "random": "rate"}
+searches = setting("timing").read
 
 
 def at(entry):
-    name = AT.get(setting("timing").read(entry))
+    name = AT.get(searches(entry))
     return f"{name} {setting(name).read(entry)}" if name else ""
 
 
@@ -194,7 +195,7 @@ table(
         "at": Column(at),
         "score": Column(lambda e: setting("factors").read(e) if "threshold" in at(e) else ""),
         "first": setting("asks_first"),
-        "query": setting("query"),
+        "query": Column(lambda e: "" if searches(e) == "never" else setting("query").read(e)),
     },
     "When each method searches, and with what",
     "tab-rules",

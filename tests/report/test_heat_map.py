@@ -11,9 +11,21 @@ import pytest
 
 from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.publish import numbering
-from rag_repro.report.rounds import Round, Shown, Word, decision, rounds, rule, words
 from rag_repro.schema import Answer
-from rag_repro.show.heat_map import DARKEST, QUANTITIES, STEPS, HeatMap, Quantity
+from rag_repro.show.heat_map import (
+    DARKEST,
+    QUANTITIES,
+    STEPS,
+    HeatMap,
+    Quantity,
+    Round,
+    Shown,
+    Word,
+    decision,
+    rounds,
+    rule,
+    words,
+)
 from tests.publish.test_looks import ENOUGH, MODES, contrast, palette
 
 from .heat_case import DRAGIN, FLARE, QUESTION, TITLES, by_dragin, by_flare, said, shown
