@@ -137,16 +137,8 @@ def words(event: Mapping[str, Any], settings: DynamicSettings) -> list[Word]:
     made, at, text = [], 0, event["text"]
     for i, word in enumerate(event["words"]):
         start = max(at, text.find(word, at))
-        made.append(
-            Word(
-                word or BLANK,
-                start > at,
-                start >= len(event["kept"]),
-                i in alarms,
-                i in left_out,
-                {key: event[key][i] for key in keys},
-            )
-        )
+        values, dropped = {key: event[key][i] for key in keys}, start >= len(event["kept"])
+        made.append(Word(word or BLANK, start > at, dropped, i in alarms, i in left_out, values))
         at = start + len(word)
     return made
 
@@ -244,22 +236,18 @@ def choose(recorded: Sequence[Sequence[Mapping[str, Any]]]) -> str | None:
     return max(common, key=shows)["id"] if common else None
 
 
+@dataclass(frozen=True, repr=False)
 class HeatMap:
     """What a page shows of one question's answers, side by side where there is room.
 
     titles: of passages by id; those of `question.gold_ids` are marked.
     """
 
-    def __init__(
-        self,
-        question: Question,
-        shown: Sequence[Shown],
-        titles: Mapping[str, str],
-        caption: str = "",
-        name: str = "",
-    ):
-        self.question, self.shown, self.titles = question, list(shown), titles
-        self.caption, self.name = caption, name
+    question: Question
+    shown: Sequence[Shown]
+    titles: Mapping[str, str]
+    caption: str = ""
+    name: str = ""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{s.label}: {len(_drafts(s))} drafts" for s in self.shown)
@@ -332,8 +320,8 @@ class HeatMap:
             if body:  # no caption of its own: the book numbers captions, and this is the figure's
                 label = f'<p class="rr-heat-label">{as_html(shown.label)}</p>'
                 made.append(label + Table(["round", "word", *keys, "mark"], body)._repr_html_())
-        summary = "<summary>The same values as a table</summary>"
-        return f"<details>{summary}{''.join(made)}</details>" if made else ""
+        told = f"<summary>The same values as a table</summary>{''.join(made)}"
+        return f"<details>{told}</details>" if made else ""
 
 
 def _text(text: str) -> str:
