@@ -52,19 +52,26 @@ from rag_repro.methods import reading
 from rag_repro.methods.dragin import loop, qfs, rind
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import (
-    alike,
-    arithmetic,
-    budgets,
-    cases,
-    heat_case,
-    missing,
-    readers,
-)
+from rag_repro.report import arithmetic, cases, missing, readers
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
-from rag_repro.show import entries, forest, gain, paper_gain
+from rag_repro.show import (
+    Column,
+    answered_by_all,
+    curve,
+    entries,
+    forest,
+    frontier,
+    gain,
+    label,
+    level,
+    mean,
+    paper_gain,
+    setting,
+    table,
+)
+from rag_repro.show.heat_map import heat_map
 
 run = chapter(
     "30_dragin",
@@ -72,10 +79,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-SHOWN = (
-    *("table2", "table3", "readers", "worlds", "shipped", "second_family", "again", "passages"),
-    "then",
-)
+SHOWN = ("table2", "table3", "readers", "worlds", "tuning")
 # On other ground than the paper's: what decides, and whether the reader can read.
 moved = {"dataset", "retriever", "reader", "threshold"} & set(run.changed)
 desk = Desk(
@@ -167,12 +171,35 @@ Listing(qfs.attention_of, qfs.select)
 Listing(loop.dynamic)
 
 # %% [markdown]
-# The paper's table 1, made from the settings of the conditions below, each of its first data set, the
-# testbed's. On HotpotQA thresholds and numbers of words are others, and *DRAGIN (equations)* is there one
-# run with the row that searches as often as its controls:
+# The paper's table 1, made from the settings of the testbed's conditions below, by the package's names. A
+# method searches where its *timing* says so, at the value in *at*; `never` is not while it writes. *First*
+# says whether it searches for the question before it writes. On HotpotQA thresholds and numbers of words are
+# others, and *DRAGIN (equations)* is there one run with the row that searches as often as its controls:
 
 # %% tags=["remove-input"]
-budgets.rules(desk.paper.exhibit("table2"), "When each method searches, and with what", "tab-rules")
+AT = {"rind": "threshold", "flare": "doubt", "window": "window", "random": "rate"}
+searches = setting("timing").read
+
+
+def at(entry):
+    name = AT.get(searches(entry))
+    return f"{name} {setting(name).read(entry)}" if name else ""
+
+
+rows = {entry.keys["method"]: entry for entry in reversed(entries(desk, "table2"))}
+table(
+    [rows[method] for method in desk.paper.exhibit("table2").methods if method in rows],
+    {
+        "method": label(),
+        "timing": setting("timing"),
+        "at": Column(at),
+        "score": Column(lambda e: setting("factors").read(e) if "threshold" in at(e) else ""),
+        "first": setting("asks_first"),
+        "query": Column(lambda e: "" if searches(e) == "never" else setting("query").read(e)),
+    },
+    "When each method searches, and with what",
+    "tab-rules",
+)
 
 # %% [markdown]
 # Two prompts: the one of section 3.3, which our readers were taught, and that of appendix F, which
@@ -192,13 +219,12 @@ Note(listing(reading.PROMPTS["dragin"].body, "text"))
 # factor; ▸ marks the alarm, and what stood behind the cut is gone.
 
 # %% tags=["remove-input"]
-heat_case.case(
+heat_map(
+    desk,
     {
         "DRAGIN (equations)": desk.cell("table2", method="dragin"),
         "FLARE": desk.cell("table2", method="flare"),
     },
-    desk.results,
-    desk.workshop,
     "A question answered by DRAGIN, and by FLARE",
     "fig-heat",
 )
@@ -222,14 +248,6 @@ cases.counts(MAIN, desk.results, {"method": "sr"}, {"method": "dragin"}, cases.h
 # %% tags=["remove-input"]
 readers.gate(desk.paper, desk.results, desk.tiers())
 
-# %% [markdown]
-# The paper's error analysis (appendix D) blames long contexts: the right passage is there, and others
-# confuse the reader. With the gold passages fixed and others added, and with wrong passages alone,
-# which is what a needless search brings:
-
-# %% tags=["remove-input"]
-desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="tab-readers")
-
 # %% [markdown] tags=["result"]
 # ## Table 2: answers
 #
@@ -237,23 +255,13 @@ desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="ta
 # questions.
 
 # %% tags=["remove-input"]
-ANSWERS = ["em", "f1"]
-main = desk.rows("table2", metric=[*ANSWERS, "asked_again", "unparsed", "found_gold"])
+main = desk.rows("table2", metric=["em", "f1"])
 for shown in dict.fromkeys(row.keys["dataset"] for row in main):
-    of_one = [r for r in main if r.keys["dataset"] == shown and r.metric in ANSWERS]
+    of_one = [row for row in main if row.keys["dataset"] == shown]
     if any(row.ours or row.paper for row in of_one):
         display(desk.table("table2", of_one, name=f"tab-table2-{shown}"))
     else:
         display(missing.note_of_rows(of_one))
-
-# %% [markdown]
-# What stands behind these: the share of gold passages that some search found, answers that had to be
-# asked for once more (appendix B), and those that were never said.
-
-# %% tags=["remove-input"]
-behind = [row for row in main if row.metric not in ANSWERS]
-told = [row for row in behind if row.ours]
-desk.table("table2", told, name="tab-behind") if told else missing.note_of_rows(behind)
 
 # %% [markdown]
 # ### From data set to data set
@@ -286,85 +294,48 @@ COSTS = ["retrievals", "used_searches", "reader_calls", "new_tokens"]
 desk.table("table3", desk.rows("table3", metric=COSTS), name="tab-table3")
 
 # %% [markdown]
-# How many alarms there are, how many of the words give one, and how many of the searches bring
-# something new: a gold passage that no search before had found.
-
-# %% tags=["remove-input"]
-BOUGHT = ["alarms", "alarm_rate", "new_gold"]
-bought = desk.rows("table3", metric=BOUGHT)
-told = [row for row in bought if row.ours]
-desk.table("table3", told, name="tab-bought") if told else missing.note_of_rows(bought)
-
-# %% [markdown]
 # Which is better at the *same* number of searches? A method to the left and above of another is better
 # by both measures. DRAGIN has less to read with where it searches less, so it stands there at several
 # thresholds: that of table 2, that of its controls, and 0.05 ({doc}`chapter 32 <32_dragin_threshold>`).
-# All points of a data set are of the same questions: those that every method there has answered.
-
+# All points of a data set are of the same questions: those that every method there has answered. The file
+# below each figure has their number.
 
 # %% tags=["remove-input"]
-def compared(row):
-    return row.role == "primary" or row.keys["method"] in ("dragin_often", "matched")
-
-
-for shown in desk.tiers():
-    same = desk.alike("table2", shown, ["em", "retrievals"], compared)
-    if any(row.ours for row in same):
-        display(
-            budgets.quality_against_searches(
-                MAIN,
-                same,
-                caption=f"Exact match by number of searches, {shown} ({alike.questions(same)})",
-                name=f"fig-searches-{shown}",
-            )
+for tier_shown in desk.tiers():
+    points = [
+        entry
+        for entry in entries(desk, "table2")
+        if entry.cell.tier == tier_shown
+        and (entry.cell.role == "primary" or entry.keys["method"] in ("dragin_often", "matched"))
+    ]
+    same = answered_by_all(points)
+    display(
+        frontier(
+            points,
+            level("retrievals", same),
+            level("em", same),
+            caption=f"Exact match by number of searches, {tier_shown}",
+            name=f"fig-searches-{tier_shown}",
         )
+    )
+
+# %% [markdown]
+# A threshold moves a method along a curve. On the questions on which thresholds were chosen:
+
+# %% tags=["remove-input"]
+curve(
+    entries(desk, "tuning"),
+    mean("retrievals"),
+    {"EM": level("em")},
+    caption="Exact match by number of searches, a point a setting, on tuning questions",
+    name="fig-curve",
+)
 
 # %% [markdown]
 # ### Other worlds
 
 # %% tags=["remove-input"]
 desk.table("worlds", desk.rows("worlds", metric=["em", "retrievals"]), name="tab-worlds")
-
-# %% [markdown]
-# ### Readers as they are shipped
-#
-# With exemplars, on 50 questions. It is not meant to decide anything.
-
-# %% tags=["remove-input"]
-desk.table("shipped", desk.rows("shipped"), name="tab-shipped")
-
-# %% [markdown]
-# All the paper's readers are of one family. This one, Gemma-3-270m, is of another; its weights come
-# with an extra of this package and under Google's terms.
-
-# %% tags=["remove-input"]
-desk.table("second_family", desk.rows("second_family"), name="tab-second-family")
-
-# %% [markdown]
-# ### Passages, and answers that were not said
-#
-# Appendix A says that three passages are the balance, and that more make the reader forget the
-# form.
-
-# %% tags=["remove-input"]
-desk.table("passages", desk.rows("passages", metric=["em", "asked_again"]), name="tab-passages")
-
-# %% [markdown]
-# By appendix B, where "So the answer is" is missing it is put behind the text, and the reader goes
-# on. The released code does so without passages. All rows are DRAGIN by the equations.
-
-# %% tags=["remove-input"]
-desk.table("again", desk.rows("again", metric=["em", "asked_again", "unparsed"]), name="tab-again")
-
-# %% [markdown]
-# ### The baselines as they were
-#
-# Until July 2024, after the paper, the public code searched with the *question* in every round of
-# FL-RAG and FS-RAG, behind a prompt that ended in a blank. Rows that say so are these baselines; *FS-RAG*
-# and *FL-RAG* without that addition are today's, on the same questions. What is not run has not been tried.
-
-# %% tags=["remove-input"]
-desk.table("then", desk.rows("then", metric=["em", "found_gold"]), name="tab-then")
 
 # %% [markdown]
 # ## The paper's numbers against its sentences

@@ -38,11 +38,19 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
+import numpy as np
+
+from rag_repro.analysis import hop_timing
 from rag_repro.methods.dragin import rind, timing, timing_check
+from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import timing_auc
+from rag_repro.report import missing
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
+from rag_repro.report.picture import Download, Picture
+from rag_repro.report.table import Table
+from rag_repro.report.values import in_points, number
 
 run = chapter(
     "31_dragin_timing",
@@ -128,12 +136,35 @@ Listing(timing_check.timing_check)
 # RIND favours RIND. The other rows can be compared with each other.
 
 # %% tags=["remove-input"]
-HOPS = [
+WORDS = {
+    "untaught": "the reader was not taught the fact",
+    "wrong": "its own next answer is wrong",
+}
+CHECKED = [
     cell
     for cell in desk.paper.exhibit("hops").cells("testbed")
     if cell.matches({"method": "check"})
 ]
-timing_auc.areas(HOPS, desk.results, "Signals against where a search is needed", "tab-areas")
+HOPS = hop_timing.hops(CHECKED, desk.results)
+
+
+def shown(head, body, caption, name):
+    if HOPS is None:
+        return missing.note(CHECKED, desk.results, caption)
+    return Table(head, body, caption, name, Download.of(name, head, body))
+
+
+shown(
+    ["a search is needed where", "signal", "AUC, %", "against RIND, points",
+     "precision at equal rate, %", "hops"],
+    [
+        [WORDS[one.label], SIGNALS[one.signal], in_points(one.auc), in_points(one.gain, "+"),
+         in_points(one.precision), len(HOPS.units)]
+        for one in (hop_timing.areas(HOPS) if HOPS else ())
+    ],
+    "Signals against where a search is needed",
+    "tab-areas",
+)  # fmt: skip
 
 # %% [markdown]
 # The rules at the thresholds that they have in the tables of answers, which are the large open marks of
@@ -149,16 +180,60 @@ THRESHOLDS = {
     "released": OWN["released"].threshold,
     "surprise": 1 - OWN["flare"].doubt,
 }
-timing_auc.rules(HOPS, desk.results, THRESHOLDS, "Rules at their own thresholds", "tab-rules-hops")
+RULES = {
+    f"{SIGNALS[signal]}, " + (f"p up to {1 - t:g}" if signal == "surprise" else f"above {t:g}"):
+        hop_timing.alarms_of(signal, HOPS.signals[signal], t)
+    for signal, t in (THRESHOLDS if HOPS else {}).items()
+}  # fmt: skip
+if HOPS:
+    RULES["every sentence (FS-RAG)"] = np.ones(len(HOPS.units))
+shown(
+    ["a search is needed where", "rule", "alarms, % of hops", "precision, %", "recall, %", "hops"],
+    [
+        [WORDS[label], rule, number(100 * alarm.mean(), 1),
+         in_points(hop_timing.precision(alarm, needs, HOPS.units)),
+         in_points(hop_timing.recall(alarm, needs, HOPS.units)), len(needs)]
+        for label, needs in (HOPS.needs if HOPS else {}).items()
+        for rule, alarm in RULES.items()
+    ],
+    "Rules at their own thresholds",
+    "tab-rules-hops",
+)  # fmt: skip
 
 # %% tags=["remove-input"]
-timing_auc.curves(
-    HOPS,
-    desk.results,
-    thresholds=THRESHOLDS,
-    caption="Hops in need that are found, by the share of hops with an alarm",
-    name="fig-hops",
-)
+DRAWN = ("score", "entropy", "surprise", "attention", "released")
+
+
+def courses():
+    """Recall by the share of hops with an alarm, a panel a label; large: a rule's own threshold."""
+    plt, colours = plots()
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 4.0), sharey=True, layout="constrained")
+    rates, rows = np.linspace(0, 1, 21), []
+    for axis, (label, needs) in zip(axes, HOPS.needs.items(), strict=True):
+        axis.plot([0, 100], [0, 100], color="0.5", lw=1, ls="--", label="by chance")
+        for i, signal in enumerate(DRAWN):
+            found = hop_timing.course(HOPS.signals[signal], needs, rates)
+            look = {"color": colours[i], "marker": MARKERS[i]}
+            axis.plot(100 * rates, found, ls=STYLES[i % 4], ms=4, markevery=(2 + i, 5),
+                      label=SIGNALS[signal], **look)  # fmt: skip
+            if signal in THRESHOLDS:
+                alarm = hop_timing.alarms_of(signal, HOPS.signals[signal], THRESHOLDS[signal])
+                recalled = 100 * (alarm * needs).sum() / max(1, needs.sum())
+                axis.plot(100 * alarm.mean(), recalled, ms=11, mfc="none", **look)
+            rows += [
+                [WORDS[label], SIGNALS[signal], f"{100 * rate:.0f}", f"{share:.1f}"]
+                for rate, share in zip(rates, found, strict=True)
+            ]
+        axis.set(title=WORDS[label], xlabel="hops with an alarm, %", xlim=(0, 100), ylim=(0, 102))
+    axes[0].set_ylabel("hops that need a search, % found")
+    legend_of_labels(figure)
+    spoken = (f"{w}, {s}, alarms at {r} %: {f} % found" for w, s, r, f in rows if r in ("25", "50"))
+    data = Download.of("fig-hops", ["needed_where", "signal", "alarms", "found"], rows)
+    return Picture(figure, f"Line chart. {'; '.join(spoken)}.", CAPTION, "fig-hops", data)
+
+
+CAPTION = "Hops in need that are found, by the share of hops with an alarm"
+courses() if HOPS else missing.note(CHECKED, desk.results, CAPTION)
 
 # %% [markdown]
 # ## Table 4: answers, with the last sentence as query

@@ -40,8 +40,8 @@ batch_size = 8  # questions in flight at once
 from rag_repro.methods.dragin import rind
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import figures
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.show import curve, entries, level, mean
 
 run = chapter(
     "32_dragin_threshold",
@@ -108,6 +108,18 @@ Listing(rind.rind)
 # %% tags=["remove-input"]
 desk.table("tuning", desk.rows("tuning", metric=["em", "retrievals"]), name="tab-tuning")
 
+# %% [markdown]
+# Each method's curve of quality against searches, on these questions:
+
+# %% tags=["remove-input"]
+curve(
+    entries(desk, "tuning"),
+    mean("retrievals"),
+    {"EM": level("em")},
+    caption="Exact match by number of searches, a point a setting",
+    name="fig-tuning",
+)
+
 # %% [markdown] tags=["result"]
 # ## Table 5
 #
@@ -118,20 +130,13 @@ SWEPT = ["em", "f1", "retrievals", "alarm_rate"]
 desk.table("table5", desk.rows("table5", metric=SWEPT), name="tab-table5")
 
 # %% tags=["remove-input"]
-from IPython.display import display
-
-for shown in desk.tiers():
-    display(
-        figures.against_k(
-            desk.rows("table5", shown, metric=["em", "f1"]),
-            metrics={"em": "EM", "f1": "F1"},
-            methods={"dragin": "equations", "released": "released code"},
-            along="threshold",
-            ylabel="%",
-            caption=f"Answers by threshold, {shown}",
-            name=f"fig-threshold-{shown}",
-        )
-    )
+curve(
+    entries(desk, "table5"),
+    "threshold",
+    {"EM": level("em"), "F1": level("f1")},
+    caption="Answers by threshold",
+    name="fig-threshold",
+)
 
 # %% [markdown]
 # ### Asked again, just now

@@ -38,8 +38,9 @@ batch_size = 8  # questions in flight at once
 from rag_repro.methods.dragin import qfs, queries
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import heat_case
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.show import bars, entries, level
+from rag_repro.show.heat_map import heat_map
 
 run = chapter(
     "33_dragin_query",
@@ -107,13 +108,12 @@ Listing(queries.last_sentence, queries.last_tokens, queries.masked_sentence)
 # the second wrong, where there is such a question: it proves nothing.
 
 # %% tags=["remove-input"]
-heat_case.case(
+heat_map(
+    desk,
     {
         "QFS": desk.cell("table6", method="qfs"),
         "the last sentence": desk.cell("table6", method="last_sentence"),
     },
-    desk.results,
-    desk.workshop,
     "A question by two queries",
     "fig-heat-queries",
 )
@@ -136,6 +136,19 @@ desk.table(
     name="tab-queries",
 )
 
+# %% tags=["remove-input"]
+bars(
+    entries(desk, "queries", method="check"),
+    {
+        "QFS": level("finds_qfs"),
+        "full context": level("finds_full_context"),
+        "last sentence": level("finds_last_sentence"),
+        "question": level("finds_question"),
+    },
+    caption="Gold passages that one query finds at RIND's moments",
+    name="fig-queries",
+)
+
 # %% [markdown]
 # In the first sentence there is no last one, and that rule asks the question: many moments are such. Those
 # behind the first sentence tell the rules apart:
@@ -153,8 +166,8 @@ desk.table(
 # finds the first step's passage again. A taught answer says a step a sentence, so where the order of the
 # steps is known (the testbed) each alarm has one right passage, that of its sentence's step. There the share
 # of the moments behind the first sentence whose search finds it decides what is claimed of queries
-# (dragin.c10, c20, c23, c24, c32); few answers have such a moment, so that little can be told. On public data,
-# where the steps' order is not known, the table before decides.
+# (dragin.c10, c20, c23, c24, c32); few answers have such a moment, so
+# that little can be told. On public data, where the steps' order is not known, the table before decides.
 
 # %% tags=["remove-input"]
 NEXT = ["qfs", "masked_sentence", "full_context", "last_sentence", "question", "random_words"]
@@ -193,20 +206,6 @@ desk.table(
     "queries",
     desk.rows("queries", metric=["finds_sentence", "finds_masked_sentence", "finds_sure_sentence"]),
     name="tab-masking",
-)
-
-# %% [markdown]
-# ### The prompt's own word
-#
-# Between question and answer stands the prompt's word *Answer:*, which QFS may take. Of the other rules
-# only *the last tokens* reach it, where the answer is shorter than their window. What QFS finds when
-# it may not take it:
-
-# %% tags=["remove-input"]
-desk.table(
-    "queries",
-    desk.rows("queries", metric=["finds_qfs", "finds_qfs_said"]),
-    name="tab-prompt-word",
 )
 
 # %% [markdown]
@@ -253,7 +252,7 @@ desk.changed(CLAIMS)
 #
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
-# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt, and the prompt's word *Answer* between them, which QFS may take, and of the other rules only *the last tokens* where the answer is short | exemplars and passages are not what is asked for; that word stands there by oversight, and rows without it are beside (above) |
+# | preceding sequence | "the entire context" | question and text, seen behind the whole prompt, and the prompt's word *Answer* between them, which QFS may take, and of the other rules only *the last tokens* where the answer is short | exemplars and passages are not what is asked for; that word stands there by oversight |
 # | FLARE's query | without doubtful tokens | a blank for each, as FLARE's authors and DRAGIN's code have it | |
 # | heads | not said | their mean | as the released code |
 # | parts of words | not said | the word of a chosen token | BM25 knows whole words |

@@ -38,8 +38,9 @@ batch_size = 8  # questions in flight at once
 from rag_repro.methods.dragin import loop
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import heat_case
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.show import bars, entries, level
+from rag_repro.show.heat_map import heat_map
 
 run = chapter(
     "34_dragin_retriever",
@@ -87,13 +88,12 @@ Listing(loop._search)
 # answer is right and the second wrong, where there is such a question: it proves nothing.
 
 # %% tags=["remove-input"]
-heat_case.case(
+heat_map(
+    desk,
     {
         "BM25": desk.cell("table7", method="bm25"),
         "MiniLM": desk.cell("table7", method="minilm"),
     },
-    desk.results,
-    desk.workshop,
     "A question by two retrievers",
     "fig-heat-retrievers",
 )
@@ -106,6 +106,14 @@ desk.table(
     "table7",
     desk.rows("table7", metric=["em", "f1", "query_recall", "found_gold"]),
     name="tab-table7",
+)
+
+# %% tags=["remove-input"]
+bars(
+    entries(desk, "table7"),
+    {"one query": level("query_recall"), "all searches of an answer": level("found_gold")},
+    caption="Gold passages found, by retriever",
+    name="fig-retrievers",
 )
 
 # %% [markdown]

@@ -40,14 +40,15 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-import numpy as np
+from dataclasses import replace
 
 from rag_repro.methods.dragin import draft, replay, rind, settings
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import heat_case, replayed
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.table import Table
+from rag_repro.show import Column, entries, key, share, table
+from rag_repro.show.heat_map import heat_map
 
 run = chapter(
     "35_dragin_equations",
@@ -81,10 +82,27 @@ desk.statements(CLAIMS)
 
 # %% tags=["remove-input"]
 PLAIN, CODE = settings.DynamicSettings(), settings.RELEASED
+WORDS = {
+    "released": "the released code",
+    "D1": "raw attention, not by the sentence's mean",
+    "D2": "later tokens' looks alone, not one's own",
+    "D3": "the heads' mean before the maximum",
+    "D4": "attention as the reader wrote, prompt and all",
+    "D5": "tokens, not words",
+    "D6": "meaning decides on the alarm",
+    "D7": "stop words, not parts of speech",
+    "D8": "cut at the token, not before its sentence",
+    "D9": "the first word alone",
+    "D10": "the token's own row",
+    "D11": "all tokens, not content words",
+    "D12": "the context as the reader had it",
+    "equations": "the equations, at a threshold of their own",
+}
+WORDS |= {name: f"{name}: {WORDS[name]}" for name in replay.DIFFERENCES}
 Table(
     ["difference", "setting", "equations", "released code"],
     [
-        [replayed.WORDS[name], field, str(getattr(PLAIN, field)), str(CODE[field])]
+        [WORDS[name], field, str(getattr(PLAIN, field)), str(CODE[field])]
         for name, field in replay.DIFFERENCES.items()
     ]
     + [
@@ -130,10 +148,8 @@ Table(
 # | D29: the end token | not said | glued to the last word, whose attention and entropy it joins | no part of the text (not built) |
 # | D30: line breaks | not said | stay inside words, and so in queries | white space between words (not built) |
 #
-# By D28 the same text can hold another answer, or none, as these made-up ones do:
-
-# %% tags=["remove-input"]
-replayed.answers("Answers that the released code takes, and those taken here", "tab-answers")
+# By D28 the same text can hold another answer, or none: of "Thus, the answer is Sarnby." the released code
+# takes *Sarnby*, and nothing is taken here.
 
 # %% [markdown] tags=["equation"]
 # ## One function for both
@@ -148,25 +164,7 @@ Listing(rind.influence, rind.rind)
 # %% [markdown]
 # With $j \ge i$ in place of $j > i$ (D2) the first token of a text that is read alone looks at
 # itself, and at nothing else, so its $a_{\max}$ is 1 whatever the reader (dragin.c30). No reader is
-# needed to see that; here attention is drawn by chance, for forty texts.
-
-# %% tags=["hide-input"]
-rng = np.random.default_rng(run.seed)
-first_words = {False: [], True: []}
-for n in range(2, 42):
-    looks = np.tril(rng.random((9, n, n)))
-    looks /= looks.sum(-1, keepdims=True)
-    for own_row, held in first_words.items():
-        held.append(rind.influence(looks, CODE["heads"], own_row)[0])
-Table(
-    ["the first token's a_max", "lowest", "highest"],
-    [
-        [words, f"{min(first_words[own_row]):.3f}", f"{max(first_words[own_row]):.3f}"]
-        for words, own_row in (("later tokens alone (equation 3)", False), ("its own too", True))
-    ],
-    "What the first token of a text gets, of attention drawn by chance",
-    "tab-first-token",
-)
+# needed to see that.
 
 # %% [markdown]
 # Sentences are found in the released code by joining words with blanks until the sentence's text occurs;
@@ -182,13 +180,12 @@ Listing(draft.windows)
 # first is right and the second is not, where there is such a question: it proves nothing.
 
 # %% tags=["remove-input"]
-heat_case.case(
+heat_map(
+    desk,
     {
         "the equations": desk.cell("differences", method="equations"),
         "the released code": desk.cell("differences", method="released"),
     },
-    desk.results,
-    desk.workshop,
     "A question by the equations, and by the released code",
     "fig-heat-code",
 )
@@ -201,18 +198,59 @@ heat_case.case(
 # one of table 2's controls, higher than in the question above and in the whole runs below, so that how
 # often the equations give an alarm is not comparable with those.
 
+
 # %% tags=["remove-input"]
-REPLAYED = desk.paper.exhibit("replayed").cells()
-replayed.agreement(REPLAYED, desk.results, "Decisions on the same drafts", "tab-replayed")
+def decided(part, both=False):
+    """Percent of drafts on which a variant has this part of the released code's decision.
+
+    part: 0 alarm or none, 1 where it cuts, 2 its query. both: only drafts on which both give an alarm.
+    """
+
+    def read(entry):
+        at = replay.VARIANTS.index(entry.keys["variant"])
+
+        def counts(line):
+            held = line.get("variants")
+            return bool(held) and (not both or bool(held[0][0] and held[at][0]))
+
+        def alike(line):
+            return line["variants"][at][part] == line["variants"][0][part]
+
+        return share(alike, counts).read(entry) if at else None
+
+    return Column(read)
+
+
+def alarm(entry):
+    at = replay.VARIANTS.index(entry.keys["variant"])
+    return share(lambda line: line["variants"][at][0] == 1, lambda line: "variants" in line).read(
+        entry
+    )
+
+
+table(
+    [
+        replace(entry, cell=replace(entry.cell, keys={**entry.keys, "variant": variant}))
+        for entry in entries(desk, "replayed")
+        for variant in replay.VARIANTS
+    ],
+    {
+        "data set": key("dataset"),
+        "decided by": Column(lambda entry: WORDS[entry.keys["variant"]], measured=False),
+        "alarm, %": Column(alarm, n=True),
+        "alarm or none alike, %": decided(0),
+        "same cut, %": decided(1, both=True),
+        "same query, %": decided(2, both=True),
+    },
+    "Decisions on the same drafts",
+    "tab-replayed",
+)
 
 # %% [markdown]
 # A difference that flips nothing on real drafts would be one on paper alone. (On made-up drafts each
-# flips something; the package's tests hold them to it.) D10 changes which row of attention chooses the
-# query's words. The code chooses among content words, and a first draft seldom has more of them than may be
-# taken, so that nothing is chosen: that the row is of no account in longer texts does not follow.
-
-# %% tags=["remove-input"]
-replayed.still(REPLAYED, desk.results)
+# flips something; the package's tests hold them to it.) D10 flips nothing here. It changes which row of attention
+# chooses the query's words. The code chooses among content words, and a first draft seldom has more of them
+# than may be taken, so that nothing is chosen: that the row is of no account in longer texts does not follow.
 
 # %% [markdown]
 # ## What a_max tells

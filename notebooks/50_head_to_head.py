@@ -41,8 +41,9 @@ from IPython.display import display
 
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import alike, gains, scatter, split
+from rag_repro.report import split
 from rag_repro.report.desk import Desk
+from rag_repro.show import answered_by_all, entries, frontier, level
 
 run = chapter(
     "50_head_to_head",
@@ -50,8 +51,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-desk = Desk("together", run, here().root, exhibits=("head", "kinds", "readers", "tuning"))
-HEAD, TIME = desk.paper.exhibit("head"), desk.paper.exhibit("time")
+desk = Desk("together", run, here().root, exhibits=("head", "kinds", "readers"))
 run
 
 # %% tags=["remove-input"]
@@ -71,7 +71,7 @@ desk.says
 # | --- | --- | --- |
 # | IRCoT | nothing: two passages a search, at most four sentences | |
 # | Adaptive-RAG | a classifier, from this reader's own right and wrong answers and from the kinds of questions | world A |
-# | FLARE, DRAGIN | one threshold of four each, on HotpotQA of five, by exact match ({numref}`tab-tuning-50`) | 20 questions of world A; 15 of HotpotQA's training questions |
+# | FLARE, DRAGIN | one threshold of four each, on HotpotQA of five, by exact match | 20 questions of world A; 15 of HotpotQA's training questions |
 # | DR-RAG | its classifier, and its threshold by the F1 of pairs | world A; training questions of HotpotQA and 2WikiMultihopQA |
 # | ERM4 | its rewriter; its filter, with a strong hypothesis for questions of one step and a weak one for others. On the testbed ERM4 alone is told which a question is; on HotpotQA all are taken as of several steps | rewriter: world A, also where HotpotQA is asked; filter: world A; training questions of HotpotQA and 2WikiMultihopQA |
 # | R²AG | its former, one training of 150 steps before this very reader; *learnable tokens*, its control, are as many vectors that know nothing of the retriever, by the same lessons and steps | world A |
@@ -92,11 +92,7 @@ desk.table("readers", desk.rows("readers"), name="tab-can-read")
 
 # %% [markdown]
 # The thresholds were chosen by so few questions that one of them is 5 to 7 points; of equals the one with
-# the fewest searches was taken:
-
-# %% tags=["hide-input"]
-for page in split.held(desk, "tuning", desk.rows("tuning"), "tab-tuning"):
-    display(page)
+# the fewest searches was taken.
 
 # %% [markdown]
 # ## Quality
@@ -109,14 +105,6 @@ for page in split.held(desk, "tuning", desk.rows("tuning"), "tab-tuning"):
 QUALITY = ["em", "f1", "recall", "all_gold", "unparsed"]
 for page in split.held(desk, "head", desk.rows("head", metric=QUALITY), "tab-head"):
     display(page)
-
-# %% [markdown]
-# In words, with intervals that are widened for how many are compared (Holm), and for those that stay
-# open the difference that so many questions would have shown four times in five:
-
-# %% tags=["remove-input"]
-for shown in desk.tiers():
-    display(gains.told(HEAD, desk.rows("head", shown, metric="em"), "em"))
 
 # %% [markdown]
 # ## What it costs
@@ -138,37 +126,22 @@ for page in split.held(desk, "head", desk.rows("head", metric=COSTS), "tab-costs
 # the questions that all methods shown have answered.
 
 # %% tags=["remove-input"]
-COUNTED = {
+points = entries(desk, "head", role="primary")
+same = answered_by_all(points)
+for cost, words in {
     "passes": "passes of readers",
     "prompt_tokens": "tokens of prompts",
     "new_tokens": "tokens written",
-}
-same = {
-    shown: desk.alike("head", shown, ["em", *COUNTED], lambda row: row.role == "primary")
-    for shown in desk.tiers()
-}
-# One colour a method in all figures of this page.
-METHODS = [
-    HEAD.methods[method].label
-    for method in dict.fromkeys(r.keys["method"] for r in desk.rows("head") if r.role == "primary")
-]
-for shown, rows in same.items():
-    for cost, words in COUNTED.items():
-        display(
-            scatter.against(
-                [row for row in rows if row.metric in ("em", cost)],
-                cost,
-                "em",
-                xlabel=f"{words} for one answer",
-                ylabel="EM, %",
-                named=lambda row: HEAD.methods[row.keys["method"]].label,
-                told="{y:.0f} at {x:.1f}",
-                alt=f"EM against {words}.",
-                caption=f"Exact match by {words}, {shown} ({alike.questions(rows)})",
-                name=f"fig-{cost.replace('_', '-')}-{shown}",
-                among=METHODS,
-            )
+}.items():
+    display(
+        frontier(
+            points,
+            level(cost, same),
+            level("em", same),
+            caption=f"Exact match by {words}",
+            name=f"fig-{cost.replace('_', '-')}",
         )
+    )
 
 # %% [markdown]
 # ## By kind of question
@@ -192,24 +165,15 @@ for page in split.held(desk, "time", desk.rows("time", metric=["seconds"]), "tab
     display(page)
 
 # %% tags=["remove-input"]
-for shown in desk.tiers():
-    timed = desk.alike("time", shown, ["em", "seconds"], lambda row: True)
-    if any(row.ours for row in timed):
-        display(
-            scatter.against(
-                timed,
-                "seconds",
-                "em",
-                xlabel="seconds for one answer",
-                ylabel="EM, %",
-                named=lambda row: TIME.methods[row.keys["method"]].label,
-                told="{y:.0f} at {x:.1f} s",
-                alt="EM against time.",
-                caption=f"Exact match by time, one at a time, {shown} ({alike.questions(timed)})",
-                name=f"fig-seconds-{shown}",
-                among=METHODS,
-            )
-        )
+timed = entries(desk, "time")
+same = answered_by_all(timed)
+frontier(
+    timed,
+    level("seconds", same),
+    level("em", same),
+    caption="Exact match by time, one at a time",
+    name="fig-seconds",
+)
 
 # %% [markdown]
 # ## Asked again, just now

@@ -34,14 +34,18 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from IPython.display import display
-
+from rag_repro.analysis import factorial
+from rag_repro.data.titles import word
+from rag_repro.evaluation import metrics
+from rag_repro.evaluation.power import mde_of
 from rag_repro.methods import composed
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import combined, factorial, gains, split
+from rag_repro.report import missing, split
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.picture import Note
+from rag_repro.report.table import Table
+from rag_repro.report.values import number, within
 
 run = chapter(
     "51_composition",
@@ -97,10 +101,6 @@ desk.table(
 # the next one thins out, and DRAGIN replaces what the reader has by what its last search brings, which
 # behind a filter may be nothing.
 
-# %% tags=["remove-input"]
-COSTS = ["retrievals", "reader_calls", "passes", "pairs", "new_tokens", "prompt_tokens"]
-desk.table("composition", desk.rows("composition", metric=COSTS), name="tab-composition-costs")
-
 # %% [markdown]
 # ## What each does, and two of them together
 #
@@ -113,55 +113,71 @@ desk.table("composition", desk.rows("composition", metric=COSTS), name="tab-comp
 
 # %% tags=["remove-input"]
 NAMES = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}
-factorial.table(
-    HALF,
-    desk.results,
-    factorial.Design.of(tuple(HALF.methods), tuple(NAMES)),
-    NAMES,
-    ["em", "f1", "recall", "passages", "retrievals", "prompt_tokens"],
+DESIGN = factorial.Design.of(tuple(HALF.methods), tuple(NAMES))
+EFFECTS = ("em", "f1", "recall", "passages", "retrievals", "prompt_tokens")
+SETS = dict.fromkeys(cell.keys["dataset"] for cell in HALF.cells())
+
+
+def scores_of(exhibit, dataset, metric):
+    cells = [cell for cell in exhibit.cells() if cell.keys["dataset"] == dataset]
+    return {cell.keys["method"]: desk.results.scores(cell, metric) for cell in cells}
+
+
+def shown(head, body, caption, name):
+    if not body:
+        return missing.note(HALF.cells(), desk.results, caption)
+    return Table(head, body, caption, name)
+
+
+shown(
+    ["data set", "metric", "effect of", "effect [95 %], n", "detectable"],
+    [
+        [word(dataset), metrics.get(metric).symbol, DESIGN.words(group, NAMES),
+         within(drawn.interval(), 1, "+", n=True), number(mde_of(drawn.interval()), 1)]
+        for dataset in SETS
+        for metric in EFFECTS
+        if None not in (scores := scores_of(HALF, dataset, metric)).values()
+        for group in DESIGN.groups()
+        if (drawn := factorial.effect_of(DESIGN, group[0], scores, metric))
+    ],
     "Effects in points, and in passages, searches and tokens",
     "tab-effects",
-)
+)  # fmt: skip
 
 # %% [markdown]
 # Do their gains add up? There is none to add here: alone, none of the four is above one search, as the
-# next table has it. So it is asked of what they cost. What the table above says, in words: an effect of
-# two that is not nothing would say that they do not add up; *detectable* is what so many questions would
-# have shown four times in five.
-
-# %% tags=["remove-input"]
-DESIGN = factorial.Design.of(tuple(HALF.methods), tuple(NAMES))
-for measure in ("em", "f1", "retrievals"):
-    display(factorial.answer(HALF, desk.results, DESIGN, NAMES, measure))
-
-# %% [markdown]
+# next table has it. So it is asked of what they cost. An effect of two whose interval excludes zero says
+# that they do not add up; *detectable* is what so many questions would have shown four times in five.
+#
 # The half holds no paper alone. With their rows of {doc}`chapter 50 <50_head_to_head>` each pair can be
 # held against its own parts, without anything confounded:
 
 # %% tags=["remove-input"]
-combined.sums(
-    HEAD,
-    HALF,
-    desk.results,
-    NAMES,
-    "single",
-    "em",
+body = []
+for dataset in SETS:
+    together, alone = scores_of(HALF, dataset, "em"), scores_of(HEAD, dataset, "em")
+    for pair in HALF.methods:
+        first, _, second = pair.partition("_")
+        sides = [together.get(pair), *(alone.get(row) for row in (first, second, "single"))]
+        if not {first, second} <= NAMES.keys() or None in sides:
+            continue
+        if drawn := factorial.beyond_sum(*sides, "em"):
+            gains = [one.interval() for one in drawn]
+            body.append(
+                [f"{NAMES[first]} and {NAMES[second]}", *(within(g, 1, "+") for g in gains),
+                 number(mde_of(gains[-1]), 1), gains[-1].n]
+            )  # fmt: skip
+shown(
+    ["pair", "EM: the first alone", "the second alone", "both", "beyond the sum [95 %]",
+     "detectable", "n"],
+    body,
     "What two bring, beside what each brings alone, in points over none of them",
     "tab-sums",
-)
+)  # fmt: skip
 
 # %% [markdown]
-# And levels, of one search and of each paper alone, on the questions that all these and the eight have
-# answered. By the means, no combination in {numref}`tab-composition-51` is above the better of its parts, in
+# By the means, no combination in {numref}`tab-composition-51` is above the better of its parts, in
 # EM or in F1.
-
-# %% tags=["remove-input"]
-MEASURES = ["em", "f1", "retrievals"]
-ALONE = ("single", *NAMES)
-alone = desk.alike(
-    "head", "testbed", MEASURES, lambda row: row.keys["method"] in ALONE, ["composition"]
-)
-split.whole(desk, "head", alone, "tab-alone")
 
 # %% [markdown]
 # ## On fresh questions
@@ -174,12 +190,6 @@ split.whole(desk, "head", alone, "tab-alone")
 # %% tags=["remove-input"]
 fresh = desk.rows("confirmation", metric=["em", "f1", "recall", "passages", "retrievals"])
 split.whole(desk, "confirmation", fresh, "tab-confirmation")
-
-# %% tags=["remove-input"]
-if not moved:
-    display(
-        gains.told(desk.paper.exhibit("confirmation"), desk.rows("confirmation", metric="em"), "em")
-    )
 
 # %% [markdown]
 # ## Asked again, just now

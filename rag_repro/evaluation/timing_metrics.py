@@ -4,7 +4,7 @@ A line's `timing` holds, of each hop at which rules were checked, [1 where the r
 next answer is wrong, then its signals]: entropy, 1 - p, attention, RIND's score, its parts,
 and the released code's score. These are scores of one question, which a mean and its
 interval can be taken of; what needs the hops of all questions at once is in
-`report.timing_auc`.
+`analysis.hop_timing`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,6 @@ from ..study.retarget import only, retarget
 from ..study.scores import Results
 from ..study.services import Workshop
 from . import claims, exhibits, live, missing, readers, tables
-from .alike import Alike
 from .escape import as_code, listing
 from .exhibits import Row
 from .picture import Note
@@ -168,25 +167,6 @@ class Desk:
             if row.tier in shown
             and all(_fits(row, k, v if isinstance(v, list) else [v]) for k, v in wanted.items())
         ]
-
-    def alike(
-        self,
-        key: str,
-        tier: str,
-        metrics: Sequence[str],
-        keep: Callable[[Any], bool],
-        beside: Sequence[str] = (),
-    ) -> list[Row]:
-        """Rows of an exhibit on the questions that all of them have answered (`alike`).
-
-        keep: which cells, and so which rows, by their role and keys. beside: exhibits whose
-        cells must have answered them, too.
-        """
-        exhibit = self.paper.exhibit(key)
-        others = [cell for name in beside for cell in self.paper.exhibit(name).cells(tier)]
-        same = Alike(self.results, [*filter(keep, exhibit.cells(tier)), *others])
-        made = exhibits.recipe_rows(self.paper, exhibit, same, tier)
-        return [row for row in made if row.metric in metrics and keep(row)]
 
     def table(self, key: str, rows: Sequence[Row], name: str = "") -> Table:
         """The reader's table of these rows; name: by which `{numref}` finds it."""

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-from ..evaluation.resampling import fresh
-from ..evaluation.statistics import Interval, percent_interval
+from ..evaluation.statistics import Interval
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -33,14 +29,6 @@ def within(interval: Interval | None, digits: int = 2, sign: str = "", n: bool =
     values = (interval.estimate, interval.lo, interval.hi)
     middle, lo, hi = (f"{value:{sign}z.{digits}f}" for value in values)
     return f"{middle} [{lo}, {hi}]" + (f", n {interval.n}" if n else "")
-
-
-def share_of(held: Sequence[bool], lines: Sequence[Mapping[str, Any]]) -> str:
-    """Of how many of these records' lines it holds, in percent; empty without lines."""
-    if not held:
-        return ""
-    clusters = [line["cluster"] for line in lines]
-    return within(percent_interval(held, rng=fresh(), clusters=clusters), 1)
 
 
 def in_points(share: Interval | None, sign: str = "") -> str:

@@ -3,6 +3,7 @@
 from rag_repro.show.columns import (
     Column,
     Entry,
+    answered_by_all,
     beyond,
     change,
     compared,
@@ -18,6 +19,7 @@ from rag_repro.show.columns import (
     paper_gain,
     part,
     percent,
+    setting,
     share,
     table,
     trainings,
@@ -28,6 +30,7 @@ from rag_repro.show.passage_list import passage_list
 __all__ = [
     "Column",
     "Entry",
+    "answered_by_all",
     "bars",
     "beyond",
     "change",
@@ -50,6 +53,7 @@ __all__ = [
     "part",
     "passage_list",
     "percent",
+    "setting",
     "share",
     "table",
     "trainings",

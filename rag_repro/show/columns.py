@@ -29,7 +29,7 @@ from rag_repro.report.picture import Download, Note
 from rag_repro.report.table import Table
 from rag_repro.report.values import number, within
 from rag_repro.study.papers import Cell, Exhibit, Paper
-from rag_repro.study.scores import Keep, Results, everything, paired, resampled
+from rag_repro.study.scores import Keep, Only, Results, everything, paired, resampled
 from rag_repro.study.trainings import merged
 
 
@@ -84,6 +84,19 @@ def expand(shown: Sequence[Entry], **keys: Sequence[Any]) -> list[Entry]:
     ]
 
 
+def answered_by_all(shown: Sequence[Entry]) -> Only:
+    """A filter: of each data set the questions that all entries with a record have answered.
+
+    Means that a figure sets side by side are of these, as level("em", answered_by_all(shown)).
+    """
+    ids: dict[str, set[str]] = {}
+    for entry in shown:
+        if lines := entry.results.lines(entry.cell):
+            answered, dataset = {line["id"] for line in lines}, entry.keys["dataset"]
+            ids[dataset] = ids.get(dataset, answered) & answered
+    return Only(ids=frozenset().union(*ids.values()))
+
+
 @dataclass(frozen=True)
 class Column:
     """What a table or figure reads off an entry.
@@ -128,6 +141,18 @@ def key(name: str) -> Column:
 def label() -> Column:
     """The method, in words."""
     return Column(lambda entry: entry.method, measured=False)
+
+
+def setting(name: str) -> Column:
+    """A setting of the method, or a property of its settings, as "timing" or "top_n"."""
+
+    def read(entry: Entry) -> str:
+        value = getattr(entry.cell.condition.configured, name)
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return " × ".join(value) if isinstance(value, tuple) else word(str(value))
+
+    return Column(read, unit=name)
 
 
 def compared(over: Mapping[str, Any] | None = None) -> Column:

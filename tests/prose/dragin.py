@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from rag_repro.analysis import hop_timing
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.resampling import fresh
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.methods.dragin import query_check
-from rag_repro.report import replayed, timing_auc
+from rag_repro.methods.dragin import query_check, replay
 from rag_repro.report.exhibits import Row
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
@@ -159,27 +159,18 @@ def _falls(told: Told, metric: str, dataset: str) -> bool:
     return all(more > less for more, less in pairwise(means))
 
 
-def _fifty_as_shipped(told: Told) -> bool:
-    methods = ("none", "sr", "fs", "dragin", "released")
-    return all(
-        _asked(told, "shipped", "em", dataset, method=method, reader="smollm2-135m") == 50
-        for dataset in READ
-        for method in methods
-    )
-
-
 # ---------------------------------------------------------------------- 31, timing
 
 
 @cache
-def _hops() -> timing_auc.Hops:
-    return timing_auc.hops(_cells("hops", method="check"), RESULTS)
+def _hops() -> hop_timing.Hops:
+    return hop_timing.hops(_cells("hops", method="check"), RESULTS)
 
 
 @cache
 def _pooled_areas() -> tuple[float, ...]:
     """RIND's, in percent, by either label."""
-    judged = (_hops().judged("score", label) for label in timing_auc.LABELS)
+    judged = (_hops().judged("score", label) for label in hop_timing.LABELS)
     return tuple(100 * calibration.auc(one, fresh()).estimate for one in judged)
 
 
@@ -187,7 +178,7 @@ def _little_selective(told: Told) -> bool:
     """RIND gives the alarm at nearly all hops, of which few more are in need than of all."""
     (cell,) = _cells("table2", dataset="world-B", method="dragin")
     held = _hops()
-    alarm = timing_auc.alarms_of(
+    alarm = hop_timing.alarms_of(
         "score", held.signals["score"], cell.condition.configured.threshold
     )
     more = [needs[alarm == 1].mean() - needs.mean() for needs in held.needs.values()]
@@ -401,7 +392,9 @@ def _nothing_to_choose(told: Told) -> bool:
         full = [words[0][0] >= cell.condition.configured.top_n for words in taken if words]
         if not told.of(100 * np.mean(full)) < 10:
             return False
-    return "D10" in replayed.unmoved(_cells("replayed"), RESULTS)
+    at = replay.VARIANTS.index("D10")
+    drafts = [line["variants"] for cell in _cells("replayed") for line in RESULTS.lines(cell)]
+    return all(held[at] == held[0] for held in drafts)
 
 
 def _near_moves_most(told: Told) -> bool:
@@ -476,7 +469,6 @@ SAID = [
         _alarms_hold_unread,
     ),
     Said("30_dragin", "DRAGIN has less to read with where it searches less", _fewer_find_less),
-    Said("30_dragin", "With exemplars, on 50 questions.", _fifty_as_shipped),
     Said(
         "30_dragin",
         "IIRC's ten decide nothing",

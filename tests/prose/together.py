@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from statistics import mean, median
 
 from rag_repro import load
-from rag_repro.analysis import index_growth
-from rag_repro.report import factorial
+from rag_repro.analysis import factorial, index_growth
 from rag_repro.study import growth as grown
 from rag_repro.study import papers
 from rag_repro.study.exhibits import Cell

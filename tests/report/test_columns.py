@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -56,6 +57,27 @@ def test_a_table_has_the_paper_ours_and_the_difference(book):
     assert (told["passages"], told["n"]) == ("3.0", "100")
     assert table.data.name == "tab-x.csv"
     assert "78.0" in table.data.text
+
+
+def test_points_side_by_side_are_means_of_the_same_questions(book):
+    book.fill()
+    shown = entries(book, "public", dataset="hotpotqa", k=3, method=["qdc", "sm"])
+    whole = show.answered_by_all(shown)
+    assert {show.level("recall", whole).read(entry).n for entry in shown} == {100}
+    first, *others = shown
+    short = first.results.lines(first.cell)[:7]
+    fewer = SimpleNamespace(lines=lambda cell: short)
+    some = show.answered_by_all([replace(first, results=fewer), *others])
+    assert some.ids == {line["id"] for line in short}
+    assert {show.level("recall", some).read(entry).n for entry in shown} == {7}
+    # What is not run limits nothing.
+    none = SimpleNamespace(lines=lambda cell: None)
+    assert show.answered_by_all([replace(first, results=none), *others]).ids == whole.ids
+
+
+def test_a_setting_is_told_as_it_is(book):
+    [entry] = entries(book, "public", dataset="hotpotqa", k=3, method="qdc")
+    assert show.setting("k").text(entry) == "3"
 
 
 def test_a_baseline_can_be_another_row_than_the_methods_own(book):

@@ -8,9 +8,8 @@ import pytest
 
 from rag_repro import data
 from rag_repro.lm.scripted import ScriptedReader
-from rag_repro.report.heat import HeatMap
-from rag_repro.report.heat_case import case, choose
 from rag_repro.report.picture import Note
+from rag_repro.show.heat_map import HeatMap, choose, heat_map
 from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import Cell
 from rag_repro.study.services import Workshop
@@ -70,15 +69,15 @@ def cell(dataset="world-B", **settings):
     return Cell("dragin.table2", tier, "primary", keys, condition, None)
 
 
-def results(lines):
-    return SimpleNamespace(lines=lambda cell: lines)
+def desk(lines, workshop):
+    return SimpleNamespace(results=SimpleNamespace(lines=lambda cell: lines), workshop=workshop)
 
 
 CELLS = {"DRAGIN": cell(threshold=0.01), "FLARE": cell(timing="flare", query="sure_sentence")}
 
 
 def test_the_question_is_answered_again_by_each():
-    made = case(CELLS, results([line(ASKED, True, 1)]), Shelf(), "Two ways", "fig-heat")
+    made = heat_map(desk([line(ASKED, True, 1)], Shelf()), CELLS, "Two ways", "fig-heat")
     assert isinstance(made, HeatMap)
     assert made.question.id == ASKED
     assert [shown.label for shown in made.shown] == ["DRAGIN", "FLARE"]
@@ -105,6 +104,6 @@ def test_where_nothing_can_be_shown_it_says_why(cells, lines, here, words, monke
     monkeypatch.setattr("rag_repro.lm.hub.artifacts", dict)
     shelf = Shelf()
     shelf.here = here
-    made = case(cells, results(lines), shelf, "Two ways")
+    made = heat_map(desk(lines, shelf), cells, "Two ways")
     assert isinstance(made, Note)
     assert made.text.startswith(words)

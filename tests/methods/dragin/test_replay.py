@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +21,10 @@ from rag_repro.methods.dragin.replay import (
 )
 from rag_repro.methods.dragin.settings import RELEASED as SWITCHES
 from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
+from rag_repro.methods.reading import PROMPTS, extract, released_answer
+from rag_repro.study import papers
 from tests.lm import tiny
+from tests.test_readme import ROOT
 
 from .language import SMALL
 from .test_batches import QUESTIONS, Library
@@ -78,3 +82,36 @@ def test_nothing_is_searched_and_a_draft_is_written_once(replayed):
         assert [event["name"] for event in answer.trace] == list(VARIANTS)
         assert (answer.cost.reader_calls, answer.cost.retrievals) == (1, 0)
         assert 1 <= answer.cost.reads <= 1 + len(VARIANTS)
+
+
+def test_where_the_answer_is_read():
+    """D28: the first "the answer is" to the text's end, or the last "So the answer is" in its line.
+
+    Of StrategyQA the released code takes what is not "yes" at once for "no".
+    """
+
+    def taken(text, yes_no=False):
+        template = PROMPTS["dragin_yes_no" if yes_no else "dragin"]
+        return released_answer(text, yes_no), extract(text, template)
+
+    assert taken("Ada was born in Sarnby. So the answer is Sarnby.") == ("Sarnby", "Sarnby")
+    assert taken("Ada was born in Sarnby. Thus, the answer is Sarnby.") == ("Sarnby", None)
+    twice = "So the answer is Sarnby. So the answer is Old Perrin."
+    assert taken(twice) == ("Sarnby. So the answer is Old Perrin", "Old Perrin")
+    more = "So the answer is Sarnby. Ada lived there.\nShe wrote."
+    assert taken(more) == ("Sarnby. Ada lived there.\nShe wrote", "Sarnby. Ada lived there")
+    assert taken("A pear floats. So the answer is no, it would not sink.", True) == ("no", "no")
+    assert taken("A stone sinks. So the answer is: yes.", True) == ("no", "no")
+    assert released_answer("It is Sarnby.", yes_no=True) is None
+    assert released_answer("the answer is yes, so it is.", yes_no=True) == "yes"
+
+
+def test_chapter_35_lists_each_difference_once_and_counts_them():
+    chapter = (ROOT / "notebooks" / "35_dragin_equations.py").read_text(encoding="utf-8")
+    listed = [name.removeprefix("D") for name in DIFFERENCES]
+    listed += re.findall(r'^(?:# \| |\s+")D(\d+): ', chapter, flags=re.MULTILINE)
+    last = int(max(listed, key=int))
+    assert sorted(map(int, listed)) == [*range(1, last + 1)]
+    assert last == 30
+    assert f"# {last} differences were found, D1 to D{last}." in chapter
+    assert f"D1 to D{last}: points in which the released code" in papers.load("dragin").legend

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rag_repro import data
+from rag_repro.analysis import hop_timing
+from rag_repro.analysis.hop_timing import LABELS, Hops, alarms_of, areas, at_rate, course, hops
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld.reasoning import facts_of
 from rag_repro.lm import hub
 from rag_repro.methods.dragin.timing_check import SIGNALS
-from rag_repro.report import timing_auc
-from rag_repro.report.picture import Note, Picture
-from rag_repro.report.table import Table
-from rag_repro.report.timing_auc import LABELS, Hops, alarms_of, areas, at_rate, curves, hops, rules
 from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import Cell
 from rag_repro.training import lessons
@@ -84,7 +81,7 @@ def test_hops_have_what_the_record_measured_and_what_the_card_tells(taught):
 
 def test_what_was_taught_is_what_the_readers_lessons_state(monkeypatch):
     told = []
-    monkeypatch.setattr(timing_auc, "lessons_of", lambda reader: told.append(reader) or ["parts"])
+    monkeypatch.setattr(hop_timing, "lessons_of", lambda reader: told.append(reader) or ["parts"])
 
     def stated(parts, world):
         assert (parts, world) == (["parts"], "B")
@@ -122,10 +119,10 @@ def test_precision_is_of_the_alarms_and_recall_of_the_needs():
     alarm = np.array([1.0, 1, 1, 0, 0, 0])
     needs = np.array([True, True, False, True, True, False])
     units = list("aabbcc")
-    assert timing_auc.precision(alarm, needs, units).estimate == pytest.approx(2 / 3)
-    assert timing_auc.recall(alarm, needs, units).estimate == pytest.approx(2 / 4)
-    assert timing_auc.precision(np.zeros(6), needs, units) is None
-    assert timing_auc.recall(alarm, np.zeros(6, dtype=bool), units) is None
+    assert hop_timing.precision(alarm, needs, units).estimate == pytest.approx(2 / 3)
+    assert hop_timing.recall(alarm, needs, units).estimate == pytest.approx(2 / 4)
+    assert hop_timing.precision(np.zeros(6), needs, units) is None
+    assert hop_timing.recall(alarm, np.zeros(6, dtype=bool), units) is None
 
 
 def test_one_kind_alone_has_no_area():
@@ -133,112 +130,55 @@ def test_one_kind_alone_has_no_area():
     assert hop.judged("score", "wrong") is None
 
 
-# --------------------------------------------------------------------------- tables
-
-
-def cells_of(table, label, start):
-    [row] = [r for r in table.body if r[0] == LABELS[label] and r[1].startswith(start)]
-    return row
+# ---------------------------------------------------------------------------- areas
 
 
 def test_areas_are_worked_out_by_hand(taught):
-    made = areas([cell()], results(records()), "Areas", "tab-auc")
-    assert isinstance(made, Table)
-    assert len(made.body) == 2 * len(SIGNALS)
+    held = hops([cell()], results(records()))
+    by = {(one.label, one.signal): one for one in areas(held)}
+    assert list(by) == [(label, signal) for label in LABELS for signal in SIGNALS]
     # Entropy against untaught: positives 10 x 2.0 and 2 x 0.2, negatives 10 x 0.2 and 2 x 2.0:
     # wins 10*10 + half of (10*2 + 2*10) = 120 of 144.
-    row = cells_of(made, "untaught", "entropy alone")
-    assert row[2].startswith(f"{100 * 120 / 144:.1f} [")
+    entropy, rind = by["untaught", "entropy"], by["untaught", "score"]
+    assert entropy.auc.estimate == pytest.approx(120 / 144)
     # The score parts them further: 1.2 and 0.12 against 0.1 and 1.0, where 1.2 beats 1.0 and
     # 0.12 beats 0.1: 10*12 + 2*10 = 140 of 144.
-    rind = cells_of(made, "untaught", "RIND, H a s")
-    assert rind[2].startswith(f"{100 * 140 / 144:.1f} [")
-    assert rind[3] == ""
-    assert row[3].startswith(f"{100 * (120 - 140) / 144:+.1f} [")
+    assert rind.auc.estimate == pytest.approx(140 / 144)
+    assert rind.gain is None
+    assert entropy.gain.estimate == pytest.approx((120 - 140) / 144)
     # As many alarms as needs, 12 of 24: the score's 12 highest are 10 x 1.2 and 2 x 1.0.
-    assert rind[4].startswith(f"{100 * 10 / 12:.1f} [")
+    assert rind.precision.estimate == pytest.approx(10 / 12)
     # What is equal everywhere tells nothing.
-    for flat in ("attention alone", "RIND as released"):
-        assert cells_of(made, "untaught", flat)[2].startswith("50.0 [")
-        assert cells_of(made, "untaught", flat)[4].startswith("50.0 [")
-    assert row[5] == 24
+    for flat in ("attention", "released"):
+        assert by["untaught", flat].auc.estimate == by["untaught", flat].precision.estimate == 0.5
     # "wrong": 6 of 24; entropy of these: 2.0 in five, 0.2 in one (i = 11).
-    wrong = cells_of(made, "wrong", "entropy alone")
     wins = 5 * 11 + 0.5 * 5 * 7 + 0.5 * 1 * 11
-    assert wrong[2].startswith(f"{100 * wins / (6 * 18):.1f} [")
+    assert by["wrong", "entropy"].auc.estimate == pytest.approx(wins / (6 * 18))
 
 
-def test_rules_are_judged_at_their_own_thresholds(taught):
-    made = rules([cell()], results(records()), {"score": 1.1, "surprise": 0.2})
-    assert [row[1] for row in made.body[:3]] == [
-        "RIND, H a s, above 1.1",
-        "probability alone, 1 - p of its own words (FLARE), p up to 0.8",
-        timing_auc.EVERY,
-    ]
-    rind, flare, every = made.body[:3]
-    assert rind[2] == f"{100 * 10 / 24:.1f}"
-    assert (rind[3].split()[0], rind[4].split()[0]) == ("100.0", f"{100 * 10 / 12:.1f}")
-    assert (flare[2], flare[3].split()[0], flare[4].split()[0]) == ("50.0", "100.0", "100.0")
-    assert (every[2], every[3].split()[0], every[4].split()[0]) == ("100.0", "50.0", "100.0")
-    never = rules([cell()], results(records()), {"score": 99.0}).body[0]
-    assert (never[2], never[3], never[4].split()[0]) == ("0.0", "", "0.0")
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_a_label_of_one_kind_has_no_area(taught, wrong):
+    alike = [line(q, entry(wrong, score=1.0), entry(wrong, score=2.0)) for q in ASKED]
+    found = areas(hops([cell()], results(alike)))
+    assert [one.label for one in found] == ["untaught"] * len(SIGNALS)
 
 
-def test_the_loops_thresholds_are_the_usual_ones(taught):
-    assert {
-        "score": 1.0,
-        "released": 1.0,
-        "surprise": pytest.approx(0.2),
-    } == timing_auc.THRESHOLDS
-    assert len(rules([cell()], results(records())).body) == 2 * 4
-
-
-def test_a_label_of_one_kind_says_so(taught):
-    all_right = [line(q, entry(0, score=1.0), entry(0, score=2.0)) for q in ASKED]
-    made = areas([cell()], results(all_right))
-    assert made.body[-1][:2] == [LABELS["wrong"], "so at none of the hops"]
-    assert len(made.body) == len(SIGNALS) + 1
-    all_wrong = [line(q, entry(1, score=1.0), entry(1, score=2.0)) for q in ASKED]
-    assert areas([cell()], results(all_wrong)).body[-1][1] == "so at all of the hops"
-    # A rule's recall has no meaning there, and no number.
-    assert rules([cell()], results(all_right)).body[-1][4] == ""
-
-
-def test_the_figure_tells_recall_at_every_rate(taught):
-    made = curves([cell()], results(records()), caption="Curves", name="fig-timing")
-    assert isinstance(made, Picture)
-    rows = [row.split(",") for row in made.data.text.splitlines()[1:]]
-    text = made.data.text
-    assert len(rows) == 2 * 5 * 21
-    at = {
-        (row[0], row[-2]): float(row[-1])
-        for row in rows
-        if "RIND" in text and "H a s" in ",".join(row)
-    }
-    untaught = LABELS["untaught"]
-    assert at[untaught, "0"] == 0
-    assert at[untaught, "25"] == pytest.approx(50.0)  # 6 alarms, all at untaught facts
-    assert at[untaught, "50"] == pytest.approx(100 * 10 / 12, abs=0.1)
-    assert at[untaught, "100"] == 100
-    assert f"{untaught}, RIND, H a s, alarms at 25 %: 50 % found" in made.alt
-    assert re.search(rb"<svg", made.svg)
-
-
-@pytest.mark.parametrize("show", [areas, rules, curves])
-def test_without_records_it_says_what_makes_them(show):
-    made = show([cell()], results(None), caption="Timing")
-    assert isinstance(made, Note)
-    assert "rag-repro run dragin.timing --tier testbed" in made.text
+def test_a_course_is_recall_at_every_rate(taught):
+    held = hops([cell()], results(records()))
+    found = course(held.signals["score"], held.needs["untaught"], np.array([0, 0.25, 0.5, 1]))
+    # Of 6 alarms all are at untaught facts.
+    assert found == pytest.approx([0, 50, 100 * 10 / 12, 100])
+    assert course(held.signals["score"], np.zeros(24, bool), np.array([1.0])) == [0]
 
 
 def test_what_was_taught_is_told_by_the_card_else_the_recipe(tmp_path, monkeypatch):
     monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path))
-    assert timing_auc.lessons_of("smollm2-135m") == ()
-    assert timing_auc.lessons_of("testbed-reader")[0]["world"] == "B"
+    assert hop_timing.lessons_of("smollm2-135m") == ()
+    assert hop_timing.lessons_of("testbed-reader")[0]["world"] == "B"
     folder = tmp_path / "testbed-reader"
     folder.mkdir()
     (folder / hub.ADAPTER).write_bytes(b"")
     parts = [{"kind": "statements", "world": "C", "questions": 5, "exposures": 1}]
     card = {"base": {"name": "b", "sha256": "0"}, "recipe": {"lessons": parts}}
     (folder / "card.json").write_text(json.dumps(card))
-    assert timing_auc.lessons_of("testbed-reader") == parts
+    assert hop_timing.lessons_of("testbed-reader") == parts

@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rag_repro.report import factorial
-from rag_repro.report.factorial import Design, effect_of
+from rag_repro.analysis.factorial import Design, beyond_sum, effect_of
 from rag_repro.study import papers
 from rag_repro.study.scores import Scores
 
@@ -87,18 +86,28 @@ def test_a_design_that_is_out_of_balance_is_refused():
         Design.of(HALF, FACTORS[:3])
 
 
-def test_what_came_out_is_said_in_words(monkeypatch):
-    """ERM4 alone was put in, and nothing of two together."""
+def test_effects_are_named_as_they_stand_together():
+    design = Design.of(HALF, FACTORS)
     names = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}
-    rng = np.random.default_rng(4)
+    told = [design.words(group, names) for group in design.groups()]
+    assert told[0] == "ERM4"
+    assert told[4] == "ERM4 with DR-RAG or DRAGIN with R²AG"
 
-    class Recorded:
-        def scores(self, cell, metric):
-            made = scored(50 + 20 * ("erm4" in cell.keys["method"]))
-            return Scores(made.ids, made.clusters, made.values + rng.normal(0, 5, 40))
 
-    exhibit = papers.load("together").exhibit("composition")
-    told = str(factorial.answer(exhibit, Recorded(), Design.of(HALF, FACTORS), names))
-    assert "EM: of each alone, 1 of the 4 intervals excludes zero: ERM4 +" in told
-    assert "of two together, none of the 3 intervals excludes zero; open: ERM4 with DR-RAG" in told
-    assert told.count("detectable") == 3 + 3
+def test_what_two_bring_beyond_their_sum_by_hand():
+    # None, one alone, the other, both: 0, 25, 25, 75; so 25 beyond the sum.
+    both, first, second, none = (
+        scores_of(values * 10)
+        for values in ([100, 100, 100, 0], [100, 0, 0, 0], [0, 100, 0, 0], [0, 0, 0, 0])
+    )
+    found = beyond_sum(both, first, second, none, "em")
+    assert [one.estimate for one in found] == [25, 25, 75, 25]
+    assert {one.n for one in found} == {40}
+    # One question less on a side: the others are counted without it, too.
+    assert beyond_sum(both, first.at(first.ids[:39]), second, none, "em")[3].n == 39
+    assert beyond_sum(both, first, scored(0, first=90), none, "em") is None
+
+
+def scores_of(values):
+    ids = tuple(f"q{i}" for i in range(len(values)))
+    return Scores(ids, ids, np.array(values, dtype=float))

@@ -11,10 +11,21 @@ import pytest
 
 from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.publish import numbering
-from rag_repro.report import heat
-from rag_repro.report.heat import DARKEST, QUANTITIES, HeatMap, Quantity
-from rag_repro.report.rounds import Round, Shown, Word, decision, rounds, rule, words
 from rag_repro.schema import Answer
+from rag_repro.show.heat_map import (
+    DARKEST,
+    QUANTITIES,
+    STEPS,
+    HeatMap,
+    Quantity,
+    Round,
+    Shown,
+    Word,
+    decision,
+    rounds,
+    rule,
+    words,
+)
 from tests.publish.test_looks import ENOUGH, MODES, contrast, palette
 
 from .heat_case import DRAGIN, FLARE, QUESTION, TITLES, by_dragin, by_flare, said, shown
@@ -316,7 +327,7 @@ def mixed(colour, ground, alpha):
 def test_words_can_be_read_on_every_shade(mode, quantity):
     colours = palette(mode)
     for ground in ("--pst-color-background", "--pst-color-surface"):
-        for step in heat.STEPS:
+        for step in STEPS:
             shade = mixed(quantity.colour, colours[ground], DARKEST * step)
             assert contrast(colours["--pst-color-text-base"], shade) >= ENOUGH
 
