@@ -31,6 +31,7 @@ ROOMS = {
     "methods": (("methods",), "Ways to answer a question, each as short as its paper."),
     "training": (("training",), "What the papers train, trained here."),
     "study": (("study",), "Conditions, records and the claims that they decide."),
+    "analysis": (("analysis",), "Statistics of their own: scores in, plain values out."),
     "report": (("report",), "Pages made from records: verdicts, traces, and tables not moved yet."),
     "show": (("show",), "Tables and figures by columns: the grammar that chapters are written in."),
 }

@@ -28,10 +28,9 @@ from ..study.papers import Cell, Exhibit
 from ..study.scores import Results
 from ..study.services import Workshop
 from . import missing
-from .pairs import said
 from .picture import Download, Note
 from .table import Table
-from .values import in_points, number
+from .values import in_points, number, share_text
 
 Line = Mapping[str, Any]
 WITH, STEP = "gold, an answer stands in it", "gold, a step on the way"
@@ -169,11 +168,11 @@ def quality(
                 word(cell.keys["dataset"]),
                 exhibit.methods[cell.keys["method"]].label,
                 len(says),
-                said(shares[0], 100),
+                share_text(shares[0]),
                 number(100 * should.mean(), 1),
                 number(100 - 100 * should.mean(), 1),
                 in_points(shares[1], "+"),
-                *("none" if s is None else said(s, 100) for s in shares[2:]),
+                *("none" if s is None else share_text(s) for s in shares[2:]),
                 _auc(held),
             ]
         )
@@ -198,4 +197,4 @@ def _auc(held: Verdicts) -> str:
         judged = calibration.Judgements.of(held.probability[known], held.should[known], units)
     except StatisticsError:
         return ""
-    return said(calibration.auc(judged, fresh()), 100)
+    return share_text(calibration.auc(judged, fresh()))

@@ -19,10 +19,9 @@ from ..study.papers import Cell, Exhibit
 from ..study.scores import Results, resampled
 from . import missing
 from .figures import MARKERS, WIDTH, bars, legend_of_labels, plots
-from .pairs import said
 from .picture import Download, Note, Picture
 from .table import Table
-from .values import number, within
+from .values import number, share_text, within
 
 OUTSIDE = "outside"
 """The row without memory, to which all others of an exhibit are compared."""
@@ -258,7 +257,7 @@ def areas(
             except StatisticsError:
                 area = "all alike"
             else:
-                area = said(calibration.auc(judged, fresh()), 100)
+                area = share_text(calibration.auc(judged, fresh()))
             body.append([word(dataset), said_, area, share, len(ids)])
     if not body:
         return missing.note([*cells, *everything], results, caption)

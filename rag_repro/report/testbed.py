@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from rag_repro.analysis.deep_recall import recall_at
+
 from ..data.dataset import Dataset
 from ..data.synthworld import World
 from ..data.synthworld.calibration import BAND, CalibrationRow
@@ -15,7 +17,6 @@ from ..evaluation.verdicts import NOT_RUN
 from ..study.papers import Exhibit
 from ..study.scores import Results
 from . import figures
-from .depth import recall_at
 from .picture import Picture
 from .table import Table
 from .traces import short

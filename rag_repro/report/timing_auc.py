@@ -33,10 +33,9 @@ from ..study.papers import Cell
 from ..study.scores import Results
 from . import missing
 from .figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
-from .pairs import said
 from .picture import Download, Note, Picture
 from .table import Table
-from .values import in_points, number
+from .values import in_points, number, share_text
 
 LABELS = {
     "untaught": "the reader was not taught the fact",
@@ -186,9 +185,9 @@ def areas(
                 gain = calibration.auc_gain(judged, rind, fresh())
             alarm = at_rate(held.signals[signal], needs.mean())
             right = precision(alarm, needs, held.units)
-            body.append(
-                [words, shown, said(area, 100), in_points(gain, "+"), said(right, 100), len(needs)]
-            )
+            against = in_points(gain, "+")
+            shares = share_text(area), against, share_text(right)
+            body.append([words, shown, *shares, len(needs)])
     head = ["a search is needed where", "signal", "AUC, %", "against RIND, points"]
     head += ["precision at equal rate, %", "hops"]
     return Table(head, body, caption, name, Download.of(name, head, body))
@@ -215,7 +214,7 @@ def rules(
         needs = held.needs[label]
         for rule, alarm in alarms.items():
             shares = [f(alarm, needs, held.units) for f in (precision, recall)]
-            told = ["" if share is None else said(share, 100) for share in shares]
+            told = ["" if share is None else share_text(share) for share in shares]
             body.append([words, rule, number(100 * alarm.mean(), 1), *told, len(needs)])
     head = ["a search is needed where", "rule", "alarms, % of hops", "precision, %", "recall, %"]
     head += ["hops"]
