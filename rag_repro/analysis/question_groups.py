@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,23 +28,6 @@ def by_length(datasets: Sequence[Dataset]) -> dict[str, set[str]]:
     }
 
 
-CHOICES = ("comparison", "bridge_comparison", "yes_no")
-"""Kinds of questions that name what the answer is one of."""
-
-
-def by_steps(datasets: Sequence[Dataset]) -> dict[str, set[str]]:
-    """One step, several, or a choice, which can be guessed from the question -> ids of such
-    questions, the largest group first.
-    """
-    names = {}
-    for question in (q for dataset in datasets for q in dataset.questions if q.hops):
-        if question.kind in CHOICES:
-            names[question.id] = "a choice: one of two, or yes or no"
-        else:
-            names[question.id] = "one step" if question.hops == 1 else "several steps"
-    return _largest_first(names)
-
-
 def by_subject(datasets: Sequence[Dataset]) -> dict[str, set[str]]:
     """What the last gold passage of the chain is about (a person, a film) -> ids of its questions,
     the largest group first. For worlds of the testbed only.
@@ -57,16 +40,12 @@ def by_subject(datasets: Sequence[Dataset]) -> dict[str, set[str]]:
         for question in dataset.questions:
             last = max(question.gold, key=lambda gold: gold.hop or 0)
             subjects[question.id] = made.subject_of[last.passage_id].kind
-    return _largest_first(subjects)
+    groups: dict[str, set[str]] = defaultdict(set)
+    for question, name in subjects.items():
+        groups[name].add(question)
+    return dict(sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
 def _words_needed(question: Question, dataset: Dataset) -> float:
     passages = (dataset.corpus.by_id[name] for name in question.gold_ids)
     return float(np.mean([len(passage.text.split()) for passage in passages]))
-
-
-def _largest_first(named: Mapping[str, str]) -> dict[str, set[str]]:
-    groups: dict[str, set[str]] = defaultdict(set)
-    for question, name in named.items():
-        groups[name].add(question)
-    return dict(sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0])))
