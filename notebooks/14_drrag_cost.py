@@ -332,7 +332,7 @@ def passages(entry):
 
 # One panel for all sizes, whose data sets are one world grown.
 grown = [
-    replace(e, cell=replace(e.cell, keys={**e.keys, "dataset": "a world that grows"}))
+    replace(e, cell=replace(e.cell, keys={**e.keys, "world": "a world that grows"}))
     for e in entries(desk, "scale")
 ]
 SIZE = Column(passages, measured=False, unit="passages")
@@ -342,6 +342,7 @@ for metric, what in {"recall": "Recall at k = 4", "ms": "Time without a reading"
             grown,
             SIZE,
             {what: level(metric)},
+            panel="world",
             log_x=True,
             caption=f"{what}, as the corpus grows",
             name=f"fig-scale-{metric}",
