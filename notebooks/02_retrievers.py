@@ -35,14 +35,17 @@ device = "cpu"  # where the sentence encoder computes
 batch_size = 64  # questions in flight at once
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
 from IPython.display import display
 
+from rag_repro.analysis.deep_recall import recall_at
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import depth, figures, tables
 from rag_repro.report.desk import Desk
 from rag_repro.report.picture import Note
 from rag_repro.retrieval import bm25
+from rag_repro.show import Column, curve, entries
 
 run = chapter(
     "02_retrievers",
@@ -97,27 +100,41 @@ Note(f"```text\n{bm25.__doc__}```")
 #
 # ## Recall against k
 
-# %% tags=["remove-input"]
-ROLES = ("static", "dynamic")
-METHODS = {"bm25": "BM25", "minilm": "MiniLM"}
+
+# %% tags=["hide-input"]
+def found(role=None, whole=False):
+    """Recall among the first k of what was retrieved; whole: questions with all their gold."""
+
+    def read(entry):
+        lines = entry.results.lines(entry.cell) or ()
+        return recall_at(lines, entry.keys["k"], role=role, whole=whole)
+
+    return Column(read, unit="recall" if not whole else "%")
+
+
+def at_depths(entry):
+    """An entry for each number of passages up to the depth that was retrieved."""
+    for k in run.depths:
+        if k <= entry.keys["k"]:
+            yield replace(entry, cell=replace(entry.cell, keys={**entry.keys, "k": k}))
+
+
 for shown in desk.tiers():
-    found = depth.rows(desk.paper.exhibits["depth"], desk.results, shown, run.depths, ROLES)
+    deep = [one for e in entries(desk, "depth", tier=shown) for one in at_depths(e)]
     display(
-        figures.against_k(
-            [row for row in found if row.metric in ("recall", "all_gold")],
-            metrics={"recall": "recall", "all_gold": "all gold"},
-            methods=METHODS,
-            ylabel="%",
+        curve(
+            deep,
+            "k",
+            {"recall": found(), "all gold": found(whole=True)},
             caption=f"Share of gold passages found, and of questions with all of them, {shown}",
             name=f"fig-recall-{shown}",
         )
     )
     display(
-        figures.against_k(
-            [row for row in found if row.metric.startswith("recall_")],
-            metrics={f"recall_{role}": f"{role}-relevant" for role in ROLES},
-            methods=METHODS,
-            ylabel="recall, %",
+        curve(
+            deep,
+            "k",
+            {f"{role}-relevant": found(role) for role in ("static", "dynamic")},
             caption=f"Passages whose subject the question names, and the others, {shown}",
             name=f"fig-roles-{shown}",
         )
@@ -148,18 +165,6 @@ which = desk.rows("bm25", metric="recall")
 for shown in dict.fromkeys(row.keys["dataset"] for row in which):
     of_one = [row for row in which if row.keys["dataset"] == shown]
     display(desk.table("bm25", of_one, name=f"tab-bm25-{shown}"))
-
-# %% [markdown]
-# How far apart the best and the worst of these choices lie, for one and the same "BM25", with titles
-# searched once; to leave them out, or to count them twice, is a choice of text. The highest and the lowest
-# of several noisy values lie further apart than the true ones, so that the last column is an upper estimate:
-
-# %% tags=["remove-input"]
-formulas = [row for row in which if row.keys["method"] not in ("text_only", "title_twice")]
-LABELS = {name: row.label for name, row in desk.paper.exhibit("bm25").methods.items()}
-tables.spread(
-    formulas, "recall", LABELS, "The choices of BM25 that find least and most", "tab-spread"
-)
 
 # %% [markdown]
 # ## Asked again, just now

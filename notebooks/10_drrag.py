@@ -51,20 +51,22 @@ from rag_repro.methods.baselines import adaptive_rag, adaptive_retrieval, self_r
 from rag_repro.methods.drrag import forward
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import (
-    arithmetic,
-    cases,
-    exhibits,
-    figures,
-    groups,
-    readers,
-    split,
-)
+from rag_repro.report import arithmetic, cases, readers
 from rag_repro.report.desk import Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
-from rag_repro.report.table import Table
-from rag_repro.show import compared, entries, gain, key, level, table
+from rag_repro.show import (
+    compared,
+    curve,
+    entries,
+    forest,
+    gain,
+    key,
+    label,
+    level,
+    paper_gain,
+    table,
+)
 
 run = chapter(
     "10_drrag",
@@ -72,18 +74,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-SHOWN = (
-    "table2",
-    "table3",
-    "table4",
-    "table6",
-    "table7",
-    "readers",
-    "entropy",
-    "worlds",
-    "guessable",
-    "baseline_checks",
-)
+SHOWN = ("table2", "table3", "readers", "learned", "guessable", "baseline_checks")
 # On other ground than the paper's: what decides, and whether the reader can read.
 moved = {"dataset", "retriever", "reader"} & set(run.changed)
 desk = Desk("drrag", run, here().root, exhibits=("table3", "readers") if moved else SHOWN)
@@ -147,26 +138,7 @@ Note(listing(template.body, "text"))
 Listing(reading.Template.fill, reading.extract)
 
 # %% [markdown]
-# Without passages the same words are used, less those about documents. What is taken from the
-# reader's words, shown by running the function on a few texts:
-
-# %% tags=["remove-input"]
-WORDS = (
-    "The film is by Ilvo Brannek, who was born in Sarrow. Answer: Sarrow.",
-    "Answer: <Sarrow>; as document 2 says",
-    "Answer: Perrin\nNo, that is wrong.\nAnswer: Sarrow",
-    "He was born in Sarrow.",
-    "Answer:",
-)
-Table(
-    ["the reader writes", "taken as its answer"],
-    [
-        [text, reading.extract(text, template) or "nothing: counted, and scored as wrong"]
-        for text in WORDS
-    ],
-    "What is taken as the answer",
-    "tab-extraction",
-)
+# Without passages the same words are used, less those about documents.
 
 # %% [markdown] tags=["worked"]
 # ## Readers that can read
@@ -180,27 +152,21 @@ Table(
 readers.gate(desk.paper, desk.results, desk.tiers())
 
 # %% [markdown]
-# What they were taught, and how the loss fell. The testbed's reader learned *how* to read on world A
-# alone; of worlds B to D it was told some facts as plain sentences, and never a question.
+# The pair classifier is trained as well. What it learned is tried on held-out questions, where an
+# untrained one stands at 50 % ({doc}`chapter 13 <13_drrag_classifier>`):
 
 # %% tags=["remove-input"]
-readers.cards(TAUGHT)
-
-# %% tags=["remove-input"]
-readers.curves(TAUGHT)
-
-# %% [markdown]
-# The same answers with their form (*unparsed*: no answer found in it), and what is lost as more
-# passages stand beside the gold ones:
-
-# %% tags=["remove-input"]
-desk.table("readers", desk.rows("readers", metric=["acc", "unparsed"]), name="tab-readers")
-
-# %% [markdown]
-# And how sure it is of its words: the highest entropy over the tokens of an answer, in nats.
-
-# %% tags=["remove-input"]
-desk.table("entropy", desk.rows("entropy"), name="tab-entropy")
+table(
+    entries(desk, "learned"),
+    {
+        "data set": key("dataset"),
+        "pairs": label(),
+        "classifier": key("classifier"),
+        "AUC, % [95 %], n": level("pair_auc"),
+    },
+    "Proof of training of the pair classifier",
+    "tab-proof",
+)
 
 # %% [markdown]
 # ### One question, both ways
@@ -219,31 +185,6 @@ by_gold = cases.each(cases.of_kind("compositional"), cases.higher("recall"))
 for page in cases.case(EXHIBIT3, desk.results, desk.workshop, AT4, CFS, fine=by_gold):
     display(page)
 
-# %% [markdown]
-# On all data sets:
-
-# %% tags=["remove-input"]
-cases.counts(EXHIBIT3, desk.results, AT4, CFS)
-
-# %% [markdown]
-# The same against Adaptive-RAG (the paper's table 11). No case is made of an answer of its that only
-# missed the form; the counts have it:
-
-# %% tags=["remove-input"]
-EXHIBIT2 = desk.paper.exhibit("table2")
-ADAPTIVE, DRRAG = {"method": "adaptive_rag", "k": 4}, {"method": "dr_rag"}
-
-
-def in_form(before, after):
-    return not before["scores"]["unparsed"]
-
-
-for page in cases.case(EXHIBIT2, desk.results, desk.workshop, ADAPTIVE, DRRAG, fine=in_form):
-    display(page)
-
-# %% tags=["remove-input"]
-cases.counts(EXHIBIT2, desk.results, ADAPTIVE, DRRAG)
-
 # %% [markdown] tags=["result"]
 # ## Table 3: answers by what is handed on
 #
@@ -260,33 +201,20 @@ cases.counts(EXHIBIT2, desk.results, ADAPTIVE, DRRAG)
 
 # %% tags=["remove-input"]
 # The paper's Llama3-8B stands beside our taught reader; another reader is compared with none.
-ANSWERS = ["acc", "em", "f1"]
-main = desk.rows("table3", k=4, reader=TAUGHT, metric=[*ANSWERS, "unparsed", "recall", "passages"])
-answers = [row for row in main if row.metric in ANSWERS]
-for shown in dict.fromkeys(row.keys["dataset"] for row in answers):
-    of_one = [row for row in answers if row.keys["dataset"] == shown]
+main = desk.rows("table3", k=4, reader=TAUGHT, metric=["acc", "em", "f1"])
+for shown in dict.fromkeys(row.keys["dataset"] for row in main):
+    of_one = [row for row in main if row.keys["dataset"] == shown]
     display(desk.table("table3", of_one, name=f"tab-table3-{shown}"))
-
-# %% [markdown]
-# What stood in the context, and how many answers did not keep to the form:
-
-# %% tags=["remove-input"]
-context = [row for row in main if row.metric not in ANSWERS and row.ours]
-desk.table("table3", context, name="tab-context")
 
 # %% [markdown]
 # CFS against QDC, which is the paper's own comparison:
 
 # %% tags=["remove-input"]
-printed = exhibits.printed_gain(
-    desk.paper, "table3", "cfs", "qdc", metric="acc", reader="llama3-8b"
-)
-figures.gains(
-    [row for row in main if row.keys["method"] == "cfs"],
-    metric="acc",
-    method="cfs",
-    printed=printed,
-    caption="CFS minus QDC, accuracy of answers, k = 4 (diamonds: the paper, Llama3-8B)",
+forest(
+    entries(desk, "table3", method="cfs", k=4, reader=TAUGHT),
+    gain("acc"),
+    printed=paper_gain("acc"),
+    caption="CFS minus QDC, accuracy of answers, k = 4 (points; diamonds: the paper, Llama3-8B)",
     name="fig-answers",
 )
 
@@ -298,24 +226,14 @@ figures.gains(
 # %% tags=["remove-input"]
 for shown in desk.tiers():
     display(
-        figures.against_k(
-            desk.rows("table3", shown, reader=TAUGHT, metric="acc"),
-            metrics={"acc": "Acc"},
-            methods={"sm": "SM", "qdc": "QDC", "cis": "CIS", "cfs": "CFS"},
-            ylabel="Acc, %",
+        curve(
+            entries(desk, "table3", tier=shown, reader=TAUGHT, method=["sm", "qdc", "cis", "cfs"]),
+            "k",
+            {"Acc": level("acc")},
             caption=f"Accuracy by number of passages, {shown}",
             name=f"fig-answers-k-{shown}",
         )
     )
-
-# %% [markdown]
-# ### The reader as it is shipped
-#
-# The same without any training of ours. It decides nothing.
-
-# %% tags=["remove-input"]
-shipped = desk.rows("table3", reader="smollm2-135m", metric=["acc", "unparsed"])
-split.whole(desk, "table3", [row for row in shipped if row.keys.get("reader")], "tab-shipped")
 
 # %% [markdown]
 # ### What can be guessed
@@ -335,15 +253,6 @@ guessed = [
 desk.table("guessable", guessed, name="tab-guessable")
 
 # %% [markdown]
-# ### Other worlds
-#
-# Worlds C and D have other names and facts than world B, in the same wordings; other chapters, as 11
-# and 51, use them too.
-
-# %% tags=["remove-input"]
-desk.table("worlds", desk.rows("worlds", metric=["acc", "recall"]), name="tab-worlds")
-
-# %% [markdown]
 # ## Table 2: against other frameworks
 #
 # The paper's values are not comparable with ours, nor with each other. *Single-step* is SM, *DR-RAG*
@@ -358,25 +267,6 @@ frames = desk.rows("table2", metric=["acc", "em", "unparsed"])
 for shown in dict.fromkeys(row.keys["dataset"] for row in frames):
     of_one = [row for row in frames if row.keys["dataset"] == shown]
     display(desk.table("table2", of_one, name=f"tab-table2-{shown}"))
-
-# %% [markdown]
-# The more steps a question takes, the more a method that searches step by step should have to gain. What
-# the multi-step approach answers on the testbed, and what DR-RAG adds to it, by the number of hops; groups of
-# few questions are left out.
-
-# %% tags=["remove-input"]
-HOPS = {name: desk.workshop.dataset(name, "test") for name in ["world-B"]}
-groups.group_table(
-    desk.results,
-    EXHIBIT2,
-    HOPS,
-    groups.by_hops,
-    {"dr_rag": "multi_step"},
-    metric="acc",
-    what="number of hops",
-    name="tab-by-hops",
-    k=4,
-)
 
 # %% [markdown]
 # ### Do the adaptive baselines do what they are for?
@@ -399,17 +289,21 @@ Listing(adaptive_retrieval.adaptive_retrieval, adaptive_rag.adaptive_rag, self_r
 # %% [markdown]
 # *Does it decide?* A method that always searches is plain retrieval by another name, and one that
 # never does is the reader alone. Popularity is tried at its median, so that both happen: that is
-# *Adaptive Retrieval* in {numref}`tab-searched-10`. Table 2 has it, as *threshold at the median*, beside
-# the one at the best threshold of the tune questions; {numref}`tab-searches-10` tells how often either
-# searches. A row that always does is plain retrieval,
+# *Adaptive Retrieval* in the first rows of {numref}`tab-searches-10`. Table 2 has it, as *threshold at the
+# median*, beside the one at the best threshold of the tune questions; the last rows tell how often either
+# searches, and their differences are against single-step. A row that always does is plain retrieval,
 # and what DR-RAG has over it (drrag.c26) is what it has over plain retrieval.
 #
 # *Does it use its signal?* The control (*shuffled*) gives the same signal to other questions. Where
 # searches and answers stay as they were, the signal did no work.
 
 # %% tags=["remove-input"]
+DECIDING = ["adaptive_retrieval", "median_retrieval", "shuffled_retrieval", "adaptive_rag"]
 table(
-    [e for e in entries(desk, "baseline_checks") if "split" not in e.keys],
+    [
+        *entries(desk, "baseline_checks", split=None),
+        *entries(desk, "table2", method=DECIDING),
+    ],
     {
         "data set": key("dataset"),
         "method": compared(),
@@ -419,97 +313,23 @@ table(
         "gain": gain("acc"),
     },
     "Whether the adaptive baselines use their signals",
-    "tab-searched",
+    "tab-searches",
 )
-
-# %% tags=["remove-input"]
-DECIDING = ["adaptive_retrieval", "median_retrieval", "shuffled_retrieval", "adaptive_rag"]
-searches = desk.rows("table2", metric="searched", method=DECIDING)
-desk.table("table2", searches, name="tab-searches")
 
 # %% [markdown]
 # A baseline that always searches, by the first check, has failed it: where a claim holds against it, that
 # speaks neither for DR-RAG nor against it.
 
 # %% [markdown]
-# ## Tables 4, 6 and 7
-#
-# Table 4 takes the second search away: the classifier chooses among the next passages of the
-# question's own ranking (*second* is *next*). All at threshold 0.5, where it refuses little: a selection
-# without the second query is then nearly SM, and one with it nearly QDC. So this shows what the second query
-# adds, and hardly what the classifier does.
-
-# %% tags=["remove-input"]
-without = desk.rows("table4", k=4, metric=["acc", "em", "recall"])
-desk.table("table4", without, name="tab-table4")
-
-# %% [markdown]
-# Table 6 exchanges the classifier. The paper's three need weights that are not at hand; ours are the
-# one that was trained on real questions and the one that was trained on world A, each also on the
-# other's ground, and the gold labels in their place. At 0.5 classifiers that differ must look alike; that
-# two of them do is weak evidence that the choice does not matter.
-
-# %% tags=["remove-input"]
-desk.table("table6", desk.rows("table6", metric=["acc", "recall"]), name="tab-table6")
-
-# %% [markdown]
-# Table 7 exchanges the reader. The paper's two are closed; ours are the shipped one and the taught
-# one, which differ by training and not by size. Beside the taught one stands what the paper prints
-# for gpt-4-turbo, beside the shipped one what it prints for gpt-3.5-turbo.
-
-# %% tags=["remove-input"]
-desk.table("table7", desk.rows("table7", metric=["acc", "em", "f1"]), name="tab-table7")
-
-# %% [markdown]
 # ## The paper's numbers against its sentences
 #
-# Arithmetic on the printed values alone. Over QDC, the text says, CIS gains 2.3 and CFS 4.7 points of
-# accuracy (drrag.c21):
-
-# %% tags=["remove-input"]
-arithmetic.mean_gains(
-    desk.paper,
-    "table3",
-    ["cis", "cfs"],
-    "qdc",
-    caption="Printed: mean gains over QDC",
-    name="tab-printed-gains",
-)
-
-# %% [markdown]
-# The contributions name gains of 6.17 (Acc), 7.34 (EM) and 9.36 (F1); a written summary of the
-# paper, whose claims are numbered with an s, takes them for gains on HotpotQA, 2WikiMultihopQA and
-# MuSiQue (drrag.c27, drrag.s01). Table 2 gives, over Adaptive-RAG:
-
-# %% tags=["remove-input"]
-arithmetic.mean_gains(
-    desk.paper,
-    "table2",
-    ["dr_rag"],
-    "adaptive_rag",
-    by="dataset",
-    caption="Printed: DR-RAG minus Adaptive-RAG",
-    name="tab-printed-table2",
-)
+# Is CFS the best of the three (drrag.c22)? Arithmetic on the printed values alone:
 
 # %% [markdown]
 # Is CFS the best of the three (drrag.c22)?
 
 # %% tags=["remove-input"]
 arithmetic.best(desk.paper, "table3", ["qdc", "cis", "cfs"], name="tab-best")
-
-# %% [markdown]
-# And how many questions were asked (drrag.c43)? A percentage of $n$ questions is a whole number of
-# $n$-ths, so most $n$ cannot give the values that are printed. The paper says about 2,300.
-
-# %% tags=["remove-input"]
-arithmetic.sample_sizes(desk.paper, "table3", 2300, up_to=6400, name="tab-sizes")
-
-# %% [markdown]
-# The last column counts rows (one method at one $k$) that fit some $n$ near the paper's, which a few values
-# do easily. Where no number fits all values of a data set, its rows were not all scored on the same
-# questions, or not all rounded alike, or a value is misprinted. Which it is, only the paper's records could
-# tell.
 
 # %% [markdown]
 # ### Asked again, just now

@@ -52,9 +52,9 @@ from IPython.display import display
 from rag_repro.methods.drrag import concatenation, crowd
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import cases, exhibits, figures, printed, selection, traces
+from rag_repro.report import traces
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.table import Table
+from rag_repro.show import curve, entries, forest, gain, level, paper_gain
 
 run = chapter(
     "11_drrag_recall",
@@ -66,7 +66,7 @@ desk = Desk(
     "drrag",
     run,
     here().root,
-    exhibits=("table5", "roles", "crowd", "kinds", "links", "split", "further"),
+    exhibits=("table5", "roles", "crowd", "kinds", "split"),
 )
 run
 
@@ -84,57 +84,6 @@ ON_RETRIEVAL = ("c01", "c02", "c03", "c04", "c05", "c06", "s04", "s08")
 ON_SELECTION = ("c08", "c09", "c10", "c11", "c12", "c16", "c40", "s03")
 CLAIMS = [f"drrag.{name}" for name in (*ON_RETRIEVAL, *ON_SELECTION)]
 desk.statements(CLAIMS)
-
-# %% [markdown]
-# Some of these are sums over the paper's own table 5, and can be checked by doing the sum. The
-# share of useless passages is in no table; it follows from recall, the number of passages fed and
-# the number of gold passages a question, which is taken from our part of each data set.
-
-# %% tags=["hide-input"]
-TABLE5 = {"paper": desk.paper, "key": "table5"}
-RECALL = {**TABLE5, "metric": "recall"}
-
-
-def gold_a_question(dataset):
-    lines = desk.results.lines(desk.cell("table5", dataset=dataset, method="sm", k=3)) or ()
-    return sum(len(line["gold"]) for line in lines) / len(lines) if lines else 2.0
-
-
-PAPERS_SETS = [] if "dataset" in desk.moved else ["musique", "hotpotqa", "2wikimultihopqa"]
-share = printed.useless(**TABLE5, gold={name: gold_a_question(name) for name in PAPERS_SETS})
-more_useless = {
-    name: [share[name, "6", dataset] - share[name, "3", dataset] for dataset in PAPERS_SETS]
-    for name in ("bm25", "sm", "qdc", "cis", "cfs")
-}
-sums = [
-    ["c06", "QDC - SM, mean of k = 4 and 6", printed.gain(**RECALL, more="qdc", less="sm", k=[4, 6])],
-    ["c06", "QDC - SM, mean of all k", printed.gain(**RECALL, more="qdc", less="sm")],
-    ["c08, c09", "CFS, mean recall", printed.mean(**RECALL, method="cfs")],
-    ["c08, c09", "CFS - SM, mean", printed.gain(**RECALL, more="cfs", less="sm")],
-    ["c08, c09", "CFS - BM25, mean", printed.gain(**RECALL, more="cfs", less="bm25")],
-    ["c11", "CFS - QDC, mean", printed.gain(**RECALL, more="cfs", less="qdc")],
-    ["c03", "CFS at k = 3 - SM at k = 4, mean",
-     printed.mean(**RECALL, method="cfs", k=3) - printed.mean(**RECALL, method="sm", k=4)],
-    ["c10, s03", "CFS on 2WikiMultihopQA at k = 6: recall",
-     printed.mean(**RECALL, method="cfs", k=6, dataset="2wikimultihopqa")],
-    ["s03", "CFS on 2WikiMultihopQA at k = 6: passages fed",
-     printed.mean(**TABLE5, metric="passages", method="cfs", k=6, dataset="2wikimultihopqa")],
-]  # fmt: skip
-Table(
-    ["claim", "from the printed table 5", "points"],
-    [[claim, words, f"{number:.2f}"] for claim, words, number in sums]
-    + [
-        [
-            "c16",
-            f"{name.upper()}, useless share from k = 3 to 6",
-            f"{min(gaps):.2f} to {max(gaps):.2f}",
-        ]
-        for name, gaps in more_useless.items()
-        if gaps
-    ],
-    "What the paper's own numbers add up to",
-    "tab-printed",
-)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -209,52 +158,6 @@ traces.context_table(example.after, example.question, "Handed on by two searches
 # %% tags=["remove-input"]
 example.counts
 
-# %% [markdown]
-# ### QDC against CFS, and against CIS
-#
-# The paper's tables 12 and 13 show one question each: CFS hands on fewer passages than QDC, and the
-# needed one among them; CIS takes a useless one from QDC's list and leaves the needed ones. Of
-# either case the first recorded question of the testbed is shown at $k = 4$ and threshold 0.5, where hardly
-# anything is refused, if there is one, with what the classifier was asked; then how often that happens,
-# and how often the reverse. (The verdicts on c40 and c41 are at the threshold by number fed.)
-
-# %% tags=["hide-input"]
-AT_4 = {"k": 4, "own_candidates": False}
-table_5 = desk.paper.exhibit("table5")
-
-
-def only_second_has_all(first, second):
-    return selection.all_gold(second) and not selection.all_gold(first)
-
-
-pages = cases.case(
-    table_5,
-    desk.results,
-    desk.workshop,
-    {"method": "qdc", **AT_4},
-    {"method": "cfs"},
-    better=only_second_has_all,
-    fine=lambda first, second: len(second["hits"]) < len(first["hits"]),
-    counted=("all gold by CFS alone", "all gold by QDC alone"),
-)
-for page in pages:
-    display(page)
-
-# %% tags=["hide-input"]
-pages = cases.case(
-    table_5,
-    desk.results,
-    desk.workshop,
-    {"method": "qdc", **AT_4},
-    {"method": "cis"},
-    better=lambda first, second: selection.only_useless_removed(second),
-    worse=lambda first, second: selection.some_gold_removed(second),
-    fine=lambda first, second: selection.all_gold(first),
-    counted=("only useless passages taken away", "gold taken away"),
-)
-for page in pages:
-    display(page)
-
 # %% [markdown] tags=["result"]
 # ## Table 5
 #
@@ -265,14 +168,13 @@ for page in pages:
 # have.
 
 # %% tags=["remove-input"]
-main = desk.rows("table5", own_candidates=False)
-printed = exhibits.printed_gain(desk.paper, "table5", "qdc", "sm", metric="recall")
-figures.gains(
-    main,
-    metric="recall",
-    method="qdc",
-    printed=printed,
-    caption="QDC minus SM, recall of gold passages, pooled corpora",
+POOLED = {"own_candidates": False}
+forest(
+    entries(desk, "table5", method="qdc", **POOLED),
+    gain("recall"),
+    printed=paper_gain("recall"),
+    rows=("dataset", "k"),
+    caption="QDC minus SM, recall of gold passages, pooled corpora (points; diamonds: the paper)",
     name="fig-gains",
 )
 
@@ -280,12 +182,12 @@ figures.gains(
 # The same for forward selection, against QDC:
 
 # %% tags=["remove-input"]
-figures.gains(
-    main,
-    metric="recall",
-    method="cfs",
-    printed=exhibits.printed_gain(desk.paper, "table5", "cfs", "qdc", metric="recall"),
-    caption="CFS minus QDC, recall of gold passages, pooled corpora",
+forest(
+    entries(desk, "table5", method="cfs", **POOLED),
+    gain("recall"),
+    printed=paper_gain("recall"),
+    rows=("dataset", "k"),
+    caption="CFS minus QDC, recall of gold passages, pooled corpora (points; diamonds: the paper)",
     name="fig-gains-cfs",
 )
 
@@ -314,8 +216,9 @@ ROWS = [
     *("bm25", "sm", "qdc", "cis", "cis_fed", "cis_tuned"),
     *("cfs", "cfs_fed", "cfs_tuned", "qdc_bm25"),
 ]
+main = desk.rows("table5", method=ROWS, metric="recall", **POOLED)
 for shown in dict.fromkeys(row.keys["dataset"] for row in main):
-    of_one = desk.rows("table5", own_candidates=False, dataset=shown, method=ROWS, metric="recall")
+    of_one = [row for row in main if row.keys["dataset"] == shown]
     display(desk.table("table5", of_one, name=f"tab-table5-{shown}"))
 
 # %% [markdown]
@@ -356,18 +259,17 @@ desk.table("table5", controls, name="tab-controls")
 # part of that gap is the rule's own doing: the gap tells how large it is, not that there might be none.
 
 # %% tags=["remove-input"]
-ROLES = {"recall_static": "static-relevant", "recall_dynamic": "dynamic-relevant"}
-METHODS = {
-    **{"bm25": "BM25", "sm": "SM", "qdc": "QDC", "qdc_bm25": "QDC over BM25"},
-    **{"qdc_random": "QDC, chance passage", "cfs": "CFS"},
+ROLES = {
+    "static-relevant": level("recall_static"),
+    "dynamic-relevant": level("recall_dynamic"),
 }
+COMPARED = ["bm25", "sm", "qdc", "qdc_bm25", "qdc_random", "cfs"]
 for shown in desk.tiers():
     display(
-        figures.against_k(
-            desk.rows("roles", shown, own_candidates=False, metric=list(ROLES)),
-            metrics=ROLES,
-            methods=METHODS,
-            ylabel="recall, %",
+        curve(
+            entries(desk, "roles", tier=shown, method=COMPARED, **POOLED),
+            "k",
+            ROLES,
             caption=f"Recall by role of the passage, {shown}",
             name=f"fig-roles-{shown}",
         )
@@ -401,18 +303,6 @@ kinds = [row for row in kinds if row.diff]
 desk.table("kinds", kinds, name="tab-kinds")
 
 # %% [markdown]
-# ### Is the testbed made for it?
-#
-# Whether a second search pays depends on how passages hang together, and in the testbed that is our
-# doing. So two of its dials are turned: how often a passage alludes to what refers to it (`hooks`),
-# and how often linked passages share a third name (`ties`). With both at zero only the facts link
-# passages. Lexical search, $k = 4$.
-
-# %% tags=["remove-input"]
-links = desk.rows("links", method="qdc_bm25")
-desk.table("links", links, name="tab-links")
-
-# %% [markdown]
 # ### How to split k
 #
 # The paper only says that $k_1 + k_2 = k$. The rightmost point of QDC's line, $k_1 = k$, is plain
@@ -422,25 +312,14 @@ desk.table("links", links, name="tab-links")
 for shown in desk.tiers():
     for k in (4, 6):
         display(
-            figures.against_k(
-                desk.rows("split", shown, k=k, metric=["recall", *ROLES]),
-                metrics={"recall": "all", **ROLES},
-                methods={"qdc": "QDC", "cfs": "CFS"},
-                along="k1",
-                ylabel="recall, %",
+            curve(
+                entries(desk, "split", tier=shown, k=k),
+                "k1",
+                {"all": level("recall"), **ROLES},
                 caption=f"Recall by size of the first stage, k = {k}, {shown}",
                 name=f"fig-split-{k}-{shown}",
             )
         )
-
-# %% [markdown]
-# ### Among a question's own candidates
-#
-# The secondary setting: only the 10 or 20 passages that come with the question can be found.
-
-# %% tags=["hide-input"]
-own = desk.rows("table5", own_candidates=True, metric="recall")
-desk.table("table5", own, name="tab-own-candidates")
 
 # %% [markdown]
 # ### Which corpus did the paper search?
@@ -450,17 +329,6 @@ desk.table("table5", own, name="tab-own-candidates")
 # with. Claims about levels (c03, c10, s03) and about gains over
 # plain retrieval (c09) are decided on the pooled corpus, with the other one among the secondary
 # contrasts.
-
-# %% [markdown]
-# ### Data that the paper did not use
-#
-# Two sets more, $k = 4$: other questions of 2WikiMultihopQA over a corpus of their own that is more
-# than twice as large, and StrategyQA {cite}`geva2021strategyqa`, whose yes-or-no questions name
-# little of what they need. The classifier saw neither.
-
-# %% tags=["remove-input"]
-further = desk.rows("further", metric="recall")
-desk.table("further", further, name="tab-further")
 
 # %% [markdown]
 # ### Asked again, just now

@@ -42,11 +42,15 @@ batch_size = 64  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.analysis.pair_judgements import at_threshold, best_threshold
 from rag_repro.methods.drrag import forward, inverse
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import cases, figures, selection
+from rag_repro.report import cases, missing
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.table import Table
+from rag_repro.report.values import points
+from rag_repro.show import curve, entries, key, level
 
 run = chapter(
     "12_drrag_selection",
@@ -175,30 +179,16 @@ for page in pages:
 # query adds, and hardly what the classifier does; nothing of it was run at the other thresholds.
 
 # %% tags=["remove-input"]
-PARTS = {
-    **{"sm": "SM", "qdc": "QDC", "cis_next": "CIS without QDC", "cis": "CIS"},
-    **{"cfs_next": "CFS without QDC", "cfs_next_20": "CFS without QDC, 20 deep", "cfs": "CFS"},
-}
 desk.table("parts", desk.rows("parts", metric="recall"), name="tab-parts")
 
 # %% tags=["remove-input"]
-figures.against_k(
-    desk.rows("parts", metric="recall"),
-    metrics={"recall": "recall"},
-    methods=PARTS,
-    ylabel="recall, %",
+curve(
+    entries(desk, "parts"),
+    "k",
+    {"recall": level("recall")},
     caption="Recall with and without a second query and a classifier",
     name="fig-parts",
 )
-
-# %% [markdown]
-# What each part costs and saves besides: passages handed on, the share of useless ones among them, and
-# pairs that the classifier is asked about for a question. What these take in seconds is in the chapter
-# on cost.
-
-# %% tags=["remove-input"]
-costs = desk.rows("parts", k=4, metric=["passages", "useless", "pairs"])
-desk.table("parts", costs, name="tab-parts-cost")
 
 # %% [markdown]
 # ### What selection takes away
@@ -211,10 +201,6 @@ desk.table("parts", costs, name="tab-parts-cost")
 # %% tags=["remove-input"]
 taken = desk.rows("removal", method=["cis", "cis_random", "cis_oracle"], k=4)
 desk.table("removal", taken, name="tab-removal")
-
-# %% tags=["hide-input"]
-every_k = desk.rows("removal", method=["cis", "cfs"], metric=["removed", "lost_gold"])
-desk.table("removal", every_k, name="tab-removal-k")
 
 # %% [markdown]
 # ### Where the paper can be read in two ways
@@ -239,18 +225,14 @@ for pair in (
 # judged beside its own first-stage passage alone, where inverse selection asks for any of them.
 
 # %% tags=["remove-input"]
-figures.against_k(
-    desk.rows("depth", metric=["recall", "useless"]),
-    metrics={"recall": "recall", "useless": "useless passages"},
-    methods={"cfs": "CFS"},
-    along="depth",
-    ylabel="%",
+OF_EACH = {"recall": level("recall"), "useless passages": level("useless")}
+curve(
+    entries(desk, "depth"),
+    "depth",
+    OF_EACH,
     caption="CFS by depth of the second rankings, k = 4",
     name="fig-depth",
 )
-
-# %% tags=["remove-input"]
-desk.table("depth", desk.rows("depth", metric=["passages", "pairs"]), name="tab-depth")
 
 # %% [markdown]
 # ### The threshold
@@ -259,19 +241,13 @@ desk.table("depth", desk.rows("depth", metric=["passages", "pairs"]), name="tab-
 # does to recall depends on what it refuses.
 
 # %% tags=["remove-input"]
-figures.against_k(
-    desk.rows("threshold", method=["cis", "cfs"], metric=["recall", "useless"], split=[None]),
-    metrics={"recall": "recall", "useless": "useless passages"},
-    methods={"cis": "CIS", "cfs": "CFS"},
-    along="threshold",
-    ylabel="%",
+curve(
+    entries(desk, "threshold", method=["cis", "cfs"], split=None),
+    "threshold",
+    OF_EACH,
     caption="Recall and useless passages by the classifier's threshold, k = 4",
     name="fig-threshold",
 )
-
-# %% tags=["remove-input"]
-swept = desk.rows("threshold", method=["cis", "cfs"], metric=["passages", "lost_gold"])
-desk.table("threshold", swept, name="tab-threshold")
 
 # %% [markdown]
 # How would one choose it, without looking at test questions? By the labels of questions to tune on,
@@ -283,27 +259,48 @@ desk.table("threshold", swept, name="tab-threshold")
 # the other chapters have it, and it is the higher one of HotpotQA's in
 # {numref}`tab-threshold-answers-12`.
 
-# %% tags=["remove-input"]
-tune = [
-    cell
-    for shown in desk.tiers()
-    for cell in desk.paper.exhibit("threshold").cells(shown)
-    if cell.matches({"method": "asked"})
-]
-selection.threshold_table(tune, desk.results, "questions to tune on", name="tab-chosen")
+
+# %% tags=["hide-input"]
+def chosen(start, lines):
+    """A row's numbers, from all pairs of these answers."""
+    by_f1, by_right = best_threshold(lines), best_threshold(lines, "right")
+    plain = at_threshold(lines, 0.5)
+    return [
+        start,
+        by_f1.pairs,
+        points(by_f1.gold),
+        f"{by_f1.threshold:.2f}",
+        points(by_f1.f1),
+        points(plain.f1),
+        f"{by_right.threshold:.2f}",
+        f"{points(by_right.right)} (at 0.5: {points(plain.right)})",
+    ]
+
+
+tune = entries(desk, "threshold", method="asked")
+asked = [(e, e.results.lines(e.cell) or ()) for e in tune]
+asked = [(e, lines) for e, lines in asked if at_threshold(lines, 0.5)]
+body = [chosen(key("dataset").text(e), lines) for e, lines in asked]
+for shown in desk.tiers():
+    of_tier = [lines for e, lines in asked if e.cell.tier == shown]
+    if len(of_tier) > 1:
+        body.append(chosen(f"{shown}, these together", [x for lines in of_tier for x in lines]))
+HEAD = ["data set", "pairs", "both gold, %", "best for F1", "its F1, %"]
+HEAD += ["F1 at 0.5, %", "best for accuracy", "accuracy, %"]
+CHOSEN = "Thresholds chosen on questions to tune on"
+if body:
+    display(Table(HEAD, body, CHOSEN, "tab-chosen"))
+else:
+    display(missing.note([e.cell for e in tune], desk.results, CHOSEN))
 
 # %% [markdown]
 # At that threshold most passages of the second stage are refused; at 0.5 hardly one is, by CIS. The
 # paper prints no threshold, but it does print how many passages CIS and CFS hand on (table 5), and
 # that lies between. So a third way is to take the threshold at which about as many are handed on, of
-# questions to tune on: {numref}`tab-by-number-12`, in which *apart* sums how far the two selections lie
-# from what is printed. No one threshold meets both numbers; the nearest in steps of 0.05 is taken, at
-# $k = 4$, for all $k$. *Printed* is the mean over the paper's three data sets, with MuSiQue, of which there is
-# nothing to tune on; the testbed, which has no counterpart in the paper, is held to the same mean. The rows *threshold by number fed* have it.
-
-# %% tags=["remove-input"]
-sweep = {shown: selection.tune_sweep(desk.paper, shown) for shown in desk.tiers()}
-selection.fed_table(desk.paper, sweep, desk.results, name="tab-by-number")
+# questions to tune on. No one threshold meets both numbers; the nearest in steps of 0.05 is taken, at
+# $k = 4$, for all $k$. The number to meet is the mean over the paper's three data sets, with MuSiQue,
+# of which there is nothing to tune on; the testbed, which has no counterpart in the paper, is held to
+# the same mean. The rows *threshold by number fed* have it.
 
 # %% [markdown]
 # Claims on what selection does are decided there, since only there does a selection of this
@@ -324,24 +321,6 @@ selection.fed_table(desk.paper, sweep, desk.results, name="tab-by-number")
 
 # %% tags=["remove-input"]
 desk.table("threshold_answers", desk.rows("threshold_answers"), name="tab-threshold-answers")
-
-# %% [markdown]
-# ### Gold that was thrown away, put back
-#
-# Where the classifier refused a gold passage, it is put back from the labels, beyond $k$ where need
-# be. The difference is the recall that its mistakes cost; gold that is never offered cannot be
-# refused.
-
-# %% tags=["remove-input"]
-back = desk.rows("put_back", metric=["recall", "passages"])
-desk.table("put_back", back, name="tab-put-back")
-
-# %% [markdown]
-# What the reader makes of it comes next, at the threshold of the best F1, which refuses more. With a
-# passage put back a list is longer, too.
-
-# %% tags=["remove-input"]
-desk.table("put_back_answers", desk.rows("put_back_answers"), name="tab-put-back-answers")
 
 # %% [markdown]
 # ### Asked again, just now

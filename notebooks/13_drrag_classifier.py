@@ -33,8 +33,7 @@
 # This chapter measures the classifier without a reader: first by itself, then, in the last two sections,
 # inside the selections. How well does it tell pairs apart that it has never seen? Do its
 # probabilities mean what they say? Does what it learned on one kind of questions hold on another? How
-# much room and how many training questions does it need, and what does a selection do whose classifier is
-# bad?
+# many training questions does it need, and what does a selection do whose classifier is bad?
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -47,15 +46,23 @@ device = "cpu"  # where encoder and classifier compute
 batch_size = 64  # questions in flight at once
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
 from IPython.display import display
 
+from rag_repro.analysis.pair_judgements import judgements
+from rag_repro.evaluation import calibration
+from rag_repro.evaluation.pair_metrics import HARD, RANDOM
 from rag_repro.lm import similarities
 from rag_repro.lm.pairs import Cutter, PairClassifier
 from rag_repro.methods.drrag import pair_check
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import classifiers, pairs
+from rag_repro.report import missing
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.table import Table
+from rag_repro.report.traces import short
+from rag_repro.show import Column, curve, entries, key, label, level, pair_score, table
 from rag_repro.training import pairs as lessons
 
 run = chapter(
@@ -65,7 +72,7 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 # Elsewhere than on the committed ground only the headline classifiers are asked.
-SHOWN = ("classifier", "designs", "transfer", "cuts", "encoders", "encoders_check")
+SHOWN = ("classifier", "learned", "designs", "transfer", "encoders", "encoders_check")
 SHOWN += ("noise", "noise_check", "sizes", "sizes_check")
 desk = Desk("drrag", run, here().root, exhibits=("classifier",) if dataset or retriever else SHOWN)
 run
@@ -148,51 +155,94 @@ Listing(pair_check.pair_check, pair_check.labelled)
 # accepted and a hard one rightly refused, chosen for that; how often the classifier is wrong is
 # counted below.
 
-# %% tags=["remove-input"]
-pairs.worked(desk.cell("classifier", own_candidates=False), desk.results, desk.workshop)
+
+# %% tags=["hide-input"]
+def shows(line):
+    """Whether a gold pair is accepted and a hard one refused."""
+    judged = line.get("judged", ())
+    accepted = any(gold == 2 and p >= 0.5 for *_, p, gold in judged)
+    return accepted and any(gold == HARD and p < 0.5 for *_, p, gold in judged)
+
+
+def one_question(cell):
+    line = next(filter(shows, desk.results.lines(cell) or ()), None)
+    if line is None:
+        return missing.note([cell], desk.results)
+    dataset = desk.workshop.dataset(cell.condition.dataset, cell.condition.split)
+    text = {name: short(passage.text) for name, passage in dataset.corpus.by_id.items()}
+    gold_of = {2: "both", HARD: "one", RANDOM: "none"}
+    return Table(
+        ["one passage", "the other", "gold", "probability", "so it is"],
+        [
+            [text[d], text[e], gold_of[gold], f"{p:.2f}", "accepted" if p >= 0.5 else "refused"]
+            for d, e, p, gold in line["judged"]
+        ],
+        f"Pairs judged for: {dataset.by_id[line['id']].text}",
+    )
+
+
+one_question(desk.cell("classifier", own_candidates=False))
 
 # %% [markdown] tags=["training"]
-# ## How it learned
+# ## Did it learn anything?
 #
-# One classifier for public data, from the training questions of HotpotQA and 2WikiMultihopQA (there
-# is no such file of MuSiQue, so there it is transfer), and one for worlds B to D, from world A,
-# which has other people, works and wordings. Minutes are of a machine that did other work at the
-# same time, and vectors that it kept from before are not encoded again. The loss is in nats; a
-# classifier that always says one half has 0.693. A regression has no curve.
+# There is one classifier for public data, from the training questions of HotpotQA and 2WikiMultihopQA
+# (there is no such file of MuSiQue, so there it is transfer), and one for worlds B to D, from world A,
+# which has other people, works and wordings. On questions held out, an untrained classifier stands at
+# 50 % of the comparisons within a question:
 
-# %% tags=["remove-input"]
-HEADLINE = ["drrag-classifier", "drrag-classifier-testbed"]
-SEEDS = [f"{name}-{i}" for name in HEADLINE for i in (1, 2)]
-JOINT = [f"{name}-joint" for name in HEADLINE]
-classifiers.cards([*HEADLINE, *SEEDS, *JOINT], "The classifiers and their training", "tab-cards")
 
-# %% tags=["remove-input"]
-classifiers.curves(
-    JOINT,
-    "Loss while learning (lines) and on questions held out (marks)",
-    "fig-curves",
+# %% tags=["hide-input"]
+def of_classifier(entry):
+    return entry.cell.condition.configured.classifier
+
+
+CLASSIFIER = Column(of_classifier, measured=False)
+table(
+    entries(desk, "learned"),
+    {
+        "data set": key("dataset"),
+        "pairs": label(),
+        "classifier": CLASSIFIER,
+        "AUC, % [95 %], n": level("pair_auc"),
+        "against hard ones": level("pair_auc_hard"),
+    },
+    "Proof of training: pairs of held-out questions told apart",
+    "tab-proof",
 )
-
 
 # %% [markdown] tags=["result"]
 # ## Does it tell pairs apart?
 #
 # {numref}`tab-judged-13` compares pairs of all questions with each other. {term}`AUC` is the share
-# of (positive, negative) comparisons that the positive wins; chance has 50. Positives and negatives
-# have equal weight in all columns. The Brier score is the mean squared distance of probability and
+# of (positive, negative) comparisons that the positive wins; chance has 50. A selection compares
+# passages for *one* question: *within a question* compares only its pairs, a mean over questions, and
+# verdicts are given on it. Positives and negatives have equal weight in all other columns. The Brier score is the mean squared distance of probability and
 # label, 0.25 for a classifier that always says one half; the calibration error is the mean distance
 # of probability and share of positives over ten bins. Intervals are resampled by question.
 
 
-# %% tags=["remove-input"]
-def cells(key, **wanted):
-    """The exhibit's conditions that this page shows."""
-    held = desk.paper.exhibit(key).cells()
-    return [cell for cell in held if cell.tier in desk.tiers() and cell.matches(wanted)]
+# %% tags=["hide-input"]
+def pairs_of(entry):
+    """How many pairs were judged."""
+    pairs = judgements(entry.results.lines(entry.cell) or ())
+    return pairs and len(pairs.p)
 
 
-checked = cells("classifier", own_candidates=False)
-pairs.summary(checked, desk.results, "The classifier on pairs it has not seen", "tab-judged")
+JUDGED = {
+    "data set": key("dataset"),
+    "classifier": CLASSIFIER,
+    "pairs": Column(pairs_of, digits=0),
+    "AUC [95 %]": pair_score(calibration.auc),
+    "AUC, hard": pair_score(calibration.auc, (HARD,)),
+    "AUC, random": pair_score(calibration.auc, (RANDOM,)),
+    "AUC within a question, n": level("pair_auc"),
+    "accuracy": pair_score(calibration.accuracy),
+    "Brier score": pair_score(calibration.brier, scale=1).printed(digits=3),
+    "calibration error": pair_score(calibration.ece, scale=1).printed(digits=3),
+}
+CHECKED = entries(desk, "classifier", own_candidates=False)
+table(CHECKED, JUDGED, "The classifier on pairs it has not seen, %", "tab-judged")
 
 # %% [markdown]
 # ### Do its probabilities mean what they say?
@@ -200,31 +250,30 @@ pairs.summary(checked, desk.results, "The classifier on pairs it has not seen", 
 # Where the line lies below the dashed one, too much is promised. A selection uses one point of it, the
 # threshold; chapter 12 moves that point.
 
-# %% tags=["remove-input"]
-for shown in dict.fromkeys(cell.tier for cell in checked):
-    display(
-        pairs.reliability(
-            [cell for cell in checked if cell.tier == shown],
-            desk.results,
-            f"Share of gold pairs against the classifier's probability, {shown}",
-            f"fig-reliability-{shown}",
-        )
-    )
-
-# %% [markdown]
-# ### Within a question
-#
-# A selection compares passages for *one* question. So the AUC of {numref}`tab-within-13` compares
-# only pairs of the same question, a mean over questions; verdicts are given on it.
-
-# %% tags=["remove-input"]
-desk.table("classifier", desk.rows("classifier", own_candidates=False), name="tab-within")
-
-# %% [markdown]
-# And where the hard negatives are those of training, the passages that came with the question:
 
 # %% tags=["hide-input"]
-desk.table("classifier", desk.rows("classifier", own_candidates=True), name="tab-own")
+def binned(entry):
+    """An entry for each bin of probabilities that holds pairs."""
+    pairs = judgements(entry.results.lines(entry.cell) or ())
+    for one in calibration.bins(pairs) if pairs else ():
+        keys = {**entry.keys, "probability": one.p, "share": one.share}
+        yield replace(entry, cell=replace(entry.cell, keys=keys))
+
+
+SHARES = {
+    "share of gold pairs": Column(lambda entry: entry.keys["share"], unit="share of gold pairs"),
+    "as promised": Column(lambda entry: entry.keys["probability"]),
+}
+for shown in dict.fromkeys(e.cell.tier for e in CHECKED):
+    display(
+        curve(
+            [one for e in CHECKED if e.cell.tier == shown for one in binned(e)],
+            "probability",
+            SHARES,
+            caption=f"Share of gold pairs against the classifier's probability, {shown}",
+            name=f"fig-reliability-{shown}",
+        )
+    )
 
 # %% [markdown]
 # ### A cross-encoder, and similarities
@@ -232,7 +281,7 @@ desk.table("classifier", desk.rows("classifier", own_candidates=True), name="tab
 # The claim is about a cross-encoder. Both designs on the same pairs, where both have been trained:
 
 # %% tags=["remove-input"]
-pairs.summary(cells("designs"), desk.results, "Two designs of the classifier", "tab-designs")
+table(entries(desk, "designs"), JUDGED, "Two designs of the classifier, %", "tab-designs")
 
 # %% [markdown] tags=["transfer"]
 # ## Does it carry over?
@@ -243,18 +292,7 @@ pairs.summary(cells("designs"), desk.results, "Two designs of the classifier", "
 # training.
 
 # %% tags=["remove-input"]
-pairs.summary(cells("transfer"), desk.results, "Trained at home and elsewhere", "tab-transfer")
-
-# %% [markdown] tags=["room"]
-# ## How much room does a pair need?
-#
-# The paper takes encoders with long inputs, since a question with two passages would not fit. What the cross-encoder loses with less room. Where a pair is too long its passages are cut, the
-# longer one first. The classifier without a number has the 510 tokens that MiniLM takes at most;
-# 1024 needs one of the paper's encoders. Similarities are of single texts, of which MiniLM reads
-# the first 256 tokens.
-
-# %% tags=["remove-input"]
-pairs.summary(cells("cuts"), desk.results, "The cross-encoder with less room", "tab-cuts")
+table(entries(desk, "transfer"), JUDGED, "Trained at home and elsewhere, %", "tab-transfer")
 
 # %% [markdown] tags=["encoders"]
 # ## Another training, another encoder
@@ -266,12 +304,32 @@ pairs.summary(cells("cuts"), desk.results, "The cross-encoder with less room", "
 # trained the real ones for this book. At 0.5, where nearly all is handed on, classifiers that differ must
 # look alike.
 
-# %% tags=["remove-input"]
-desk.table("encoders", desk.rows("encoders"), name="tab-encoders")
 
-# %% tags=["remove-input"]
-pairs.summary(
-    cells("encoders_check"), desk.results, "Three trainings by their pairs", "tab-encoders-check"
+# %% tags=["hide-input"]
+def area(checks):
+    """AUC within a question of an entry's classifier, as that exhibit has it."""
+    found = {
+        (e.keys["dataset"], e.keys["classifier"]): level("pair_auc").read(e)
+        for e in entries(desk, checks)
+    }
+
+    def read(entry):
+        return found.get((entry.keys["dataset"], entry.keys["classifier"]))
+
+    return Column(read, measured=False, unit="pair_auc")
+
+
+table(
+    entries(desk, "encoders"),
+    {
+        "data set": key("dataset"),
+        "classifier": key("classifier"),
+        "AUC within a question, % [95 %]": area("encoders_check"),
+        "recall by CFS, %, n": level("recall"),
+        "passages": level("passages").printed(n=False),
+    },
+    "CFS at k = 4 by another training of the classifier, and by another design",
+    "tab-encoders",
 )
 
 # %% [markdown] tags=["noise"]
@@ -281,42 +339,32 @@ pairs.summary(
 # there is nothing to learn but what chance left in the pairs. The selections are those of chapter 11
 # at $k = 4$. The claim is that {term}`CFS` then loses gold passages and {term}`CIS` keeps junk. A
 # classifier that knows nothing may say yes to all pairs or no to all, which are two very different
-# selections, and AUC does not tell which. The table also has the selections at one of the thresholds that tune questions choose for the
-# classifier without noise (*threshold by F1*): somebody who did not know that the classifier is bad
-# would keep it.
+# selections, and AUC does not tell which. *Not gold* is the share of useless passages among those
+# handed on.
 
-# %% tags=["remove-input"]
-WANTED = {"recall": "recall, %", "passages": "passages", "useless": "not gold, %"}
-pairs.against_auc(
-    desk.rows("noise", method=["cfs", "cis"]),
-    desk.rows("noise_check"),
-    WANTED,
-    "What is handed on, by how well the classifier tells pairs apart: labels turned round",
-    "fig-noise",
+# %% tags=["hide-input"]
+HANDED_ON = {"recall": level("recall"), "not gold": level("useless")}
+curve(
+    entries(desk, "noise", method=["cfs", "cis"]),
+    area("noise_check"),
+    HANDED_ON,
+    caption="What is handed on, by how well the classifier tells pairs apart: labels turned round",
+    name="fig-noise",
 )
-
-# %% tags=["remove-input"]
-desk.table("noise", desk.rows("noise"), name="tab-noise")
-
-# %% tags=["remove-input"]
-pairs.summary(cells("noise_check"), desk.results, "Taught wrong labels", "tab-noise-check")
 
 # %% [markdown] tags=["sizes"]
 # ## How many training questions?
 #
 # The first questions of each training file, 25, 50 and 100, and all.
 
-# %% tags=["remove-input"]
-pairs.against_auc(
-    desk.rows("sizes"),
-    desk.rows("sizes_check"),
-    WANTED,
-    "What is handed on, by how well the classifier tells pairs apart: fewer training questions",
-    "fig-sizes",
+# %% tags=["hide-input"]
+curve(
+    entries(desk, "sizes"),
+    area("sizes_check"),
+    HANDED_ON,
+    caption="What is handed on, by how well the classifier tells pairs apart: fewer questions taught",
+    name="fig-sizes",
 )
-
-# %% tags=["remove-input"]
-desk.table("sizes", desk.rows("sizes"), name="tab-sizes")
 
 # %% [markdown]
 # ### Asked again, just now
@@ -330,8 +378,7 @@ desk.live("classifier")
 # A classifier *tells* pairs apart (c42) where at most a quarter of the comparisons within a
 # question are the wrong way round; chance has a half. Long inputs are *needed* (c44) where halving
 # a normal window costs two points of AUC; that a pair exceeds such a window is the other half of
-# that claim, which {numref}`tab-lengths-13` counts and no verdict covers, since records hold no
-# lengths. That a claim is *not judged* on public data means that its encoders are the paper's own.
+# that claim, which no verdict covers, since records hold no lengths. That a claim is *not judged* on public data means that its encoders are the paper's own.
 
 # %% tags=["remove-input"]
 desk.claims(CLAIMS)

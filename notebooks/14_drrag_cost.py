@@ -41,13 +41,33 @@ device = "cpu"  # where readers and encoders compute
 batch_size = 1  # questions in flight at once, of those asked again
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
 from IPython.display import display
 
+from rag_repro.analysis import question_groups
+from rag_repro.data.titles import word
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import groups, time_figures, times
+from rag_repro.report import times
 from rag_repro.report.desk import Desk, Listing
-from rag_repro.study import clock, timing
+from rag_repro.report.table import Table
+from rag_repro.show import (
+    Column,
+    bars,
+    curve,
+    entries,
+    frontier,
+    gain,
+    group,
+    grouped,
+    key,
+    label,
+    level,
+    mean,
+    table,
+)
+from rag_repro.study import clock, records, timing
 
 run = chapter(
     "14_drrag_cost",
@@ -74,7 +94,6 @@ run = chapter(
     ),
 )
 desk = Desk("drrag", run, here().root, exhibits=("fig3", "scale"), methods=run.methods)
-figure_3, scale = desk.paper.exhibit("fig3"), desk.paper.exhibit("scale")
 run
 
 # %% tags=["remove-input"]
@@ -146,15 +165,10 @@ Listing(timing.take_turns, timing.Seat.ask, clock.Clocked)
 # classifier was asked anything.
 
 # %% tags=["remove-input"]
-shown = [c for c in figure_3.cells() if c.keys["method"] == "dr_rag"]
+shown = [c for c in desk.paper.exhibit("fig3").cells() if c.keys["method"] == "dr_rag"]
 cell = min(shown, key=lambda c: c.tier != "testbed", default=None)
 line = times.worked(cell, desk.results) if cell else None
 times.clock_table(line, cell)
-
-# %% tags=["remove-input"]
-time_figures.one_clock(
-    line, cell, caption="The calls of one answer, one behind the other", name="fig-clock"
-)
 
 # %% [markdown] tags=["result"]
 # ## Figure 3 and the columns Step and Time of table 2
@@ -169,28 +183,76 @@ time_figures.one_clock(
 # time is the reader's, and what it writes differs with what it is handed. CIS and CFS are at threshold 0.5;
 # one that refuses more would leave less to read.
 
-# %% tags=["remove-input"]
-rows = {name: times.timed(figure_3, desk.results, name) for name in desk.tiers()}
-printed = times.printed_values(desk.paper, "table2")
-for name, of_tier in rows.items():
-    of_paper = printed if name == "public" else {}
-    display(times.time_table(figure_3, of_tier, of_paper, name=f"tab-time-{name}"))
+# %% tags=["hide-input"]
+TIMED = entries(desk, "fig3")
+PLACES = [e.keys["dataset"] for e in TIMED]
+TIMED.sort(key=lambda e: PLACES.index(e.keys["dataset"]))
+ONE = {e.keys["dataset"]: e.cell for e in TIMED if e.keys["method"] == "single_step"}
+PRINTED = {
+    (e["method"], e["dataset"], e["metric"]): float(e["value"])
+    for e in desk.paper.printed("table2")
+}
+
+
+def ratio(entry):
+    """Time, single-step's on the same questions as 1; Self-RAG's reader is another."""
+    drawn = entry.results.percent(entry.cell, ONE.get(entry.keys["dataset"]), "seconds")
+    return drawn and drawn.interval().scaled(0.01)
+
+
+def printed(metric):
+    def read(entry):
+        return PRINTED.get((entry.keys["method"], entry.keys["dataset"], metric))
+
+    return Column(read, measured=False, digits=2)
+
+
+TIMES = Column(ratio, digits=2, unit="time, single-step = 1")
+COLUMNS = {
+    "data set": key("dataset"),
+    "method": label(),
+    "time, single-step = 1": TIMES,
+    "paper": printed("time"),
+    "seconds [95 %], n": level("seconds").printed(digits=2),
+    "calls": mean("reader_calls").printed(digits=2),
+    "paper's steps": printed("step"),
+    "tokens read": mean("prefilled_tokens").printed(digits=0),
+    "written": mean("new_tokens").printed(digits=0),
+    "searches": mean("retrievals").printed(digits=2),
+    "pairs": mean("pairs").printed(digits=2),
+}
+for shown in desk.tiers():
+    display(
+        table(
+            [e for e in TIMED if e.cell.tier == shown],
+            COLUMNS,
+            "Time for one answer at batch 1, methods in turn on the same questions",
+            f"tab-time-{shown}",
+        )
+    )
 
 # %% [markdown]
 # Quality against time. F1 is that of the method's recorded answers where it has some beyond those that
-# were timed, else of the timed ones, whose intervals are wide. On public data the hollow points are the
-# paper's own, from its table 2 (the values of its figure 3 are not in its text).
+# were timed, else of the timed ones, whose intervals are wide. Hollow points are the paper's own, of rows
+# that are timed here, from its table 2 (the values of its figure 3 are not in its text).
 
-# %% tags=["remove-input"]
-PAPER = {"testbed": "", "public": "; hollow: the paper's"}
-for name, of_tier in rows.items():
+
+# %% tags=["hide-input"]
+def quality(entry):
+    """F1 of the method's own record, which has more questions, else of the timed answers."""
+    own = replace(entry, cell=replace(entry.cell, timed=False, n=None))
+    return level("f1").read(own) or level("f1").read(entry)
+
+
+for shown in desk.tiers():
     display(
-        time_figures.quality_against_time(
-            figure_3,
-            of_tier,
-            printed if name == "public" else {},
-            caption=f"F1 against time, {name}; filled: ours, with 95 % intervals{PAPER[name]}",
-            name=f"fig-time-{name}",
+        frontier(
+            [e for e in TIMED if e.cell.tier == shown],
+            TIMES,
+            Column(quality, unit="f1"),
+            printed=(printed("time"), printed("f1")),
+            caption=f"F1 against time, {shown}, with 95 % intervals (hollow: the paper's)",
+            name=f"fig-time-{shown}",
         )
     )
 
@@ -199,8 +261,22 @@ for name, of_tier in rows.items():
 #
 # Recomputed from the paper's own table, the mean share of Adaptive-RAG's time that DR-RAG saves:
 
-# %% tags=["remove-input"]
-times.saved(printed, "dr_rag", "adaptive_rag", name="tab-saved")
+# %% tags=["hide-input"]
+SAVED = {
+    dataset: (PRINTED["dr_rag", dataset, "time"], PRINTED["adaptive_rag", dataset, "time"])
+    for method, dataset, metric in PRINTED
+    if (method, metric) == ("dr_rag", "time")
+}
+less = {dataset: 100 * (1 - ours / theirs) for dataset, (ours, theirs) in SAVED.items()}
+Table(
+    ["data set", "DR-RAG, printed", "Adaptive-RAG, printed", "less, %"],
+    [
+        *([word(d), *(f"{t:.2f}" for t in SAVED[d]), f"{less[d]:.2f}"] for d in SAVED),
+        ["mean", "", "", f"{sum(less.values()) / len(less):.2f}"],
+    ],
+    "Time saved, from the printed times alone",
+    "tab-saved",
+)
 
 # %% [markdown]
 # The last line is the claim's arithmetic. What it rests on is another matter: each of the two
@@ -214,17 +290,24 @@ times.saved(printed, "dr_rag", "adaptive_rag", name="tab-saved")
 # A summary of the paper says that *retrieval* time falls, and that the extra cost of two stages
 # lies in the first. Both are about parts of an answer's time, which the paper does not give:
 
-# %% tags=["remove-input"]
-for name, of_tier in rows.items():
+# %% tags=["hide-input"]
+PARTS = {
+    "reader": mean("seconds_reader"),
+    "classifier": mean("seconds_scorer"),
+    "encoding of queries": mean("seconds_encoder"),
+    "search": mean("seconds_lookup"),
+    "all else": mean("seconds_rest"),
+}
+for shown in desk.tiers():
     display(
-        time_figures.parts(
-            of_tier, caption=f"Seconds for one answer by service, {name}", name=f"fig-parts-{name}"
+        bars(
+            [e for e in TIMED if e.cell.tier == shown],
+            PARTS,
+            stacked=True,
+            caption=f"Seconds for one answer by service, {shown}",
+            name=f"fig-parts-{shown}",
         )
     )
-
-# %% tags=["remove-input"]
-for name, of_tier in rows.items():
-    display(times.part_table(of_tier, name=f"tab-parts-{name}"))
 
 # %% [markdown]
 # The first search of DR-RAG is that of single-step, for fewer passages. What comes on top is $k_1$
@@ -238,20 +321,33 @@ for name, of_tier in rows.items():
 # their vectors can be had in minutes. Each size has questions of its own,
 # drawn in the same way.
 
-# %% tags=["remove-input"]
-growing = desk.rows("scale")
-labels = {name: row.label for name, row in scale.methods.items()}
-time_figures.against_size(
-    growing,
-    metrics={"recall": "recall, %", "ms": "milliseconds"},
-    methods=labels,
-    sizes=times.sizes(scale, desk.results),
-    caption="Recall at k = 4 and time without a reading, as the corpus grows",
-    name="fig-scale",
-)
 
 # %% tags=["hide-input"]
-desk.table("scale", [row for row in growing if row.metric in ("recall", "ms")], name="tab-scale")
+def passages(entry):
+    """Of the corpus that was searched, as its record has it."""
+    folder = records.times_beside(desk.folder, entry.exhibit.name)
+    record = records.load(folder, entry.cell.condition)
+    return record and record.header["fingerprint"]["passages"]
+
+
+# One panel for all sizes, whose data sets are one world grown.
+grown = [
+    replace(e, cell=replace(e.cell, keys={**e.keys, "world": "a world that grows"}))
+    for e in entries(desk, "scale")
+]
+SIZE = Column(passages, measured=False, unit="passages")
+for metric, what in {"recall": "Recall at k = 4", "ms": "Time without a reading"}.items():
+    display(
+        curve(
+            grown,
+            SIZE,
+            {what: level(metric)},
+            panel="world",
+            log_x=True,
+            caption=f"{what}, as the corpus grows",
+            name=f"fig-scale-{metric}",
+        )
+    )
 
 # %% [markdown]
 # ## By length and by subject
@@ -259,54 +355,38 @@ desk.table("scale", [row for row in growing if row.metric in ("recall", "ms")], 
 # Does it matter how long the needed passages are, or what they are about? The records of table 5 at
 # $k = 4$ can tell, since the testbed knows both of every question. First by the mean length of a question's
 # needed passages, in thirds of the questions; passages of the testbed have three to six sentences,
-# so the range is narrow. *n* is that of the plain search. CFS, at threshold 0.5, was run on fewer questions,
-# and what it adds is over those alone: *QDC adds* and *CFS adds* are not on the same questions.
+# so the range is narrow. CFS, at threshold 0.5, was run on fewer questions, and what it adds is over
+# those alone.
 
-# %% tags=["remove-input"]
-WORLDS = ("world-B", "world-C", "world-D")
-worlds = {name: desk.workshop.dataset(name, "test") for name in WORLDS}
-of_table_5 = desk.paper.exhibit("table5")
-ADDED = {"qdc": "sm", "cfs": "sm", "qdc_bm25": "bm25"}
-chosen = {"k": 4, "own_candidates": False}
-groups.group_table(
-    desk.results,
-    of_table_5,
-    worlds,
-    groups.by_length,
-    ADDED,
-    what="length of the needed passages",
-    name="tab-by-length",
-    **chosen,
+# %% tags=["hide-input"]
+WORLDS = ["world-B", "world-C", "world-D"]
+worlds = [desk.workshop.dataset(name, "test") for name in WORLDS]
+AT_4 = {"dataset": WORLDS, "k": 4, "own_candidates": False}
+SEARCHED = entries(desk, "table5", method=["sm", "qdc", "cfs"], **AT_4)
+ADDED = {
+    "method": label(),
+    "recall, % [95 %], n": level("recall"),
+    "added to SM, n": gain("recall", over={"method": "sm"}),
+}
+table(
+    grouped(SEARCHED, question_groups.by_length(worlds)),
+    {"length of the needed passages": group(), **ADDED},
+    "Recall by length of the needed passages, worlds B to D",
+    "tab-by-length",
 )
 
 # %% [markdown]
 # By what the last needed passage is about:
 
-# %% tags=["remove-input"]
-groups.group_table(
-    desk.results,
-    of_table_5,
-    worlds,
-    groups.by_subject,
-    ADDED,
-    what="subject of the last needed passage",
-    name="tab-by-subject",
-    **chosen,
-)
-
-# %% [markdown]
-# And by the relation that the last step follows:
-
 # %% tags=["hide-input"]
-groups.group_table(
-    desk.results,
-    of_table_5,
-    worlds,
-    groups.by_relation,
-    ADDED,
-    what="relation of the last step",
-    name="tab-by-relation",
-    **chosen,
+FEWEST = 30  # questions of a group that is shown
+asked = {line["id"] for e in SEARCHED for line in e.results.lines(e.cell) or ()}
+subjects = {name: ids & asked for name, ids in question_groups.by_subject(worlds).items()}
+table(
+    grouped(SEARCHED, {name: ids for name, ids in subjects.items() if len(ids) >= FEWEST}),
+    {"subject of the last needed passage": group(), **ADDED},
+    "Recall by subject of the last needed passage, worlds B to D",
+    "tab-by-subject",
 )
 
 # %% [markdown]

@@ -40,13 +40,19 @@ device = "cpu"  # where readers and encoders compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
+from statistics import mean
+
 from IPython.display import display
 
+from rag_repro.data.titles import word
 from rag_repro.methods.baselines import given
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import cases, figures, readers, slopes
+from rag_repro.report import arithmetic, cases, readers
 from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.table import Table
+from rag_repro.show import Column, curve, entries, frontier, key, label, level, paper, table
+from rag_repro.study.grouping import SHARES, gold_found
 
 run = chapter(
     "15_drrag_redundancy",
@@ -121,9 +127,6 @@ pages = cases.case(
 for page in pages:
     display(page)
 
-# %% tags=["remove-input"]
-cases.counts(coverage, desk.results, SOME, ALL)
-
 # %% [markdown]
 # And the first that is answered with the gold passages alone and not among eight others:
 
@@ -142,9 +145,6 @@ pages = cases.case(
 )
 for page in pages:
     display(page)
-
-# %% tags=["remove-input"]
-cases.counts(distractors, desk.results, AMONG, ALONE, names=NAMES)
 
 # %% [markdown] tags=["result"]
 # ## Effects of recall
@@ -168,8 +168,17 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # The answers of chapter 10, by how much of the gold a method had found. Here questions differ as well:
 # those whose gold is hard to find may be hard to answer too.
 
-# %% tags=["remove-input"]
-readers.by_coverage(desk.paper, "table3", desk.results, k=4, reader=TAUGHT, method=["sm", "cfs"])
+# %% tags=["hide-input"]
+FOUND = {
+    f"{share} gold found, %, n": level("acc", where=lambda x, share=share: gold_found(x) == share)
+    for share in SHARES
+}
+table(
+    entries(desk, "table3", k=4, reader=TAUGHT, method=["sm", "cfs"]),
+    {"data set": key("dataset"), "reader": key("reader"), "method": label(), **FOUND},
+    "Accuracy by how much of the gold the method had found",
+    "tab-by-coverage",
+)
 
 # %% [markdown]
 # ### Recall against accuracy
@@ -178,26 +187,31 @@ readers.by_coverage(desk.paper, "table3", desk.results, k=4, reader=TAUGHT, meth
 # is what the paper's sentence is about; points of one method at growing $k$ also differ in how many
 # useless passages they hold.
 
-# %% tags=["remove-input"]
-cells = desk.rows("table3", reader=TAUGHT, metric=["acc", "recall"])
-slopes.scatter(
-    desk.paper,
-    cells,
-    "llama3-8b",
+# %% tags=["hide-input"]
+RECALL = {
+    (row["dataset"], row["method"], row["k"]): float(row["value"])
+    for row in desk.paper.printed("table5")
+    if row["metric"] == "recall"
+}
+
+
+def their_recall(entry):
+    return RECALL.get(tuple(str(entry.keys[name]) for name in ("dataset", "method", "k")))
+
+
+def their_accuracy(entry):
+    value = paper("acc").read(entry)
+    return float(value) if value else None
+
+
+frontier(
+    entries(desk, "table3", reader=TAUGHT),
+    level("recall"),
+    level("acc"),
+    printed=(Column(their_recall), Column(their_accuracy)),
     caption="Accuracy against recall (hollow: the paper, Llama3-8B; filled: ours)",
     name="fig-slopes",
 )
-
-# %% [markdown]
-# ### When recall rises and answers get worse
-#
-# On 2WikiMultihopQA the paper's CFS recalls more with each further passage, and answers worse at
-# $k = 6$. The same step here, as far as a reader can read that set:
-
-# %% tags=["remove-input"]
-paradox = desk.rows("table3", dataset="2wikimultihopqa", k=[4, 6], reader=TAUGHT)
-paradox = [row for row in paradox if row.metric in ("acc", "em", "recall", "passages")]
-desk.table("table3", paradox, name="tab-paradox")
 
 # %% [markdown]
 # ### What CIS loses
@@ -205,8 +219,24 @@ desk.table("table3", paradox, name="tab-paradox")
 # The paper says that where CIS loses much recall its answers get worse. Its own cells, sorted by what
 # CIS loses:
 
-# %% tags=["remove-input"]
-slopes.trade(desk.paper, "cis", "qdc", name="tab-trade")
+# %% tags=["hide-input"]
+recall = arithmetic.gains(desk.paper, "table5", "cis", "qdc", metric="recall")
+answers = arithmetic.gains(desk.paper, "table3", "cis", "qdc")
+body = []
+for place, change in sorted(recall.items(), key=lambda item: item[1]):
+    at = {name: dict(place)[name] for name in ("dataset", "k")}
+    changed = {}
+    for told, gained in answers.items():
+        if at.items() <= dict(told).items():
+            changed.setdefault(dict(told)["reader"], []).append(gained)
+    means = {reader: f"{mean(gained):+.2f}" for reader, gained in changed.items()}
+    body.append([word(at["dataset"]), at["k"], f"{change:+.2f}", *means.values()])
+Table(
+    ["data set", "k", "recall", *(f"answers, {reader}" for reader in means)],
+    body,
+    "Printed: CIS minus QDC, least recall first",
+    "tab-trade",
+)
 
 # %% [markdown]
 # ## Effects of redundant information
@@ -217,19 +247,14 @@ slopes.trade(desk.paper, "cis", "qdc", name="tab-trade")
 # %% tags=["remove-input"]
 for shown in desk.tiers():
     display(
-        figures.against_k(
-            desk.rows("distractors", shown, metric="acc"),
-            metrics={"acc": "Acc"},
-            methods={"near": "near the question", "random": "by chance"},
-            along="others",
-            ylabel="Acc, %",
+        curve(
+            entries(desk, "distractors", tier=shown),
+            "others",
+            {"Acc": level("acc")},
             caption=f"Accuracy with all gold passages and a number of others, {shown}",
             name=f"fig-distractors-{shown}",
         )
     )
-
-# %% tags=["remove-input"]
-desk.table("distractors", desk.rows("distractors", metric="acc"), name="tab-distractors")
 
 # %% [markdown]
 # ### Asked again, just now

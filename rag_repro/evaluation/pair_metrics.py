@@ -3,7 +3,7 @@
 A line's `judged` holds [d, e, probability, how many of the two are gold] of each
 pair. By DR-RAG's equation 2 a pair is positive where both are gold. These are
 scores of one question, which a mean and its interval can be taken of; what needs
-the pairs of all questions at once (a reliability diagram) is in `report.pairs`.
+the pairs of all questions at once (a reliability diagram) is in `analysis.pair_judgements`.
 """
 
 from __future__ import annotations

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from statistics import mean
 
-from ..data.titles import word
-from ..evaluation import metrics
 from ..study.papers import Paper
-from ..study.printed import Compared, Place, sizes
+from ..study.printed import Compared, Place
 from .table import Table
 
 Entry = Mapping[str, str]
@@ -37,35 +34,6 @@ def gains(
 
 def _place(entry: Entry) -> tuple:
     return tuple((k, v) for k, v in entry.items() if k not in ("method", "value", "note"))
-
-
-def mean_gains(
-    paper: Paper,
-    key: str,
-    methods: Sequence[str],
-    baseline: str,
-    *,
-    by: str = "reader",
-    caption: str = "",
-    name: str = "",
-) -> Table:
-    """Mean printed gains over the baseline, one line a method and value of `by`, and for all."""
-    body = []
-    for method in methods:
-        found = gains(paper, key, method, baseline, metric=ANSWERS)
-        values = list(dict.fromkeys(dict(place)[by] for place in found))
-        for value in [*values, "all"]:
-            cells = []
-            for metric in ANSWERS:
-                held = [
-                    gain
-                    for place, gain in found.items()
-                    if dict(place)["metric"] == metric and value in ("all", dict(place)[by])
-                ]
-                cells.append(f"{mean(held):+.2f}")
-            body.append([paper.exhibit(key).methods[method].label, word(value), *cells])
-    symbols = [metrics.get(metric).symbol for metric in ANSWERS]
-    return Table(["method", by, *symbols], body, caption, name)
 
 
 def best(
@@ -99,29 +67,3 @@ def best(
         won[top[0] if len(top) == 1 else "two alike"] += 1
     caption = f"Who is best in the {len(cells)} cells of {paper.short}'s {paper.exhibit(key).place}"
     return Table(["method", "cells"], [list(pair) for pair in won.items()], caption, name)
-
-
-def sample_sizes(paper: Paper, key: str, claimed: int, *, up_to: int, name: str = "") -> Table:
-    """One line a reader and data set: which n could give all its printed EM and Acc.
-
-    F1 is no count of questions, so it tells nothing. claimed: the size that the paper
-    names; a single method's row at one k fits some n within 5 % of it more easily
-    than all rows together do.
-    """
-    groups: dict[tuple[str, str], list[Entry]] = {}
-    for entry in pick(paper.printed(key), metric=("em", "acc")):
-        if entry["reader"]:
-            groups.setdefault((entry["reader"], entry["dataset"]), []).append(entry)
-    near = range(round(0.95 * claimed), round(1.05 * claimed) + 1)
-    body = []
-    for (reader, dataset), held in groups.items():
-        found = sizes((e["value"] for e in held), range(1, up_to + 1))
-        rows: dict[tuple, list[str]] = {}
-        for e in held:
-            rows.setdefault((e["method"], e["k"]), []).append(e["value"])
-        alone = sum(bool(sizes(values, near)) for values in rows.values())
-        said = ", ".join(f"{n:,}" for n in found[:3]) + (" ..." if len(found) > 3 else "")
-        body.append([reader, word(dataset), len(held), said or "none", f"{alone} of {len(rows)}"])
-    head = ["reader", "data set", "values", f"n up to {up_to:,}", f"rows that fit near {claimed:,}"]
-    caption = "Numbers of questions of which all printed EM and Acc could be shares"
-    return Table(head, body, caption, name)

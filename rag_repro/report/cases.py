@@ -22,7 +22,6 @@ from ..study.services import Workshop
 from . import missing, traces
 from .exhibits import beside
 from .picture import Note
-from .selection import judged_table
 from .table import Table
 from .values import p_value
 
@@ -213,8 +212,25 @@ def _pages(
         said = [[name, line.get("text", "")] for name, line in zip(names, shown, strict=True)]
         pages.append(Table(["method", "answer"], said, "What the reader makes of it"))
     if "judged" in shown[1]:
-        pages.append(judged_table(shown[1], dataset))
+        pages.append(_judged_table(shown[1], dataset))
     return pages
+
+
+def _judged_table(line: Line, dataset: Dataset) -> Table:
+    """Every pair that the classifier was asked about, in order."""
+    passages, kept = dataset.corpus.by_id, set(line["hits"])
+    body = [
+        [
+            passages[d].title,
+            passages[e].title,
+            f"{p:.2f}",
+            "" if gold is None else gold,
+            "yes" if e in kept else "no",
+        ]
+        for d, e, p, gold in line.get("judged", ())
+    ]
+    head = ["d", "d'", "probability", "gold of the two", "d' handed on"]
+    return Table(head, body, "What the classifier was asked, in order")
 
 
 def _handed_on(line: Line, dataset: Dataset) -> Answer:

@@ -16,7 +16,6 @@ from ..evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
 from ..study import costs, gate, trainings
 from ..study.grouping import group_of, groups
 from ..study.papers import Cell, Exhibit, Paper
-from ..study.printed import Compared
 from ..study.scores import Results, everything, resampled
 from .picture import csv_text
 from .values import number
@@ -214,19 +213,6 @@ def _waiting(exhibit: Exhibit, entry: Mapping[str, str]) -> Row:
 
 def _joined(*notes: str | None) -> str:
     return "; ".join(note for note in notes if note)
-
-
-def printed_gain(
-    paper: Paper, key: str, method: str, baseline: str, *, metric: str, **wanted: str
-) -> dict[tuple[str, str], float]:
-    """(data set, k) -> the paper's own difference between two of its rows.
-
-    wanted: other keys that pick them, as reader="llama3-8b".
-    """
-    sides = {"method": method}, {"method": baseline}
-    found = Compared(key, *sides, {"metric": metric, **wanted}).values(paper)
-    told = ((dict(place), float(gain)) for place, gain in found.items())
-    return {(at["dataset"], at["k"]): gain for at, gain in told}
 
 
 # ------------------------------------------------------------------ text forms

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Any
 
 import numpy as np
 
 from ..data.titles import word
 from ..evaluation import metrics
 from ..evaluation.verdicts import NO_GATE, READER_TOO_WEAK
-from ..lm.adapters import card_of
 from ..study.gate import sides, tried
-from ..study.grouping import SHARES, gold_found
 from ..study.paper import Gate
 from ..study.papers import Exhibit, Paper
 from ..study.scores import Results, Scores, paired, resampled
@@ -89,28 +86,6 @@ def _level(scores: Scores | None, gate: Gate) -> str:
 # ---------------------------------------------------------------- how they learned
 
 
-def cards(names: Sequence[str]) -> Table | Note:
-    """What each reader was made from and how, by its card."""
-    body = []
-    for name, folder in trained.folders(names).items():
-        card = card_of(folder)
-        lessons = ", ".join(f"{count:,} {source}" for source, count in card["lessons"].items())
-        made = (
-            f"{card['steps']:,} steps, {card['tokens']:,} tokens, {card['seconds'] / 60:.0f} min, "
-            f"seed {card['seed']}"
-        )
-        lora = card["recipe"]["lora"]
-        base = f"{card['base']['name']}, LoRA of rank {lora['rank']}"
-        loss = ", ".join(f"{source} {value:.2f}" for source, value in card["held_out_loss"].items())
-        body.append([name, card["about"], base, lessons, made, loss])
-    if not body:
-        return missing.of_trained(names, ("reader",)).note
-    head = ["reader", "what it was taught", "base", "lessons", "training", "held-out loss"]
-    return Table(
-        head, body, "The readers that were trained for this book", "tab-cards", stacked=True
-    )
-
-
 def curves(names: Sequence[str]) -> Picture | Note:
     """Loss against tokens seen, one line a reader; dots: on lessons that were held out."""
     held = {name: trained.curve(folder) for name, folder in trained.folders(names).items()}
@@ -148,30 +123,3 @@ def _means(values: Sequence[float]) -> list[float]:
 
 
 # ------------------------------------------------------- what was found, what was said
-
-
-def by_coverage(
-    paper: Paper, key: str, results: Results, metric: str = "acc", **wanted: Any
-) -> Table | Note:
-    """Recorded answers by how much gold their context held: all, some or none of it.
-
-    As found, not as given: questions whose gold is hard to find may be hard to answer too.
-    """
-    exhibit = paper.exhibit(key)
-    body = []
-    cells = [c for c in exhibit.cells() if c.matches(wanted)]
-    for cell in cells:
-        groups: dict[str, list[float]] = {group: [] for group in SHARES}
-        for line in results.lines(cell) or ():
-            if metric in line["scores"] and (group := gold_found(line)):
-                groups[group].append(100 * line["scores"][metric])
-        if not any(groups.values()):
-            continue
-        shown = [f"{np.mean(v):.1f} (n {len(v)})" if v else "" for v in groups.values()]
-        label = exhibit.methods[cell.keys["method"]].label
-        body.append([word(cell.keys["dataset"]), cell.condition.reader, label, *shown])
-    if not body:
-        return missing.note(cells, results)
-    head = ["data set", "reader", "method", "all gold found", "some", "none"]
-    caption = "Accuracy in %, by how much of the gold the method had found"
-    return Table(head, body, caption, "tab-by-coverage")

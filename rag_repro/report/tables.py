@@ -221,22 +221,3 @@ def data_of(rows: Sequence[Row]) -> Download | None:
     tiers = {row.tier for row in rows}
     place = flat if len(flat) == 1 else tiers if len(tiers) == 1 else ()
     return Download("-".join([*names, *place]) + ".csv", exhibits.to_csv(rows))
-
-
-def spread(
-    rows: Sequence[Row],
-    metric: str,
-    labels: Mapping[str, str],
-    caption: str = "",
-    name: str = "",
-) -> Table:
-    """Lowest and highest value over the methods, whose labels stand beside; one line a data set."""
-    body = []
-    for dataset in dict.fromkeys(row.keys["dataset"] for row in rows):
-        held = [r for r in rows if r.keys["dataset"] == dataset and r.metric == metric and r.ours]
-        if held:
-            low, high = (pick(held, key=lambda r: r.ours.estimate) for pick in (min, max))
-            gap = high.ours.estimate - low.ours.estimate
-            cells = [f"{r.ours.estimate:.2f} ({labels[r.keys['method']]})" for r in (low, high)]
-            body.append([word(dataset), *cells, f"{gap:.2f}"])
-    return Table(["data set", "lowest", "highest", "apart"], body, caption, name)

@@ -12,13 +12,18 @@ answer and says whether it counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+import numpy as np
+
+from rag_repro.analysis.pair_judgements import judgements
 from rag_repro.data.titles import word
+from rag_repro.evaluation.calibration import Judgements
 from rag_repro.evaluation.intervals import Interval
+from rag_repro.evaluation.pair_metrics import BOTH
 from rag_repro.evaluation.resampling import fresh
 from rag_repro.evaluation.statistics import percent_interval
 from rag_repro.evaluation.verdicts import NOT_RUN
@@ -30,17 +35,21 @@ from rag_repro.report.table import Table
 from rag_repro.report.values import number, within
 from rag_repro.study.papers import Cell, Exhibit, Paper
 from rag_repro.study.scores import Keep, Only, Results, everything, paired, resampled
-from rag_repro.study.trainings import merged
+from rag_repro.study.trainings import Pooled, merged
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A cell as a row of a table: with its paper, its exhibit and the records it is read from."""
+    """A cell as a row of a table: with its paper, its exhibit and the records it is read from.
+
+    group: the name of the questions that it is read from, where they are not all (`grouped`).
+    """
 
     paper: Paper
     exhibit: Exhibit
     cell: Cell
     results: Results = field(repr=False)
+    group: str = ""
 
     @property
     def keys(self) -> Mapping[str, Any]:
@@ -53,23 +62,25 @@ class Entry:
 
     def baseline(self, over: Mapping[str, Any] | None = None) -> Cell | None:
         """The cell that this one is compared with: its method's baseline, or the same with
-        other keys, as {"method": "sm"}; None where there is none."""
+        other keys, as {"method": "sm"}; None where there is none, or where it is this one."""
         if over is None:
             name = self.exhibit.methods[self.keys["method"]].baseline
             over = {"method": name} if name else None
-        return beside(self.exhibit, self.cell, over) if over else None
+        found = beside(self.exhibit, self.cell, over) if over else None
+        return None if found is self.cell else found
 
 
 def entries(desk: Desk, key: str, **wanted: Any) -> list[Entry]:
     """An exhibit's cells on a chapter's ground, data sets together and else in the order of its
     file; all trainings of a row are one.
 
-    wanted: keys that pick them, one value or a list, as method=["qdc", "cfs"], k=4, role="primary".
+    wanted: keys that pick them, one value or a list, as method=["qdc", "cfs"], k=4,
+    role="primary", tier="public".
     """
     paper, tiers = desk.paper, desk.tiers()
     whole, means = merged(paper.exhibit(key), desk.results, paper.exhibits.values())
-    role = wanted.pop("role", None)
-    fits = [c for c in whole.cells(role=role) if c.tier in tiers and c.matches(wanted)]
+    cells = whole.cells(wanted.pop("tier", None), wanted.pop("role", None))
+    fits = [c for c in cells if c.tier in tiers and c.matches(wanted)]
     sets = list(dict.fromkeys((cell.tier, cell.keys["dataset"]) for cell in fits))
     fits.sort(key=lambda cell: sets.index((cell.tier, cell.keys["dataset"])))
     return [Entry(paper, whole, cell, means) for cell in fits]
@@ -95,6 +106,20 @@ def answered_by_all(shown: Sequence[Entry]) -> Only:
             answered, dataset = {line["id"] for line in lines}, entry.keys["dataset"]
             ids[dataset] = ids.get(dataset, answered) & answered
     return Only(ids=frozenset().union(*ids.values()))
+
+
+def grouped(shown: Sequence[Entry], groups: Mapping[str, Collection[str]]) -> list[Entry]:
+    """The entries once for each group of questions (name -> ids), which all their data sets share.
+
+    A group is one of the questions of all data sets together: an entry of the first stands for it.
+    """
+    datasets = list(dict.fromkeys(entry.keys["dataset"] for entry in shown))
+    firsts = [entry for entry in shown if entry.keys["dataset"] == datasets[0]]
+    return [
+        replace(e, results=Pooled(e.results, e.exhibit, datasets, ids), group=name)
+        for name, ids in groups.items()
+        for e in firsts
+    ]
 
 
 @dataclass(frozen=True)
@@ -136,6 +161,11 @@ def key(name: str) -> Column:
         return "" if value is None else word(value) if isinstance(value, str) else str(value)
 
     return Column(read, measured=False, unit=name)
+
+
+def group() -> Column:
+    """The group of questions (`grouped`)."""
+    return Column(lambda entry: entry.group, measured=False)
 
 
 def label() -> Column:
@@ -277,6 +307,23 @@ def share(fits: Keep, where: Keep = everything) -> Column:
             return None
         clusters = [line["cluster"] for line in kept]
         return percent_interval([fits(line) for line in kept], rng=fresh(), clusters=clusters)
+
+    return Column(read, unit="%")
+
+
+def pair_score(
+    statistic: Callable[[Judgements, np.random.Generator], Interval],
+    against: Sequence[int] = BOTH,
+    scale: float = 100,
+) -> Column:
+    """A statistic of all pairs that a classifier judged, times `scale`, with its 95 % interval.
+
+    statistic: of `evaluation.calibration`, as `auc`. against: which negatives count.
+    """
+
+    def read(entry: Entry) -> Interval | None:
+        pairs = judgements(entry.results.lines(entry.cell) or (), against)
+        return pairs and statistic(pairs, fresh()).cut(0, 1).scaled(scale)
 
     return Column(read, unit="%")
 

@@ -124,6 +124,7 @@ def curve(
     panel: str | Column = "dataset",
     reference: float | None = None,
     log: bool = False,
+    log_x: bool = False,
     caption: str = "",
     name: str = "",
 ) -> Picture | Note:
@@ -131,8 +132,8 @@ def curve(
 
     x: the key that is varied, as "k" or "threshold", or a column, as mean("retrievals"). y: what
     is drawn, by name; of several each has a line style of its own. reference: a value that all
-    panels show as a dashed line, as the paper's. log: a logarithmic y axis. panel: a key, or a
-    column whose text is a panel's title.
+    panels show as a dashed line, as the paper's. log: a logarithmic y axis; log_x: x. panel: a key,
+    or a column whose text is a panel's title.
     """
     along = Column(lambda e: e.keys.get(x), False, x) if isinstance(x, str) else x
     marks = _marks(shown, {"x": along, **y}, needed=("x",))
@@ -168,6 +169,8 @@ def curve(
         if reference is not None:
             axis.axhline(reference, color="0.5", lw=1, ls=(0, (5, 3)))
         axis.set_title(title)
+        if log_x:
+            axis.set_xscale("log")
         axis.set_xlabel(_unit(along))
     axes[0].set_ylabel(_unit(next(iter(y.values()))))
     if log:
@@ -195,10 +198,14 @@ def frontier(
     *,
     panel: str = "dataset",
     named: Column | None = None,
+    printed: tuple[Column, Column] | None = None,
     caption: str = "",
     name: str = "",
 ) -> Picture | Note:
-    """Quality (y) against cost (x): a panel a data set, a labelled point an entry."""
+    """Quality (y) against cost (x): a panel a data set, a labelled point an entry.
+
+    printed: the paper's own x and y of an entry, a hollow mark.
+    """
     marks = _marks(shown, {"x": x, "y": y}, needed=("x", "y"))
     if not marks:
         return _note(shown, caption)
@@ -221,6 +228,9 @@ def frontier(
         axis.errorbar(mark.at("x"), mark.at("y"), xerr=mark.bar("x"), yerr=mark.bar("y"),
                       color=colour, marker=marker, ms=6, capsize=2, lw=0.8, label=words,
                       mfc=None if words in first.values() else "none")  # fmt: skip
+        theirs = [column.read(mark.entry) for column in printed or ()]
+        if theirs and None not in theirs:
+            axis.plot(*theirs, color=colour, marker=marker, ms=8, mfc="none", ls="")
     for title, axis in at.items():
         axis.set_title(word(str(title)))
         if len(panels) < 4 or axis is axes[len(panels) // 2]:  # many would run into each other
@@ -242,23 +252,32 @@ def bars(
     columns: Mapping[str, Column],
     *,
     by: Column | None = None,
+    stacked: bool = False,
     caption: str = "",
     name: str = "",
 ) -> Picture | Note:
-    """Groups of horizontal bars: a group an entry, a bar a column."""
+    """Groups of horizontal bars: a group an entry, a bar a column.
+
+    stacked: one bar an entry, whose parts are the columns, bare numbers.
+    """
     marks = _marks(shown, columns)
     if not marks:
         return _note(shown, caption)
     plt, colours = plots()
     told = [f"{key('dataset').text(m.entry)}, {(by or label()).text(m.entry)}" for m in marks]
-    thick = 0.8 / len(columns)
-    size = (across(), 0.3 * len(marks) * max(1, len(columns) / 2) + 1.2)
+    thick = 0.8 / (1 if stacked else len(columns))
+    size = (across(), 0.3 * len(marks) * max(1, 0.4 / thick) + 1.2)
+    ends = [0.0] * len(marks)
     figure, axis = plt.subplots(figsize=size, layout="constrained")
     for i, head in enumerate(columns):
         held = [(place, m) for place, m in enumerate(marks) if head in m.values]
-        axis.barh([p + (i - (len(columns) - 1) / 2) * thick for p, _ in held],
-                  [m.at(head) for _, m in held], thick, label=head, color=colours[i],
+        step = 0 if stacked else (i - (len(columns) - 1) / 2) * thick
+        axis.barh([p + step for p, _ in held], [m.at(head) for _, m in held], thick,
+                  left=[ends[p] for p, _ in held], label=head, color=colours[i],
                   xerr=_arms([m for _, m in held], head), ecolor="0.3", capsize=2)  # fmt: skip
+        if stacked:
+            for p, m in held:
+                ends[p] += m.at(head)
     axis.set_yticks(range(len(told)), told)
     axis.invert_yaxis()
     axis.set_xlabel(_unit(next(iter(columns.values()))))

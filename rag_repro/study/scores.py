@@ -272,6 +272,22 @@ def shared_seeds(sides: Iterable[Scores]) -> list[int] | None:
     return (sorted(set.intersection(*trained)) or None) if trained else []
 
 
+def concatenated(parts: Sequence[Scores]) -> Scores | None:
+    """The questions of several data sets as one, of the trainings that all have; None: no part."""
+    if not parts:
+        return None
+    ids, clusters = ([x for p in parts for x in getattr(p, name)] for name in ("ids", "clusters"))
+    each = {
+        seed: np.concatenate([part.by_training[seed] for part in parts])
+        for seed in shared_seeds(parts) or ()
+    }
+    values = (
+        np.mean([*each.values()], axis=0) if each else np.concatenate([p.values for p in parts])
+    )
+    whole = {"ids": tuple(ids), "clusters": tuple(clusters), "values": values}
+    return replace(parts[0], **whole, by_training=each)
+
+
 def _limited(drawn: Resampled, metric: str, sides: int) -> Resampled:
     """Within what the metric can be, or the difference of two, or of two differences."""
     if (widest := span(metric)) is None:

@@ -7,7 +7,7 @@ A difference of rows that have one training in common borrows it (`apart`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 
 from ..evaluation.resampling import unit_sums
 from .exhibits import Cell, Exhibit
-from .scores import Keep, Results, Scores, everything
+from .scores import Keep, Only, Results, Scores, concatenated, everything
 
 
 def merged(
@@ -113,6 +113,35 @@ class Means(Results):
             found = [own._merged(cell, metric) for own, cell in rows.values()]
             known[asked] = apart(scores for scores in found if scores is not None)
         return known[asked]
+
+
+class Pooled(Results):
+    """Records in which a cell scores as the same cell of several data sets, together.
+
+    ids: the questions that count.
+    """
+
+    def __init__(
+        self, results: Results, exhibit: Exhibit, datasets: Sequence[str], ids: Collection[str]
+    ):
+        self.folder, self._results = results.folder, results
+        self._exhibit, self._datasets, self._ids = exhibit, datasets, frozenset(ids)
+
+    def _cells(self, cell: Cell) -> list[Cell]:
+        wanted = [{**cell.keys, "dataset": name} for name in self._datasets]
+        return [one for one in self._exhibit.cells(cell.tier) if one.keys in wanted]
+
+    def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
+        of_all = [line for one in self._cells(cell) for line in self._results.lines(one) or ()]
+        return tuple(line for line in of_all if line["id"] in self._ids) or None
+
+    def scores(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
+        def kept(line: Mapping[str, Any]) -> bool:
+            return line["id"] in self._ids and keep(line)
+
+        where = Only(ids=self._ids) if keep is everything else kept
+        parts = [self._results.scores(one, metric, where) for one in self._cells(cell)]
+        return concatenated([part for part in parts if part is not None])
 
 
 def _recipe(cell: Cell) -> str:

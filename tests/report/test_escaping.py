@@ -201,7 +201,6 @@ def test_the_tables_of_an_exhibit_of_a_data_set_with_any_name(book):
     made = tables.exhibit_table(book.exhibit, rows)
     made.data = None  # the file beside it is no text of the page
     assert set(map(escape.seen, HOSTILE)) <= set(cells_of(made))
-    shown_in(tables.spread(rows, "recall", {t: t for t in HOSTILE}))
     shown_in(Table([], [[r.note] for r in rows]))
 
 

@@ -270,11 +270,6 @@ def test_every_exhibit_of_every_paper_can_be_printed_before_anything_is_run(tmp_
             assert entry["value"] in text
 
 
-def test_printed_gain_is_the_papers_own_difference(book):
-    told = exhibits.printed_gain(book.paper, "table1", "qdc", "sm", metric="recall")
-    assert told == {("hotpotqa", "3"): pytest.approx(5.79)}
-
-
 # ----------------------------------------------------------------------------------- tables
 
 HOSTILE = 'a | b <script>alert("x")</script>\n```{note} {{ x }} $y$ [z](http://w)'

@@ -122,37 +122,6 @@ def test_without_a_value_against_k_is_a_sentence(rows):
     )
 
 
-def test_gains_say_difference_and_interval():
-    rows = [
-        row(diff=4.25),
-        row(k=4, diff=-1.5),
-        row("sm", diff=9),
-        row(metric="all_gold", diff=8),
-        row(ours=60),
-    ]
-    picture = figures.gains(rows, metric="recall", method="qdc", caption="C")
-    assert picture.alt == (
-        "Differences to the baseline. MuSiQue, k = 3: +4.2, from +2.2 to +6.2; "
-        "MuSiQue, k = 4: -1.5, from -3.5 to +0.5"
-    )
-    assert {"MuSiQue, k = 3", "MuSiQue, k = 4"} <= set(words_in(picture))
-    assert picture.caption == "C"
-
-
-def test_the_papers_own_gain_and_the_smallest_effect_are_drawn():
-    def svg(**given):
-        return figures.gains([row(diff=4)], metric="recall", method="qdc", **given).svg
-
-    assert svg(printed={("musique", "3"): 6.0}) != svg()
-    assert svg(printed={("musique", "4"): 6.0}) == svg()
-    assert svg(delta=2.0) != svg()
-
-
-@pytest.mark.parametrize("rows", [[], [row(ours=60)], [row("sm", diff=1)]])
-def test_without_a_difference_gains_is_a_sentence(rows):
-    assert isinstance(figures.gains(rows, metric="recall", method="qdc"), Note)
-
-
 # ------------------------------------------------------------------- colour blindness
 
 # Machado, Oliveira and Fernandes 2009, full strength, on linear RGB.

@@ -1,18 +1,14 @@
-"""Timed exhibits as rows, tables and figures, on times made to order."""
+"""Timed exhibits: what one answer took, and ratios, on times made to order."""
 
 from __future__ import annotations
 
-import base64
-import csv
-import io
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from rag_repro.report import time_figures, times
-from rag_repro.report.exhibits import rows as exhibit_rows
-from rag_repro.report.picture import Picture
+from rag_repro import show
+from rag_repro.report import times
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.scores import Results, Scores, ratio
@@ -136,106 +132,25 @@ def fill(book, tier, passages=1000, f1=0.5):
                 )
 
 
-def test_a_row_has_seconds_times_and_parts_that_are_the_whole(book):
-    fill(book, "public")
-    one, two, *_ = times.timed(book.exhibit, book.results(), "public")
-    assert [r.method for r in (one, two)] == ["single_step", "dr_rag"]
-    assert (one.dataset, one.label, one.seconds.n) == ("musique", "One search", 20)
-    assert one.seconds.estimate == pytest.approx(0.52 * 1.95)
-    # Slow questions are slow for both, so that the ratio is sharp where the seconds are not.
-    assert two.times.estimate == pytest.approx(2)
-    assert two.times.hi - two.times.lo == pytest.approx(0, abs=1e-9)
-    assert two.seconds.hi - two.seconds.lo > 0.2
-    assert sum(two.means[p] for p in times.PARTS) == pytest.approx(two.seconds.estimate)
-    got = {p: two.means[p] / 1.95 for p in times.PARTS}
-    assert got == pytest.approx(
-        {
-            "seconds_reader": 0.9,
-            "seconds_scorer": 0.06,
-            "seconds_encoder": 0.005,
-            "seconds_lookup": 0.035,
-            "seconds_rest": 0.04,
-        }
-    )
-
-
-def test_f1_is_that_of_the_record_of_more_questions_where_there_is_one(book):
-    fill(book, "public", f1=0.2)
-    [cell] = [
-        c
-        for c in book.exhibit.cells("public")
-        if c.matches({"dataset": "musique", "method": "dr_rag"})
-    ]
-    with records.open_record(book.root, cell.condition, {}) as record:
-        for i in range(50):
-            scores = {"f1": 0.8}
-            record.append({"id": f"q{i}", "cluster": f"q{i}", "hits": [], "scores": scores})
-    made = {
-        (r.dataset, r.method): r.f1 for r in times.timed(book.exhibit, book.results(), "public")
-    }
-    assert (made["musique", "dr_rag"].estimate, made["musique", "dr_rag"].n) == (
-        pytest.approx(80),
-        50,
-    )
-    assert made["hotpotqa", "dr_rag"].estimate == pytest.approx(100 * (0.2 + 0.095))
-
-
-def test_the_table_has_the_papers_columns_and_every_row_of_its_own(book):
-    fill(book, "public")
-    printed = times.printed_values(book.paper, "table2")
-    table = times.time_table(
-        book.exhibit, times.timed(book.exhibit, book.results(), "public"), printed, "tab-time"
-    )
-    cells = {(row[0], row[1]): dict(zip(table.head, row, strict=True)) for row in table.body}
-    mine = cells["MuSiQue", "DR-RAG"]
-    assert mine["time, single-step = 1"] == "2.00 [2.00, 2.00]"
-    assert (mine["paper"], mine["paper's steps"], mine["calls"], mine["pairs"]) == (
-        "1.54",
-        "1",
-        "1",
-        "2",
-    )
-    assert cells["HotpotQA", "DR-RAG"]["paper"] == ""
-    waits = cells["MuSiQue", "Adaptive-RAG"]
-    assert (waits["time, single-step = 1"], waits["paper"]) == ("not at this tier", "6.16")
-    text = base64.b64decode(table.data._repr_html_().split("base64,")[1].split('"')[0]).decode()
-    [first, *_] = csv.DictReader(io.StringIO(text))
-    assert (first["method"], first["paper_f1"], first["n"]) == ("single_step", "22.8", "20")
-    assert float(first["seconds_reader"]) == pytest.approx(0.975)
-    assert float(first["times"]) == 1
-
-
 def test_what_nobody_has_timed_says_how_to(book):
-    made = times.timed(book.exhibit, book.results(), "testbed")
-    assert all(r.seconds is None and r.means is None for r in made)
-    table = times.time_table(book.exhibit, made, {})
-    assert str(table.body[0][2]) == "not run: `rag-repro time mini.fig3 --dataset world-B@1000`"
-    cell = made[0].cell
+    cell = book.exhibit.cells("testbed")[0]
     assert times.worked(cell, book.results()) is None
-    [small, large] = (f"`rag-repro time mini.fig3 --dataset world-B@{n}`" for n in (1000, 5000))
-    for one in (times.clock_table(None, cell), time_figures.one_clock(None, cell)):
-        assert repr(one) == f"Not run: {small}."
-    assert "not among the rows" in repr(time_figures.one_clock(None, None))
-    for note in (
-        times.part_table(made),
-        time_figures.parts(made),
-        time_figures.quality_against_time(book.exhibit, made),
-    ):
-        assert repr(note) == f"Not run: {small}, then {large}."
-    rows = exhibit_rows(book.paper, book.exhibit, book.results(), "testbed")
-    shown = {"metrics": {"ms": "ms"}, "methods": {"dr_rag": "DR-RAG"}, "sizes": {}}
-    note = time_figures.against_size(rows, **shown)
-    assert repr(note) == "Not run: `rag-repro time mini.fig3 --tier testbed`."
-    assert times.sizes(book.exhibit, book.results()) == {}
+    command = "`rag-repro time mini.fig3 --dataset world-B@1000`"
+    assert repr(times.clock_table(None, cell)) == f"Not run: {command}."
+    assert "not among the rows" in repr(times.clock_table(None, None))
 
 
-def test_parts_and_the_price_of_a_pair(book):
+def test_parts_of_a_stacked_bar_are_the_whole(book):
     fill(book, "public")
-    table = times.part_table(times.timed(book.exhibit, book.results(), "public"))
-    one, two = (dict(zip(table.head, row, strict=True)) for row in table.body[:2])
-    assert one["classifier"] == "0.0 (0.0 %)"
-    assert one["one pair"] == ""
-    assert (two["classifier"], two["one pair"]) == ("117.0 (5.8 %)", "58.5")
+    desk = SimpleNamespace(paper=book.paper, results=book.results(), tiers=lambda: ["public"])
+    shown = show.entries(desk, "fig3", dataset="musique")
+    parts = ("reader", "scorer", "encoder", "lookup", "rest")
+    columns = {part: show.mean(f"seconds_{part}") for part in parts}
+    whole = [show.mean("seconds").read(entry) for entry in shown]
+    summed = [sum(column.read(entry) for column in columns.values()) for entry in shown]
+    assert summed == pytest.approx(whole)
+    picture = show.bars(shown, columns, stacked=True)
+    assert "MuSiQue, DR-RAG: reader 1.8, scorer 0.1" in picture.alt
 
 
 def test_the_worked_answer_is_one_with_pairs_and_told_call_by_call(book):
@@ -253,44 +168,6 @@ def test_the_worked_answer_is_one_with_pairs_and_told_call_by_call(book):
         "all in all",
     ]
     assert table.body[2][1:] == [2, "30.0", "2.9 %"]
-    picture = time_figures.one_clock(line, cell)
-    assert "search (1) 10.0 ms; search (2) 30.0 ms; classifier (2) 60.0 ms" in picture.alt
-
-
-def test_the_saving_is_recomputed_from_the_printed_times(book):
-    table = times.saved(times.printed_values(book.paper, "table2"), "dr_rag", "adaptive_rag")
-    assert table.body == [["MuSiQue", "1.54", "6.16", "75.00"], ["mean", "", "", "75.00"]]
-
-
-def test_the_papers_own_saving_is_the_claimed_one():
-    drrag = papers.load("drrag")
-    table = times.saved(times.printed_values(drrag, "table2"), "dr_rag", "adaptive_rag")
-    assert [row[-1] for row in table.body] == ["76.70", "76.63", "69.44", "74.26"]
-
-
-def test_figures_tell_their_points_in_words(book):
-    fill(book, "public")
-    made = times.timed(book.exhibit, book.results(), "public")
-    printed = times.printed_values(book.paper, "table2")
-    picture = time_figures.quality_against_time(book.exhibit, made, printed)
-    assert isinstance(picture, Picture)
-    assert "MuSiQue, DR-RAG: F1 60 at 2.00 times" in picture.alt
-    assert "MuSiQue, Adaptive-RAG, paper: F1 31.8 at 6.16" in picture.alt
-    assert "HotpotQA, DR-RAG: reader 1.755, classifier 0.117" in time_figures.parts(made).alt
-
-
-def test_sizes_come_from_the_records_and_the_curve_from_its_rows(book):
-    fill(book, "testbed", passages=1234)
-    results = book.results()
-    assert times.sizes(book.exhibit, results) == {"world-B@1000": 1234, "world-B@5000": 1234}
-    rows = exhibit_rows(book.paper, book.exhibit, results, "testbed")
-    picture = time_figures.against_size(
-        rows,
-        metrics={"ms": "milliseconds"},
-        methods={"dr_rag": "DR-RAG"},
-        sizes={"world-B@1000": 1000, "world-B@5000": 5000},
-    )
-    assert "milliseconds, DR-RAG, 1,000: 2028.0; milliseconds, DR-RAG, 5,000: 2028.0" in picture.alt
 
 
 def test_a_ratio_is_judged_in_percent_of_the_other_side(book):

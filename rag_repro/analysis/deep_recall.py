@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.statistics import Interval, percent_interval
-from ..study.papers import Exhibit
-from ..study.scores import Results
-from .exhibits import Row
+from rag_repro.evaluation.statistics import Interval, percent_interval
 
 
 def recall_at(
@@ -32,27 +29,3 @@ def recall_at(
         return None
     rng = np.random.default_rng(k)
     return percent_interval(shares, rng=rng, clusters=clusters)
-
-
-def rows(
-    exhibit: Exhibit, results: Results, tier: str, ks: Sequence[int], roles: Sequence[str] = ()
-) -> list[Row]:
-    """Rows of recall, and of recall by role, at every k up to the depth that was retrieved."""
-    made = []
-    for cell in exhibit.cells(tier):
-        lines = results.lines(cell)
-        if lines is None:
-            continue
-        for k in (k for k in ks if k <= cell.keys["k"]):
-            keys = {**cell.keys, "k": k}
-            wanted = [
-                ("recall", recall_at(lines, k)),
-                ("all_gold", recall_at(lines, k, whole=True)),
-            ]
-            wanted += [(f"recall_{role}", recall_at(lines, k, role=role)) for role in roles]
-            made += [
-                Row(exhibit.name, tier, cell.role, keys, metric, ours=value)
-                for metric, value in wanted
-                if value is not None
-            ]
-    return made
