@@ -1,11 +1,8 @@
-"""Readers that can read: whether they may judge answers, how they learned, what they know."""
+"""Readers that can read: whether they may judge answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
-
-import numpy as np
 
 from ..data.titles import word
 from ..evaluation import metrics
@@ -14,14 +11,9 @@ from ..study.gate import sides, tried
 from ..study.paper import Gate
 from ..study.papers import Exhibit, Paper
 from ..study.scores import Results, Scores, paired, resampled
-from . import missing, trained
 from .exhibits import Row
-from .figures import MARKERS, STYLES, across, plots
-from .picture import Note, Picture
 from .table import Table
 from .values import within
-
-SMOOTHED = 20  # steps that one point of a learning curve is the mean of
 
 
 def gate(paper: Paper, results: Results, tiers: Sequence[str]) -> Table:
@@ -81,45 +73,3 @@ def weak(paper: Paper, exhibit: Exhibit, rows: Sequence[Row], results: Results) 
 
 def _level(scores: Scores | None, gate: Gate) -> str:
     return within(resampled(scores, gate.metric).interval(), 1, n=True) if scores else ""
-
-
-# ---------------------------------------------------------------- how they learned
-
-
-def curves(names: Sequence[str]) -> Picture | Note:
-    """Loss against tokens seen, one line a reader; dots: on lessons that were held out."""
-    held = {name: trained.curve(folder) for name, folder in trained.folders(names).items()}
-    held = {name: rows for name, rows in held.items() if rows}
-    if not held:
-        return missing.of_trained(names, ("reader",)).note
-    plt, colours = plots()
-    figure, axis = plt.subplots(figsize=(across(), 3.2), layout="constrained")
-    spoken = []
-    looks = zip(cycle(colours), cycle(MARKERS), cycle(STYLES), strict=False)
-    for (name, rows), (colour, marker, style) in zip(held.items(), looks, strict=False):
-        seen = np.cumsum([row["tokens"] for row in rows])
-        loss = _means([row["loss"] for row in rows])
-        axis.plot(seen[: len(loss) * SMOOTHED : SMOOTHED], loss, color=colour, ls=style, label=name)
-        checked = [
-            (x, np.mean(list(row["held_out"].values())))
-            for x, row in zip(seen, rows, strict=True)
-            if row.get("held_out")
-        ]
-        if checked:
-            axis.plot(*zip(*checked, strict=True), color=colour, marker=marker, ls="")
-        spoken.append(f"{name}: from {loss[0]:.2f} to {loss[-1]:.2f} over {seen[-1]:,} tokens")
-    axis.set_xlabel("tokens seen")
-    axis.set_ylabel("loss, nats a token")
-    axis.set_ylim(bottom=0)
-    axis.legend()
-    alt = "Learning curves. " + "; ".join(spoken)
-    caption = "Learning curves (dots: the mean over kinds of lessons that were held out)"
-    return Picture(figure, alt, caption, "fig-curves")
-
-
-def _means(values: Sequence[float]) -> list[float]:
-    cut = range(0, len(values), SMOOTHED)
-    return [float(np.mean(values[i : i + SMOOTHED])) for i in cut]
-
-
-# ------------------------------------------------------- what was found, what was said

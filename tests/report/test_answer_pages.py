@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-
 import pytest
 
 from rag_repro import data
@@ -161,38 +158,6 @@ def test_a_row_that_could_not_count_says_why_nobody_ran_it(book):
     notes = {(r.keys["method"], r.metric): r.note for r in made if "reader" in r.keys}
     assert notes["sm", "acc"] == "not run: reader too weak"
     assert notes["sm", "recall"] == "not run"  # what is found counts all the same
-
-
-def test_curves_are_shown_of_readers_that_are_trained(tmp_path, monkeypatch):
-    monkeypatch.setenv("RAG_REPRO_ARTIFACTS", str(tmp_path))
-    assert (
-        repr(readers.curves(["testbed-reader"])) == "Not at hand: `rag-repro train testbed-reader`."
-    )
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    (folder / "adapter_model.safetensors").write_bytes(b"")
-    card = {
-        "base": {"name": "little", "sha256": "0"},
-        "about": "Reads.",
-        "lessons": {"reading:A": 1200},
-        "steps": 3,
-        "tokens": 4000,
-        "seconds": 120,
-        "seed": 0,
-        "recipe": {"lora": {"rank": 8}},
-        "held_out_loss": {"reading:A": 0.125},
-    }
-    (folder / "card.json").write_text(json.dumps(card))
-    rows = [{"step": i, "tokens": 100, "loss": 4.0 - i, "seconds": 1} for i in range(1, 4)]
-    rows[-1]["held_out"] = {"reading:A": 0.5, "closed": 1.5}
-    (folder / "curve.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    shown = readers.curves(["mine"])
-    assert "mine: from 2.00 to 2.00 over 300 tokens" in shown.alt  # fewer steps than a mean's
-    many = [f"reader{i}" for i in range(13)]  # more than there are colours and styles
-    for name in many:
-        shutil.copytree(folder, tmp_path / name)
-    alt = readers.curves(many).alt
-    assert all(f"{name}: from" in alt for name in many)
 
 
 # ---------------------------------------------------------------- printed values
