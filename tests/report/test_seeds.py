@@ -10,7 +10,7 @@ import pytest
 
 from rag_repro import show
 from rag_repro.lm import hub
-from rag_repro.report import cases, exhibits, groups, missing
+from rag_repro.report import cases, exhibits, missing
 from rag_repro.study import trainings
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import Claim, Contrast, Exhibit, ExhibitMethod, Grid, Paper
@@ -212,21 +212,6 @@ def test_a_verdict_is_of_all_trainings(results, tmp_path):
     assert judged.verdict.interval.estimate == pytest.approx(75 - 25)
     # Two trainings as far apart as these leave it open; one of them alone would not.
     assert judged.verdict.word == "undecidable here"
-
-
-def test_a_group_counts_each_question_once(tmp_path):
-    """However many trainings answered it."""
-    fill(tmp_path, RIGHT, n=groups.FEWEST)
-    everyone = {f"q{i}": "all" for i in range(groups.FEWEST)}
-    table = groups.group_table(
-        *(Results(tmp_path), EXHIBIT, {"nq10": None}, lambda _: everyone, {"ours": "rag"}),
-        **{"metric": "acc_line", "what": "kind"},
-    )
-    [[_, level, gain]] = table.body
-    assert level.endswith(f"n {groups.FEWEST}")
-    # Its trainings are right of 6 questions (12 and 23 are in "0123" as well) and of 2, plain
-    # retrieval of 1: three more of 30.
-    assert gain.startswith("+10.0 [")
 
 
 def test_the_seeds_of_a_level_are_named():
