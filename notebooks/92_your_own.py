@@ -288,10 +288,11 @@ once.pivot_table("recall", ["dataset", "retriever"], "k", observed=True).round(1
 # stand beside another's. The mean of the differences is what this book calls a gain.
 
 # %%
-pair = testbed.groupby("method", observed=True).condition.agg(lambda held: held.mode()[0])
-beside = testbed[testbed.condition.isin(pair[["no_retrieval", "single_step"]])]
-beside = beside.pivot_table("em", "id", "method", observed=True).dropna()
-(beside.single_step - beside.no_retrieval).describe()[["count", "mean"]].round(1)
+asked = testbed.groupby(["method", "condition"], observed=True).em.count()
+without, once = (asked[name].idxmax() for name in ("no_retrieval", "single_step"))
+both = testbed[testbed.condition.isin([without, once])]
+both = both.pivot_table("em", "id", "condition", observed=True).dropna()
+(both[once] - both[without]).agg(["count", "mean"]).round(1)
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself
