@@ -113,7 +113,7 @@ desk.table(
 
 # %% tags=["remove-input"]
 NAMES = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}
-DESIGN = factorial.Design.of(tuple(HALF.methods), tuple(NAMES))
+DESIGN = factorial.Design.from_rows(tuple(HALF.methods), tuple(NAMES))
 EFFECTS = ("em", "f1", "recall", "passages", "retrievals", "prompt_tokens")
 SETS = dict.fromkeys(cell.keys["dataset"] for cell in HALF.cells())
 

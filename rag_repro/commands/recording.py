@@ -175,7 +175,7 @@ def exhibit(arguments: argparse.Namespace) -> None:
     paper (as printed), ours with lo and hi (95 %), n, and the difference to the baseline."""
     results = held_in(arguments)
 
-    def made() -> str:
+    def text() -> str:
         from ..report import exhibits, tables
         from ..study import papers
         from ..study.scores import Results
@@ -184,7 +184,7 @@ def exhibit(arguments: argparse.Namespace) -> None:
         rows = exhibits.rows(paper, exhibit, Results(results), arguments.tier)
         return tables.text(rows, arguments.format)
 
-    print(kept(arguments, results, made), end="")
+    print(kept(arguments, results, text), end="")
 
 
 def claims(arguments: argparse.Namespace) -> None:
@@ -192,7 +192,7 @@ def claims(arguments: argparse.Namespace) -> None:
     run at the paper tier, or cannot be judged there, is left out unless --tier names it."""
     results = held_in(arguments)
 
-    def made() -> str:
+    def text() -> str:
         from ..evaluation.verdicts import UNSAID
         from ..report import ledger
         from ..study.scores import Results
@@ -204,7 +204,7 @@ def claims(arguments: argparse.Namespace) -> None:
 
     if arguments.tier is None:
         log.info("left out are rows of the paper tier that say nothing: --tier paper")
-    print(kept(arguments, results, made), end="")
+    print(kept(arguments, results, text), end="")
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -253,12 +253,12 @@ def status(arguments: argparse.Namespace) -> None:
     """One line for each exhibit and tier."""
     results = held_in(arguments)
 
-    def made() -> str:
+    def text() -> str:
         from ..report import progress
 
         return progress.text(results)
 
-    print(kept(arguments, results, made))
+    print(kept(arguments, results, text))
 
 
 def seal(arguments: argparse.Namespace) -> None:

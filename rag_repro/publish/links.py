@@ -21,16 +21,7 @@ CALL = re.compile(r"([A-Za-z_][\w.]*)\(.*\)")
 def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("doctree-resolved", link)
-    app.connect("env-updated", forget_unparsed)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
-
-
-def forget_unparsed(app: Any, env: Any) -> None:
-    """Sphinx cannot parse every module (none with a starred type) and makes no page of such a one,
-    but its list of source pages would name it."""
-    modules = getattr(env, "_viewcode_modules", {})
-    for name in [name for name, parsed in modules.items() if not parsed]:
-        del modules[name]
 
 
 def link(app: Any, doctree: nodes.document, page: str) -> None:

@@ -10,11 +10,14 @@ from ..methods.dragin.query_check import RULES
 from ..schema import Answer, Question
 from .shapes import Count
 
+# Sphinx reads no star in an annotation.
+_MOMENT = (Count, Count, Count, *(list[Count],) * len(RULES))
+
 
 class QueryFields(TypedDict, total=False):
     """What `of` gives."""
 
-    queries: list[tuple[(Count, Count, Count, *[list[Count]] * len(RULES))]]
+    queries: list[tuple[_MOMENT]]
 
 
 def of(question: Question, answer: Answer) -> dict[str, Any]:

@@ -16,12 +16,16 @@ from .shapes import Amount, Count, Flag, Mark, Name, Number, Share, Text
 Variants = Annotated[list[tuple[Mark, Count, Text]], Len(len(VARIANTS), len(VARIANTS))]
 
 
+# Sphinx reads no star in an annotation.
+_HOP = (Mark, *(Number,) * len(SIGNALS))
+
+
 class TraceFields(TypedDict, total=False):
     """What `of` gives."""
 
     decided: tuple[Number | Text | None, Flag]
     critique: list[tuple[Name, Share, Mark | None]]
-    timing: list[tuple[(Mark, *[Number] * len(SIGNALS))]]
+    timing: list[tuple[_HOP]]
     influence: list[tuple[Amount, Amount, Amount, Amount, Mark]]
     likelihood: Annotated[list[Annotated[Number, Le(0)]], MinLen(1)]
     variants: Variants

@@ -21,7 +21,7 @@ def scored(values, n=40, first=0):
 
 
 def test_the_half_is_every_combination_of_an_even_number():
-    design = Design.of(HALF, FACTORS)
+    design = Design.from_rows(HALF, FACTORS)
     even = {
         frozenset(f for f, on in zip(FACTORS, flags, strict=True) if on)
         for flags in product((0, 1), repeat=4)
@@ -31,17 +31,17 @@ def test_the_half_is_every_combination_of_an_even_number():
 
 
 def test_what_has_the_same_signs_stands_together():
-    groups = Design.of(HALF, FACTORS).groups()
+    groups = Design.from_rows(HALF, FACTORS).groups()
     assert [len(group) for group in groups] == [1, 1, 1, 1, 2, 2, 2]
     confused = {frozenset(group) for group in groups if len(group) == 2}
     assert frozenset({frozenset({"erm4", "drrag"}), frozenset({"dragin", "r2ag"})}) in confused
     # And a main effect with the three others together, of which no line is made.
-    design = Design.of(HALF, FACTORS)
+    design = Design.from_rows(HALF, FACTORS)
     assert design.signs(frozenset({"erm4"})) == design.signs(frozenset(FACTORS[1:]))
 
 
 def test_effects_that_were_put_in_come_out():
-    design = Design.of(HALF, FACTORS)
+    design = Design.from_rows(HALF, FACTORS)
     gain = {"erm4": 6.0, "drrag": 0.0, "dragin": -10.0, "r2ag": 2.0}
     scores = {
         row: scored(50 + sum(gain[f] for f in on) + (4.0 if {"erm4", "drrag"} <= on else 0))
@@ -61,7 +61,7 @@ def test_effects_that_were_put_in_come_out():
 
 def test_an_interval_draws_questions_and_may_lie_below_nought():
     rng = np.random.default_rng(4)
-    design = Design.of(HALF, FACTORS)
+    design = Design.from_rows(HALF, FACTORS)
     scores = {
         row: scored(100 * (rng.random(200) < (0.3 if "dragin" in on else 0.5)), n=200)
         for row, on in design.runs.items()
@@ -72,7 +72,7 @@ def test_an_interval_draws_questions_and_may_lie_below_nought():
 
 
 def test_only_questions_of_every_run_count():
-    design = Design.of(HALF, FACTORS)
+    design = Design.from_rows(HALF, FACTORS)
     scores = {row: scored(1, n=10) for row in design.runs} | {"none": scored(1, n=10, first=5)}
     assert effect_of(design, frozenset({"erm4"}), scores, "em").n == 5
     scores["none"] = scored(1, n=10, first=50)
@@ -81,13 +81,13 @@ def test_only_questions_of_every_run_count():
 
 def test_a_design_that_is_out_of_balance_is_refused():
     with pytest.raises(ValueError, match="erm4 is not on in half of the 7 runs"):
-        Design.of(HALF[:-1], FACTORS)
+        Design.from_rows(HALF[:-1], FACTORS)
     with pytest.raises(ValueError, match="are none of"):
-        Design.of(HALF, FACTORS[:3])
+        Design.from_rows(HALF, FACTORS[:3])
 
 
 def test_effects_are_named_as_they_stand_together():
-    design = Design.of(HALF, FACTORS)
+    design = Design.from_rows(HALF, FACTORS)
     names = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}
     told = [design.words(group, names) for group in design.groups()]
     assert told[0] == "ERM4"

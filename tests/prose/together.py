@@ -156,7 +156,7 @@ def _few_tokens(told: Told) -> bool:
 def _not_its_own(told: Told) -> bool:
     """The effect lies wholly elsewhere than what R²AG adds alone."""
     exhibit = papers.exhibit(COMPOSITION)[1]
-    design = factorial.Design.of(tuple(exhibit.methods), FOUR)
+    design = factorial.Design.from_rows(tuple(exhibit.methods), FOUR)
     scores = {c.keys["method"]: RESULTS.scores(c, "prompt_tokens") for c in exhibit.cells()}
     effect = factorial.effect_of(design, frozenset({"r2ag"}), scores, "prompt_tokens")
     return (
