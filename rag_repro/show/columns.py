@@ -98,14 +98,17 @@ def expand(shown: Sequence[Entry], **keys: Sequence[Any]) -> list[Entry]:
 def answered_by_all(shown: Sequence[Entry]) -> Only:
     """A filter: of each data set the questions that all entries with a record have answered.
 
-    Means that a figure sets side by side are of these, as level("em", answered_by_all(shown)).
+    Means that a figure sets side by side are of these, as level("em", answered_by_all(shown)). Of
+    data sets that share a question it counts where all entries of each that has it answered it.
     """
-    ids: dict[str, set[str]] = {}
+    by_dataset: dict[str, list[set[str]]] = {}
     for entry in shown:
         if lines := entry.results.lines(entry.cell):
-            answered, dataset = {line["id"] for line in lines}, entry.keys["dataset"]
-            ids[dataset] = ids.get(dataset, answered) & answered
-    return Only(ids=frozenset().union(*ids.values()))
+            ids = {line["id"] for line in lines}
+            by_dataset.setdefault(entry.keys["dataset"], []).append(ids)
+    every = [(set.union(*each), set.intersection(*each)) for each in by_dataset.values()]
+    lacking = set().union(*(some - all_ for some, all_ in every))
+    return Only(ids=frozenset().union(*(all_ for _, all_ in every)) - lacking)
 
 
 def grouped(shown: Sequence[Entry], groups: Mapping[str, Collection[str]]) -> list[Entry]:

@@ -73,6 +73,11 @@ def test_points_side_by_side_are_means_of_the_same_questions(book):
     # What is not run limits nothing.
     none = SimpleNamespace(lines=lambda cell: None)
     assert show.answered_by_all([replace(first, results=none), *others]).ids == whole.ids
+    # The same questions in another data set, of which one row there has fewer: these are left out.
+    keys = {**first.keys, "dataset": "hotpotqa_fullwiki"}
+    wiki = replace(first, cell=replace(first.cell, keys=keys))
+    both = show.answered_by_all([*shown, wiki, replace(wiki, results=fewer)])
+    assert both.ids == some.ids
 
 
 def test_a_setting_is_told_as_it_is(book):
