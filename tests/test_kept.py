@@ -8,16 +8,27 @@ import os
 import pytest
 
 from rag_repro.commands import folders
+from rag_repro.lm import hub
 from rag_repro.study import papers
+
+COUNTS = (
+    "results/records/file",
+    "results/times/file",
+    "results/registered/file",
+    "results/registration.yaml",
+    "papers/file",
+    "artifacts/file",
+)
 
 
 @pytest.fixture
 def ground(tmp_path, monkeypatch):
     monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(papers, "PAPERS", tmp_path / "papers")
-    for name in ("records", "times", "papers"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "file").write_text("1")
+    monkeypatch.setenv(papers.ENVIRONMENT, str(tmp_path / "papers"))
+    monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
+    for name in COUNTS:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
     return tmp_path
 
 
@@ -29,20 +40,20 @@ def asked(ground, **given):
         return "made"
 
     arguments = argparse.Namespace(run=make, **given)
-    assert folders.kept(arguments, ground / "records", make) == "made"
+    assert folders.kept(arguments, ground / "results/records", make) == "made"
     return len(calls)
 
 
 def test_a_text_is_made_once_until_something_changes(ground):
     assert [asked(ground, tier=None), asked(ground, tier=None)] == [1, 0]
     assert asked(ground, tier="public") == 1
-    for name in ("records", "times", "papers"):
-        path = ground / name / "file"
+    for name in COUNTS:
+        path = ground / name
         stat = path.stat()
         path.write_text("2")
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns + 1))
         assert [asked(ground, tier=None), asked(ground, tier=None)] == [1, 0]
-    (ground / "records" / "new").write_text("")
+    (ground / "results/records/new").write_text("")
     assert asked(ground, tier=None) == 1
 
 
@@ -51,5 +62,5 @@ def test_old_texts_go_and_a_cache_that_cannot_be_written_is_done_without(ground,
     for tier in "abcd":
         assert asked(ground, tier=tier) == 1
     assert len(list((ground / "cache" / "shown").iterdir())) == 2
-    monkeypatch.setenv("RAG_REPRO_CACHE", str(ground / "records" / "file"))
+    monkeypatch.setenv("RAG_REPRO_CACHE", str(ground / "results/records/file"))
     assert [asked(ground, tier="a"), asked(ground, tier="a")] == [1, 1]

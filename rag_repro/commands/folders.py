@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import logging
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -71,14 +72,21 @@ def kept(arguments: argparse.Namespace, results: Path, make: Callable[[], str]) 
 
 
 def _state(arguments: argparse.Namespace, results: Path) -> str:
-    """A hash of all that a command's text is made of."""
+    """A hash of all that a command's text is made of: records and what is registered of them,
+    papers, weights, code."""
+    from ..arguments import path as as_path
     from ..digest import installed
-    from ..study import papers, records
+    from ..lm import hub
+    from ..study import papers, records, registration
 
     asked = {name: value for name, value in vars(arguments).items() if name != "run"}
     told = hashlib.sha256(repr([sorted(asked.items()), installed(("numpy", "scipy"))]).encode())
-    folders = {results, results.parent / "times", papers.PAPERS, Path(__file__).parents[1]}
-    for folder in sorted(folders | ({records.committed(results)} - {None})):
+    beside = ("times", registration.FOLDER, registration.FILE, registration.UNCLEAN)
+    held = [results, *filter(None, [records.committed(results)])]
+    held += [root.parent / name for root in held for name in beside]
+    held += [papers.PAPERS, as_path(os.environ.get(papers.ENVIRONMENT) or papers.PAPERS)]
+    held += [hub.artifacts_folder(), hub.local_artifacts_folder(), Path(__file__).parents[1]]
+    for folder in sorted(set(held)):
         for path in _files(folder):
             stat = path.stat()
             told.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\n".encode())
@@ -88,6 +96,6 @@ def _state(arguments: argparse.Namespace, results: Path) -> str:
 def _files(folder: Path) -> Iterator[Path]:
     return (
         path
-        for path in sorted(folder.rglob("*"))
+        for path in (folder, *sorted(folder.rglob("*")))
         if path.suffix not in (".pyc", ".lock", ".part") and path.is_file()
     )
