@@ -273,14 +273,13 @@ def shared_seeds(sides: Iterable[Scores]) -> list[int] | None:
 
 
 def concatenated(parts: Sequence[Scores]) -> Scores | None:
-    """The questions of several data sets as one, of the trainings that all have; None: no part."""
-    if not parts:
+    """The questions of several data sets as one, of the trainings that all have; None: no part, or
+    no training in common.
+    """
+    if not parts or (seeds := shared_seeds(parts)) is None:
         return None
     ids, clusters = ([x for p in parts for x in getattr(p, name)] for name in ("ids", "clusters"))
-    each = {
-        seed: np.concatenate([part.by_training[seed] for part in parts])
-        for seed in shared_seeds(parts) or ()
-    }
+    each = {seed: np.concatenate([part.of([seed])[0] for part in parts]) for seed in seeds}
     values = (
         np.mean([*each.values()], axis=0) if each else np.concatenate([p.values for p in parts])
     )

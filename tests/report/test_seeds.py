@@ -15,7 +15,7 @@ from rag_repro.study import trainings
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import Claim, Contrast, Exhibit, ExhibitMethod, Grid, Paper
 from rag_repro.study.records import open_record
-from rag_repro.study.scores import Results, Scores, paired, resampled
+from rag_repro.study.scores import Results, Scores, concatenated, paired, resampled
 
 METHODS = {
     "rag": ExhibitMethod("RAG", "single_step", "bm25"),
@@ -212,6 +212,19 @@ def test_a_verdict_is_of_all_trainings(results, tmp_path):
     assert judged.verdict.interval.estimate == pytest.approx(75 - 25)
     # Two trainings as far apart as these leave it open; one of them alone would not.
     assert judged.verdict.word == "undecidable here"
+
+
+def test_data_sets_together_are_of_the_trainings_that_all_have():
+    one = scores([50.0] * 4, {1: [40.0] * 4, 2: [60.0] * 4})
+    other = scores([10.0] * 4, {2: [30.0] * 4, 3: [0.0] * 4})
+    whole = concatenated([one, other])
+    assert whole.values.tolist() == [60.0] * 4 + [30.0] * 4
+    assert list(whole.by_training) == [2]
+    assert concatenated([one, scores([0.0] * 4, {3: [0.0] * 4})]) is None
+    # What is not trained is the same beside every training.
+    assert (
+        concatenated([one, scores([20.0] * 4)]).by_training[1].tolist() == [40.0] * 4 + [20.0] * 4
+    )
 
 
 def test_the_seeds_of_a_level_are_named():
