@@ -74,14 +74,6 @@ moved = {"dataset"} & set(run.changed)
 SHOWN = ("table1",) if moved else ("table1", "readers", "kinds")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 MAIN = desk.paper.exhibit("table1")
-
-
-def rows(exhibit, **wanted):
-    """An exhibit's entries, those of a data set together."""
-    found = entries(desk, exhibit, **wanted)
-    return sorted(found, key=lambda entry: (entry.cell.tier, entry.keys["dataset"]))
-
-
 run
 
 # %% tags=["remove-input"]
@@ -295,7 +287,7 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 
 # %% tags=["remove-input"]
 table(
-    rows("table1"),
+    entries(desk, "table1"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -349,7 +341,7 @@ forest(
 # %% tags=["remove-input"]
 TWO_BY_TWO = ["rrr", "one_original", "one_rewritten", "original_all", "plus"]
 table(
-    rows("table1", method=TWO_BY_TWO),
+    entries(desk, "table1", method=TWO_BY_TWO),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -385,7 +377,7 @@ columns = {
     for head, kind in KINDS.items()
 }
 table(
-    [] if moved else rows("kinds", method=["direct", "search", "rrr", "plus", "full"]),
+    [] if moved else entries(desk, "kinds", method=["direct", "search", "rrr", "plus", "full"]),
     {"data set": key("dataset"), "row": label(), **columns},
     "Hits in words by kind of question, %",
     "tab-kinds",

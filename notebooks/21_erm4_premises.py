@@ -63,14 +63,6 @@ run = chapter(
     n_perfect=range(1, 401),
 )
 desk = Desk("erm4", run, here().root, exhibits=("fig2", "fig3"), folded=["paper"])
-
-
-def rows(exhibit, **wanted):
-    """An exhibit's entries, those of a data set together."""
-    found = entries(desk, exhibit, **wanted)
-    return sorted(found, key=lambda entry: (entry.cell.tier, entry.keys["dataset"]))
-
-
 run
 
 # %% tags=["remove-input"]
@@ -275,7 +267,7 @@ for ground in desk.tiers():
 
 # %% tags=["remove-input"]
 table(
-    rows("fig2"),
+    entries(desk, "fig2"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -343,7 +335,7 @@ columns |= {
     "words": mean("length"),
 }
 table(
-    rows("fig3"),
+    entries(desk, "fig3"),
     columns,
     "Ambiguous questions as they are and rewritten, %; gains in points",
     "tab-table-fig3",

@@ -70,14 +70,6 @@ run = chapter(
 moved = {"dataset"} & set(run.changed)
 SHOWN = ("table3",) if moved else ("table3", "rewriters", "taken", "filters", "noise")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
-
-
-def rows(exhibit, **wanted):
-    """An exhibit's entries, those of a data set together."""
-    found = entries(desk, exhibit, **wanted)
-    return sorted(found, key=lambda entry: (entry.cell.tier, entry.keys["dataset"]))
-
-
 run
 
 # %% tags=["remove-input"]
@@ -196,7 +188,7 @@ def above(metric, other):
 
 
 table(
-    rows("taken"),
+    entries(desk, "taken"),
     {
         "data set": key("dataset"),
         "filter": label(),
@@ -219,7 +211,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    rows("table3"),
+    entries(desk, "table3"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -274,7 +266,7 @@ def alone(over):
 
 
 table(
-    rows("table3", method="full"),
+    entries(desk, "table3", method="full"),
     {
         "data set": key("dataset"),
         "rewriting alone": alone(REWRITING),
@@ -302,7 +294,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    rows("rewriters"),
+    entries(desk, "rewriters"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -337,7 +329,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    rows("filters"),
+    entries(desk, "filters"),
     {
         "data set": key("dataset"),
         "filter": label(),
@@ -367,7 +359,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    rows("noise"),
+    entries(desk, "noise"),
     {
         "data set": key("dataset"),
         "others given": key("noise"),

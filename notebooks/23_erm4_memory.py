@@ -78,14 +78,6 @@ run = chapter(
 )
 SHOWN = ("table2", "trigger", "together", "times", "latency")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
-
-
-def rows(exhibit, **wanted):
-    """An exhibit's entries, those of a data set together."""
-    found = entries(desk, exhibit, **wanted)
-    return sorted(found, key=lambda entry: (entry.cell.tier, entry.keys["dataset"]))
-
-
 run
 
 # %% tags=["remove-input"]
@@ -222,7 +214,7 @@ Table(
 
 # %% tags=["remove-input"]
 table(
-    rows("table2", method=["memory", "outside", "exact"]),
+    entries(desk, "table2", method=["memory", "outside", "exact"]),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -263,7 +255,7 @@ curve(
 
 # %% tags=["remove-input"]
 table(
-    rows("table2", method=["memory", "tuned", "every", "beside", "filtered", "online"]),
+    entries(desk, "table2", method=["memory", "tuned", "every", "beside", "filtered", "online"]),
     {
         "data set": key("dataset"),
         "row": compared(),
@@ -384,7 +376,7 @@ SECONDS = {
     "irrelevant": "irrelevant",
 }
 table(
-    rows("times"),
+    entries(desk, "times"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -441,7 +433,7 @@ Listing(timing.take_turns)
 
 # %% tags=["remove-input"]
 table(
-    rows("together"),
+    entries(desk, "together"),
     {
         "data set": key("dataset"),
         "row": compared(),
