@@ -11,24 +11,6 @@ from .picture import Note
 from .table import Table
 
 
-def by_dataset(desk: Desk, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:
-    """A table for each data set that has a number, and one note on how to run the others.
-
-    name: of the tables, to which each adds its data set's.
-    """
-    pages: list[Table | Note] = []
-    rest: list[Row] = []
-    for dataset in dict.fromkeys(row.keys["dataset"] for row in rows):
-        held = [row for row in rows if row.keys["dataset"] == dataset]
-        if any(map(has_number, held)):
-            pages.append(desk.table(key, held, f"{name}-{dataset}"))
-        else:
-            rest += held
-    if rest or not pages:
-        pages.append(missing.note_of_rows(rest))
-    return pages
-
-
 def held(desk: Desk, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:
     """A table of the lines that have a number, and one note on how to run the others."""
     lines = lines_of(list(rows)).values()

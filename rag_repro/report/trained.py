@@ -25,10 +25,3 @@ def curve(folder: Path) -> list[Mapping[str, Any]]:
     """A line a step: step, tokens, loss, and `held_out` by source at some; [] without a file."""
     path = folder / CURVE
     return [from_json(line) for line in text_of(path).splitlines()] if path.is_file() else []
-
-
-def mean_loss(loss: Mapping[str, float], lessons: Mapping[str, int]) -> str:
-    """Over sources, each at the weight of its lessons; empty where nothing was held out."""
-    weights = {source: lessons.get(source, 0) for source in loss}
-    total = sum(weights.values())
-    return f"{sum(loss[s] * n for s, n in weights.items()) / total:.3f}" if total else ""

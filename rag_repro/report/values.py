@@ -34,8 +34,3 @@ def within(interval: Interval | None, digits: int = 2, sign: str = "", n: bool =
 def in_points(share: Interval | None, sign: str = "") -> str:
     """An interval of shares, in percentage points, as 12.3 [11.0, 13.7]."""
     return within(share and share.scaled(100), 1, sign)
-
-
-def share_text(interval: Interval) -> str:
-    """A share from 0 to 1 in percent, as 91.2 [90.1, 92.3]."""
-    return within(interval.cut(0, 1).scaled(100), 1)

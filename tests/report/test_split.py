@@ -25,33 +25,22 @@ def desk_of(book, **options):
     return made
 
 
-def test_a_data_set_has_a_table_where_it_has_a_number(book):
+def test_what_has_a_number_is_a_table_and_the_rest_says_how_to_run_it(book):
     book.fill()
     desk = desk_of(book)
-    pages = split.by_dataset(desk, "table1", desk.rows("table1"), "tab")
-    assert [(type(page), getattr(page, "name", "")) for page in pages] == [
-        (Table, "tab-hotpotqa"),
-        (Table, "tab-musique"),
-        (Note, ""),
-    ]
-    assert repr(pages[-1]) == "Not run: `rag-repro run mini.table1 --tier testbed`."
+    table, note = split.held(desk, "table1", desk.rows("table1"), "tab")
+    assert (type(table), table.name) == (Table, "tab")
+    assert repr(note) == "Not run: `rag-repro run mini.table1 --tier testbed`."
     whole = split.whole(desk, "table1", desk.rows("table1"), "tab")
     assert any("world-B" in map(str, row) for row in whole.body)
-
-
-def test_a_printed_number_is_one(book):
-    desk = desk_of(book)
-    pages = split.by_dataset(desk, "table1", desk.rows("table1", "public"), "tab")
-    assert [page.name for page in pages[:-1]] == ["tab-hotpotqa"]
-    assert "--tier public" in repr(pages[-1])
 
 
 def test_without_any_number_there_is_a_note(book):
     desk = desk_of(book)
     testbed = desk.rows("table1", "testbed")
     assert isinstance(split.whole(desk, "table1", testbed, "tab"), Note)
-    assert [type(p) for p in split.by_dataset(desk, "table1", testbed, "tab")] == [Note]
-    assert "no such condition" in repr(split.by_dataset(desk, "table1", [], "tab")[0])
+    assert [type(p) for p in split.held(desk, "table1", testbed, "tab")] == [Note]
+    assert "no such condition" in repr(split.held(desk, "table1", [], "tab")[0])
 
 
 def test_a_folded_tier_is_shown_when_it_has_a_record(book, monkeypatch):
