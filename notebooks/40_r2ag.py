@@ -326,8 +326,9 @@ Picture(
 
 # %% [markdown]
 # The proof that training did its work: how likely the reader holds the right answer with what was trained,
-# above itself as it comes, on held-out questions. (Labels are compared with constant features.) Without it
-# a trained row decides no claim.
+# above itself as it comes, on held-out questions. (Labels are compared with constant features.) A row that
+# was tried and failed decides no claim. The formers of the tables here were trained before there was such a
+# proof: nobody has tried them, and their verdicts stay exploratory.
 
 # %% tags=["hide-input"]
 table(
