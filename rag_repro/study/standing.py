@@ -71,7 +71,7 @@ def fault(root: Path, test: Registration, cell: Cell) -> str | None:
             return "made from a tree with changes"
         if datetime.fromisoformat(entry["start"]) < datetime.fromisoformat(test.since):
             return "older than its registration"
-        if test.sha256 not in _file_at(root / FILE, entry["commit"]):
+        if not _is_committed(root / FILE, test.sha256, entry["commit"]):
             return "made before its registration was committed"
     if failed := sum("error" in line for line in record.lines[: cell.n]):
         return f"{failed} questions failed; ask them again: rag-repro run --missing --failed"
@@ -82,9 +82,10 @@ def fault(root: Path, test: Registration, cell: Cell) -> str | None:
     return f"{len(ids)} answers, and not those to the first {cell.n}"
 
 
-@lru_cache(maxsize=64)
-def _file_at(file: Path, commit: str) -> str:
-    return manifests.committed(file, commit) or ""
+@lru_cache(maxsize=256)
+def _is_committed(file: Path, sha256: str, commit: str) -> bool:
+    """Whether the file had the test at that commit; also where a shallow clone cannot tell."""
+    return manifests.package(commit) is None or sha256 in (manifests.committed(file, commit) or "")
 
 
 def unclean(root: Path) -> frozenset[str]:
@@ -135,9 +136,8 @@ def _is_fresh(test: Registration, asked: Sequence[Cell]) -> bool:
 def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list[Judged]:
     """As `judge.judge`, each verdict with its state and what became of its test.
 
-    That of a registered test takes the place of the exploratory one from its first record on: while
-    they are not complete it is not run.
-    results: whose folder lies beside the registration; elsewhere all is exploratory.
+    That of a registered test takes the place of the exploratory one from its first record on: it is
+    *not run* until all are there. results: whose folder lies beside the registration; elsewhere all is exploratory.
     """
     root, made = results.folder.parent, []
     tests = {test.claim: test for test in read(root) if test.tier == tier}

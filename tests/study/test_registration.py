@@ -76,7 +76,7 @@ def root(tmp_path, monkeypatch):
 def register(root, *worlds):
     moves = {"world-B": worlds or registration.FRESH_WORLDS}
     test = Registration("mini.c01", "testbed", moves=moves)
-    standing._file_at.cache_clear()
+    standing._is_committed.cache_clear()
     registration.write(root, Shop(), [test])
     return registration.read(root)[0]
 
@@ -256,6 +256,10 @@ def test_a_record_before_the_commit_of_its_test_does_not_count(root, monkeypatch
     monkeypatch.setattr(manifests, "committed", lambda file, commit="HEAD": at.get(commit, text))
     record(root, test)
     assert verdict(root).history[0].endswith("made before its registration was committed")
+    # A shallow clone does not know that commit, and shows what was found all the same.
+    standing._is_committed.cache_clear()
+    monkeypatch.setattr(manifests, "package", lambda *commit: None)
+    assert verdict(root).state == "confirmed"
 
 
 def test_rows_that_trade_places_are_another_test(root, tmp_path):
