@@ -137,7 +137,8 @@ def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list
     """As `judge.judge`, each verdict with its state and what became of its test.
 
     That of a registered test takes the place of the exploratory one from its first record on: it is
-    *not run* until all are there. results: whose folder lies beside the registration; elsewhere all is exploratory.
+    *not run* until all are there. results: whose folder lies beside the registration; elsewhere all
+    is exploratory.
     """
     root, made = results.folder.parent, []
     tests = {test.claim: test for test in read(root) if test.tier == tier}
