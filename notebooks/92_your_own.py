@@ -274,14 +274,18 @@ from rag_repro import results as recorded
 
 scores = recorded()
 testbed = scores[scores.dataset == "world-B"]
-testbed.groupby(["method", "kind"], observed=True).em.mean().unstack().round(1).head(10)
+means = testbed.groupby(["method", "kind"], observed=True).em.mean().unstack().round(1)
+means = means.head(10).reset_index()
+Table(list(means), means.to_numpy(), "Exact match by method and kind, world-B, all readers")
 
 # %% [markdown]
 # **Recall by retriever and number of passages**, of the methods that search once:
 
 # %%
 once = scores[(scores.method == "single_step") & (scores.split == "test")]
-once.pivot_table("recall", ["dataset", "retriever"], "k", observed=True).round(1).head(10)
+found = once.pivot_table("recall", ["dataset", "retriever"], "k", observed=True).round(1)
+found = found.head(10).reset_index()
+Table(list(found), found.to_numpy(), "Recall by retriever and number of passages")
 
 # %% [markdown]
 # **Two conditions, question by question.** A condition has a hash; on the same questions its scores
