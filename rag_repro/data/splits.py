@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 
 SPLITS = ("train", "tune", "test")
 CONFIRM = "confirm"
+CHOSEN_ON = ("train", "tune")  # what is chosen, or shown to be learned, on them decides no claim
 """The split and the subfolder of questions on which nothing was chosen."""
 ALIASES: Mapping[str, str] = {"nq10": "nq20", "nq30": "nq20"}
 

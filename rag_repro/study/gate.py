@@ -3,7 +3,7 @@
 A reader is tried on each data set, by a paper's own records: accuracy with the gold passages
 minus accuracy without any, on the same questions. What else is trained, as a filter or a former,
 is tried on questions that nothing is tested on: one that takes all passages, or none, says nothing
-of a claim about filters.
+of a claim about filters. What nothing tries decides nothing either.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..evaluation import metrics, statistics, verdicts
+from ..evaluation.metric import Metric
 from ..evaluation.verdicts import Verdict
 from . import among
+from . import names as known
 from .exhibits import Cell, Exhibit
 from .paper import Contrast, Paper, Proof
 from .scores import Results, Scores, paired
@@ -25,20 +27,56 @@ HELD_OUT = 100
 def of_answers(
     paper: Paper, names: Iterable[str], cell: Cell, results: Results, gated: bool = True
 ) -> Verdict | None:
-    """What the paper's gate and proofs say, where one of these metrics tells of answers.
+    """What the paper's gate says of a reader, where one of these metrics tells of answers.
 
     gated: no, where what passages add is the claim's own matter: the reader must be able to
     answer something, and nothing more is asked.
     """
     if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
         return None
-    weak = tried(paper, cell, results, gated)
-    if not gated:
-        return weak
-    unproven = (
-        proven(proof, paper.exhibits[proof.exhibit], cell, results) for proof in paper.proofs
-    )
-    return weak or next((verdict for verdict in unproven if verdict is not None), None)
+    return tried(paper, cell, results, gated)
+
+
+def of_training(
+    paper: Paper, names: Iterable[str], cell: Cell, results: Results
+) -> Verdict | None:
+    """What the paper's proofs say of all that a cell is answered with and that was trained, where
+    one of these metrics tells how good answers, or passages, are.
+
+    What a part says itself, as a classifier's AUC, needs no proof: it is one.
+    """
+    if not any(_hangs_on_training(metrics.get(name)) for name in names):
+        return None
+    for part in parts(cell):
+        said = [
+            proven(proof, paper.exhibits[proof.exhibit], cell, results)
+            for proof in paper.proofs
+            if proof.part(cell) == part and _tries(proof, paper.exhibits[proof.exhibit], part)
+        ]
+        if not said:
+            return verdicts.not_judged(
+                f"{part} is tried on no held-out questions: whether it does its work is not known"
+            )
+        if (unproven := next((verdict for verdict in said if verdict is not None), None)) is not None:
+            return unproven
+    return None
+
+
+def _tries(proof: Proof, exhibit: Exhibit, part: str) -> bool:
+    return part in (proof.parts or {proof.part(c) for c in exhibit.cells() if c.matches(proof.more)})
+
+
+def _hangs_on_training(metric: Metric) -> bool:
+    return metric.of_answers or (metric.needs in ("hits", "texts") and bool(metric.higher_is_better))
+
+
+def parts(cell: Cell) -> list[str]:
+    """What of a cell was trained, but for the readers that the gate tries."""
+    condition = cell.condition
+    over = cell.keys.get("reader", condition.reader)
+    named = [condition.reader] if over != condition.reader else []
+    named += [known.scorer_name(name)[0] for name in condition.configured.needs]
+    return [name for name in named if name not in (None, over) and known.trained_for(name)]
 
 
 def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:
@@ -46,15 +84,11 @@ def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verd
 
     On `HELD_OUT` questions like the cell's own the part must gain something over its untrained
     self for certain, by each metric that they have. `not run` where that is not tried yet, `not
-    judged` where it was and failed: more records would tell nothing. exhibit: the proof's. What
-    that never tries, as a model that is only prompted, counts.
+    judged` where it was and failed: more records would tell nothing. exhibit: the proof's.
     """
     name, dataset = proof.part(cell), cell.keys["dataset"]
     rows = [c for c in exhibit.cells(cell.tier) if c.matches(proof.more)]
-    of_part = [c for c in rows if proof.part(c) == name]
-    if name is None or not (name in proof.parts if proof.parts else of_part):
-        return None
-    rows = rows if proof.parts else of_part
+    rows = rows if proof.parts else [c for c in rows if proof.part(c) == name]
     if proof.serves:
         rows = [c for c in rows if dataset in proof.serves.get(c.keys["dataset"], ())]
     if not rows:
@@ -91,18 +125,19 @@ def _gained(
             f"questions: rag-repro run {exhibit.name}"
         )
     for metric in proof.metrics:
-        names = metric, proof.against or metric
-        each = [[results.scores(c, n) for c, n in zip(p, names, strict=True)] for p in pairs]
+        read = (metric,) if proof.level is not None else (metric, proof.against or metric)
+        each = [[results.scores(c, n) for c, n in zip(p, read, strict=False)] for p in pairs]
         drawn = [paired([tuple(s)], metric) for s in each if None not in s]
         if not (drawn := [one for one in drawn if one is not None]):
             if metric == proof.metrics[0]:
                 return verdicts.not_judged(f"{where}: no question tells {metric} of {name}")
             continue
-        interval = statistics.combine(drawn).interval()
+        interval = statistics.combine(drawn).interval().shifted(-(proof.level or 0))
         if interval.lo <= 0:
+            above = proof.against or (proof.level and f"{proof.level:g}") or "that without it"
             return verdicts.not_judged(
                 f"{name} is not seen to do its work: {where}, {metric} above "
-                f"{proof.against or 'that without it'}: {interval.estimate:.1f} "
+                f"{above}: {interval.estimate:.1f} "
                 f"[{interval.lo:.1f}, {interval.hi:.1f}] on {held_out} held-out questions"
             )
     return None
@@ -164,13 +199,13 @@ def sides(
 def room(
     paper: Paper, contrast: Contrast, cell: Cell, scored: Sequence[Scores], results: Results
 ) -> tuple[float, float] | None:
-    """What could be reached and what the baseline has, in percent: with the gold passages and with
-    none by the gate's records, or everything and the side below; None where no gate is possible.
+    """What could be reached and what the baseline has, in percent: with the gold passages by the
+    gate's records, or everything, and the side below; None where no gate is possible.
     """
+    bare = float(scored[1].values.mean())
     if not among.of_answers(contrast):
-        return 100.0, float(scored[1].values.mean())
+        return 100.0, bare
     found = sides(paper, cell, results, contrast.metric) if paper.gate else None
     if found is None or None in found:
         return None
-    gold, bare = (float(scores.values.mean()) for scores in found[1:])
-    return gold, bare
+    return float(found[1].values.mean()), bare

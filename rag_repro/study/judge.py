@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..data.splits import CHOSEN_ON
 from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
@@ -92,6 +93,7 @@ class _Drawn:
     deltas: by cell, and of the mean, what follows from what the paper prints, with the working.
     refuted: by cell, and of the mean as `MEAN`, the interval by which it has to fail (`_refuted`).
     ungated: data sets that name no gold passages, so that no gate was possible.
+    aside: cells of whose questions none is of a kind that decides: they have no say.
     weak: cells that are in neither, since their reader cannot read, with their verdict; of an
     everywhere-claim also those without records.
     """
@@ -100,6 +102,7 @@ class _Drawn:
     each: Mapping[str, Resampled]
     weak: Mapping[str, Verdict]
     ungated: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
     refuted: Mapping[str, Interval] = field(default_factory=dict)
     deltas: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
@@ -126,7 +129,9 @@ def _draw(
     by_dataset: dict[str, list[tuple[Scores, ...]]] = defaultdict(list)
     each: dict[str, Resampled] = {}
     weak: dict[str, Verdict] = {}
+    aside: list[str] = []
     rooms: dict[str, tuple[float, float] | None] = {}
+    keys: dict[str, Mapping[str, Any]] = {}
     chosen = False  # of several devices one
     names = cell_names.apart(exhibit, [more for more, _ in pairs])
     for name, (more, less) in zip(names, pairs, strict=True):
@@ -136,8 +141,7 @@ def _draw(
             return f"no condition beside {cell_names.full(exhibit, more)} for what is subtracted"
         of_kind = among.deciding(paper, more.keys["dataset"], contrast)
         if (lines := means.lines(more)) and not any(of_kind(x.get("kind")) for x in lines):
-            if not contrast.kinds:  # by its own kinds such a data set has no say
-                weak[name] = verdicts.not_judged(gate.NO_KIND)
+            aside.append(name)
             continue
         held_back = _held_back(paper, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
@@ -190,13 +194,15 @@ def _draw(
         each[name] = drawn
         if contrast.printed:
             rooms[name] = gate.room(paper, contrast, more, sides, results)
+            keys[name] = more.keys
         by_dataset[more.keys["dataset"]].append(sides)
     if weak and not by_dataset:
         if unrun := _unrun(weak):
             return unrun.reason
         return verdicts.of_parts(weak) if len(weak) > 1 else next(iter(weak.values()))
     if not by_dataset:
-        return verdicts.not_judged(f"no question is {among.words(contrast)}")
+        asked = among.words(contrast)
+        return verdicts.not_judged(f"no question is {asked}" if asked else gate.NO_KIND)
     if contrast.among:
         by_dataset = _large(by_dataset)
     # The mean is one recipe's: of the trainings that all data sets have.
@@ -210,10 +216,13 @@ def _draw(
     ungated = tuple(word(name) for name in by_dataset if name in ungated)
     deltas = {}
     if contrast.printed:
-        deltas = {name: outcomes.delta(paper, contrast, [room]) for name, room in rooms.items()}
+        deltas = {
+            name: outcomes.delta(paper, contrast, [room], keys[name])
+            for name, room in rooms.items()
+        }
         deltas[MEAN] = outcomes.delta(paper, contrast, [*rooms.values()])
     mean = statistics.combine(drawn, families=families)
-    return _Drawn(mean, each, weak, ungated, deltas=deltas)
+    return _Drawn(mean, each, weak, ungated, tuple(aside), deltas=deltas)
 
 
 def _families(ids: Sequence[Sequence[str]]) -> list[int]:
@@ -251,14 +260,19 @@ def _subtracted(
 def _held_back(
     paper: Paper, contrast: Contrast, more: Cell, less: Cell | None, results: Results
 ) -> Verdict | None:
-    """What the gate says of the reader, where the contrast is about answers.
+    """What the gate says of the reader, and proofs of what else is trained.
 
     Where readers are compared it is the first side's, since that the other is weak is the
-    claim; with `both_read` either's.
+    claim; with `both_read` either's. Of the other side what another method was trained, since a
+    baseline that does not do its work is beaten by anything; the same method with another
+    training is a control.
     """
     names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
     cells = [more, less] if contrast.both_read else [more]
-    told = (gate.of_answers(paper, names, cell, results, contrast.gated) for cell in cells)
+    told = [gate.of_answers(paper, names, cell, results, contrast.gated) for cell in cells]
+    if less is not None and less.condition.method != more.condition.method:
+        cells = [more, less]
+    told += [gate.of_training(paper, names, cell, results) for cell in cells]
     return next((verdict for verdict in told if verdict is not None), None)
 
 
@@ -286,6 +300,8 @@ def pair_cells(
         return tuple(sorted((k, v) for k, v in cell.keys.items() if k not in free))
 
     cells = [c for c in exhibit.whole.cells(tier) if c.matches(contrast.where)]
+    if "split" not in {*contrast.where, *free}:  # what is chosen by is reported where it is named
+        cells = [c for c in cells if c.condition.split not in CHOSEN_ON] or cells
     if contrast.less is None:
         yield from ((c, None) for c in cells if c.matches(more_keys))
         return
@@ -387,6 +403,9 @@ def _judge_contrast(
     if isinstance(outcome, Verdict):
         return outcome
     verdict = _by_rule(contrast, tier, outcome, widened, key)
+    if outcome.aside and not contrast.kinds:
+        left = f"no question that decides: {', '.join(outcome.aside)}"
+        verdict = replace(verdict, reason=f"{verdict.reason}; {left}")
     if not outcome.ungated:
         return verdict
     told = f"{verdict.reason}; {verdicts.NO_GATE}: {', '.join(outcome.ungated)} (no gold passages)"

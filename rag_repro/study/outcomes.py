@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..evaluation import verdicts
 from ..evaluation.intervals import Interval
@@ -42,15 +43,19 @@ def refuting(contrast: Contrast) -> tuple[float, ...]:
 
 
 def delta(
-    paper: Paper, contrast: Contrast, rooms: Sequence[tuple[float, float] | None]
+    paper: Paper,
+    contrast: Contrast,
+    rooms: Sequence[tuple[float, float] | None],
+    keys: Mapping[str, Any] | None = None,
 ) -> tuple[float, str]:
     """The smallest effect of interest in points, with its working: half of what the paper gains,
     in proportion to what it had to win and what there is to win here.
 
     rooms: of each cell what could be reached and what the baseline has; None where that is not
-    known. Without any it is half of the gain itself.
+    known. Without any it is half of the gain itself. keys: of the one cell that it is for, whose
+    own printed gain counts, where there is one.
     """
-    gain, below = contrast.printed.amounts(paper)
+    gain, below = contrast.printed.amounts(paper, keys)
     known = [room for room in rooms if room is not None and room[0] > room[1]]
     if not known:
         return max(round(gain / 2, 2), 0.01), f"δ = ½ · {gain:.2f}, no gold passages to measure by"

@@ -179,7 +179,8 @@ class Proof:
     setting: that names the part in a condition, as "judge"; "reader" is a condition's own. exhibit:
     the key of the one that tries it. more, less: keys of the two cells, with the part and with
     its untrained self; both empty: one cell. metrics: of which `more` must lie above `less`, each
-    that its questions have; against: what is read of `less`, None: the same. serves: data set
+    that its questions have; against: what is read of `less`, None: the same. level: what an
+    untrained part scores, as 50 of an AUC, where no cell is needed for it. serves: data set
     of the exhibit -> data sets whose questions are like its own; {}: all are. parts: names that
     hang on it, where its cells are those of others, which show what a data set can tell; (): what
     its own cells are answered with.
@@ -191,6 +192,7 @@ class Proof:
     more: Mapping[str, Any] = field(default_factory=dict)
     less: Mapping[str, Any] = field(default_factory=dict)
     against: str | None = None
+    level: float | None = None
     serves: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parts: Sequence[str] = ()
 
@@ -198,7 +200,8 @@ class Proof:
         """The part that a cell is answered with."""
         condition = cell.condition
         held = condition if self.setting == "reader" else condition.configured
-        return getattr(held, self.setting, None)
+        name = getattr(held, self.setting, None)
+        return name and name.partition("@")[0]  # a classifier's room is no other classifier
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ SAYS = (ABOVE, NOT_ALWAYS, LEVEL)
 
 Place = tuple[tuple[str, str], ...]
 """A printed value's keys."""
+Side = tuple[Decimal, Decimal | None]
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,29 @@ class Gain:
         if (self.exhibit is None) == (self.gain is None or self.baseline is None):
             raise StudyError("it names an exhibit that prints the gain, or gain and baseline")
 
-    def amounts(self, paper: Paper) -> tuple[float, float]:
-        """Gain and baseline. Raises StudyError where nothing is printed, or no gain."""
+    def amounts(self, paper: Paper, keys: Mapping[str, Any] | None = None) -> tuple[float, float]:
+        """Gain and baseline, of the printed cell with these keys, else the means over all.
+
+        Raises StudyError where nothing is printed, or no gain.
+        """
         gain, below = self.gain, self.baseline
         if self.exhibit is not None:
-            sides = Compared(self.exhibit, self.more, self.less, self.where).sides(paper).values()
+            printed = Compared(self.exhibit, self.more, self.less, self.where).sides(paper)
+            sides = _of_cell(printed, keys or {}) or [*printed.values()]
             below = float(sum(less for _, less in sides)) / len(sides)
             gain = float(sum(more for more, _ in sides)) / len(sides) - below
         if not (gain > 0 and below < 100):
             raise StudyError(f"{paper.name} gains {gain:g} over {below:g}, which sets no effect")
         return gain, below
+
+
+def _of_cell(printed: Mapping[Place, Side], keys: Mapping[str, Any]) -> list[Side]:
+    """The sides printed for a cell, by the keys of it that tell printed values apart; [] where it
+    is none of them, or where the paper gains nothing."""
+    cell = {(key, str(value)) for key, value in keys.items()}
+    told = {key for place in printed for key, _ in place if len({dict(p)[key] for p in printed}) > 1}
+    made = [sides for place, sides in printed.items() if {p for p in place if p[0] in told} <= cell]
+    return made if sum(more - less for more, less in made) > 0 else []
 
 
 def _has(row: Mapping[str, str], keys: Mapping[str, Any]) -> bool:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from rag_repro.data import splits
+from rag_repro.data.splits import CHOSEN_ON
 from rag_repro.digest import write_whole
 from rag_repro.evaluation import heuristics, resampling, verdicts
 from rag_repro.lm import hub, weights
@@ -46,7 +47,6 @@ _RULES = [
     [resampling.DRAWS, sorted(heuristics.GUESSED)],
 ]
 """What verdicts hang on beside the test: part of its hash."""
-CHOSEN_ON = ("train", "tune")  # splits on which training is proven; they decide no contrast
 _PROSE: Mapping[type, str] = {
     Paper: "title short cite folder exhibits claims legend",
     Claim: "place claim paper_numbers support support_note test n_needed scale no_contrast changed "

@@ -9,13 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from rag_repro.data.splits import CHOSEN_ON
 from rag_repro.evaluation import verdicts
 from rag_repro.study import manifests, papers, records
 from rag_repro.study.exhibits import Cell
 from rag_repro.study.judge import Judged, judge
 from rag_repro.study.paper import Paper
 from rag_repro.study.registration import (
-    CHOSEN_ON,
     CONFIRMED,
     FILE,
     FOLDER,
