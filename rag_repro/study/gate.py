@@ -37,37 +37,38 @@ def of_answers(
     return tried(paper, cell, results, gated)
 
 
-def of_training(
-    paper: Paper, names: Iterable[str], cell: Cell, results: Results
-) -> Verdict | None:
-    """What the paper's proofs say of all that a cell is answered with and that was trained, where
-    one of these metrics tells how good answers, or passages, are.
+def of_training(paper: Paper, names: Iterable[str], cell: Cell, results: Results) -> Verdict | None:
+    """What keeps a cell from counting because of what was trained, where one of these metrics tells
+    how good answers, or passages, are.
 
-    What a part says itself, as a classifier's AUC, needs no proof: it is one.
+    What a part says itself, as a classifier's AUC, needs no proof: it is one. What is only
+    prompted, and no proof tries, counts.
     """
     if not any(_hangs_on_training(metrics.get(name)) for name in names):
         return None
+    tried = [proof for proof in paper.proofs if _tries(proof, paper.exhibits[proof.exhibit], cell)]
+    told = (proven(proof, paper.exhibits[proof.exhibit], cell, results) for proof in tried)
+    if (unproven := next((verdict for verdict in told if verdict is not None), None)) is not None:
+        return unproven
     for part in parts(cell):
-        said = [
-            proven(proof, paper.exhibits[proof.exhibit], cell, results)
-            for proof in paper.proofs
-            if proof.part(cell) == part and _tries(proof, paper.exhibits[proof.exhibit], part)
-        ]
-        if not said:
+        if part not in {proof.part(cell) for proof in tried}:
             return verdicts.not_judged(
                 f"{part} is tried on no held-out questions: whether it does its work is not known"
             )
-        if (unproven := next((verdict for verdict in said if verdict is not None), None)) is not None:
-            return unproven
     return None
 
 
-def _tries(proof: Proof, exhibit: Exhibit, part: str) -> bool:
-    return part in (proof.parts or {proof.part(c) for c in exhibit.cells() if c.matches(proof.more)})
+def _tries(proof: Proof, exhibit: Exhibit, cell: Cell) -> bool:
+    part = proof.part(cell)
+    if part is None or proof.parts:
+        return part in proof.parts
+    return any(c.matches(proof.more) and proof.part(c) == part for c in exhibit.cells())
 
 
 def _hangs_on_training(metric: Metric) -> bool:
-    return metric.of_answers or (metric.needs in ("hits", "texts") and bool(metric.higher_is_better))
+    return metric.of_answers or (
+        metric.needs in ("hits", "texts") and bool(metric.higher_is_better)
+    )
 
 
 def parts(cell: Cell) -> list[str]:

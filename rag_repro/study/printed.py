@@ -114,7 +114,9 @@ def _of_cell(printed: Mapping[Place, Side], keys: Mapping[str, Any]) -> list[Sid
     """The sides printed for a cell, by the keys of it that tell printed values apart; [] where it
     is none of them, or where the paper gains nothing."""
     cell = {(key, str(value)) for key, value in keys.items()}
-    told = {key for place in printed for key, _ in place if len({dict(p)[key] for p in printed}) > 1}
+    told = {
+        key for place in printed for key, _ in place if len({dict(p)[key] for p in printed}) > 1
+    }
     made = [sides for place, sides in printed.items() if {p for p in place if p[0] in told} <= cell]
     return made if sum(more - less for more, less in made) > 0 else []
 

@@ -13,7 +13,7 @@ import pytest
 
 from rag_repro.evaluation import metrics
 from rag_repro.evaluation.verdicts import NOT_JUDGED, UNSAID
-from rag_repro.study import papers
+from rag_repro.study import gate, papers
 from rag_repro.study.judge import _subtracted, judge, pair_cells
 from rag_repro.study.scores import Results
 
@@ -70,7 +70,7 @@ class Made(Results):
     apart = Known()
 
     def __init__(self, paper, claim, contrast, tier, which):
-        self.gate, self.proofs = paper.gate, paper.proofs
+        self.gate = paper.gate
         self.told, self.n = {}, size(contrast)
         self.kind = next(iter(contrast.kinds), "compositional")
         exhibit = exhibit_of(paper, claim, contrast)
@@ -100,11 +100,6 @@ class Made(Results):
             for share, keys in ((0.9, self.gate.given), (0.1, self.gate.bare)):
                 if cell.matches(keys):
                     scores = {self.gate.metric: share, **scores}
-        for proof in self.proofs:
-            if cell.exhibit.endswith(f".{proof.exhibit}"):
-                level = 0.9 if cell.matches(proof.more) else 0.1
-                scores = {**dict.fromkeys(proof.metrics, level), **scores}
-                scores |= {proof.against: 0.1} if proof.against else {}
         if not scores:
             return None
         return lines(kind, tuple(scores.items()), self.n)
@@ -113,6 +108,12 @@ class Made(Results):
 @pytest.fixture(autouse=True)
 def _lines_score_by_name(monkeypatch):
     monkeypatch.setattr(metrics, "of_line", lambda name, line: line["scores"].get(name))
+
+
+@pytest.fixture(autouse=True)
+def _what_is_trained_is_proven(monkeypatch):
+    """Proofs, and what has none, are tested with the gate."""
+    monkeypatch.setattr(gate, "of_training", lambda *_: None)
 
 
 def verdict(paper, claim, contrast, tier, which):

@@ -428,8 +428,49 @@ def test_one_that_nobody_tried_is_named_with_the_command(tmp_path):
     )
 
 
-def test_another_judge_than_the_one_tried_is_not_held_back(tmp_path):
+def test_a_judge_that_is_only_prompted_is_not_held_back_and_one_that_was_trained_is(tmp_path):
     assert proven(tmp_path, {}, judge_of="smollm2-135m").word == "reproduced"
+    (tmp_path / "trained").mkdir()
+    found = proven(tmp_path / "trained", {}, judge_of="erm4-filter")
+    assert (found.word, found.reason) == (
+        "not judged",
+        "both parts: erm4-filter is tried on no held-out questions: whether it does its work is "
+        "not known",
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "each", "word"), [("recall", 1, "not judged"), ("passages", 10, "reproduced")]
+)
+def test_what_is_found_needs_a_proof_too_and_how_much_is_fed_none(tmp_path, metric, each, word):
+    text = PAPER.replace("run: qdc, retriever: bm25", FILTERED + "erm4-filter}")
+    paper, root = read(tmp_path, GAIN.replace("acc", metric), text=text), tmp_path / "records"
+    more = {metric: lambda m, i: each * (i < {"sm": 30, "qdc": 60}[m])}
+    fill(root, paper, "table1", lambda d, m: 0, **more)
+    assert judge(paper, "public", Results(root))[0].verdict.word == word
+
+
+def test_a_baseline_needs_a_proof_and_a_control_of_the_same_method_none(tmp_path):
+    """Whatever is compared with a baseline that does not do its work wins."""
+    paper = PAPER.replace("run: single_step, retriever: bm25", FILTERED + "erm4-filter}", 1)
+    (tmp_path / "same").mkdir()
+    same = FILTERED + "null}"
+    for place, ours in ((tmp_path, "run: qdc, retriever: bm25"), (tmp_path / "same", same)):
+        text = paper.replace("run: qdc, retriever: bm25", ours)
+        found, root = read(place, text=text), place / "records"
+        fill(root, found, "readers", lambda d, m: ABLE[m])
+        fill(root, found, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+        word = judge(found, "public", Results(root))[0].verdict.word
+        assert word == ("not judged" if place is tmp_path else "reproduced")
+
+
+def test_a_part_can_be_held_to_what_an_untrained_one_scores(tmp_path):
+    """As an AUC to 50: at 60 of 100 questions it is passed by 10."""
+    half = PROOFS.partition(", f1")[0] + "], level: 45}]\n"
+    assert proven(tmp_path, {"recall": 60}, proofs=half).word == "reproduced"
+    (tmp_path / "less").mkdir()
+    found = proven(tmp_path / "less", {"recall": 50}, proofs=half)
+    assert (found.word, "recall above 45: 5.0 [" in found.reason) == ("not judged", True)
 
 
 BEFORE = """
@@ -515,7 +556,7 @@ def test_a_proof_that_cannot_be_is_refused(tmp_path, old, new, message):
 # ------------------------------------------------------------------- kinds that decide
 
 
-def by_kind(tmp_path, contrast, kinds, *, text=PAPER):
+def by_kind(tmp_path, contrast, kinds, *, text=PAPER, apart=None):
     """qdc gains on bridge questions and loses all that can be guessed; each kind in turn."""
     paper, root = read(tmp_path, contrast, text), tmp_path / "records"
     for key in ("readers", "table1"):
@@ -523,7 +564,8 @@ def by_kind(tmp_path, contrast, kinds, *, text=PAPER):
             method = cell.keys["method"]
             with open_record(root, cell.condition, {}) as record:
                 for i in range(100):
-                    kind = kinds[i % len(kinds)]
+                    of_set = (apart or {}).get(cell.keys["dataset"], kinds)
+                    kind = of_set[i % len(of_set)]
                     right = method in ("qdc", "gold") if kind == "bridge" else method != "qdc"
                     name = f"q{i}-{cell.keys['dataset']}"
                     line = {"id": name, "kind": kind, "cluster": name, "hits": []}
@@ -552,11 +594,16 @@ def test_no_primary_contrast_makes_guesses_decide_and_a_secondary_one_shows_them
     assert (part.interval.n, part.interval.estimate) == (100, -100)
 
 
-def test_a_data_set_of_guesses_alone_keeps_a_claim_about_each_from_holding(tmp_path):
+def test_a_data_set_of_guesses_alone_has_no_say_and_that_is_said(tmp_path):
     each = GAIN.replace("delta", "rule: each, delta")
     found = by_kind(tmp_path, each, ("boolean",)).verdict
     assert found.word == "not judged"
     assert "each can be guessed" in found.reason
+    (tmp_path / "one").mkdir()
+    musique = {"musique": ("boolean",)}
+    found = by_kind(tmp_path / "one", each, ("bridge",), apart=musique).verdict
+    assert found.word == "reproduced"
+    assert found.reason.endswith("; no question that decides: MuSiQue")
 
 
 def test_only_kinds_that_the_papers_data_have_count(tmp_path):
