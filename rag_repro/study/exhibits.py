@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..data.splits import CONFIRM, SPLITS
+from ..data import splits
+from ..data.splits import CONFIRM, SPLITS, SplitError
 from ..methods import base, systems
 from ..words import nearest
 from .conditions import ROLES, TIERS, Condition
@@ -107,6 +108,16 @@ class Cell:
     n: int | None
     timed: bool = False
     kinds: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> int | None:
+        """How many questions it asks: its n, else all of its split; None where no file fixes it."""
+        if self.n is not None:
+            return self.n
+        try:
+            return len(splits.ids(self.condition.label, self.condition.split)) or None
+        except SplitError:
+            return None
 
     def matches(self, wanted: Mapping[str, Any]) -> bool:
         """Whether each wanted key has the wanted value (or one of a list of them)."""

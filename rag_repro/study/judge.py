@@ -156,9 +156,9 @@ def _draw(
             weak[name] = verdicts.not_run(missing)  # another part may fail
             continue
         held = [(len(means.lines(cell)), cell) for cell, _ in compared]
-        if whole and (short := next(((n, c) for n, c in held if n != c.n), None)):
+        if whole and (short := next(((n, c) for n, c in held if n != c.asked), None)):
             n, cell = short
-            wanted = cell.n or "no fixed number of"
+            wanted = cell.asked or "no fixed number of"
             return f"{n} of {wanted} questions of {cell_names.full(exhibit, cell)}"
         if (at := on_one([cell for cell, _ in compared], means)) is None:
             sources = sorted({one for c, _ in compared for of in means.platforms(c) for one in of})

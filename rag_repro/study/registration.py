@@ -260,12 +260,12 @@ def _ids(cell: Cell, workshop: Workshop) -> Sequence[str]:
         ids = splits.ids(condition.label, condition.split)
     except splits.SplitError:
         ids = [q.id for q in workshop.dataset(condition.dataset, condition.split).questions]
-    if len(ids) < (cell.n or len(ids) + 1):
+    if len(ids) < (cell.asked or len(ids) + 1):
         raise RegistrationError(
-            f"{cell.exhibit} asks {cell.n or 'no fixed number'} of {len(ids)} questions of "
+            f"{cell.exhibit} asks {cell.asked or 'no fixed number'} of {len(ids)} questions of "
             f"{condition.label}; give its grid an n that there is"
         )
-    return ids[: cell.n]
+    return ids[: cell.asked]
 
 
 def _trained(asked: Iterable[Cell], known: Mapping[str, str]) -> dict[str, str]:

@@ -73,13 +73,13 @@ def fault(root: Path, test: Registration, cell: Cell) -> str | None:
             return "older than its registration"
         if not _is_committed(root / FILE, test.sha256, entry["commit"]):
             return "made before its registration was committed"
-    if failed := sum("error" in line for line in record.lines[: cell.n]):
+    if failed := sum("error" in line for line in record.lines[: cell.asked]):
         return f"{failed} questions failed; ask them again: rag-repro run --missing --failed"
-    ids = [line["id"] for line in record.lines[: cell.n]]
+    ids = [line["id"] for line in record.lines[: cell.asked]]
     same = test.questions.get(place_of(cell)) == sha256("\n".join(ids))
-    if same or (split == FRESH_SPLIT and len(ids) == cell.n):
+    if same or (split == FRESH_SPLIT and len(ids) == cell.asked):
         return None
-    return f"{len(ids)} answers, and not those to the first {cell.n}"
+    return f"{len(ids)} answers, and not those to the first {cell.asked}"
 
 
 @lru_cache(maxsize=256)
@@ -120,7 +120,7 @@ def _answers_differ(root: Path, asked: Sequence[Cell]) -> bool:
     """Whether conditions of the same questions have others, which only `confirm` can hide."""
     ids: dict[str, set[tuple[str, ...]]] = {}
     for cell in asked:
-        lines = records.load(folder_of(root, cell), cell.condition).lines[: cell.n]
+        lines = records.load(folder_of(root, cell), cell.condition).lines[: cell.asked]
         ids.setdefault(place_of(cell), set()).add(tuple(line["id"] for line in lines))
     return any(len(orders) > 1 for orders in ids.values())
 

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.study import papers, records
+from rag_repro.study import gate, papers, records
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.paper import Contrast
 from rag_repro.study.papers import StudyError
 from rag_repro.study.retarget import retarget
 from rag_repro.study.scores import Results
+
+
+@pytest.fixture(autouse=True)
+def _what_is_trained_is_proven(monkeypatch):
+    """Proofs, and what has none, are tested with the gate."""
+    monkeypatch.setattr(gate, "of_training", lambda *_: None)
+
 
 PAPER = """
 title: A paper that trains readers
