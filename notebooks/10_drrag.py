@@ -37,6 +37,8 @@ tier = "all"  # whose records to show: "testbed", "public" or "all"
 dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those of the paper
 retriever = ""  # what searches instead, "bm25" or "minilm"; "": as the exhibits say
 reader = ""  # who reads instead, as "smollm2-135m"; "": those of the exhibits
+k = None  # passages that a reader is shown, at most; None: as the exhibits say
+threshold = None  # what the classifier must give a pair for it to stay; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 6  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again
@@ -52,7 +54,7 @@ from rag_repro.methods.drrag import forward
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import arithmetic, cases, readers
-from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
 from rag_repro.show import (
@@ -76,7 +78,7 @@ run = chapter(
 )
 SHOWN = ("table2", "table3", "readers", "learned", "guessable", "baseline_checks")
 # On other ground than the paper's: what decides, and whether the reader can read.
-moved = {"dataset", "retriever", "reader"} & set(run.changed)
+moved = MOVING & set(run.changed)
 desk = Desk("drrag", run, here().root, exhibits=("table3", "readers") if moved else SHOWN)
 TAUGHT = [run.reader] if run.reader else ["testbed-reader", "public-reader"]
 run

@@ -33,6 +33,8 @@
 tier = "all"  # whose records to show: "testbed", "public" or "all"
 dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those of each exhibit
 retriever = ""  # what searches instead, "bm25" or "minilm"; "": minilm
+k = None  # passages that are handed on, at most; None: as the exhibits say
+threshold = None  # what the classifier must give a pair for it to stay; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 24  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again

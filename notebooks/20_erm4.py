@@ -32,6 +32,8 @@
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
 dataset = ""  # a data set to run instead, as "world-C" or "popqa"; "": those of the exhibits
+k = None  # passages that a reader is shown, at most; None: as the exhibits say
+queries = None  # queries of the rewriter that are sent, at most; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 4  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again
@@ -47,7 +49,7 @@ from rag_repro.methods.erm4 import knowledge_filter, method, rewriter, trigger
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import arithmetic, cases, missing, readers, traces
-from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.report.picture import Note
 from rag_repro.report.table import Table
 from rag_repro.report.values import points
@@ -70,7 +72,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-moved = {"dataset"} & set(run.changed)
+moved = MOVING & set(run.changed)
 SHOWN = ("table1",) if moved else ("table1", "readers", "kinds")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 MAIN = desk.paper.exhibit("table1")

@@ -31,6 +31,8 @@
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
 dataset = ""  # a data set to run instead, as "world-C" or "popqa"; "": those of each exhibit
+k = None  # passages that a reader is shown, at most; None: as the exhibits say
+queries = None  # queries of the rewriter that are sent, at most; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 4  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again
@@ -43,7 +45,7 @@ from dataclasses import replace
 from rag_repro.methods.erm4 import judging, knowledge_filter, rewriter
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.show import (
     Column,
     beyond,
@@ -67,7 +69,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-moved = {"dataset"} & set(run.changed)
+moved = MOVING & set(run.changed)
 SHOWN = ("table3",) if moved else ("table3", "rewriters", "taken", "filters", "noise")
 desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 run

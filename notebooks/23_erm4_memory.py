@@ -30,6 +30,7 @@
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
+tau = None  # τ, how similar a title in memory must be to count; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 n_filling = 20  # questions that fill the memory of the worked example
 live_calls = 4  # recorded questions to ask again now

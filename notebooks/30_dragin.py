@@ -39,6 +39,8 @@ dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those 
 retriever = ""  # what searches instead, "bm25" or "minilm"; "": as the exhibits say
 reader = ""  # who reads instead, as "smollm2-135m"; "": those of the exhibits
 threshold = None  # θ, above which a token's doubt gives the alarm; None: as the exhibits say
+top_n = None  # n, words of a query, those with the most attention; None: as the exhibits say
+k = None  # passages that a search brings; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 4  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again
@@ -53,7 +55,7 @@ from rag_repro.methods.dragin import loop, qfs, rind
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import arithmetic, cases, missing, readers
-from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.picture import Note
 from rag_repro.show import (
@@ -81,7 +83,7 @@ run = chapter(
 )
 SHOWN = ("table2", "table3", "readers", "worlds", "tuning")
 # On other ground than the paper's: what decides, and whether the reader can read.
-moved = {"dataset", "retriever", "reader", "threshold"} & set(run.changed)
+moved = MOVING & set(run.changed)
 desk = Desk(
     "dragin",
     run,

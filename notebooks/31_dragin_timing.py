@@ -31,6 +31,9 @@
 tier = "all"  # whose records to show: "testbed", "public" or "all"
 dataset = ""  # a data set to run instead, as "world-C" or "musique"; "": those of each exhibit
 reader = ""  # who reads instead, as "smollm2-135m"; "": those of the exhibits
+threshold = None  # θ, above which a token's doubt gives the alarm; None: as the exhibits say
+top_n = None  # n, words of a query, those with the most attention; None: as the exhibits say
+k = None  # passages that a search brings; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 4  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again

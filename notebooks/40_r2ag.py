@@ -44,6 +44,7 @@
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
 dataset = ""  # a data set to run instead, as "world-C-10" or "nq10"; "": those of the exhibits
+k = None  # passages in the reader's list; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 4  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again
@@ -63,7 +64,7 @@ from rag_repro.methods.reading import PROMPTS, Template
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import arithmetic, cases, readers, trained
-from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.report.escape import listing
 from rag_repro.report.figures import MARKERS, across, legend_of_labels, plots
 from rag_repro.report.picture import Note, Picture
@@ -90,7 +91,7 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 SHOWN = ("table1", "readers", "proof", "kinds", "kept", "perfect")
-moved = {"dataset"} & set(run.changed)
+moved = MOVING & set(run.changed)
 desk = Desk("r2ag", run, here().root, exhibits=("table1",) if moved else SHOWN, folded=["paper"])
 MAIN = desk.paper.exhibit("table1")
 run

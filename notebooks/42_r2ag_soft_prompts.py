@@ -39,6 +39,7 @@
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
 dataset = ""  # a data set to run instead, as "world-C-10"; "": those of each exhibit
+k = None  # passages in the reader's list; None: as the exhibits say
 n_questions = None  # questions of each data set; None: all
 live_calls = 4  # recorded questions to ask again now
 seed = 0  # draws the questions that are asked again
@@ -55,7 +56,7 @@ from rag_repro.methods.r2ag import method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import cases
-from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.show import (
     Column,
     compared,
@@ -76,7 +77,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-moved = {"dataset"} & set(run.changed)
+moved = MOVING & set(run.changed)
 SHOWN = ("controls",) if moved else ("controls", "more", "likelihood", "fig3", "order")
 desk = Desk("r2ag", run, here().root, exhibits=SHOWN, folded=["paper"])
 CONTROLS = desk.paper.exhibit("controls")

@@ -42,7 +42,7 @@ from rag_repro.methods import composed
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
 from rag_repro.report import missing, split
-from rag_repro.report.desk import Desk, Listing
+from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.report.picture import Note
 from rag_repro.report.table import Table
 from rag_repro.report.values import number, within
@@ -55,7 +55,7 @@ run = chapter(
 )
 SHOWN = ("composition", "confirmation", "readers")
 # On other ground there is nothing to confirm.
-moved = {"dataset", "reader"} & set(run.changed)
+moved = MOVING & set(run.changed)
 desk = Desk("together", run, here().root, exhibits=("composition", "readers") if moved else SHOWN)
 HALF, HEAD = desk.paper.exhibit("composition"), desk.paper.exhibit("head")
 run

@@ -28,13 +28,12 @@ from .exhibits import Row
 from .picture import Note
 from .table import Table
 
-# Parameters that move the conditions themselves; the others say how and what to show.
-# n_questions is not among them: of fewer questions the committed records tell as well.
-MOVING = ("dataset", "retriever", "reader")
-
-SETTINGS = ("threshold",)
+SETTINGS = ("threshold", "k", "top_n", "queries", "tau")
 """Settings that a chapter may declare as parameters: a value takes the place of those that its
-exhibits vary or fix, None leaves them."""
+exhibits have, None leaves them."""
+MOVING = frozenset({"dataset", "retriever", "reader", *SETTINGS})
+"""Parameters that move the conditions themselves; the others say how and what to show. Not
+n_questions: of fewer questions the committed records tell as well."""
 
 
 class Desk:
@@ -63,7 +62,7 @@ class Desk:
         self.run, self.shown, self.folded = run, tuple(exhibits), tuple(folded)
         own = {name: getattr(run, name, None) for name in SETTINGS}
         settings = {n: (v,) for n, v in own.items() if v is not None} | (settings or {})
-        self.moved = tuple(n for n in run.changed if n in (*MOVING, *SETTINGS, *moving))
+        self.moved = tuple(n for n in run.changed if n in (*MOVING, *moving))
         self.paper = papers.load(paper)
         if methods:
             self.paper = only(self.paper, exhibits, methods)

@@ -181,7 +181,7 @@ class Exhibit:
             row = self.methods[method]
             if row.run is None:
                 continue
-            run, settings = _alias(row)
+            run, settings = alias(row)
             every = itertools.product(
                 itertools.product(*grid.settings.values()), grid.readers(method)
             )
@@ -207,7 +207,7 @@ class Exhibit:
                 yield Cell(*place, keys, condition, grid.n, self.timed, grid.kinds)
 
 
-def _alias(row: ExhibitMethod) -> tuple[str, Mapping[str, Any]]:
+def alias(row: ExhibitMethod) -> tuple[str, Mapping[str, Any]]:
     """What a row runs, and its settings: a method, or a system by its paper's name.
 
     Where both have one name, as "r2ag", it is the method: records are named by that.

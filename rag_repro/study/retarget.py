@@ -8,11 +8,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import mode
 from typing import Any
 
 from ..data import is_made_here
+from ..methods import base
 from ..words import nearest
 from .conditions import ROLES
+from .exhibits import Exhibit, alias
 from .names import label
 from .papers import ExhibitMethod, Grid, Paper, StudyError
 
@@ -33,20 +36,25 @@ def retarget(
 
     datasets: put in place of each grid's own (tier `testbed` for worlds, else
     `public`). retriever: searches for every method that has one but the random one. settings:
-    other values for settings that a grid varies
-    or fixes; what a grid fixes takes the first of them.
+    other values for settings that a grid varies or fixes, or that rows have; what is not varied
+    takes the first of them. A row keeps what tells it from most.
     """
     exhibits = {}
     for key, exhibit in paper.exhibits.items():
         # What is tuned on belongs to its own data set, and moves to no other.
         grids = [g for g in exhibit.grids if not datasets or g.split == "test"]
-        moved = [(_grid(g, datasets, reader, n, seed, settings or {}), g) for g in grids]
+        moved = [
+            (_grid(_given(exhibit, g, settings or {}), datasets, reader, n, seed), g) for g in grids
+        ]
         # Of grids that are one now, that of the tier moved to stays: its classifier is right.
         moved.sort(key=lambda pair: (ROLES.index(pair[0].role), pair[0].tier != pair[1].tier))
         exhibits[key] = replace(
             exhibit,
-            methods={name: _row(row, retriever) for name, row in exhibit.methods.items()},
-            grids=_once(grid for grid, _ in moved),
+            methods={
+                name: _row(_set(exhibit, row, settings or {}), retriever)
+                for name, row in exhibit.methods.items()
+            },
+            grids=_once((grid for grid, _ in moved), bool(datasets)),
         )
     return replace(paper, exhibits=exhibits)
 
@@ -71,22 +79,58 @@ def only(paper: Paper, exhibits: Sequence[str], methods: Sequence[str]) -> Paper
     return replace(paper, exhibits={**paper.exhibits, **left})
 
 
-def _once(grids: Iterable[Grid]) -> tuple[Grid, ...]:
-    """The grids without the methods of which an earlier one has every cell."""
+def _once(grids: Iterable[Grid], elsewhere: bool) -> tuple[Grid, ...]:
+    """The grids without the methods of which an earlier one has every cell.
+
+    elsewhere: they are on one ground now, where what each fixed for its own (a classifier, a
+    reader) tells them apart no more.
+    """
     seen: set[str] = set()
     kept = []
     for grid in grids:
-        new = {name: _cells(grid, name) - seen for name in grid.methods}
+        new = {name: _cells(grid, name, elsewhere) - seen for name in grid.methods}
         seen = seen.union(*new.values())
         if names := tuple(name for name, cells in new.items() if cells):
             kept.append(replace(grid, methods=names))
     return tuple(kept)
 
 
-def _cells(grid: Grid, method: str) -> set[str]:
+def _cells(grid: Grid, method: str, elsewhere: bool) -> set[str]:
     settings = itertools.product(*grid.settings.values())
     where = grid.tier, grid.datasets, grid.split, method, tuple(grid.settings)
+    if not elsewhere:
+        where += grid.reader, grid.retriever, grid.fixed, grid.trained, grid.seeds
     return {repr((where, values)) for values in settings}
+
+
+def _set(
+    exhibit: Exhibit, row: ExhibitMethod, settings: Mapping[str, Sequence[Any]]
+) -> ExhibitMethod:
+    """The row with these settings, where it can take them and has what most rows have."""
+    [own] = [name for name, one in exhibit.methods.items() if one is row]
+    for name in settings if row.run else ():
+        held = [repr(one.settings.get(name)) for one in exhibit.methods.values() if one.run]
+        made = replace(row, settings={**row.settings, name: settings[name][0]})
+        its = [grid for grid in exhibit.grids if own in grid.methods]
+        if mode(held) == repr(row.settings.get(name)) and all(_can(made, grid) for grid in its):
+            row = made
+    return row
+
+
+def _can(row: ExhibitMethod, grid: Grid) -> bool:
+    """Whether the row's method takes all that it and the grid set: that it has each setting, and
+    that none would do nothing."""
+    if not row.run:
+        return True
+    method, own = alias(row)
+    every = itertools.product(*grid.settings.values())
+    try:
+        for values in every:
+            varied = dict(zip(grid.settings, values, strict=True))
+            base.get(method).configure({**own, **grid.fixed, **varied})
+    except ValueError:
+        return False
+    return True
 
 
 def _row(row: ExhibitMethod, retriever: str | None) -> ExhibitMethod:
@@ -97,15 +141,27 @@ def _row(row: ExhibitMethod, retriever: str | None) -> ExhibitMethod:
     return replace(row, retriever=retriever, label=f"{row.label}, by {label(retriever)}")
 
 
+def _given(exhibit: Exhibit, grid: Grid, settings: Mapping[str, Sequence[Any]]) -> Grid:
+    """The grid with those of these settings that it has, where all of its rows can take them."""
+    for name, values in settings.items():
+        made = grid
+        if name in grid.settings:
+            made = replace(grid, settings={**grid.settings, name: tuple(values)})
+        elif name in grid.fixed:
+            made = replace(grid, fixed={**grid.fixed, name: values[0]})
+        if made is grid or all(_can(exhibit.methods[row], made) for row in grid.methods):
+            grid = made
+    return grid
+
+
 def _grid(
     grid: Grid,
     datasets: Sequence[str],
     reader: str | None,
     n: int | None,
     seed: int | None,
-    settings: Mapping[str, Sequence[Any]],
 ) -> Grid:
-    moved = {name: tuple(settings.get(name, values)) for name, values in grid.settings.items()}
+    moved = dict(grid.settings)
     tier = grid.tier
     if datasets:
         tier = "testbed" if all(name.startswith("world-") for name in datasets) else "public"
@@ -124,5 +180,4 @@ def _grid(
         n=n if n is not None else grid.n,
         seed=grid.seed if seed is None else seed,
         settings=moved,
-        fixed={name: settings.get(name, (value,))[0] for name, value in grid.fixed.items()},
     )

@@ -416,3 +416,41 @@ def test_a_setting_that_a_chapter_moves_takes_the_place_of_what_grids_fix_and_va
         )
         cells = [c for c in moved.exhibit(key).cells() if c.keys["method"] == "dragin"]
         assert {c.condition.configured.threshold for c in cells} == {0.3}
+
+
+def test_a_setting_of_rows_is_moved_but_for_those_that_it_tells_apart():
+    def settings(paper, key, name, value):
+        moved = retarget(papers.load(paper), settings={name: (value,)}).exhibit(key)
+        return {
+            c.keys["method"]: getattr(c.condition.configured, name, None) for c in moved.cells()
+        }
+
+    fed = settings("erm4", "table1", "k", 7)
+    assert {fed[name] for name in ("rrr", "plus", "full")} == {7}
+    sent = settings("erm4", "rewriters", "queries", 2)
+    assert (sent["plus"], sent["first"], sent["question"]) == (2, 1, None)
+    apart = settings("dragin", "readers", "k", 9)
+    assert (apart["three"], apart["six"]) == (3, 6)
+    assert settings("r2ag", "table1", "k", 5)["r2ag"] == 5
+    assert settings("dragin", "tuning", "top_n", 12)["dragin"] == 12
+    # What a method cannot take stays: ERM4's `noise` gives all passages itself, and of five no
+    # six come from the first search.
+    assert 7 not in settings("erm4", "noise", "k", 7).values()
+    split = retarget(papers.load("drrag"), settings={"k": (5,)}).exhibit("split").cells()
+    assert {c.keys["k"] for c in split} == {5, 6}
+    assert (
+        "top_n"
+        not in retarget(papers.load("dragin"), settings={"top_n": (12,)})
+        .exhibit("readers")
+        .methods["gold"]
+        .settings
+    )
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_fewer_questions_move_no_condition(name):
+    paper = papers.load(name)
+    moved = retarget(paper, n=5)
+    for key, exhibit in paper.exhibits.items():
+        left = {cell.condition.hash for cell in moved.exhibits[key].cells()}
+        assert left == {cell.condition.hash for cell in exhibit.cells()}, key
