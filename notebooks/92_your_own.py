@@ -267,7 +267,7 @@ Note(
 # question, a column per metric, percentages in points. `help(results)` names the columns. Three
 # examples.
 #
-# **Mean by method and kind of question**, in one line:
+# **Mean by method and kind of question**, over all conditions of a method:
 
 # %%
 from rag_repro import results as recorded
@@ -284,7 +284,7 @@ Table(list(means), means.to_numpy(), "Exact match by method and kind, world-B, a
 # %%
 once = scores[(scores.method == "single_step") & (scores.split == "test")]
 found = once.pivot_table("recall", ["dataset", "retriever"], "k", observed=True).round(1)
-found = found.head(10).reset_index()
+found = found.head(10).reset_index().astype(object).fillna("")
 Table(list(found), found.to_numpy(), "Recall by retriever and number of passages")
 
 # %% [markdown]
