@@ -26,9 +26,10 @@
 # Here are the encoders that ship with this book, MiniLM of six layers and of three, latent semantics, and
 # {term}`BM25`, which has no vectors: the paper's limitation on sparse retrievers.
 #
-# What comes out: with neither retriever that has learnable tokens beside it is R²AG shown to be better than
-# these. And the ranking of latent semantics, which is surely worse, costs no answers: this reader favours what
-# stands last ({doc}`chapter 42 <42_r2ag_soft_prompts>`), while a better ranking puts gold first.
+# What comes out: nothing yet on dense and sparse retrievers, since no held-out question shows that these
+# formers learned from features. And the ranking of latent semantics, which is surely worse, costs no answers:
+# this reader favours what stands last ({doc}`chapter 42 <42_r2ag_soft_prompts>`), while a better ranking puts
+# gold first.
 
 # %% tags=["parameters"]
 tier = "all"  # whose records to show: "testbed", "public" or "all"
@@ -137,8 +138,8 @@ passage_list(ranked, "r2ag-mixed", "tab-list")
 # And accuracy, which decides, favours long lines; plain RAG's are two to five times as long as
 # R²AG's ({numref}`tab-fig5-43`). By F1 formers gain on the testbed with most retrievers, and learnable tokens about as much
 # where they were run: that is the form of an answer, and not what the retriever knows. The former behind
-# latent semantics has not learned the form (its held-out loss), so that r2ag.c25, which fails by it, says
-# little of the retriever.
+# latent semantics has not learned the form (its held-out loss), so that its row says little of the
+# retriever.
 
 # %% tags=["hide-input"]
 FIG4 = entries(desk, "fig4")

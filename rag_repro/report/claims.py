@@ -39,8 +39,8 @@ def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
     """Claims whose test is another than at first, since records were seen; None where none is."""
     told: dict[str, list[str]] = {}  # reason -> claims, since several share one
     for claim in map(paper.claim, ids):
-        if claim.changed:
-            told.setdefault(claim.changed, []).append(claim.id)
+        for reason in claim.changed:
+            told.setdefault(reason, []).append(claim.id)
     body = [[", ".join(claims), reason] for reason, claims in told.items()]
     caption = "Tests that were changed after records had been seen, and so are weaker"
     head = ["claim", "what was changed, and why"]

@@ -93,7 +93,7 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "reason": verdict.reason,
         "numbers": claim.paper_numbers,
         "working": worked.working(paper, claim, findings),
-        "changed": claim.changed or "",
+        "changed": " ".join(claim.changed),
         "unit": unit(headline.contrast) if interval else "",
         "main": claim.main,
         "small": verdict.small,

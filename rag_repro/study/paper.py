@@ -111,8 +111,8 @@ class Claim:
 
     support: whether the paper's own numbers bear it out: yes, partly, no, none. holds: of its
     primary contrasts "all" have to hold, "most" of them, or "some".
-    no_contrast: why no record can decide it; only without contrasts. changed: what was
-    changed after records were seen, and why; pages say so beside the verdicts. printed: what of
+    no_contrast: why no record can decide it; only without contrasts. changed: each thing that
+    was changed after records were seen, and why; pages say so beside the verdicts. printed: what of
     its support is computed from the paper's own tables. main: it is one of the few that the paper
     is known for, which the front page shows first.
     """
@@ -130,12 +130,12 @@ class Claim:
     contrasts: tuple[Contrast, ...] = ()
     holds: str = "all"
     no_contrast: str | None = None
-    changed: str | None = None
+    changed: tuple[str, ...] = ()
     printed: tuple[Compared, ...] = ()
     main: bool = False
 
     def __post_init__(self):
-        if self.changed is not None and not self.changed.strip():
+        if not all(why.strip() for why in self.changed):
             raise StudyError("`changed` says nothing; say what was changed and why, or leave it")
         if self.holds not in PARTS:
             hint = nearest(self.holds, PARTS)

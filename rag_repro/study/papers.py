@@ -155,7 +155,10 @@ def _claim(entry: Any, where: str) -> Claim:
         strict(Compared, table(part, where), f"{where}, printed {number}")
         for number, part in enumerate(listed(given.get("printed"), f"{where}, printed"), start=1)
     )
-    return strict(Claim, {**given, "contrasts": contrasts, "printed": printed}, where)
+    changed = given.get("changed", ())
+    given["changed"] = [changed] if isinstance(changed, str) else changed
+    given = {**tuples(given, where), "contrasts": contrasts, "printed": printed}
+    return strict(Claim, given, where)
 
 
 def _contrast(entry: Any, where: str) -> Contrast:

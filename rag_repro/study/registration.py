@@ -363,7 +363,7 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
     used = {(key, e.get("tests", {}).get(key)) for key, held in entries.items() for e in held}
     kept = {key: test.sha256 for key, test in old.items() if (key, test.sha256) in used}
     for test in (*(test for key, test in old.items() if key not in kept), *tests):
-        note = moved(test).claims[0].changed or ""
+        note = " ".join(moved(test).claims[0].changed)
         new = replace(fixed(test, workshop), **stamps, changed=note)
         is_new = note not in ("", old[test.key].changed) if test.key in old else True
         if kept.get(test.key, new.sha256) != new.sha256 and not is_new:

@@ -146,7 +146,7 @@ def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list
     for test in read(root, "withdrawn"):
         gone.get(test.key, []).append(test)
     for one in judge(paper, tier, results, cut=cut):
-        changed, test = one.claim.changed, tests.get(one.claim.id)
+        changed, test = " ".join(one.claim.changed), tests.get(one.claim.id)
         history = [f"test changed after records were seen: {changed}"] if changed else []
         if test is not None:
             found = standing(root, test)

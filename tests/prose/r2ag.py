@@ -544,13 +544,10 @@ def _two_to_five(told: Told) -> bool:
     return len(found) == 7 and min(found) >= 2.0 and max(found) < 5.5
 
 
-def _none_above_tokens(told: Told) -> bool:
-    gains = [
-        told.contrast("r2ag.c25", "testbed", "with MiniLM-L6 over learnable tokens"),
-        told.contrast("r2ag.c25", "public", "with MiniLM-L6 over learnable tokens"),
-        told.contrast("r2ag.c41", "testbed", "BM25's scores over learnable tokens"),
-    ]
-    return all(gain.lo <= 0 for gain in gains) and any(gain.estimate < 0 for gain in gains)
+def _none_proven(told: Told) -> bool:
+    wanted = {("r2ag.c25", "testbed"): "not run", ("r2ag.c25", "public"): "not run"}
+    wanted[("r2ag.c41", "testbed")] = "not judged"
+    return all(told.verdict(*row) == word for row, word in wanted.items())
 
 
 def _shorter_of_gemma(told: Told) -> bool:
@@ -567,9 +564,8 @@ def _shorter_of_gemma(told: Told) -> bool:
 
 CHAPTER_43 = [
     (
-        "with neither retriever that has learnable tokens beside it is R²AG shown to be better "
-        "than these",
-        _none_above_tokens,
+        "no held-out question shows that these formers learned from features",
+        _none_proven,
     ),
     (
         "the ranking of latent semantics, which is surely worse, costs no answers",
@@ -582,10 +578,6 @@ CHAPTER_43 = [
     (
         "The former behind latent semantics has not learned the form",
         lambda told: _held_out(told, "-lsa") > _held_out(told, "") + 0.3,
-    ),
-    (
-        "r2ag.c25, which fails by it",
-        lambda told: told.verdict("r2ag.c25", "testbed") == "mechanism fails",
     ),
     ("Gemma's are shorter than SmolLM2's under plain RAG", _shorter_of_gemma),
     (

@@ -271,6 +271,8 @@ def test_a_contrast_of_cells_that_are_not_there_is_refused(tmp_path, contrast, m
         ("support_note", "supportnote", "unknown key 'supportnote', did you mean 'support_note'"),
         ("  scale:", "  chnaged: x\n  scale:", "unknown key 'chnaged', did you mean 'changed'"),
         ("  scale:", "  changed: ''\n  scale:", "`changed` says nothing"),
+        ("  scale:", "  changed: [it asked else, ' ']\n  scale:", "`changed` says nothing"),
+        ("  scale:", "  changed: [it asked else, 3]\n  scale:", "changed"),
     ],
 )
 def test_what_is_wrong_in_a_claim_is_refused(tmp_path, monkeypatch, old, new, message):
