@@ -182,7 +182,7 @@ def parser() -> argparse.ArgumentParser:
     )
     show.add_argument("--tier", choices=TIERS, help="only this tier")
     show.add_argument("--dataset", action="append", help="only this data set (repeatable)")
-    show.add_argument("--method", action="append", help="only this row (repeatable)")
+    show.add_argument("--method", action="append", help="only this row or method (repeatable)")
     _folders(show)
 
     status = _command(commands, "status", do.status, "print what has been run, what is missing")
@@ -372,7 +372,7 @@ def _selection(command: argparse.ArgumentParser) -> None:
     command.add_argument("--tier", choices=TIERS, help="only this tier")
     command.add_argument("--role", choices=ROLES, help="only primary or only secondary conditions")
     command.add_argument("--dataset", action="append", help="only this data set (repeatable)")
-    command.add_argument("--method", action="append", help="only this row (repeatable)")
+    command.add_argument("--method", action="append", help="only this row or method (repeatable)")
     command.add_argument("--n", type=positive, help="only the first N questions of each")
 
 

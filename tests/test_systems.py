@@ -11,8 +11,9 @@ from rag_repro.data.dataset import Corpus
 from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.methods import base, systems
 from rag_repro.schema import Passage, Retrieve
-from rag_repro.study import papers
+from rag_repro.study import campaign, papers
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
+from rag_repro.study.papers import StudyError
 from rag_repro.study.services import Workshop
 from rag_repro.study.setups import CannotServe, listing, setup
 
@@ -297,3 +298,41 @@ def test_a_file_that_cannot_be_is_refused(tmp_path, capsys, text, told):
 @pytest.fixture
 def town():
     return f"folder:{quick.__file__.rpartition('rag_repro')[0]}notebooks/your_own/town"
+
+
+def _runs() -> dict[str, set[str]]:
+    """Row of any paper's exhibit -> the methods that it runs there."""
+    runs: dict[str, set[str]] = {}
+    for paper in FOUR:
+        for exhibit in papers.load(paper).exhibits.values():
+            for name, row in exhibit.methods.items():
+                runs.setdefault(name, set()).add(row.run)
+    return runs
+
+
+@pytest.mark.parametrize("name", sorted(systems.known()))
+def test_what_exhibits_call_a_method_runs_it(name):
+    system = systems.known()[name]
+    runs = _runs()
+    rows = [row for row in systems.rows(name) if row in runs]
+    assert rows
+    for row in rows:
+        assert system.method in runs[row], row
+    assert set(system.rows) <= set(runs)
+
+
+def test_commands_find_a_method_of_an_exhibit_by_its_papers_name(capsys):
+    chosen = [
+        ("drrag.table5", "drrag", {"cfs"}),
+        ("drrag.table2", "DRRAG", {"dr_rag"}),
+        ("dragin.table2", "sr-rag", {"sr"}),
+        ("erm4.table1", "erm4", {"full"}),
+    ]
+    for exhibit, name, rows in chosen:
+        cells = campaign.select([exhibit], methods=[name])
+        assert {cell.keys["method"] for cell in cells} == rows
+    shown = ["show", "dragin.table2", "--list", "--where", "dragin right, sr-rag wrong"]
+    assert cli.main(shown) == 0
+    assert "(dragin right, sr-rag wrong)" in capsys.readouterr().out
+    with pytest.raises(StudyError, match="no condition has the method 'crag'"):
+        campaign.select(["drrag.table5"], methods=["crag"])

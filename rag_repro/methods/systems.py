@@ -38,6 +38,7 @@ class System:
     method: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     retriever: str | None = None
+    rows: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()
     needs: str | None = None
     does: str = ""
@@ -54,10 +55,11 @@ class System:
 def known() -> Mapping[str, System]:
     """The systems of systems.yaml by name, in its order."""
     entries = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    return {
-        name: System(name, **{**entry, "readers": tuple(entry.get("readers", ()))})
-        for name, entry in entries.items()
-    }
+    made = {}
+    for name, entry in entries.items():
+        several = {key: tuple(entry.get(key, ())) for key in ("rows", "readers")}
+        made[name] = System(name, **{**entry, **several})
+    return made
 
 
 def get(name: str) -> System:
@@ -74,3 +76,12 @@ def get(name: str) -> System:
         return System(name, name, readers=like.readers, needs=like.needs)
     every = (*known(), *base.method_names())
     raise ValueError(f"there is no method {name!r}{choices(name, every, 'rag-repro methods')}")
+
+
+def rows(name: str) -> tuple[str, ...]:
+    """What the papers' exhibits call the method of that name; () where no method has it."""
+    try:
+        system = get(name)
+    except ValueError:
+        return ()
+    return (system.name.replace("-", "_"), *system.rows)

@@ -114,7 +114,12 @@ def listing(recorded: RecordedExhibit, where: str | None = None) -> list[Table]:
     wanted = {} if where is None else _wanted(recorded, where)
     if recorded.rows is not None:
         recorded = replace(recorded, rows=(*recorded.rows, *wanted))
-    campaign.only(recorded.cells, "method", list(wanted))
+    known = {cell.keys["method"] for cell in recorded.cells}
+    wanted = {
+        row: side
+        for name, side in wanted.items()
+        for row in campaign.matches("method", name, known)
+    }
     sets = {name: recorded.dataset(name) for name, _ in recorded.questions}
     body = []
     for (name, number), answers in recorded.questions.items():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..bars import Bar
 from ..data import check_name, has_path, label
+from ..methods import systems
 from ..words import nearest
 from . import files, names, papers, parts, records, registration, retarget, runner
 from .conditions import Condition
@@ -65,14 +66,25 @@ def select(
 
 def only(cells: Sequence[Cell], key: str, wanted: Collection[str] | None) -> list[Cell]:
     """The cells whose "dataset" or "method" is wanted; None: all. StudyError: none has a name."""
-    known = sorted({cell.keys[key] for cell in cells})
-    for name in wanted or ():
-        if name not in known:
-            raise StudyError(
-                f"no condition has the {key} {name!r}{nearest(name, known)}; "
-                f"there are: {', '.join(known)}"
-            )
-    return [cell for cell in cells if wanted is None or cell.keys[key] in wanted]
+    if wanted is None:
+        return list(cells)
+    known = {cell.keys[key] for cell in cells}
+    chosen = {one for name in wanted for one in matches(key, name, known)}
+    return [cell for cell in cells if cell.keys[key] in chosen]
+
+
+def matches(key: str, name: str, known: Collection[str]) -> list[str]:
+    """What of `known` has this name, which of a method may be that of `rag-repro methods`.
+
+    StudyError: nothing has.
+    """
+    named = [name] if name in known or key != "method" else systems.rows(name)
+    if not (chosen := [one for one in named if one in known]):
+        raise StudyError(
+            f"no condition has the {key} {name!r}{nearest(name, sorted(known))}; "
+            f"there are: {', '.join(sorted(known))}"
+        )
+    return chosen
 
 
 def _exhibit(name: str, datasets: Collection[str]) -> Exhibit:

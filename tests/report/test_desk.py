@@ -170,7 +170,9 @@ def test_claims_and_statements(home, still):
 def test_claims_that_were_changed_after_records_were_seen_say_so(home, still):
     assert "No test of these claims was changed" in repr(home.desk().changed(["mini.c01"]))
     claims = home.root / "mini" / "claims.yaml"
-    one = claims.read_text().replace("  scale:", "  changed: &why it asked something else\n  scale:")
+    one = claims.read_text().replace(
+        "  scale:", "  changed: &why it asked something else\n  scale:"
+    )
     two = one.replace("mini.c01", "mini.c02").replace("&why it asked something else", "[of, *why]")
     claims.write_text(one + two)
     papers.load.cache_clear()
