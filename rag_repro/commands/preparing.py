@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..bars import waiting
 from .folders import held_in, results_of, written_to
 
 
@@ -74,18 +75,20 @@ def tune(arguments: argparse.Namespace) -> None:
     if tuning_dynamic.varies(papers.exhibit(arguments.exhibit)[1]):
         for dataset in arguments.dataset:
             print(dataset)
-            for line in tuning_dynamic.chosen(arguments.exhibit, dataset, held_in(arguments)):
+            with waiting(f"reading the records of {dataset}"):
+                lines = list(tuning_dynamic.chosen(arguments.exhibit, dataset, held_in(arguments)))
+            for line in lines:
                 print(f"  {line}")
         return
-    print(
-        tuning.threshold(
+    with waiting(f"reading the records of {arguments.exhibit}"):
+        told = tuning.threshold(
             arguments.exhibit,
             arguments.popularity,
             arguments.dataset,
             held_in(arguments),
             data_dir=arguments.data,
         )
-    )
+    print(told)
 
 
 def serve_search(arguments: argparse.Namespace) -> None:

@@ -6,6 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
+from ..bars import waiting
 from .folders import held_in, kept, written_to
 
 if TYPE_CHECKING:
@@ -180,8 +181,9 @@ def exhibit(arguments: argparse.Namespace) -> None:
         from ..study import papers
         from ..study.scores import Results
 
-        paper, exhibit = papers.exhibit(arguments.exhibit)
-        rows = exhibits.rows(paper, exhibit, Results(results), arguments.tier)
+        with waiting(f"computing {arguments.exhibit}"):
+            paper, exhibit = papers.exhibit(arguments.exhibit)
+            rows = exhibits.rows(paper, exhibit, Results(results), arguments.tier)
         return tables.text(rows, arguments.format)
 
     print(kept(arguments, results, text), end="")
@@ -232,7 +234,8 @@ def show(arguments: argparse.Namespace) -> None:
         rows=arguments.method,
     )
     if listed:
-        tables = show.listing(recorded, arguments.where)
+        with waiting(f"reading the records of {arguments.exhibit}"):
+            tables = show.listing(recorded, arguments.where)
     else:
         tables = show.question(recorded, arguments.question, anew=arguments.again)
     if arguments.html is None:
