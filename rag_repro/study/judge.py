@@ -82,7 +82,7 @@ def judge(
     }
     widened = _holm(paper, drawn)
     for claim in paper.claims:
-        drawn |= _refuted(claim, drawn, tier)
+        drawn |= _corrected(claim, drawn, tier)
     return [_judge_claim(claim, tier, drawn, widened) for claim in paper.claims]
 
 
@@ -91,7 +91,8 @@ class _Drawn:
     """A contrast's draws: the mean over its cells, and each cell's own.
 
     deltas: by cell, and of the mean, what follows from what the paper prints, with the working.
-    refuted: by cell, and of the mean as `MEAN`, the interval by which it has to fail (`_refuted`).
+    corrected: by cell, and of the mean as `MEAN`, the interval by which it has to decide alone
+    (`_corrected`).
     ungated: data sets that name no gold passages, so that no gate was possible.
     aside: cells of whose questions none is of a kind that decides: they have no say.
     weak: cells that are in neither, since their reader cannot read, with their verdict; of an
@@ -103,7 +104,7 @@ class _Drawn:
     weak: Mapping[str, Verdict]
     ungated: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
-    refuted: Mapping[str, Interval] = field(default_factory=dict)
+    corrected: Mapping[str, Interval] = field(default_factory=dict)
     deltas: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     def sized(self, contrast: Contrast, name: str) -> Contrast:
@@ -338,37 +339,41 @@ def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str])
     return intervals
 
 
-def _refuted(claim: Claim, drawn: Mapping, tier: str) -> dict[tuple[str, int], _Drawn]:
-    """Of an everywhere-claim its draws with the intervals by which a part or cell has to fail.
+def _corrected(claim: Claim, drawn: Mapping, tier: str) -> dict[tuple[str, int], _Drawn]:
+    """Of a claim its draws with the intervals by which a part or cell has to decide alone.
 
-    It holds where all of them do, which needs no correction; but it would fail by any one of them,
-    so that they are corrected together (Holm), over the cells of all parts where all have to hold,
-    else over the cells of each.
+    An everywhere-claim holds where all of them do, which needs no correction; but it would fail by
+    any one of them. Where some are enough it is the reverse. So those are corrected together
+    (Holm), over the cells of all parts where the claim names all of them or some, else over the
+    cells of each.
     """
-    families: dict[int, dict[tuple[int, str], Resampled]] = defaultdict(dict)
+    families: dict[tuple[str, int], dict[tuple[int, str], Resampled]] = defaultdict(dict)
     for i, contrast in enumerate(claim.contrasts):
         outcome = drawn[claim.id, i]
-        decides = contrast.role == "primary" and not contrast.premise and contrast.rule != "some"
-        if decides and isinstance(outcome, _Drawn):
-            leaves = outcome.each if contrast.rule == "each" else {MEAN: outcome.mean}
-            family = -1 if claim.holds == "all" else i
-            families[family] |= {(i, name): one for name, one in leaves.items()}
+        if contrast.role != "primary" or contrast.premise or not isinstance(outcome, _Drawn):
+            continue
+        leaves = {MEAN: outcome.mean} if contrast.rule == "mean" else outcome.each
+        side = "holds" if "some" in (claim.holds, contrast.rule) else "fails"
+        over_parts = claim.holds == ("some" if side == "holds" else "all")
+        family = families[side, -1 if over_parts else i]
+        family |= {(i, name): one for name, one in leaves.items()}
     made: dict[int, dict[str, Interval]] = defaultdict(dict)
 
     def sized(i: int, name: str) -> Contrast:
         return drawn[claim.id, i].sized(claim.contrasts[i], name)
 
-    for family in families.values():
-        failing = {
-            (i, name): one
-            for (i, name), one in family.items()
-            if outcomes.of_interval(sized(i, name), one.interval(), tier).fails
+    for (side, _), family in families.items():
+        deciding = {
+            leaf: one
+            for leaf, one in family.items()
+            if getattr(outcomes.of_interval(sized(*leaf), one.interval(), tier), side)
         }
-        bounds = {leaf: outcomes.refuting(sized(*leaf)) for leaf in failing}
-        stern = statistics.holm_intervals(failing, bounds=bounds, size=len(family))
+        limits = outcomes.refuting if side == "fails" else outcomes.bounds
+        bounds = {leaf: limits(sized(*leaf)) for leaf in deciding}
+        stern = statistics.holm_intervals(deciding, bounds=bounds, size=len(family))
         for (i, name), interval in stern.items():
             made[i][name] = interval
-    return {(claim.id, i): replace(drawn[claim.id, i], refuted=one) for i, one in made.items()}
+    return {(claim.id, i): replace(drawn[claim.id, i], corrected=one) for i, one in made.items()}
 
 
 def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
@@ -416,10 +421,10 @@ def _by_rule(
     contrast: Contrast, tier: str, outcome: _Drawn, widened: Mapping, key: tuple
 ) -> Verdict:
     level = widened[key].level  # of a secondary contrast Holm's, as the mean's
-    mean = _stern(outcome.sized(contrast, MEAN), widened[key], outcome.refuted.get(MEAN), tier)
+    mean = _stern(outcome.sized(contrast, MEAN), widened[key], outcome.corrected.get(MEAN), tier)
     parts = {
         name: _stern(
-            outcome.sized(contrast, name), drawn.interval(level), outcome.refuted.get(name), tier
+            outcome.sized(contrast, name), drawn.interval(level), outcome.corrected.get(name), tier
         )
         for name, drawn in outcome.each.items()
     }
@@ -438,12 +443,12 @@ def _by_rule(
     return mean
 
 
-def _stern(contrast: Contrast, interval: Interval, refuted: Interval | None, tier: str) -> Verdict:
-    """The verdict by an interval; where it fails by Holm's as well, of all that could."""
+def _stern(contrast: Contrast, interval: Interval, stern: Interval | None, tier: str) -> Verdict:
+    """The verdict by an interval; where it decides alone by Holm's as well, of all that could."""
     verdict = outcomes.of_interval(contrast, interval, tier)
-    corrected = verdict if refuted is None else outcomes.of_interval(contrast, refuted, tier)
-    if verdict.fails and not corrected.fails:
-        told = f"{verdict.reason}, but not at {100 * refuted.level:.4g} % (Holm)"
+    corrected = verdict if stern is None else outcomes.of_interval(contrast, stern, tier)
+    if (verdict.holds, verdict.fails) != (corrected.holds, corrected.fails):
+        told = f"{verdict.reason}, but not at {100 * stern.level:.4g} % (Holm)"
         return replace(verdict, word=verdicts.INCONCLUSIVE, reason=told)
     return verdict
 

@@ -420,6 +420,20 @@ def test_an_everywhere_claim_fails_by_holm_over_its_parts_and_cells(tmp_path):
     assert far.verdict.word == "not reproduced"
 
 
+def test_a_claim_that_some_are_enough_for_holds_by_holm_over_them(tmp_path):
+    """A cell that holds by itself is one of four."""
+    some = GAIN.replace("delta: 2.0", "delta: 2.0, rule: some")
+    one = GAIN.replace("delta", "where: {dataset: hotpotqa, k: 3}, delta")
+    recall = apart({("hotpotqa", 3): 0.65}, rest=0.5)
+    assert verdict(tmp_path, one, recall).verdict.word == "reproduced"
+    held = verdict(tmp_path, some, recall)
+    assert held.verdict.word == "inconclusive"
+    assert verdict(tmp_path, some, shares(sm=0.1, qdc=0.9)).verdict.word == "reproduced"
+    # A cell that fails takes nothing from the others.
+    mixed = apart({("hotpotqa", 3): 0.95}, rest=0.1)
+    assert verdict(tmp_path, some, mixed).verdict.word == "reproduced"
+
+
 # ------------------------------------------------------------------------ devices
 
 
