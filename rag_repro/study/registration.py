@@ -27,12 +27,11 @@ import yaml
 from rag_repro.data import splits
 from rag_repro.data.splits import CHOSEN_ON
 from rag_repro.digest import write_whole
-from rag_repro.evaluation import heuristics, resampling, verdicts
 from rag_repro.lm import hub, weights
-from rag_repro.study import gate, manifests, names, papers, records, trainings
+from rag_repro.study import manifests, names, papers, records, trainings
 from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Grid
-from rag_repro.study.judge import FEWEST, pair_cells
+from rag_repro.study.judge import pair_cells
 from rag_repro.study.paper import Claim, Contrast, Paper
 from rag_repro.study.strict import StudyError, content, strict, table, tuples
 
@@ -42,11 +41,11 @@ if TYPE_CHECKING:
 FILE, FOLDER, UNCLEAN = "registration.yaml", "registered", "unclean.txt"
 REGISTERED, CONFIRMED = "registered", "confirmed"
 FRESH_WORLDS, FRESH_SPLIT = ("world-E", "world-F"), "confirm"
-_RULES = [
-    [verdicts.READER_GAIN, verdicts.READER_LOW, verdicts.MOST, gate.HELD_OUT, FEWEST],
-    [resampling.DRAWS, sorted(heuristics.GUESSED)],
-]
-"""What verdicts hang on beside the test: part of its hash."""
+_JUDGING = {
+    "study": "among gate judge outcomes scores standing trainings",
+    "evaluation": "heuristics intervals power ratios resampling significance statistics verdicts",
+}
+"""The code that judges: its hash is part of a test's, since who rewrites it changes the verdict."""
 _PROSE: Mapping[type, str] = {
     Paper: "title short cite folder exhibits claims legend",
     Claim: "place claim paper_numbers support support_note test n_needed scale no_contrast changed "
@@ -217,6 +216,14 @@ def _tried(paper: Paper, tier: str, compared: Sequence[Cell]) -> list[Cell]:
     return found
 
 
+def judging(package: Path = Path(__file__).parents[1]) -> str:
+    """The hash of the code that judges."""
+    files = [
+        package / room / f"{name}.py" for room, held in _JUDGING.items() for name in held.split()
+    ]
+    return sha256("".join(file.read_text(encoding="utf-8") for file in files))
+
+
 def text(test: Registration, own: Paper) -> dict[str, Any]:
     """What the test's hash is of, for `canonical`; own: the paper, `moved`."""
     asked = cells(own, test.tier)
@@ -230,7 +237,7 @@ def text(test: Registration, own: Paper) -> dict[str, Any]:
         ),
         "conditions": {c.condition.hash: c.condition.identity for c in asked},
         "data": [test.questions, test.trained],
-        "rules": _RULES,
+        "judging": judging(),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 import shutil
 import subprocess
@@ -325,6 +327,48 @@ def test_gate_and_trained_parts_are_in_the_test():
     identity = next(iter(whole["conditions"].values()))
     assert {"settings", "version", "seed", "split"} <= identity.keys()
     assert "testbed-reader-2" in registration.canonical(whole)
+
+
+@pytest.mark.parametrize("name", ["study/judge.py", "evaluation/verdicts.py"])
+def test_other_judging_code_drops_the_state(root, tmp_path, monkeypatch, name):
+    test = register(root)
+    record(root, test)
+    assert verdict(root).state == "confirmed"
+    package = tmp_path / "package"
+    shutil.copytree(
+        Path(registration.__file__).parents[1],
+        package,
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    assert registration.judging(package) == registration.judging()
+    source = package / name
+    source.write_text(source.read_text() + "FEWEST = 1\n")
+    other = registration.judging(package)
+    monkeypatch.setattr(registration, "judging", lambda: other)
+    assert verdict(root).state == "exploratory"
+    assert "mini.c01/testbed is another test than was registered" in [
+        *registration.problems(root, Shop())
+    ]
+
+
+def test_all_that_judges_is_in_the_hash():
+    """What judge and gate take from their own rooms, but for what reads papers and records."""
+    listed = {
+        f"{room}.{one}" for room, held in registration._JUDGING.items() for one in held.split()
+    }
+    readers = (
+        "cell_names conditions exhibits manifests names paper papers records registration sealed"
+    )
+    known = listed | {f"study.{name}" for name in readers.split()}
+    known |= {f"evaluation.{name}" for name in ("metric", "metrics")}
+    for name in listed:
+        module = importlib.import_module(f"rag_repro.{name}")
+        imported = {
+            value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", "")
+            for value in vars(module).values()
+        }
+        own = {one.removeprefix("rag_repro.") for one in imported if one.startswith("rag_repro.")}
+        assert {one for one in own if one.split(".")[0] in registration._JUDGING} <= known, name
 
 
 def test_the_headline_claims_are_these_twelve():
