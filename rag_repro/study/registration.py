@@ -43,7 +43,8 @@ REGISTERED, CONFIRMED = "registered", "confirmed"
 FRESH_WORLDS, FRESH_SPLIT = ("world-E", "world-F"), "confirm"
 _JUDGING = {
     "study": "among gate judge outcomes scores standing trainings",
-    "evaluation": "drawing heuristics intervals power ratios resampling significance statistics verdicts",
+    "evaluation": "drawing heuristics intervals power ratios resampling significance statistics "
+    "verdicts",
 }
 """The code that judges: its hash is part of a test's, since who rewrites it changes the verdict."""
 _PROSE: Mapping[type, str] = {
