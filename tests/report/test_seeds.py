@@ -11,7 +11,7 @@ import pytest
 from rag_repro import show
 from rag_repro.lm import hub
 from rag_repro.report import cases, exhibits, missing
-from rag_repro.study import trainings
+from rag_repro.study import gate, trainings
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import Claim, Contrast, Exhibit, ExhibitMethod, Grid, Paper
 from rag_repro.study.records import open_record
@@ -198,6 +198,13 @@ def test_without_a_training_in_common_nothing_is_said():
     assert paired([(scores([1.0], {0: [1.0]}), scores([1.0], {1: [1.0]}))], "acc_line") is None
 
 
+@pytest.fixture
+def proven(monkeypatch):
+    """Proofs of training are tested with the gate."""
+    monkeypatch.setattr(gate, "of_training", lambda *_: None)
+
+
+@pytest.mark.usefixtures("proven")
 def test_a_verdict_is_of_all_trainings(results, tmp_path):
     """One training of two is right of everything; the recipe is so of three quarters."""
     contrast = Contrast(metric="acc_line", more={"method": "ours"}, less={"method": "rag"}, delta=1)
@@ -232,6 +239,7 @@ def test_the_seeds_of_a_level_are_named():
     assert told.trainings == {1: -10, 2: 10}
 
 
+@pytest.mark.usefixtures("proven")
 def test_one_training_in_common_borrows_from_rows_with_several(results, tmp_path):
     """Of the pages' gains and of verdicts alike; without such a row there is nothing to borrow."""
     contrast = Contrast("acc_line", more={"method": "theirs"}, less={"method": "ours"}, delta=1)
