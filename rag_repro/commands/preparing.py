@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from ..bars import waiting
 from .folders import held_in, results_of, written_to
 
 
@@ -70,6 +69,7 @@ def tune(arguments: argparse.Namespace) -> None:
     scored best; of an exhibit that varies settings of dynamic retrieval, every row's best value,
     and what its controls need to give as many alarms. What a condition uses stands in its
     paper.yaml."""
+    from ..bars import waiting
     from ..study import papers, tuning, tuning_dynamic
 
     if tuning_dynamic.varies(papers.exhibit(arguments.exhibit)[1]):

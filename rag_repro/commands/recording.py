@@ -6,7 +6,6 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from ..bars import waiting
 from .folders import held_in, kept, written_to
 
 if TYPE_CHECKING:
@@ -177,6 +176,7 @@ def exhibit(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def text() -> str:
+        from ..bars import waiting
         from ..report import exhibits, tables
         from ..study import papers
         from ..study.scores import Results
@@ -214,6 +214,7 @@ def show(arguments: argparse.Namespace) -> None:
     one: its first other metric in percent, as recall); a row with several answers to a question
     is right where all of them are, and wrong where none is. Texts of public questions are shown
     where their data is at hand. Records keep no words of a search: --again asks the reader."""
+    from ..bars import waiting
     from ..report import show
     from ..study import papers
 
