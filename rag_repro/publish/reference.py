@@ -102,7 +102,7 @@ def _docstring(app: Any, what: str, name: str, thing: Any, options: Any, lines: 
 
 _CODE = re.compile(r"(`+)(.+?)\1")
 _MARK = re.compile(r"([\\*_|`<>])")
-_START = re.compile(r"(\.\.|>>>|[-+=]|\w+[.)]|:[^:]+:|[-=~^\"'#:.]{2,})(\s|$|`)")
+_START = re.compile(r"(\.\.|>>>|[-+=\\]|\w+[.)]|:[^:]+:|[-=~^\"'#:.]{2,})(\s|$|`)")
 
 
 def to_rst(lines: Sequence[str]) -> list[str]:

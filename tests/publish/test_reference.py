@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from docutils.core import publish_doctree
 from docutils.nodes import system_message
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rag_repro.publish import links
@@ -99,6 +99,8 @@ HOSTILE = (
 
 @example([":1:", "===="])  # looks like the name of a field
 @example([":role:`x``` .. raw:: html``"])  # so it does with code after it
+@example(["- ", "\\"])  # alone in a line it looks like the rule over a title
+@settings(deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text("ab `*_|<>:.-1=\\#")), max_size=6))
 def test_no_docstring_breaks_the_build(lines):
     shown = tree(lines)
