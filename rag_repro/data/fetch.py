@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
@@ -66,9 +65,9 @@ def fetch(
     for part in release.parts:
         file = part.file
         if url:
-            file = replace(file, url=url + file.name if url.endswith("/") else url)
+            file = file.model_copy(update={"url": url + file.name if url.endswith("/") else url})
         if sha256:
-            file = replace(file, sha256=sha256, bytes=None)
+            file = file.model_copy(update={"sha256": sha256, "bytes": None})
         found += _part(part, file, folder)
     if (own := folder / entry.project_file).exists():
         log.info(

@@ -245,13 +245,6 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_a_reader_straight_from_gguf(tmp_path):
-    file = gguf(tmp_path)
-    weights = hub.Weights("tiny", file, "gguf", sha256(file), "", "")
-    made = LocalReader(weights).generate([Generate(Prompt.of("!!"), 3)])[0]
-    assert made.prompt_tokens in (1, 2)
-
-
 # -------------------------------------------------------------------------- hub
 
 
