@@ -15,12 +15,12 @@ from rag_repro import comparison, quick
 from rag_repro.data.dataset import Corpus
 from rag_repro.evaluation.metrics import UnknownMetricError
 from rag_repro.lm.errors import CallError
-from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.methods import base
 from rag_repro.report import steps
 from rag_repro.report.table import Table
 from rag_repro.schema import Answer, Generate, Passage, Prompt, Question, Retrieve
 from rag_repro.study.services import Workshop
+from tests.lm.scripted_reader import ScriptedReader
 
 ROOT = Path(__file__).resolve().parents[1]
 TOWN = f"folder:{ROOT / 'notebooks/your_own/town'}"

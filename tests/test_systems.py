@@ -8,7 +8,6 @@ import pytest
 
 from rag_repro import cli, comparison, quick
 from rag_repro.data.dataset import Corpus
-from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.methods import base, systems
 from rag_repro.schema import Passage, Retrieve
 from rag_repro.study import campaign, papers
@@ -16,6 +15,7 @@ from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.papers import StudyError
 from rag_repro.study.services import Workshop
 from rag_repro.study.setups import CannotServe, listing, setup
+from tests.lm.scripted_reader import ScriptedReader
 
 NAMES = [
     "drrag",

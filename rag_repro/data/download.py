@@ -1,7 +1,8 @@
 """One file over HTTP, whole and checked, or not at all.
 
-Bytes go to `<name>.part` beside the target (`transfer`). Only what has the
-right length and SHA-256 gets the target's name.
+Bytes go to `<name>.part` beside the target. Only what has the right length and
+SHA-256 gets the target's name. A part is gone on with where the file's SHA-256
+is known, which then tells whether it was put together rightly.
 """
 
 from __future__ import annotations
@@ -9,90 +10,171 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
-from ..digest import sha256 as sha256_of
-from .transfer import DownloadError, Patience, Transfer, without_query
+import tenacity
+
+from rag_repro.bars import Bar
+from rag_repro.digest import sha256 as sha256_of
+
+if TYPE_CHECKING:
+    import httpx
 
 log = logging.getLogger(__name__)
 
-__all__ = ["DownloadError", "Patience", "download"]
+TRIES = 8
+"""Of one call, until it gives up."""
+SILENCE = 30.0
+"""Seconds until a connection counts as stalled."""
+_TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
 
 
-def download(
-    url: str,
-    target: Path,
-    *,
-    size: int | None = None,
-    sha256: str | None = None,
-    patience: Patience | None = None,
-) -> str:
+class DownloadError(ValueError):
+    """A file could not be downloaded; the message names it, its address and what to do."""
+
+
+class _Again(Exception):
+    """This try failed, the next may not."""
+
+
+def download(url: str, target: Path, *, size: int | None = None, sha256: str | None = None) -> str:
     """Get `url` as `target` -> its SHA-256. size, sha256: what the file must have.
 
-    Dropped, stalled and cut connections are tried again from where they
-    stopped (Range with If-Range; from the start where the file has changed or
-    the server cannot). On KeyboardInterrupt, too, what is there is kept.
+    Dropped, stalled and cut connections are tried again, from where they
+    stopped if the SHA-256 is known. On KeyboardInterrupt, too, what is there is kept.
 
-    Raises DownloadError: an address that is not http(s), also after a
-    redirect; no room; a refusal; wrong length or bytes (which are deleted);
-    another process is at the same file.
+    Raises DownloadError: an address that is not http(s); no room; a refusal;
+    wrong length or bytes (which are deleted); another process is at the same file.
     """
+    import httpx
+
     _check_address(url)
+    part = target.with_name(target.name + ".part")
+    passing = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, _Again)
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(passing),
+        stop=tenacity.stop_after_attempt(TRIES),
+        wait=tenacity.wait_exponential(max=120),
+        before_sleep=tenacity.before_sleep_log(log, logging.INFO),
+        reraise=True,
+    )
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(target.with_name(target.name + ".part")) as file:
-            if target.exists():
-                raise DownloadError(f"{target} is there already; move it away first")
-            job = Transfer(url, target, file, size, patience or Patience())
-            job.run()
-            got = sha256_of(job.part)
-            if sha256 is not None and got != sha256 and job.stitched:
-                log.info("%s: wrong bytes when put together; downloading it whole", target.name)
-                job.restart()
-                job.run()
-                got = sha256_of(job.part)
-            if sha256 is not None and got != sha256:
-                job.restart()
-                raise DownloadError(
-                    f"{target.name}: wrong bytes from {job.url}: SHA-256 {sha256} was expected, "
-                    f"{got} came; they are deleted. The release has changed or somebody has "
-                    "changed it on the way: look at the data set's page"
-                )
-            os.fsync(file.fileno())
-            os.replace(job.part, target)
-            job.note.unlink(missing_ok=True)
-            return got
+        with part.open("ab") as file:
+            _lock(file, part)
+            try:
+                if target.exists():
+                    raise DownloadError(f"{target} is there already; move it away first")
+                with httpx.Client(timeout=SILENCE, follow_redirects=True) as client:
+                    retrying(_receive, client, url, target, file, size, keep=sha256 is not None)
+                got = sha256_of(part)
+                if sha256 not in (None, got):
+                    file.truncate(0)
+                    raise DownloadError(
+                        f"{target.name}: wrong bytes from {without_query(url)}: SHA-256 {sha256} "
+                        f"was expected, {got} came; they are deleted. Give the same command again; "
+                        "where that does not help the release has changed, or somebody has changed "
+                        "it on the way: look at the data set's page"
+                    )
+                os.replace(part, target)
+                return got
+            finally:
+                if part.exists() and not part.stat().st_size:
+                    part.unlink()
     except OSError as error:
         raise DownloadError(f"{target}: cannot be written ({error})") from error
+    except passing as error:
+        why = str(error) or type(error).__name__
+        kept = f"; {part.name} is kept, and the same command goes on from it"
+        raise DownloadError(
+            f"{without_query(url)}: gave up after {TRIES} tries ({why}){kept if sha256 else ''}"
+        ) from error
+    except (httpx.RequestError, httpx.InvalidURL) as error:
+        raise DownloadError(f"{without_query(url)}: {error}") from error
 
 
-@contextmanager
-def _alone(part: Path) -> Iterator[BinaryIO]:
-    """The open part file, locked; an empty one is not left behind."""
-    while True:
-        file = part.open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
+def _receive(
+    client: httpx.Client, url: str, target: Path, file: BinaryIO, size: int | None, *, keep: bool
+) -> None:
+    """All bytes into the open part, or _Again, or DownloadError."""
+    if not keep:
+        file.truncate(0)
+    have = file.seek(0, os.SEEK_END)
+    # identity: a compressed transfer has another length and another hash.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    with client.stream("GET", url, headers=headers) as answer:
+        partial = answer.status_code == 206
+        goes_on = have and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        if answer.status_code == 416 or (partial and not goes_on):
+            file.truncate(0)
+            raise _Again("the server does not go on from what is here; from the start")
+        _check_answer(answer, without_query(url))
+        if not partial:
+            have = file.truncate(0)
+        length = answer.headers.get("Content-Length", "")
+        total = have + int(length) if length.isdecimal() else size
+        if total is None and not answer.headers.get("Transfer-Encoding"):
             raise DownloadError(
-                f"{part}: another process is downloading this file; wait until it has finished"
-            ) from None
-        # Its last holder may have renamed it since we opened it: then it is no longer the part.
-        if part.exists() and os.fstat(file.fileno()).st_ino == part.stat().st_ino:
-            break
-        file.close()
+                f"{without_query(url)}: the server does not say how long the file is, so one that "
+                "is cut off would pass for whole; download it with a browser"
+            )
+        if size is not None and total != size:
+            raise DownloadError(
+                f"{without_query(url)}: {size:,} bytes were expected, the server has {total:,}: "
+                "the release has changed or this is another file; look at the data set's page"
+            )
+        needed, free = (total or 0) - have, shutil.disk_usage(target.parent).free
+        if needed > free:
+            raise DownloadError(
+                f"{target.name} needs {needed:,} more bytes, {free:,} are free in "
+                f"{target.parent}; make room or name another folder"
+            )
+        with Bar(desc=target.name, unit="B", unit_scale=True, total=total, initial=have) as bar:
+            try:
+                for chunk in answer.iter_raw():
+                    have += file.write(chunk)
+                    bar.update(len(chunk))
+            finally:
+                file.flush()
+    if total not in (None, have):
+        raise _Again(f"{have:,} of {total:,} bytes came")
+
+
+def _check_answer(answer: httpx.Response, url: str) -> None:
+    if answer.status_code in _TEMPORARY:
+        raise _Again(f"status {answer.status_code}")
+    if answer.status_code not in (200, 206):
+        raise DownloadError(
+            f"{url}: the server refuses with status {answer.status_code}; the file may have moved: "
+            "look at the data set's page, and give its new address with --url"
+        )
+    if answer.headers.get("Content-Type", "").startswith("text/html"):
+        raise DownloadError(
+            f"{url}: a web page came instead of the file (to log in, to confirm, or an "
+            "error); open the address in a browser"
+        )
+    if answer.headers.get("Content-Encoding", "identity") != "identity":
+        raise DownloadError(
+            f"{url}: the server sends the file in another form than it was asked for; "
+            "download it with a browser"
+        )
+
+
+def _lock(file: BinaryIO, part: Path) -> None:
     try:
-        yield file
-    finally:
-        file.flush()
-        if part.exists() and not part.stat().st_size:
-            part.unlink()
-        file.close()
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise DownloadError(
+            f"{part}: another process is downloading this file; wait until it has finished"
+        ) from None
+
+
+def without_query(url: str) -> str:
+    """For messages: behind the ? may stand a token."""
+    return url.partition("?")[0].partition("#")[0]
 
 
 def _check_address(url: str) -> None:

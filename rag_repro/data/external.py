@@ -28,6 +28,7 @@ from urllib.parse import quote, unquote
 
 from rag_repro import digest
 from rag_repro.arguments import path as as_path
+from rag_repro.bars import Bar
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.data.public import registry
 from rag_repro.data.public.build import Pool, build
@@ -57,7 +58,6 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 _PREFIX = re.compile(r"([\w-]{2,}):")
 _QUERY = re.compile(r"(.*?)(?:\?([^?]*))?", re.DOTALL)
 _LONGEST = 60  # of the file's name in a record's, which a disk cuts off at 255 bytes
-_BAR_FROM = 8 * 2**20  # bytes of files that take seconds to read
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def _loaded(address: Address, name: str) -> Dataset:
     read = address.files
     records, docs = _contents(address, read)
     size = sum(path.stat().st_size for path in read)
-    records = list(_watched(records, f"reading {read[0].name}", size))
+    records = list(Bar(records, desc=f"reading {read[0].name}", unit="q"))
     source = _source(address, name)
     if address.words:
         records, docs = _cut(records, docs, address.words)
@@ -278,17 +278,6 @@ def _source(address: Address, name: str) -> Source:
         gold_optional=True,
         answers_optional=True,
         multi_hop=known.multi_hop if known else False,
-    )
-
-
-def _watched(records: Iterable[Record], what: str, size: int) -> Iterable[Record]:
-    """With a bar on a terminal, where the files are large."""
-    from tqdm import tqdm
-
-    return (
-        tqdm(records, desc=what, unit="q", leave=False, disable=None)
-        if size > _BAR_FROM
-        else (records)
     )
 
 

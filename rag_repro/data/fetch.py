@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
@@ -20,10 +19,9 @@ from rag_repro.digest import write_whole
 from ..digest import sha256 as sha256_of
 from . import ENVIRONMENT, check_name
 from .archives import unpack
-from .download import Patience, download
+from .download import download, without_query
 from .public import MissingFile, registry, source
 from .sources import File, Part, Release, sources
-from .transfer import without_query
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +39,6 @@ def fetch(
     *,
     url: str | None = None,
     sha256: str | None = None,
-    patience: Patience | None = None,
 ) -> list[Path]:
     """The official release of a data set -> its files where `load` looks for them.
 
@@ -68,10 +65,10 @@ def fetch(
     for part in release.parts:
         file = part.file
         if url:
-            file = replace(file, url=url + file.name if url.endswith("/") else url)
+            file = file.model_copy(update={"url": url + file.name if url.endswith("/") else url})
         if sha256:
-            file = replace(file, sha256=sha256, bytes=None)
-        found += _part(part, file, folder, patience)
+            file = file.model_copy(update={"sha256": sha256, "bytes": None})
+        found += _part(part, file, folder)
     if (own := folder / entry.project_file).exists():
         log.info(
             "%s is there as well, and is what `load` takes by name; for the release name its file "
@@ -108,7 +105,7 @@ def _folder(name: str, data_dir: Path | str | None) -> Path:
     return as_path(named)
 
 
-def _part(part: Part, file: File, folder: Path, patience: Patience | None) -> list[Path]:
+def _part(part: Part, file: File, folder: Path) -> list[Path]:
     """The part's files, each checked; file: what is to be downloaded for it."""
     place = folder / part.place
     targets = [folder / target for target in part.targets]
@@ -126,7 +123,7 @@ def _part(part: Part, file: File, folder: Path, patience: Patience | None) -> li
             "command again, which then checks and unpacks it"
         )
     else:
-        _get(file, place, patience)
+        _get(file, place)
     if part.members:
         unpack(place, {m: folder / t for m, t in part.members.items() if folder / t in absent})
         for target in absent:
@@ -135,10 +132,10 @@ def _part(part: Part, file: File, folder: Path, patience: Patience | None) -> li
     return targets
 
 
-def _get(file: File, place: Path, patience: Patience | None) -> None:
+def _get(file: File, place: Path) -> None:
     log.info("downloading %s from %s", file.name, without_query(file.url))
     held = file.sha256 or recorded(place)
-    got = download(file.url, place, size=file.bytes, sha256=held, patience=patience)
+    got = download(file.url, place, size=file.bytes, sha256=held)
     _record(place, got)
     log.info(_FIRST if held is None else _AS_EXPECTED, place, got)
 

@@ -26,10 +26,8 @@ from rag_repro.lm.weights import (
     loading,
     quiet,
     refuse_gaps,
-    refuse_pointer,
     settings_of,
 )
-from rag_repro.plain import PlainError, shortened
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +94,6 @@ def _from_gguf(file: Path, work: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    check_gguf(file)
     where = {"gguf_file": file.name, "local_files_only": True}
     with loading(file):
         tokenizer = AutoTokenizer.from_pretrained(file.parent, **where)
@@ -110,65 +107,6 @@ def _from_gguf(file: Path, work: Path) -> None:
     with quiet():
         model.save_pretrained(work)
     tokenizer.save_pretrained(work)
-
-
-_WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-
-
-def check_gguf(file: Path) -> None:
-    """WeightsError where a GGUF file's counts and lengths reach beyond its end.
-
-    The library believes them, and would read nothing for ever.
-    """
-    size = file.stat().st_size
-    with file.open("rb") as held:
-
-        def take(width: int) -> int:
-            data = held.read(width)
-            if len(data) < width:
-                raise PlainError(f"cut at byte {held.tell()} of its header")
-            return int.from_bytes(data, "little")
-
-        def skip(length: int) -> None:
-            if length > size - held.tell():
-                raise PlainError(f"a length of {length} at byte {held.tell()} of {size}")
-            held.seek(length, os.SEEK_CUR)
-
-        def value(kind: int, times: int = 1) -> None:
-            if kind in _WIDTHS:
-                skip(_WIDTHS[kind] * times)
-            elif times > size - held.tell():
-                raise PlainError(f"{times} entries at byte {held.tell()} of {size}")
-            elif kind == 8:
-                for _ in range(times):
-                    skip(take(8))
-            elif kind == 9 and times == 1:
-                value(take(4), take(8))
-            else:
-                raise PlainError(f"a value of the unknown kind {kind}")
-
-        try:
-            if held.read(4) != b"GGUF":
-                raise PlainError("it does not begin with GGUF")
-            take(4)
-            tensors, entries = take(8), take(8)
-            if max(tensors, entries) > size:
-                raise PlainError(f"{tensors} tensors and {entries} entries in {size} bytes")
-            for _ in range(entries):
-                skip(take(8))
-                value(take(4))
-            for _ in range(tensors):
-                skip(take(8))
-                axes = take(4)
-                shape = [take(8) for _ in range(axes if axes <= 8 else 0)]
-                if not shape or max(shape) > 8 * size:
-                    raise PlainError(f"a tensor of shape {shortened(shape)} in {size} bytes")
-                skip(4)
-                if take(8) > size:
-                    raise PlainError("a tensor that begins behind the end")
-        except PlainError as error:
-            refuse_pointer(file)
-            raise WeightsError(f"{file}: not a whole GGUF file ({error}); fetch it again") from None
 
 
 def sentence_encoder(file: Path, work: Path) -> None:

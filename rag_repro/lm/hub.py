@@ -16,7 +16,6 @@ import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rag_repro.bars import Bar
 from rag_repro.digest import sha256, write_whole
@@ -263,9 +262,13 @@ def from_hub(name: str, cache: Path) -> Weights:
 
 
 def _download(repo: str, revision: str, cache: Path) -> Path:
-    """No more than the hub announces, and than the disk has room for."""
+    """No more than the disk has room for, by what the hub announces."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    from huggingface_hub.utils import tqdm
+
+    class Shown(Bar, tqdm):
+        """Our bar where the library wants one of its kind."""
 
     where = {
         "repo_id": repo,
@@ -283,7 +286,7 @@ def _download(repo: str, revision: str, cache: Path) -> Path:
             room = shutil.disk_usage(cache).free if files is wanted else _SETTINGS
             if min(sizes, default=0) < 0 or sum(sizes) > room:
                 raise OSError(f"{sum(sizes)} bytes announced, and there is room for {room}")
-            folder = snapshot_download(**where, **files, tqdm_class=_bar(sum(sizes)))
+            folder = snapshot_download(**where, **files, tqdm_class=Shown)
             check_config(Path(folder))
         return Path(folder)
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
@@ -291,26 +294,6 @@ def _download(repo: str, revision: str, cache: Path) -> Path:
         raise WeightsError(
             f"{repo} at {revision[:12]} could not be downloaded: {reason}"
         ) from error
-
-
-def _bar(announced: int) -> Any:
-    """Shows how far a download is, and ends one that sends more than was announced."""
-    from huggingface_hub.utils import tqdm
-
-    class Counted(Bar, tqdm):
-        came = 0
-
-        def __init__(self, *given: Any, **settings: Any):
-            self.counts = settings.get("unit") == "B"
-            super().__init__(*given, **settings)
-
-        def update(self, n: float | None = 1) -> bool | None:
-            self.came += n or 0
-            if self.counts and self.came > announced + _SETTINGS:
-                raise OSError(f"more than the {announced} bytes that it announced came")
-            return super().update(n)
-
-    return Counted
 
 
 def _licence(folder: Path) -> str:

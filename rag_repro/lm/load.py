@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from rag_repro.lm.errors import ReaderError, WeightsError
@@ -12,6 +11,7 @@ from rag_repro.words import nearest
 
 DTYPES = ("float32", "bfloat16", "float16", "nf4")
 DEVICES = ("cpu", "cuda", "mps")
+_LOCAL = {"local_files_only": True, "trust_remote_code": False}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,24 +82,25 @@ def load(weights: Weights, device: str = "cpu", dtype: str = "float32") -> Loade
 
     if weights.base is not None:
         return _adapted(weights, device, dtype)
-    folder, where = _where(weights)
     tokenizer = tokenizer_of(weights)
-    how = dict(where)
-    if weights.kind == "safetensors":
-        how["use_safetensors"] = True
+    how = {**_LOCAL, "use_safetensors": True}
     if dtype == "nf4":
         how |= _nf4(device)
     else:
         how["dtype"] = getattr(torch, dtype)
     with loading(weights.path):
-        config = AutoConfig.from_pretrained(folder, **where)
+        config = AutoConfig.from_pretrained(weights.path, **_LOCAL)
         if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
             raise ReaderError(
                 f"{weights.path}: a {config.model_type} model does not write text alone; "
                 "take a causal language model"
             )
         model, info = AutoModelForCausalLM.from_pretrained(
-            folder, config=config, output_loading_info=True, ignore_mismatched_sizes=True, **how
+            weights.path,
+            config=config,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            **how,
         )
     refuse_gaps(weights.path, info)
     if tokenizer.vocab_size > (rows := len(model.get_input_embeddings().weight)):
@@ -118,22 +119,10 @@ def tokenizer_of(weights: Weights) -> Any:
 
     while weights.base is not None:
         weights = weights.base
-    folder, how = _where(weights)
     with loading(weights.path):
-        made = AutoTokenizer.from_pretrained(folder, **how)
+        made = AutoTokenizer.from_pretrained(weights.path, **_LOCAL)
         made("a")  # some settings fail only here
         return made
-
-
-def _where(weights: Weights) -> tuple[Path, dict[str, Any]]:
-    """The folder, and how transformers is to read it."""
-    how: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    if weights.kind == "gguf":
-        from rag_repro.lm.convert import check_gguf
-
-        check_gguf(weights.path)
-        return weights.path.parent, how | {"gguf_file": weights.path.name}
-    return weights.path, how
 
 
 def _adapted(weights: Weights, device: str, dtype: str) -> Loaded:

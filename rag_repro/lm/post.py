@@ -126,16 +126,20 @@ def _sent(
         return answer.status, answer.headers, body
 
 
-def proxy(url: str) -> str | None:
-    """The proxy of the environment that a request goes through; none leads to this machine."""
-    parts = urllib.parse.urlsplit(url)
-    host = parts.hostname or ""
-    here = host == "localhost" or host.endswith(".localhost")
+def is_loopback(host: str) -> bool:
+    """Whether that host is this machine."""
     with contextlib.suppress(ValueError):
         address = ipaddress.ip_address(host)
         address = getattr(address, "ipv4_mapped", None) or address
-        here = address.is_loopback or address.is_unspecified
-    if here or urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return address.is_loopback or address.is_unspecified
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def proxy(url: str) -> str | None:
+    """The proxy of the environment that a request goes through; none leads to this machine."""
+    parts = urllib.parse.urlsplit(url)
+    bypassed = urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2])
+    if is_loopback(parts.hostname or "") or bypassed:
         return None
     return urllib.request.getproxies().get(parts.scheme)
 

@@ -375,6 +375,23 @@ def said(segment: Kept) -> str:
     return "".join(kept(segment)[1])
 
 
+def prompt_text(prompt: Prompt | None) -> str:
+    """A prompt's segments as one text: soft ones as [name:index], kept ones as written."""
+    if prompt is None:
+        return ""
+    parts = []
+    for segment in prompt.segments:
+        if isinstance(segment, str):
+            parts.append(segment)
+        elif isinstance(segment, Soft):
+            parts.append(f"[{segment.name}:{segment.index}]")
+        elif isinstance(segment, Kept):
+            parts.append(said(segment))
+        else:
+            parts.append(segment.text)
+    return "".join(parts)
+
+
 def _tokens_of(
     stretch: tuple[int, int], text: str, spans: Sequence[tuple[int, int]]
 ) -> tuple[int, int]:

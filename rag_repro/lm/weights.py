@@ -1,7 +1,7 @@
 """Files of weights: what a folder must hold, what names it, and how other files become one.
 
-Safetensors and GGUF are read, never pickles; a model's own code is never run. All that a model
-is loaded from is checked when it is named, and counts for its identity.
+Safetensors are read (GGUF is converted once), never pickles; a model's own code is never run.
+All that a model is loaded from is checked when it is named, and counts for its identity.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _LAYER = re.compile(r"\.\d+\.")
 class Weights:
     """Weights that a reader or an encoder can load.
 
-    path: a folder (kind "safetensors"; "adapter": of what was trained over `base`) or
-    a file (kind "gguf").
+    path: a folder; kind: "safetensors", or "adapter": of what was trained over `base`.
     sha256: of the weights as a package shipped them; of a folder's: of the names and
     hashes of all files that are loaded. note: what a user of the numbers should know.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..engine import Flow, Method
-from ..lm.scripted import prompt_text
+from ..lm.prompts import prompt_text
 from ..methods.dragin.settings import FACTORS
 from ..schema import Answer, Call, Cost, Generate, Question, Read, Recall, Remember, Retrieve, Score
 from .escape import one_line

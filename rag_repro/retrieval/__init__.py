@@ -8,7 +8,7 @@ and pymilvus are imported when an index is built or loaded, not here.
     retriever = BM25(dataset.corpus, variant="robertson")
     hits = retriever.search(["Where was the director of Ran born?"], k=3)[0]
     retriever.save(folder)
-    retriever = load(folder, dataset.corpus)
+    retriever = BM25.at(folder, dataset.corpus, variant="robertson")
 
 `adapt` makes a retriever of what is not ours: a function, an object, an index, LangChain's.
 """
@@ -16,7 +16,6 @@ and pymilvus are imported when an index is built or loaded, not here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from ..data.dataset import Corpus
@@ -30,7 +29,7 @@ from .dense import Dense
 from .milvus import Milvus
 from .rank_bm25 import RankBM25
 from .reservoir import QueryCache, Reservoir
-from .store import Stored, StoreError, read_card
+from .store import Stored, StoreError
 
 KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Chance, Milvus)}
 
@@ -50,9 +49,9 @@ __all__ = [
     "RetrievalError",
     "Retriever",
     "StoreError",
+    "Stored",
     "adapt",
     "build",
-    "load",
 ]
 
 
@@ -69,17 +68,6 @@ def build(kind: str, corpus: Corpus, **settings: Any) -> Retriever:
     if isinstance(settings.get("analyzer"), Mapping):
         settings["analyzer"] = _called(Analyzer, {**suited(corpus), **settings["analyzer"]})
     return _called(cls, settings, corpus)
-
-
-def load(folder: str | Path, corpus: Corpus, **expected: Any) -> Stored:
-    """The retriever saved in `folder`, of whatever kind; see `store.Stored.load`.
-
-    A dense index needs its `encoder` handed in.
-    """
-    cls = _of_kind(read_card(Path(folder))["kind"])
-    if not issubclass(cls, Stored):
-        raise StoreError(f"{folder}: {cls.kind} is not stored; build it anew")
-    return cls.load(folder, corpus, **expected)
 
 
 def _of_kind(kind: str) -> type:

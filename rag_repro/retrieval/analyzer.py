@@ -15,7 +15,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -166,11 +166,6 @@ class Analyzer:
     def fingerprint(self) -> str:
         """Sixteen hex digits of everything here that can change the terms."""
         return hashlib.sha256(json.dumps(self.card, sort_keys=True).encode()).hexdigest()[:16]
-
-    @classmethod
-    def from_card(cls, card: Mapping[str, Any]) -> Analyzer:
-        """The analyzer of a stored card; the caller compares the cards."""
-        return cls(**{name: value for name, value in card.items() if name != _WORDS_HASH})
 
 
 def suited(corpus: Corpus) -> dict[str, Any]:

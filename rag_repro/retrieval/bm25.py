@@ -15,7 +15,7 @@ out is that of tf / (tf + (k1 + delta) * B) and of ATIRE's term weight.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -45,7 +45,7 @@ class BM25(Lexical, Stored):
     instead of being built.
 
     Raises RetrievalError for an unknown variant, k1, b or field out of range,
-    and a corpus without any term; StoreError as `load`.
+    and a corpus without any term; StoreError as `Stored`.
     """
 
     kind: ClassVar[str] = "bm25"
@@ -71,10 +71,6 @@ class BM25(Lexical, Stored):
     @property
     def settings(self) -> dict[str, Any]:
         return {"variant": self.variant, **self._term_settings}
-
-    @classmethod
-    def _stored_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        return {**settings, "analyzer": Analyzer.from_card(settings["analyzer"])}
 
     def _build(self) -> None:
         # Numbered in order of first occurrence: the same files from the same corpus.

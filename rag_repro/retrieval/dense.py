@@ -8,7 +8,7 @@ rounded to six decimals before ids break the ties.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -50,7 +50,7 @@ class Dense(Stored):
     folder: where a saved index of just these settings lies.
 
     Raises RetrievalError where the encoder's vectors are not finite float32
-    of length 1, one for each text; StoreError as `load`.
+    of length 1, one for each text; StoreError as `Stored`.
     """
 
     kind: ClassVar[str] = "dense"
@@ -86,10 +86,6 @@ class Dense(Stored):
         import faiss
 
         return {"faiss": faiss.__version__}
-
-    @classmethod
-    def _stored_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in settings.items() if name != "encoder"}
 
     def _build(self) -> None:
         texts = [self.passage_prefix + passage_text(p, self.fields) for p in self.corpus.passages]

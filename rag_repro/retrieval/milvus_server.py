@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..data.transfer import is_here
 from ..digest import installed
-from ..lm.post import Key
+from ..lm.post import Key, is_loopback
 from ..plain import PlainError, from_json, shortened
 from .base import RetrievalError, check_address
 
@@ -74,7 +73,7 @@ class Server:
             given = {"grpc_options": {"grpc.keepalive_time_ms": 600_000}}
         else:
             given = {"token": os.environ.get(KEY_VARIABLE, ""), "grpc_options": {}}
-        if self.embedded or is_here(urlsplit(self.where).hostname):
+        if self.embedded or is_loopback(urlsplit(self.where).hostname or ""):
             given["grpc_options"]["grpc.enable_http_proxy"] = 0
         self._milvus = pymilvus
         with self._told():

@@ -32,7 +32,6 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rag_repro.plain import PlainError, from_json
 from rag_repro.retrieval.base import RetrievalError, Retriever
@@ -43,7 +42,6 @@ log = logging.getLogger(__name__)
 LARGEST = 1 << 20  # bytes of a request
 MOST = 1_000  # results of a search
 CLIENTS = 512  # connections at once; those beyond get status 503 and may ask again
-IDLE = 30.0  # seconds within which a request must be there
 ONCE = {"Connection": "close"}  # a body that is not read would be taken for the next request
 
 
@@ -85,7 +83,7 @@ class SearchServer:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=_Protocol,
+                http="h11",
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -146,22 +144,6 @@ class SearchServer:
             raise HTTPException(404, "there is no such page")
         text = "\n".join(passage.text for passage in self._pages[found.title])
         return {"id": found.id, "title": found.title, "text": text}
-
-
-class _Protocol(H11Protocol):
-    """As its base, which waits for a request for ever."""
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._deadline = self.loop.call_later(IDLE, self._hang_up)
-
-    def _hang_up(self) -> None:
-        if self.cycle is None or self.cycle.more_body:
-            self.transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._deadline.cancel()
-        super().connection_lost(exc)
 
 
 async def _asked(request: Request) -> dict[str, Any]:

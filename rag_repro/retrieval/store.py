@@ -32,10 +32,11 @@ class StoreError(RetrievalError):
 
 
 class Stored(Index):
-    """A retriever that can be saved and loaded.
+    """A retriever that can be saved, and taken from its folder again.
 
     Its constructor takes corpus, settings and `folder`, and ends in `_fill`;
-    it adds `_build`, `_write`, `_read` and `_stored_settings`.
+    it adds `_build`, `_write` and `_read`. StoreError where corpus, settings, versions or files
+    differ from the card in the folder: which field, what was expected, what was found.
     """
 
     def save(self, folder: str | Path) -> Path:
@@ -71,35 +72,6 @@ class Stored(Index):
         return folder
 
     @classmethod
-    def load(cls, folder: str | Path, corpus: Corpus, **expected: Any) -> Self:
-        """The index stored in `folder`, over the corpus that it was made from.
-
-        expected: settings that the index must have; those not named are
-        taken from its card. What cannot be stored (an encoder) must be given.
-
-        Raises StoreError where corpus, settings, versions or files differ
-        from the card: which field, what was expected, what was found.
-        """
-        folder = Path(folder)
-        card = read_card(folder)
-        if card["kind"] != cls.kind:
-            raise StoreError(
-                f"{folder} holds an index of kind {card['kind']!r}, not {cls.kind!r}; "
-                "load it with rag_repro.retrieval.load, or name another folder"
-            )
-        try:
-            settings = cls._stored_settings(card["settings"])
-            return cls(corpus, folder=folder, **{**settings, **expected})
-        except StoreError:
-            raise
-        except (RetrievalError, TypeError, KeyError, AttributeError) as error:
-            # A card is a plain file: its settings may be of any name and kind.
-            raise StoreError(
-                f"{folder}: no {cls.__name__} can have the settings of its card and what was "
-                f"asked for ({shortened(error)}); delete the folder and build the index again"
-            ) from error
-
-    @classmethod
     def at(cls, folder: str | Path, corpus: Corpus, **settings: Any) -> Self:
         """The index in `folder` where one is, else a new one, saved there.
 
@@ -118,7 +90,7 @@ class Stored(Index):
             self._build()
             return
         folder = Path(folder)
-        card = read_card(folder)
+        card = _read_card(folder)
         _compare(folder, expected=self.card, found=card)
         _check_files(folder, card["files"])
         try:
@@ -141,13 +113,8 @@ class Stored(Index):
     def _read(self, folder: Path) -> None:
         """Take the index from its files, after the card was found to fit."""
 
-    @classmethod
-    @abstractmethod
-    def _stored_settings(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments of the constructor from the settings of a card."""
 
-
-def read_card(folder: Path) -> dict[str, Any]:
+def _read_card(folder: Path) -> dict[str, Any]:
     """The card of a stored index. Raises StoreError where there is none that can be read."""
     path = folder / CARD
     try:
@@ -218,7 +185,7 @@ def _refuse_other(folder: Path, card: Mapping[str, Any]) -> None:
     """Pass where `folder` holds just this index, else raise: nothing is overwritten."""
     if not folder.is_dir() or not (folder / CARD).is_file():
         raise StoreError(f"{folder} exists and is no index; choose another folder")
-    stored = read_card(folder)
+    stored = _read_card(folder)
     _compare(folder, expected=card, found=stored)
     _check_files(folder, stored["files"])
 

@@ -155,31 +155,9 @@ def without_length(handler: Handler) -> None:
     handler.wfile.write(handler.server.content)
 
 
-def drip(handler: Handler) -> None:
-    """A byte now and then, for ever: no single wait is long."""
-    handler.start()
-    while not handler.server.end.wait(0.01):
-        try:
-            handler.wfile.write(b"x")
-        except OSError:
-            return
-
-
 def headed(head: str) -> Action:
     """A head of one's own before the content."""
     return lambda handler: handler.wfile.write(head.encode() + b"\r\n\r\n" + handler.server.content)
-
-
-def endless(handler: Handler) -> None:
-    """Chunks that never end."""
-    handler.send_response(200)
-    handler.send_header("Transfer-Encoding", "chunked")
-    handler.end_headers()
-    while not handler.server.end.is_set():
-        try:
-            handler.wfile.write(b"10000\r\n" + bytes(1 << 16) + b"\r\n")
-        except OSError:
-            return
 
 
 def misplaced(start: int) -> Action:
@@ -191,13 +169,3 @@ def misplaced(start: int) -> Action:
         whole(handler)
 
     return action
-
-
-def then(change: Callable[[FileServer], None], action: Action = whole) -> Action:
-    """Change the server, then answer."""
-
-    def changed(handler: Handler) -> None:
-        change(handler.server)
-        action(handler)
-
-    return changed

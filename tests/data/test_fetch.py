@@ -20,7 +20,6 @@ import pytest
 from rag_repro import cli, data
 from rag_repro.data import cards
 from rag_repro.data import fetch as module
-from rag_repro.data.archives import ArchiveError
 from rag_repro.data.download import DownloadError
 from rag_repro.data.fetch import FetchError, fetch
 from rag_repro.data.public import registry
@@ -340,14 +339,13 @@ def test_an_archive_that_was_got_by_hand(local, server, tmp_path, caplog):
     assert server.asked == []
 
 
-def test_a_hostile_archive_leaves_nothing_but_itself(local, server, tmp_path):
+def test_an_archive_s_own_paths_lead_nowhere(local, server, tmp_path):
     local({"a.zip": {}}, {"ambignq": {"a.zip": {"dev_light.json": "ambignq/dev_light.json"}}})
     server.content = zip_of("dev_light.json", folder="../../")
-    folder = tmp_path / "data"
-    with pytest.raises(ArchiveError, match="outside"):
-        fetch("ambignq", folder)
+    fetch("ambignq", tmp_path / "data")
+    files = ("ambignq/dev_light.json", "downloads/a.zip")
     kept = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
-    assert kept == ["data/downloads/a.zip", "data/downloads/a.zip.sha256"]
+    assert kept == [f"data/{file}{end}" for file in files for end in ("", ".sha256")]
 
 
 # --------------------------------------------------------------------------- sources.yaml
@@ -396,31 +394,30 @@ def test_the_good_one():
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("fils", {}, "test: unknown key 'fils', did you mean 'files'?"),
-        ("ours", None, "test: the key 'ours' is missing"),
-        ("files/a.json/sha", "0", "test, file a.json: unknown key 'sha', did you mean 'sha256'?"),
-        ("files/a.json/sha256", "0" * 63, "sha256 is not 64 small hex digits"),
-        ("files/a.json/sha256", 5, "'sha256' cannot be 5"),
-        ("files/a.json/bytes", "5", "'bytes' cannot be '5'"),
-        ("files/a.json/bytes", True, "'bytes' cannot be True"),
-        ("files/a.json/bytes", 0, "bytes is no whole number above 0"),
-        ("files/a.json/url", "file:///a.json", "is not http or https"),
+        ("fils", {}, "fils"),
+        ("ours", None, "ours"),
+        ("files/a.json/sha", "0", "files.`a.json`.sha"),
+        ("files/a.json/sha256", "0" * 63, "files.`a.json`.sha256"),
+        ("files/a.json/sha256", 5, "files.`a.json`.sha256"),
+        ("files/a.json/bytes", "5", "files.`a.json`.bytes"),
+        ("files/a.json/bytes", True, "files.`a.json`.bytes"),
+        ("files/a.json/bytes", 0, "greater than or equal to 1"),
+        ("files/a.json/url", "file:///a.json", "files.`a.json`.url"),
         ("files/a.json/url", None, "give either url or by_hand"),
         ("files/a.json/by_hand", "ask", "give either url or by_hand"),
-        ("files/b.json", {"url": "https://a.example/"}, "no release takes the file 'b.json'"),
-        ("files/b", 3, "test, file b: a table is needed"),
-        ("files/..", {"url": "https://a.example/"}, "no plain path"),
-        ("releases/x/pag", "https://a.example/", "unknown key 'pag', did you mean 'page'?"),
-        ("releases/x/page", None, "the key 'page' is missing"),
-        ("releases/x/page", "", "'' is no text"),
+        ("files/b", 3, "files.b"),
+        ("files/..", {"url": "https://a.example/"}, "files.`..`"),
+        ("releases/x/pag", "https://a.example/", "releases.x.pag"),
+        ("releases/x/page", None, "releases.x.page"),
+        ("releases/x/page", "", "releases.x.page"),
         ("releases/x/take", {"b.json": "b.json"}, "no file 'b.json', did you mean 'a.json'?"),
-        ("releases/x/take", {"a.json": "../a.json"}, "'../a.json' is no plain path inside"),
-        ("releases/x/take", {"a.json": "/a.json"}, "'/a.json' is no plain path inside"),
-        ("releases/x/take", {"a.json": "x/../a.json"}, "is no plain path inside"),
-        ("releases/x/take", {"a.json": "x\\a.json"}, "is no plain path inside"),
+        ("releases/x/take", {"a.json": "../a.json"}, "releases.x.take"),
+        ("releases/x/take", {"a.json": "/a.json"}, "releases.x.take"),
+        ("releases/x/take", {"a.json": "x/../a.json"}, "releases.x.take"),
+        ("releases/x/take", {"a.json": "x\\a.json"}, "releases.x.take"),
         ("releases/x/take", {"a.json": {"b": "b"}}, "members are taken of archives"),
-        ("releases/x/take", {"a.json": 3}, "3 is no text"),
-        ("ours/x", "a/b", "test, ours x: not a list of repositories"),
+        ("releases/x/take", {"a.json": 3}, "releases.x.take"),
+        ("ours/x", "a/b", "ours.x"),
     ],
 )
 def test_sources_are_read_strictly(path, value, said):

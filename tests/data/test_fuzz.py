@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_repro import retrieval
 from rag_repro.data import public, splits
 from rag_repro.data.dataset import Corpus
 from rag_repro.data.splits import SplitError
@@ -175,10 +174,8 @@ def test_stored_indexes(indexes, tmp_path_factory, which, data):
     else:
         content = data.draw(spoilt(content))
     path.write_bytes(content)
-    given_ = {"encoder": Letters()} if which else {}
-    refused = refused_by_name(
-        lambda: retrieval.load(folder, SMALL, **given_), RetrievalError, folder, "retriever"
-    )
+    read = (lambda: BM25(SMALL, folder=folder), lambda: Dense(SMALL, Letters(), folder=folder))
+    refused = refused_by_name(read[which], RetrievalError, folder, "retriever")
     if path.name != "card.json" and content != (indexes[which] / path.name).read_bytes():
         assert refused
     shutil.rmtree(folder)

@@ -245,13 +245,6 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_a_reader_straight_from_gguf(tmp_path):
-    file = gguf(tmp_path)
-    weights = hub.Weights("tiny", file, "gguf", sha256(file), "", "")
-    made = LocalReader(weights).generate([Generate(Prompt.of("!!"), 3)])[0]
-    assert made.prompt_tokens in (1, 2)
-
-
 # -------------------------------------------------------------------------- hub
 
 
@@ -290,12 +283,6 @@ def server(saved, monkeypatch):
                 file = saved / path.split(COMMIT + "/")[1]
                 data = file.read_bytes()
                 digest = sha256(file)
-                if body and made.endless and file.suffix == ".safetensors":
-                    self.send_response(200)
-                    self.end_headers()
-                    for _ in range(made.endless):
-                        self.wfile.write(bytes(1 << 20))
-                    return
                 self.raw(data, body, {"ETag": f'"{digest}"', "X-Repo-Commit": COMMIT})
             else:
                 self.send_response(404)
@@ -316,7 +303,7 @@ def server(saved, monkeypatch):
                 self.wfile.write(data)
 
     made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.seen, made.endless = [], 0
+    made.seen = []
     thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -363,14 +350,6 @@ def test_a_model_that_the_hub_does_not_have(server, tmp_path):
     with pytest.raises(WeightsError, match="lab/none at 0123456789ab could not be downloaded"):
         hub.resolve(f"hub:lab/none@{COMMIT}", cache=tmp_path)
     assert not list(tmp_path.rglob("*.json"))
-
-
-def test_a_download_ends_where_its_announced_size_does(server, tmp_path, monkeypatch):
-    """Else it would fill the disk."""
-    monkeypatch.setattr(hub, "_SETTINGS", 1 << 20)
-    server.endless = 60
-    with pytest.raises(WeightsError, match=r"more than the \d+ bytes that it announced came"):
-        hub.resolve(f"hub:lab/tiny@{COMMIT}", cache=tmp_path)
 
 
 def test_a_download_that_does_not_fit_is_not_begun(server, tmp_path, monkeypatch):

@@ -140,5 +140,5 @@ def test_an_encoder_of_known_length_is_not_loaded_to_be_told_apart(encoder, monk
 
 
 def test_an_encoder_needs_safetensors(tmp_path):
-    with pytest.raises(ReaderError, match="gguf"):
-        SentenceEncoder(hub.Weights("x", tmp_path, "gguf", "", "", ""))
+    with pytest.raises(ReaderError, match="adapter"):
+        SentenceEncoder(hub.Weights("x", tmp_path, "adapter", "", "", ""))

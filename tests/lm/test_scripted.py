@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from rag_repro.lm.errors import ReaderError
-from rag_repro.lm.scripted import Said, ScriptedReader, pieces, prompt_text
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply, Soft, Until
+from tests.lm.scripted_reader import Said, ScriptedReader, pieces
 
 
 def ask(reader: ScriptedReader, *segments, **settings):

@@ -13,7 +13,6 @@ from safetensors.torch import load_file, save_file
 
 from rag_repro.lm import hub
 from rag_repro.lm.adapters import write_card
-from rag_repro.lm.convert import check_gguf
 from rag_repro.lm.encoder import SentenceEncoder
 from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.load import Loaded, load
@@ -24,7 +23,6 @@ from rag_repro.lm.weights import Weights
 from rag_repro.schema import Generate, Marker, Prompt
 
 from . import encoders, tiny
-from .test_hub import gguf
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
@@ -263,18 +261,6 @@ def test_a_damaged_encoder_is_found_when_it_is_named(sentences, name, facts, wor
 def test_a_model_that_does_not_write_text_alone_is_refused(folder):
     change(folder / CONFIG, model_type="qwen2_5_vl")
     refused(lambda: load(hub.resolve(str(folder))), "qwen2_5_vl", "causal language model")
-
-
-@pytest.mark.parametrize("at", [0, 8, 16, 40, 200, -2000])
-def test_a_gguf_files_sizes_are_bounded(tmp_path, at):
-    """Counts that the library would follow beyond the file's end, for ever."""
-    file = gguf(tmp_path)
-    check_gguf(file)
-    data = bytearray(file.read_bytes())
-    data[at : at + 8] = b"\xff" * 8
-    file.write_bytes(data if at > 0 else data[:at] or b"GG")
-    weights = Weights("tiny", file, "gguf", "", "", "")
-    refused(lambda: load(weights), str(file)) if at != -2000 else refused(lambda: load(weights))
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ import numpy as np
 
 from rag_repro import engine
 from rag_repro.data import synthworld
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.lm.prompts import said as kept_text
-from rag_repro.lm.scripted import Said, ScriptedReader, pieces, prompt_text
 from rag_repro.methods import base
 from rag_repro.schema import (
     Encode,
@@ -40,6 +40,7 @@ from rag_repro.schema import (
     Soft,
     Trace,
 )
+from tests.lm.scripted_reader import Said, ScriptedReader, pieces
 
 FOLDER = Path(__file__).parent / "golden"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rag_repro.engine import Task, run
-from rag_repro.lm.scripted import Said, pieces
 from rag_repro.schema import Generation, Hit, Passage, Question
+from tests.lm.scripted_reader import Said, pieces
 
 
 class Tables:

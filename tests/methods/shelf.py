@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rag_repro.lm.scripted import Said, pieces
 from rag_repro.schema import Gold, Hit, Passage, Question
+from tests.lm.scripted_reader import Said, pieces
 
 FILM = Passage(
     "film", "Glass Harbour", "Glass Harbour is a film. Ilvo Brannek directed it. It was long."

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rag_repro import engine
-from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.methods import base
 from rag_repro.methods.baselines.adaptive_rag import (
     AdaptiveRAGSettings,
@@ -16,6 +15,7 @@ from rag_repro.methods.baselines.adaptive_rag import (
 )
 from rag_repro.methods.baselines.ircot import IRCoTSettings, ircot
 from rag_repro.schema import Question
+from tests.lm.scripted_reader import ScriptedReader
 
 from .golden import World
 from .scripted import Tables, answer_of, ids

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.lm.scripted import Said, ScriptedReader
 from rag_repro.methods import base
 from rag_repro.schema import Gold, Question
+from tests.lm.scripted_reader import Said, ScriptedReader
 
 from .scripted import Says, Tables, answer_of, ids
 

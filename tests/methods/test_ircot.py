@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rag_repro import engine
-from rag_repro.lm.scripted import ScriptedReader, prompt_text
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods import base
 from rag_repro.methods.baselines.ircot import (
     IRCoTSettings,
@@ -20,6 +20,7 @@ from rag_repro.methods.baselines.ircot import (
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.methods.sentences import Sentences
 from rag_repro.schema import Hit, Passage, Question, Reply
+from tests.lm.scripted_reader import ScriptedReader
 
 from .golden import World
 from .scripted import Tables, answer_of, ids, passage

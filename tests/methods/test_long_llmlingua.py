@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rag_repro.lm.local import LocalReader
-from rag_repro.lm.scripted import ScriptedReader, pieces, prompt_text
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods import base
 from rag_repro.methods.baselines.long_llmlingua import (
     IN_THEM,
@@ -20,6 +20,7 @@ from rag_repro.methods.baselines.long_llmlingua import (
 )
 from rag_repro.schema import Generation, Passage, Question, Trace
 from tests.lm import tiny
+from tests.lm.scripted_reader import ScriptedReader, pieces
 
 from .scripted import Says, answer_of, ids
 from .shelf import FILM, MAN, OTHER, QUESTION, SONG, Shelf, bag, size, told_before

@@ -8,10 +8,11 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from rag_repro.lm.scripted import ScriptedReader, prompt_text
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods import base
 from rag_repro.methods.baselines.recomp import cosines, recomp
 from rag_repro.methods.reading import PROMPTS
+from tests.lm.scripted_reader import ScriptedReader
 
 from .scripted import Says, answer_of, ids
 from .shelf import FILM, MAN, OTHER, QUESTION, SIZES, SONG, Shelf, Words, size

@@ -9,8 +9,7 @@ import pytest
 
 from rag_repro import engine
 from rag_repro.lm import hub
-from rag_repro.lm.prompts import Codec
-from rag_repro.lm.scripted import prompt_text
+from rag_repro.lm.prompts import Codec, prompt_text
 from rag_repro.methods import base
 from rag_repro.methods.baselines.self_rag import (
     CRITIQUE,

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from rag_repro import data
-from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.report.picture import Note
 from rag_repro.show.heat_map import HeatMap, choose, heat_map
 from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import Cell
 from rag_repro.study.services import Workshop
+from tests.lm.scripted_reader import ScriptedReader
 
 from .heat_case import said
 

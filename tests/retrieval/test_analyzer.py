@@ -91,7 +91,6 @@ def test_the_default_card_does_not_tell_of_grams():
     assert Analyzer().fingerprint == "acb6b177f05a76be"
     assert "grams" not in Analyzer().card
     assert GRAMS.card["grams"] == 2
-    assert Analyzer.from_card(GRAMS.card) == GRAMS
 
 
 def test_fingerprint_changes_with_every_setting():
@@ -122,11 +121,6 @@ def test_fingerprint_is_of_the_words_not_of_the_lists_name(monkeypatch):
         assert Analyzer().fingerprint != before
     finally:
         analyzer._stop_words.cache_clear()
-
-
-def test_card_gives_the_analyzer_back():
-    analyzer = Analyzer(fold=True, stemmer="english")
-    assert Analyzer.from_card(analyzer.card) == analyzer
 
 
 @pytest.mark.parametrize(

@@ -31,15 +31,18 @@ def saved(corpus, tmp_path):
     return BM25(corpus, variant="atire", k1=1.2).save(tmp_path / "index")
 
 
+def read(folder, corpus, **settings):
+    """What `saved` holds."""
+    return BM25(corpus, folder=folder, **{"variant": "atire", "k1": 1.2, **settings})
+
+
 @pytest.mark.parametrize("variant", ["lucene", "robertson", "atire"])
 def test_bm25_reloaded_gives_the_same_results(corpus, tmp_path, variant):
-    made = BM25(corpus, variant=variant, analyzer=Analyzer(stemmer="english"), fields=("text",))
+    settings = {"analyzer": Analyzer(stemmer="english"), "fields": ("text",), "variant": variant}
+    made = BM25(corpus, **settings)
     made.save(tmp_path / "index")
-    for loaded in (
-        BM25.load(tmp_path / "index", corpus),
-        retrieval.load(tmp_path / "index", corpus, variant=variant),
-        BM25.load(tmp_path / "index", corpus_of(*THREE, name="renamed")),
-    ):
+    for known in (corpus, corpus_of(*THREE, name="renamed")):
+        loaded = BM25.at(tmp_path / "index", known, **settings)
         assert loaded.search(QUERIES, 3) == made.search(QUERIES, 3)
         assert loaded.search(QUERIES[:1], 3, [["p2"]]) == made.search(QUERIES[:1], 3, [["p2"]])
         assert loaded.fingerprint == made.fingerprint
@@ -50,7 +53,7 @@ def test_dense_reloaded_gives_the_same_results_and_encodes_no_passage(tmp_path):
     made = Dense(corpus, Letters(), query_prefix="b ")
     made.save(tmp_path / "index")
     encoder = Letters()
-    loaded = retrieval.load(tmp_path / "index", corpus, encoder=encoder)
+    loaded = Dense.at(tmp_path / "index", corpus, encoder=encoder, query_prefix="b ")
     assert encoder.asked == []
     assert loaded.search(["a", "c"], 3) == made.search(["a", "c"], 3)
     assert loaded.fingerprint == made.fingerprint
@@ -89,16 +92,16 @@ def test_passages_are_not_stored(tmp_path):
 )
 def test_other_settings_are_refused_by_field(saved, corpus, expected, field, want, have):
     with pytest.raises(StoreError, match=f"{field}: expected {want}, found {have}") as error:
-        BM25.load(saved, corpus, **expected)
+        read(saved, corpus, **expected)
     assert "delete this one and build the index again" in str(error.value)
     assert "settings.variant" not in str(error.value) or "variant" in expected
 
 
 def test_another_corpus_is_refused(saved):
     with pytest.raises(StoreError, match=r"corpus\.sha256: expected .*, found"):
-        BM25.load(saved, corpus_of("red fox", "red red dog", "blue dog cat birds"))
+        read(saved, corpus_of("red fox", "red red dog", "blue dog cat birds"))
     with pytest.raises(StoreError, match=r"corpus\.passages: expected 2, found 3"):
-        BM25.load(saved, corpus_of(*THREE[:2]))
+        read(saved, corpus_of(*THREE[:2]))
 
 
 def test_another_encoder_is_refused(tmp_path):
@@ -107,7 +110,7 @@ def test_another_encoder_is_refused(tmp_path):
     other = Letters()
     other.fingerprint = "letters-2"
     with pytest.raises(StoreError, match=r"settings\.encoder: expected 'letters-2', found"):
-        Dense.load(tmp_path / "index", corpus, encoder=other)
+        Dense(corpus, other, folder=tmp_path / "index")
 
 
 @pytest.mark.parametrize(
@@ -127,22 +130,12 @@ def test_an_index_made_by_other_code_is_refused(saved, corpus, field, value):
     inner[last] = value
     (saved / "card.json").write_text(json.dumps(card))
     with pytest.raises(StoreError, match=f"{field}: expected .*, found {value!r}"):
-        BM25.load(saved, corpus)
+        read(saved, corpus)
 
 
 def test_an_index_of_another_kind_is_refused(saved, corpus):
-    with pytest.raises(StoreError, match="of kind 'bm25', not 'dense'"):
-        Dense.load(saved, corpus, encoder=Letters())
-
-
-@pytest.mark.parametrize(
-    ("kind", "says"), [("rank_bm25", "is not stored"), ("bm26", "did you mean 'bm25'")]
-)
-def test_a_card_of_a_kind_that_cannot_be_loaded_is_refused(saved, corpus, kind, says):
-    card = json.loads((saved / "card.json").read_text())
-    (saved / "card.json").write_text(json.dumps({**card, "kind": kind}))
-    with pytest.raises(RetrievalError, match=says):
-        retrieval.load(saved, corpus)
+    with pytest.raises(StoreError, match="kind: expected 'dense', found 'bm25'"):
+        Dense(corpus, Letters(), folder=saved)
 
 
 @pytest.mark.parametrize("harm", ["cut", "change", "remove"])
@@ -154,19 +147,19 @@ def test_harmed_files_are_refused_by_name(saved, corpus, harm):
     else:
         path.write_bytes(whole[:-4] if harm == "cut" else whole[:-4] + b"\0\0\0\1")
     with pytest.raises(StoreError, match=r"data\.csc\.index\.npy .*build the index again"):
-        BM25.load(saved, corpus)
+        read(saved, corpus)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '"x"', '{"kind": "bm25"}', "\udcff"])
 def test_a_harmed_card_is_refused(saved, corpus, text):
     (saved / "card.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(StoreError, match=r"card\.json .*build the index again"):
-        BM25.load(saved, corpus)
+        read(saved, corpus)
 
 
 def test_a_folder_without_an_index_is_refused(tmp_path, corpus):
     with pytest.raises(StoreError, match="holds no index"):
-        BM25.load(tmp_path, corpus)
+        read(tmp_path, corpus)
 
 
 def test_saving_again_keeps_the_same_index_and_refuses_another(saved, corpus):
@@ -191,7 +184,7 @@ def test_foreign_folders_and_files_are_not_touched(tmp_path, corpus):
 def test_an_empty_folder_is_filled(tmp_path, corpus):
     (tmp_path / "index").mkdir()
     BM25(corpus).save(tmp_path / "index")
-    assert BM25.load(tmp_path / "index", corpus).search(QUERIES, 2)
+    assert BM25(corpus, folder=tmp_path / "index").search(QUERIES, 2)
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path, corpus, monkeypatch):
@@ -241,7 +234,7 @@ def test_two_that_save_at_once_end_with_one_index(tmp_path, corpus):
     second._write = late
     assert second.save(tmp_path / "index") == tmp_path / "index"
     assert [p.name for p in tmp_path.iterdir()] == ["index"]
-    assert BM25.load(tmp_path / "index", corpus).search(QUERIES, 3) == first.search(QUERIES, 3)
+    assert BM25(corpus, folder=tmp_path / "index").search(QUERIES, 3) == first.search(QUERIES, 3)
 
 
 def test_at_builds_once_and_holds_to_what_is_asked(tmp_path):
@@ -294,7 +287,7 @@ def test_a_card_that_names_a_file_outside_its_folder_is_refused(saved, corpus, n
     card["files"][name] = card["files"].popitem()[1]
     path.write_text(json.dumps(card))
     with pytest.raises(StoreError, match="names a file outside its folder"):
-        BM25.load(saved, corpus)
+        read(saved, corpus)
 
 
 def test_a_file_that_is_not_on_the_card_is_refused(saved, corpus):
@@ -302,16 +295,16 @@ def test_a_file_that_is_not_on_the_card_is_refused(saved, corpus):
     card = json.loads(path.read_text())
     path.write_text(json.dumps({**card, "files": {}}))
     with pytest.raises(StoreError, match=r"data\.csc\.index\.npy is not on its card; delete"):
-        BM25.load(saved, corpus)
+        read(saved, corpus)
     for name in card["files"]:
         (saved / name).unlink()
     with pytest.raises(StoreError, match=r"are no bm25 index .*delete the folder and build"):
-        BM25.load(saved, corpus)
+        read(saved, corpus)
 
 
 def test_a_hidden_file_of_the_system_is_no_fault(saved, corpus):
     (saved / ".DS_Store").write_bytes(b"icons")
-    assert BM25.load(saved, corpus).search(["red"], 1)
+    assert read(saved, corpus).search(["red"], 1)
 
 
 @pytest.mark.parametrize(

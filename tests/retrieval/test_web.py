@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import socket
 import subprocess
@@ -19,7 +18,7 @@ import pytest
 from rag_repro import engine
 from rag_repro.methods.base import Settings
 from rag_repro.methods.baselines.single_step import single_step
-from rag_repro.retrieval import BM25, RetrievalError, served
+from rag_repro.retrieval import BM25, RetrievalError
 from rag_repro.retrieval.pages import best_sentences
 from rag_repro.retrieval.served import LARGEST, SearchServer
 from rag_repro.retrieval.web import QueryError, Served, ServiceUnusable, WebSearch, parsed
@@ -473,25 +472,6 @@ def test_a_web_page_reaches_no_loopback_by_a_name_of_its_own(ours, host, status)
     with socket.create_connection(where, timeout=5) as client:
         client.sendall((head + body).encode())
         assert client.recv(1000).split(b" ")[1] == str(status).encode()
-
-
-@pytest.mark.parametrize(
-    "said", ["", "POST /sea", "POST /page HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"]
-)
-def test_a_request_that_does_not_come_is_hung_up(monkeypatch, said):
-    monkeypatch.setattr(served, "IDLE", 0.2)
-    server = SearchServer(BM25(CORPUS)).started()
-    try:
-        with socket.create_connection(
-            server.url.removeprefix("http://").split(":"), timeout=5
-        ) as client:
-            client.sendall(said.replace("\r\n", "\r\nHost: 127.0.0.1\r\n", 1).encode())
-            start = time.monotonic()
-            with contextlib.suppress(ConnectionResetError):
-                assert client.recv(1) == b""
-            assert time.monotonic() - start < 3
-    finally:
-        server.stop()
 
 
 def test_a_process_ends_though_its_service_does_not():

@@ -13,7 +13,6 @@ from rag_repro import data
 from rag_repro.cache import CachedEncoder, Store
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.lm import hub
-from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.retrieval import Reservoir
 from rag_repro.schema import Hit, Passage, Question
 from rag_repro.study import again, records, reservoir_file, reservoirs, runner
@@ -21,6 +20,7 @@ from rag_repro.study.clock import clocked
 from rag_repro.study.conditions import Condition
 from rag_repro.study.reservoir_file import Brought, ReservoirFileError
 from rag_repro.study.services import Workshop
+from tests.lm.scripted_reader import ScriptedReader
 
 # Titles p0 and p1 are the same, so that the newer replaces the older.
 PASSAGES = tuple(Passage(f"p{i}", f"Title {max(i, 1)}", f"text {i}") for i in range(8))

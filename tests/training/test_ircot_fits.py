@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from rag_repro.data import synthworld
-from rag_repro.lm.prompts import Codec
-from rag_repro.lm.scripted import ScriptedReader, prompt_text
+from rag_repro.lm.prompts import Codec, prompt_text
 from rag_repro.methods import base
 from rag_repro.methods.baselines.ircot import IRCoTSettings, chain_prompt, ircot
 from rag_repro.methods.reading import PROMPTS
@@ -17,6 +16,7 @@ from rag_repro.schema import Hit, Passage, Question
 from rag_repro.training.examples import Example, encode
 from rag_repro.training.lessons import lesson, reading
 from tests.lm import tiny
+from tests.lm.scripted_reader import ScriptedReader
 from tests.methods.scripted import answer_of
 
 SETTINGS = IRCoTSettings(prompt="drrag")

@@ -9,7 +9,7 @@ import pytest
 from rag_repro import data
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld.reasoning import facts_of
-from rag_repro.lm.scripted import ScriptedReader, prompt_text
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods.erm4.rewriter import parse, rewriting_prompt
 from rag_repro.schema import Generation, Hit
 from rag_repro.training import recipes
@@ -17,6 +17,7 @@ from rag_repro.training import rewriting as room
 from rag_repro.training.lessons import lessons
 from rag_repro.training.recipes import RecipeError
 from rag_repro.training.rewriting import Rewritten, rewriting, rewritten
+from tests.lm.scripted_reader import ScriptedReader
 
 N = 40
 

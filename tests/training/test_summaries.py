@@ -8,7 +8,7 @@ import pytest
 
 from rag_repro import data
 from rag_repro.lm import hub
-from rag_repro.lm.scripted import prompt_text
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods.baselines.recomp import summary_prompt
 from rag_repro.schema import Gold, Hit, Passage, Question, Step
 from rag_repro.training import recipes, run

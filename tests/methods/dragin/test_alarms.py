@@ -12,7 +12,6 @@ import rag_repro
 from rag_repro.data.dataset import Corpus
 from rag_repro.engine import Task, run
 from rag_repro.lm.local import LocalReader
-from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.methods import base
 from rag_repro.methods.dragin.alarms import above, below, watched
 from rag_repro.methods.dragin.loop import dynamic
@@ -20,6 +19,7 @@ from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.schema import Passage
 from rag_repro.study import runner
 from tests.lm import tiny
+from tests.lm.scripted_reader import ScriptedReader
 from tests.methods.scripted import said
 from tests.study.scripted import QUESTIONS, Shop, condition
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from rag_repro.evaluation import metrics
-from rag_repro.lm.scripted import Said, ScriptedReader, pieces
 from rag_repro.methods.dragin.draft import Draft, text_of
 from rag_repro.methods.dragin.influence_check import (
     InfluenceCheckSettings,
@@ -22,6 +21,7 @@ from rag_repro.methods.dragin.influence_check import (
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Answer
 from rag_repro.study import lines, told
+from tests.lm.scripted_reader import Said, ScriptedReader, pieces
 from tests.methods.scripted import answer_of
 
 from .language import SMALL

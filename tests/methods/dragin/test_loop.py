@@ -7,10 +7,11 @@ from functools import partial
 
 import pytest
 
-from rag_repro.lm.scripted import ScriptedReader, prompt_text
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
 from rag_repro.schema import Generate, Hit, Passage, Question, Read
+from tests.lm.scripted_reader import ScriptedReader
 from tests.methods.scripted import answer_of, said
 
 from .language import SMALL

@@ -9,7 +9,6 @@ import pytest
 
 from rag_repro.engine import Task, run
 from rag_repro.evaluation import query_metrics
-from rag_repro.lm.scripted import ScriptedReader
 from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.methods.dragin.query_check import (
     FEW,
@@ -21,6 +20,7 @@ from rag_repro.methods.dragin.query_check import (
 )
 from rag_repro.methods.dragin.settings import DynamicSettings
 from tests.lm import tiny
+from tests.lm.scripted_reader import ScriptedReader
 from tests.methods.scripted import answer_of, said
 
 from .language import SMALL

@@ -11,11 +11,12 @@ import pytest
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld.reasoning import facts_of
 from rag_repro.engine import Task, run
-from rag_repro.lm.scripted import Said, ScriptedReader, pieces, prompt_text
+from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods.dragin.timing_check import SIGNALS, TimingCheckSettings, timing_check
 from rag_repro.methods.sentences import ENGLISH as RULES
 from rag_repro.schema import Generate, Kept, Question, Read
 from tests.lm import tiny
+from tests.lm.scripted_reader import Said, ScriptedReader, pieces
 
 from .language import SMALL
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from rag_repro.lm.scripted import Said, ScriptedReader
 from rag_repro.methods.erm4.judging import read_label, scored
 from rag_repro.methods.erm4.knowledge_filter import at_random
 from rag_repro.schema import Generation, Read
+from tests.lm.scripted_reader import Said, ScriptedReader
 
 from ..scripted import ids
 from .desk import QUESTION, Desk, asked, counts, events, run

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.lm.scripted import pieces
 from rag_repro.methods import base
 from rag_repro.methods.r2ag.attention_check import Line, attention_check, lines_of
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Generation, Gold, Hit, Passage, Question, Read, Soft, Trace
 from tests.lm import tiny
+from tests.lm.scripted_reader import pieces
 from tests.methods.scripted import Tables, answer_of, ids
 
 QUESTION = Question("id-q", "q?", ("x",), gold=(Gold("c"),), candidates=("a", "c"))

@@ -11,7 +11,7 @@ from itertools import groupby
 import numpy as np
 
 from rag_repro.lm.errors import ReaderError
-from rag_repro.lm.prompts import said
+from rag_repro.lm.prompts import prompt_text, said
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Soft, Trace
 
 _PIECE = re.compile(r"\s*\S+|\s+")
@@ -40,23 +40,6 @@ Script = Sequence[Answered] | Callable[[str], Answered]
 def pieces(text: str) -> list[str]:
     """The words of a text, each with the white space before it: the scripted tokens."""
     return _PIECE.findall(text)
-
-
-def prompt_text(prompt: Prompt | None) -> str:
-    """A prompt's segments as one text: soft ones as [name:index], kept ones as written."""
-    if prompt is None:
-        return ""
-    parts = []
-    for segment in prompt.segments:
-        if isinstance(segment, str):
-            parts.append(segment)
-        elif isinstance(segment, Soft):
-            parts.append(f"[{segment.name}:{segment.index}]")
-        elif isinstance(segment, Kept):
-            parts.append(said(segment))
-        else:
-            parts.append(segment.text)
-    return "".join(parts)
 
 
 def prompt_pieces(prompt: Prompt | None) -> list[str]:
