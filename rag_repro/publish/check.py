@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_repro.publish import numbers
 from rag_repro.publish.pairs import read_notebook, source_hash
 from rag_repro.publish.places import Places, here
 
@@ -52,7 +51,6 @@ def check(executed: Path, places: Places | None = None) -> list[str]:
         *_whole_book(book, name, executed, places),
         *_sections(book, name),
         *_counts(book),
-        *_numbers(book, name, places),
         *(fault for cell in book.cells for fault in _cell(cell)),
     ]
     return [f"{executed.stem}: {fault}" for fault in faults]
@@ -105,13 +103,6 @@ def _counts(book: Any) -> Iterator[str]:
     counts = [c.execution_count for c in book.cells if c.cell_type == "code" and c.source.strip()]
     if counts != list(range(1, len(counts) + 1)):
         yield f"its cells were not executed once each in order: {counts}"
-
-
-def _numbers(book: Any, name: str, places: Places) -> Iterator[str]:
-    """Expected numbers are those of the default run."""
-    told = book.metadata.get("rag_repro", {})
-    if not told.get("parameters"):
-        yield from numbers.faults(name, told.get("numbers", {}), places)
 
 
 def _cell(cell: Any) -> Iterator[str]:

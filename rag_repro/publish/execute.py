@@ -21,7 +21,7 @@ from typing import Any
 from rag_repro.arguments import path as as_path
 from rag_repro.bars import waiting
 from rag_repro.digest import write_whole
-from rag_repro.publish import inputs, numbers, probe
+from rag_repro.publish import inputs, probe
 from rag_repro.publish.pairs import read_source, source_hash, to_text
 from rag_repro.publish.parameters import override
 from rag_repro.publish.places import Places, here
@@ -81,13 +81,11 @@ def execute(
     started = datetime.now(UTC).replace(microsecond=0).isoformat()
     book = _run(book, given, kernel, places, name)
     heard = _take_probe(book, name)
-    told = numbers.take(book, name)
     tidy(book)
     book.metadata["rag_repro"] = {
         "chapter": name,
         "source": source_hash(source),
         "parameters": given,
-        "numbers": told,
         "inputs": inputs.gather(places.root.resolve(), heard, own),
         "started": started,
         **{key: heard[key] for key in ("seconds", "memory_mb", "python", "versions", "machine")},

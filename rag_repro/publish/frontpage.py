@@ -5,17 +5,19 @@ A MyST page made from the records alone. No number in it is written by hand.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from rag_repro.publish.templating import render
+from rag_repro.publish.templating import count, render
 from rag_repro.report import ledger, verdict_figure, verdict_lists
-from rag_repro.report.caveats import Recorded, asked, how_sure, states, with_verdict
+from rag_repro.report.caveats import Recorded, facts
 from rag_repro.report.missing import run_command
 from rag_repro.study import campaign, papers
+from rag_repro.study.judge import EXPLORATORY
 from rag_repro.study.scores import Results
 
 # The papers of this book: name in `study/papers`, short name, key of the bibliography.
@@ -27,16 +29,6 @@ BOOK = (
 )
 
 LEDGER = "chapters/90_claims"
-# Groups of claims as a sentence has them.
-_SAID = {
-    verdict_lists.HELD: "held",
-    verdict_lists.DIRECTION: "held in direction only",
-    verdict_lists.FAILED: "did not hold",
-    verdict_lists.MIXED: "held at one tier and failed at another",
-    verdict_lists.OPEN: "stay open",
-    verdict_lists.UNKNOWABLE: "cannot be known from here",
-    verdict_lists.NEVER: "have not been run",
-}
 
 
 def text(
@@ -60,35 +52,40 @@ def text(
         for cell in exhibit.cells()
     )
     recorded = [Recorded(cell, results.lines(cell)) for cell in asked_for]
-    judged = with_verdict(claims)
-    sorted_claims = verdict_lists.sort(claims)
-    tally = verdict_figure.counts(claims) if judged else {}
-    groups = [g for g in verdict_figure.GROUPS if any(one[g] for one in tally.values())]
+    known = facts(claims, recorded)
+    groups = verdict_lists.sort(claims)
+    tally = verdict_figure.counts(claims)
+    verdicts = [g for g in verdict_figure.GROUPS if any(one[g] for one in tally.values())]
+    exploratory = [row for row in known["judged"] if row["state"] == EXPLORATORY]
     ran = [r for r in recorded if r.lines is not None]
     return render(
         "front",
+        **known,
         book=[f"{short} {{cite}}`{cite}`" for _, short, cite in BOOK],
-        judged=judged,
-        every=verdict_lists.counted([rows for group in sorted_claims.values() for rows in group]),
-        found=[f"{len(sorted_claims[g])} {said}" for g, said in _SAID.items() if sorted_claims[g]],
-        paper_tier=any(row["tier"] == "paper" for row in judged),
+        groups=groups,
+        every=counted([rows for group in groups.values() for rows in group]),
+        effects_shown=any(groups[g] for g in verdict_lists.ORDER[:-2]),
         others=len({row["id"] for row in claims if verdict_lists.of_summary(row)}),
-        states=states(claims),
+        states=sorted(Counter(row["state"] for row in known["judged"]).items()),
+        changed=sum(bool(row["changed"]) for row in exploratory),
         main=verdict_lists.main(claims),
+        unborne=verdict_lists.unborne(claims),
+        counted=counted,
+        spread=_spread,
+        by_tier=verdict_lists.by_tier,
+        whys=lambda held: [[verdict_lists.said(r[0]), verdict_lists.reason(r)] for r in held],
+        workings=lambda held: [
+            [verdict_lists.said(row), row["numbers"], row["working"]] for [row] in held
+        ],
         figure=figure,
-        spoken=figure and verdict_figure.spoken(verdict_figure.counts(claims)),
+        spoken=figure and verdict_figure.spoken(tally),
         figure_caption=verdict_figure.CAPTION,
         ran=len(ran),
-        answers=sum(len(r.lines) for r in ran),
         exhibits=len({r.cell.exhibit for r in ran}),
         # Paper and tier in one column, as in the figure, so that all columns fit a page's width.
-        groups=groups,
-        counts=[[", ".join(at), *(str(one[g] or "") for g in groups)] for at, one in tally.items()],
-        lists=verdict_lists.text(claims),
-        unborne=verdict_lists.unborne(claims),
+        verdicts=verdicts,
+        counts=[[", ".join(at), *(one[g] or "" for g in verdicts)] for at, one in tally.items()],
         ledger=LEDGER if (root / "book" / f"{LEDGER}.ipynb").is_file() else "",
-        how_sure=how_sure(claims, recorded),
-        asked=asked(recorded),
         lacking=_lacking(recorded),
         waiting={
             exhibit.name: dict.fromkeys(m.waits for m in exhibit.methods.values() if m.waits)
@@ -99,6 +96,19 @@ def text(
         later=[short for name, short, _ in BOOK if name not in papers.names()],
         chapters=_chapters(root),
     )
+
+
+def counted(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """As "9 claims", or "9 claims (7 distinct results)" where some share a contrast."""
+    different = verdict_lists.distinct(held)
+    told = f" ({count(different, 'distinct result')})" if different < len(held) else ""
+    return count(len(held), "claim") + told
+
+
+def _spread(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """How many of which paper: "DR-RAG 9, ERM4 2"."""
+    shorts = Counter(rows[0]["paper"] for rows in held)
+    return ", ".join(f"{short} {n}" for short, n in shorts.items())
 
 
 def _lacking(recorded: Sequence[Recorded]) -> dict[str, list[dict[str, Any]]]:

@@ -64,7 +64,7 @@ def front_page(places: Places) -> tuple[str, str]:
 
 def deviations_page(places: Places) -> str:
     """What differs from the papers, from their files and from the chapters."""
-    from rag_repro.report import deviations
+    from rag_repro.publish import deviations
 
     return deviations.text(contents.deviations(places), contents.titles(places))
 

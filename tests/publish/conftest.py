@@ -39,7 +39,7 @@ n_questions = 3  # how many questions
 ks = [3, 4]  # how many passages
 
 # %%
-from rag_repro.publish import chapter, number
+from rag_repro.publish import chapter
 
 run = chapter("05_small", globals(), ks=range(1, 100))
 run
@@ -48,7 +48,6 @@ run
 from pathlib import Path
 
 told = Path("told.txt").read_text() if Path("told.txt").is_file() else "nothing"
-number("sum", run.n_questions + sum(run.ks))
 print(run.tier, run.n_questions, run.ks, run.changed, told)
 
 # %% [markdown] tags=["rerun"]

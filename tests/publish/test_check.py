@@ -24,7 +24,6 @@ def sound(places):
         "chapter": "05_small",
         "source": source_hash(places.source("05_small")),
         "parameters": {},
-        "numbers": {"sum": 10.0},
     }
     return new_notebook(cells=cells, metadata={"rag_repro": told})
 
@@ -136,30 +135,6 @@ def test_a_page_too_large_to_load(places):
     book = sound(places)
     book.cells[1].outputs = [result("x" * 5_000_000, 1)]
     assert faults_of(book, places) == ["05_small: is larger than 4 MB"]
-
-
-def test_a_number_that_left_its_tolerance(places):
-    expected = places.notebooks / "expected.yaml"
-    expected.write_text("05_small: {sum: {value: 10.4, within: 0.5, why: counted}}")
-    assert faults_of(sound(places), places) == []
-    expected.write_text("05_small: {sum: {value: 10.6, within: 0.5, why: counted}}")
-    (fault,) = faults_of(sound(places), places)
-    assert fault == "05_small: number 'sum' is 10, expected 10.6 within 0.5 (counted)"
-    expected.write_text("05_small: {sums: {value: 10, within: 0.5, why: counted}}")
-    (fault,) = faults_of(sound(places), places)
-    assert fault.endswith("is expected but was not told, did you mean 'sum'?")
-    book = sound(places)
-    book.metadata["rag_repro"]["parameters"] = {"n_questions": 4}
-    assert faults_of(book, places) == []
-
-
-def test_expectations_are_read_strictly(places):
-    (places.notebooks / "expected.yaml").write_text("05_small: {sum: {value: 10, withn: 1}}")
-    with pytest.raises(ValueError, match=r"'sum'.*keys value, within"):
-        faults_of(sound(places), places)
-    (places.notebooks / "expected.yaml").write_text("05_smal: {}")
-    with pytest.raises(ValueError, match=r"'05_smal' .* did you mean '05_small'"):
-        faults_of(sound(places), places)
 
 
 def test_missing_copies_and_strangers_are_listed_together(places):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-from rag_repro.report import deviations
+from rag_repro.publish import deviations
 from rag_repro.study import papers
 from rag_repro.study.papers import Exhibit
 from tests.study import mini

@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 import rag_repro
 from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.publish import frontpage, status
+from rag_repro.publish import frontpage, status, templating
 from rag_repro.publish.parameters import Declared, _freeze
 from rag_repro.report import (
-    caveats,
     desk,
     escape,
     figures,
@@ -321,7 +320,7 @@ def test_any_text_of_a_page_is_text(text):
 
 def test_cells_of_a_myst_table(myst):
     body = [[text, "end"] for text in HOSTILE]
-    found = parts(myst, caveats.table(["a", "b"], body))
+    found = parts(myst, templating.table(["a", "b"], body))
     kinds = {kind for kind, _ in found}
     assert kinds == {
         f"{part}_{side}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.evaluation.verdicts import WORDS
+from rag_repro.publish import frontpage
 from rag_repro.report import ledger, verdict_figure, verdict_lists
 from rag_repro.study import papers
 from rag_repro.study.conditions import TIERS
@@ -27,9 +28,24 @@ def row(claim, tier, verdict, paper="Mini"):
         "state": "exploratory",
         "small": False,
         "parts": 1,
+        "main": False,
+        "changed": "",
+        "support": "yes",
+        "place": "table 1",
         "told": "3.00 [1.00, 5.00] points",
         "smallest": "2",
     }
+
+
+@pytest.fixture
+def page(tmp_path):
+    """A function: the lists of the front page that is made of these rows."""
+
+    def made(rows):
+        text = frontpage.text(Results(tmp_path), tmp_path, rows)
+        return text.split("## Verdicts so far\n", 1)[1].split("\n## ", 1)[0]
+
+    return made
 
 
 def two(testbed, public):
@@ -71,10 +87,10 @@ def test_what_no_record_can_decide_is_told_from_what_was_not_run(tmp_path):
     assert never == {claim.id for claim in paper.claims} - unknowable
 
 
-def test_each_group_has_a_section_with_its_number_and_its_table():
+def test_each_group_has_a_section_with_its_number_and_its_table(page):
     rows = two("mechanism holds", "reproduced")
     rows += [r | {"id": "x.c02"} for r in two("not run", "not reproduced")]
-    text = verdict_lists.text(rows)
+    text = page(rows)
     held, failed = text.split("### ")[1:]
     assert held.startswith("What held\n\n1 claim held")
     assert "{dropdown} Mini 1" in held
@@ -86,7 +102,7 @@ def test_each_group_has_a_section_with_its_number_and_its_table():
     assert "| claim | public |" in failed
     assert "| x.c02\\: It helps. | not reproduced<br>3.00" in failed
     assert "δ is the smallest effect" in text
-    assert "δ" not in verdict_lists.text(two("not run", "not run"))
+    assert "δ" not in page(two("not run", "not run"))
 
 
 def test_every_verdict_has_a_place_in_the_figure():
@@ -114,19 +130,19 @@ def test_what_has_no_records_has_no_colour_and_each_group_its_own_look():
     assert len(set(looks.values())) == len({hatch for _, hatch in looks.values()}) + 1
 
 
-def test_a_mechanism_that_holds_below_delta_says_so():
-    made = verdict_lists.text([row("a.c01", "testbed", "mechanism holds") | {"small": True}])
+def test_a_mechanism_that_holds_below_delta_says_so(page):
+    made = page([row("a.c01", "testbed", "mechanism holds") | {"small": True}])
     assert r"mechanism holds \(below δ\)<br>" in made
-    assert r"below δ\)" not in verdict_lists.text([row("a.c01", "testbed", "mechanism holds")])
+    assert r"below δ\)" not in page([row("a.c01", "testbed", "mechanism holds")])
 
 
-def test_a_verdict_of_several_parts_says_of_how_many():
-    made = verdict_lists.text([row("a.c01", "testbed", "mechanism holds") | {"parts": 2}])
+def test_a_verdict_of_several_parts_says_of_how_many(page):
+    made = page([row("a.c01", "testbed", "mechanism holds") | {"parts": 2}])
     assert r"mechanism holds \(2 parts\)<br>" in made
-    assert " parts\\)" not in verdict_lists.text([row("a.c01", "testbed", "mechanism holds")])
+    assert " parts\\)" not in page([row("a.c01", "testbed", "mechanism holds")])
 
 
-def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working():
+def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working(page):
     against = {
         "support": "no",
         "place": "table 1",
@@ -135,20 +151,22 @@ def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working():
     }
     rows = [r | against for r in two("not run", "reproduced")]
     rows += [r | {"id": "x.c02", "support": "yes"} for r in two("not run", "reproduced")]
-    text = verdict_lists.unborne(rows)
+    _, text = page(rows).split("### What a paper's own numbers speak against")
     assert "1 claim, whatever is found here." in text
     assert "| 3 of 9 | Table 1, A less B\\: above in 3. |" in text
     assert "x.c02" not in text
-    assert verdict_lists.unborne([r | {"place": "summary"} for r in rows[:2]]) == ""
-    assert verdict_lists.unborne([r | {"support": "yes"} for r in rows]) == ""
+    assert verdict_lists.unborne([r | {"place": "summary"} for r in rows[:2]]) == []
+    assert verdict_lists.unborne([r | {"support": "yes"} for r in rows]) == []
+    assert "speak against" not in page([r | {"support": "yes"} for r in rows])
 
 
-def test_a_verdict_of_a_registered_test_says_so():
+def test_a_verdict_of_a_registered_test_says_so(page):
     found = row("a.c01", "testbed", "mechanism holds")
-    assert r"mechanism holds \(confirmed\)" in verdict_lists.text([found | {"state": "confirmed"}])
-    assert "exploratory" not in verdict_lists.text([found])
+    assert r"mechanism holds \(confirmed\)" in page([found | {"state": "confirmed"}])
+    assert "exploratory" not in page([found])
     known = found | {"main": True}
-    assert "points<br>exploratory |" in verdict_lists.main([known])
+    _, [[_, cell]] = verdict_lists.by_tier(verdict_lists.main([known]), brief=True)
+    assert cell[-1] == "exploratory"
 
 
 def test_claims_that_share_a_contrast_are_one_result(book):
@@ -159,10 +177,10 @@ def test_claims_that_share_a_contrast_are_one_result(book):
     other = one | {"id": "mini.c03", "contrasts": ["apart"]}
     both = one | {"id": "mini.c04", "contrasts": ["apart", "more"]}
     assert verdict_lists.distinct([[one], [again]]) == 1
-    assert verdict_lists.counted([[one], [again], [other]]) == "3 claims (2 distinct results)"
+    assert frontpage.counted([[one], [again], [other]]) == "3 claims (2 distinct results)"
     assert verdict_lists.distinct([[one], [again], [other], [both]]) == 2
     last = one | {"id": "mini.c05", "contrasts": ["more"]}
     assert verdict_lists.distinct([[both], [other], [last]]) == 1
     bridge = both | {"contrasts": [*one["contrasts"], "more"]}
     assert verdict_lists.distinct([[one], [other], [both], [bridge]]) == 1
-    assert verdict_lists.counted([[one], [other]]) == "2 claims"
+    assert frontpage.counted([[one], [other]]) == "2 claims"

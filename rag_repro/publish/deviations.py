@@ -1,6 +1,6 @@
 """Where our runs are not the papers': what their files tell, beside what chapters say.
 
-A MyST page. The first part is made from each paper's YAML and printed values; the second
+The first part of the page is made from each paper's YAML and printed values; the second
 repeats the tables of deviations that stand in the chapters.
 """
 
@@ -8,40 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..data.titles import word
-from ..study import papers
-from ..study.conditions import TIERS
-from ..study.papers import Exhibit, Paper
-from .caveats import table
-
-OPENING = """\
-A deviation is whatever differs between what a paper describes and what is run here. The first
-part of this page is made from the files that say what is run, so that it cannot miss a row; the
-reasons are in the tables of the chapters, which follow.
-"""
+from rag_repro.data.titles import word
+from rag_repro.publish.templating import render
+from rag_repro.study import papers
+from rag_repro.study.conditions import TIERS
+from rag_repro.study.papers import Exhibit, Paper
 
 
 def text(chapters: Mapping[str, str], titles: Mapping[str, str]) -> str:
     """The page. chapters: name -> the Markdown of its deviations; titles: name -> its title."""
-    parts = ["# Deviations", OPENING, "## From the files"]
-    for name in papers.names():
-        parts += _of_paper(papers.load(name))
-    if chapters:
-        parts.append("## From the chapters")
-    for name, below in chapters.items():
-        parts += [f"### {titles[name]}", f"{{doc}}`To the chapter <chapters/{name}>`", below]
-    return "\n\n".join(part.strip() for part in parts if part) + "\n"
+    known = [(paper, _of_paper(paper)) for paper in map(papers.load, papers.names())]
+    return render("deviations", papers=known, chapters=chapters, titles=titles)
 
 
-def _of_paper(paper: Paper) -> list[str]:
+def _of_paper(paper: Paper) -> list[list[str]]:
     exhibits = [e for e in paper.exhibits.values() if not e.own and e.values]
-    body = [row for exhibit in exhibits for row in _of_exhibit(paper, exhibit)]
-    if not body:
-        return []
-    head = ["exhibit", "what", "the paper", "here"]
-    name = f"tab-deviations-{paper.name}"
-    caption = f"{paper.short}: its exhibits and ours"
-    return [f"### {paper.short}", table(head, body, caption, name, "rr-deviations")]
+    return [row for exhibit in exhibits for row in _of_exhibit(paper, exhibit)]
 
 
 def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
