@@ -17,7 +17,7 @@ from . import among
 from . import names as known
 from .exhibits import Cell, Exhibit
 from .paper import Contrast, Paper, Proof
-from .scores import Results, Scores, paired
+from .scores import Only, Results, Scores, paired
 
 NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
 HELD_OUT = 100
@@ -190,7 +190,7 @@ def sides(
             found = next((c for c in exhibit.cells(cell.tier) if c.matches(keys)), None)
             if found is None or results.lines(found) is None:
                 break
-            scores = results.scores(found, metric or gate.metric, lambda x: of_kind(x.get("kind")))
+            scores = results.scores(found, metric or gate.metric, Only(of_kind))
             both.append(scores and scores.at(scores.ids[: gate.n]))
         else:
             return reader, both[0], both[1]

@@ -15,7 +15,7 @@ from ..evaluation.verdicts import Verdict
 from . import among, cell_names, gate, outcomes, trainings
 from .conditions import TIERS
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
-from .scores import Results, Scores, hangs_on_one, on_one, paired, ratio, shared_seeds
+from .scores import Only, Results, Scores, hangs_on_one, on_one, paired, ratio, shared_seeds
 
 OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_some}
 ONE_TRAINING = (
@@ -141,7 +141,7 @@ def _draw(
         if any(cell is None for cell, _ in compared):
             return f"no condition beside {cell_names.full(exhibit, more)} for what is subtracted"
         of_kind = among.deciding(paper, more.keys["dataset"], contrast)
-        if (lines := means.lines(more)) and not any(of_kind(x.get("kind")) for x in lines):
+        if (lines := means.lines(more)) and not Only(of_kind).mask(lines).any():
             aside.append(name)
             continue
         held_back = _held_back(paper, contrast, more, less, results)

@@ -81,8 +81,10 @@ class Only:
         fits = self.of_kind is None or self.of_kind(line.get("kind"))
         return fits and (self.ids is None or line["id"] in self.ids)
 
-    def mask(self, lines: Lines) -> np.ndarray:
-        """(len(lines),) which of them it keeps."""
+    def mask(self, lines: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """(len(lines),) which of them it keeps; sealed ones are not decoded for that."""
+        if not isinstance(lines, Lines):
+            return np.array([*map(self, lines)], bool)
         kept = np.ones(len(lines), bool)
         if self.of_kind is not None:
             kept &= np.array([*map(self.of_kind, lines.column("kind"))], bool)
