@@ -256,7 +256,7 @@ def before(plan: Plan, former: Former) -> Plan:
     """The steps of matching alone.
 
     They read no token, so that a step may have many lists, and they are taken anew where a
-    cut run goes on.
+    cut run goes on. All are taken: patience is of the answers, which are watched later.
     """
     room = max(len(e.tokens) for e in plan.examples) * MATCHED_AT_ONCE
     optimiser = replace(
@@ -265,6 +265,7 @@ def before(plan: Plan, former: Former) -> Plan:
         batch_rows=MATCHED_AT_ONCE,
         batch_tokens=room,
         piece_tokens=room,
+        patience=None,
     )
     return replace(plan, optimiser=optimiser)
 

@@ -499,7 +499,10 @@ def test_stages_apart_learn_matching_then_answers(recipe, tmp_path):
 
 
 def test_a_head_start_matches_lists_and_reads_nothing(recipe, tmp_path, monkeypatch):
-    """It knows the gold before its first answer, in the very steps that answers take without."""
+    """It knows the gold before its first answer, in the very steps that answers take without.
+
+    A patience is of the answers: what is matched before them is not watched.
+    """
     read = []
     real = Joint.answering
     monkeypatch.setattr(
@@ -507,7 +510,7 @@ def test_a_head_start_matches_lists_and_reads_nothing(recipe, tmp_path, monkeypa
         "answering",
         lambda self, batch, told: (read.append(len(batch)), real(self, batch, told))[1],
     )
-    optimiser = replace(recipe.optimiser, learning_rate=3e-3, epochs=1)
+    optimiser = replace(recipe.optimiser, learning_rate=3e-3, epochs=1, patience=99)
     known = told(replace(recipe, optimiser=optimiser), inputs="gold", dropout=0.0)
     curves, counts = [], []
     for head_start in (0, 60):
