@@ -42,8 +42,8 @@ from rag_repro.data.synthworld.calibration import calibration
 from rag_repro.data.synthworld.dials import PRESETS
 from rag_repro.data.synthworld.names import WORLDS
 from rag_repro.publish import chapter
-from rag_repro.report.desk import Listing
-from rag_repro.report.table import Table
+from rag_repro.show.desk import Listing
+from rag_repro.show.table import Table
 
 run = chapter(
     "01_testbed",

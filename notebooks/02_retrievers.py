@@ -42,10 +42,10 @@ from IPython.display import display
 from rag_repro.analysis.deep_recall import recall_at
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import Desk
-from rag_repro.report.picture import Note
 from rag_repro.retrieval import bm25
 from rag_repro.show import Column, curve, entries
+from rag_repro.show.desk import Desk
+from rag_repro.show.picture import Note
 
 run = chapter(
     "02_retrievers",

@@ -53,11 +53,9 @@ from rag_repro.methods.baselines import adaptive_rag, adaptive_retrieval, self_r
 from rag_repro.methods.drrag import forward
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import arithmetic, cases, readers
-from rag_repro.report.desk import MOVING, Desk, Listing
-from rag_repro.report.escape import listing
-from rag_repro.report.picture import Note
 from rag_repro.show import (
+    arithmetic,
+    cases,
     compared,
     curve,
     entries,
@@ -67,8 +65,12 @@ from rag_repro.show import (
     label,
     level,
     paper_gain,
+    readers,
     table,
 )
+from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.escape import listing
+from rag_repro.show.picture import Note
 
 run = chapter(
     "10_drrag",

@@ -54,9 +54,8 @@ from IPython.display import display
 from rag_repro.methods.drrag import concatenation, crowd
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import traces
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.show import curve, entries, forest, gain, level, paper_gain
+from rag_repro.show import curve, entries, forest, gain, level, paper_gain, traces
+from rag_repro.show.desk import Desk, Listing
 
 run = chapter(
     "11_drrag_recall",

@@ -48,11 +48,10 @@ from rag_repro.analysis.pair_judgements import at_threshold, best_threshold
 from rag_repro.methods.drrag import forward, inverse
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import cases, missing
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.table import Table
-from rag_repro.report.values import points
-from rag_repro.show import curve, entries, key, level
+from rag_repro.show import cases, curve, entries, key, level, missing
+from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.table import Table
+from rag_repro.show.values import points
 
 run = chapter(
     "12_drrag_selection",

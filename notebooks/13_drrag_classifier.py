@@ -58,11 +58,10 @@ from rag_repro.lm.pairs import Cutter, PairClassifier
 from rag_repro.methods.drrag import pair_check
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import missing
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.table import Table
-from rag_repro.report.traces import short
-from rag_repro.show import Column, curve, entries, key, label, level, pair_score, table
+from rag_repro.show import Column, curve, entries, key, label, level, missing, pair_score, table
+from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.table import Table
+from rag_repro.show.traces import short
 from rag_repro.training import pairs as lessons
 
 run = chapter(

@@ -49,9 +49,6 @@ from rag_repro.analysis import question_groups
 from rag_repro.data.titles import word
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import times
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.table import Table
 from rag_repro.show import (
     Column,
     bars,
@@ -67,6 +64,9 @@ from rag_repro.show import (
     mean,
     table,
 )
+from rag_repro.show import timed_answer as times
+from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.table import Table
 from rag_repro.study import clock, records, timing
 
 run = chapter(

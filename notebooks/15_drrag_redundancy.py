@@ -48,10 +48,22 @@ from rag_repro.data.titles import word
 from rag_repro.methods.baselines import given
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import arithmetic, cases, readers
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.table import Table
-from rag_repro.show import Column, curve, entries, frontier, key, label, level, paper, table
+from rag_repro.show import (
+    Column,
+    arithmetic,
+    cases,
+    curve,
+    entries,
+    frontier,
+    key,
+    label,
+    level,
+    paper,
+    readers,
+    table,
+)
+from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.table import Table
 from rag_repro.study.grouping import SHARES, gold_found
 
 run = chapter(

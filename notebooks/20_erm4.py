@@ -48,12 +48,9 @@ from rag_repro.evaluation import answer_metrics
 from rag_repro.methods.erm4 import knowledge_filter, method, rewriter, trigger
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import arithmetic, cases, missing, readers, traces
-from rag_repro.report.desk import MOVING, Desk, Listing
-from rag_repro.report.picture import Note
-from rag_repro.report.table import Table
-from rag_repro.report.values import points
 from rag_repro.show import (
+    arithmetic,
+    cases,
     entries,
     forest,
     gain,
@@ -61,10 +58,17 @@ from rag_repro.show import (
     label,
     level,
     mean,
+    missing,
     paper,
     paper_gain,
+    readers,
     table,
+    traces,
 )
+from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.picture import Note
+from rag_repro.show.table import Table
+from rag_repro.show.values import points
 
 run = chapter(
     "20_erm4",

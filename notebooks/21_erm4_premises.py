@@ -48,11 +48,10 @@ from rag_repro.methods.drrag.concatenation import take_in_turns
 from rag_repro.methods.erm4 import trigger
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import readers
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.picture import Note
-from rag_repro.report.table import Table
-from rag_repro.show import bars, curve, entries, gain, key, label, level, mean, table
+from rag_repro.show import bars, curve, entries, gain, key, label, level, mean, readers, table
+from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.picture import Note
+from rag_repro.show.table import Table
 from rag_repro.training import rewriting
 
 run = chapter(

@@ -45,7 +45,6 @@ from dataclasses import replace
 from rag_repro.methods.erm4 import judging, knowledge_filter, rewriter
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.show import (
     Column,
     beyond,
@@ -60,6 +59,7 @@ from rag_repro.show import (
     paper_gain,
     table,
 )
+from rag_repro.show.desk import MOVING, Desk, Listing
 from rag_repro.study.scores import paired
 from rag_repro.training import filtering, rewriting
 

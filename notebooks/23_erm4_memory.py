@@ -47,10 +47,6 @@ from rag_repro.analysis import popularity
 from rag_repro.methods.erm4 import method, trigger
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.picture import Note
-from rag_repro.report.table import Table
-from rag_repro.report.values import within
 from rag_repro.retrieval.reservoir import QueryCache, Reservoir
 from rag_repro.show import (
     Column,
@@ -67,6 +63,10 @@ from rag_repro.show import (
     paper,
     table,
 )
+from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.picture import Note
+from rag_repro.show.table import Table
+from rag_repro.show.values import within
 from rag_repro.study import reservoirs, timing
 from rag_repro.study.names import known_retrievers
 

@@ -54,13 +54,11 @@ from rag_repro.methods import reading
 from rag_repro.methods.dragin import loop, qfs, rind
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import arithmetic, cases, missing, readers
-from rag_repro.report.desk import MOVING, Desk, Listing
-from rag_repro.report.escape import listing
-from rag_repro.report.picture import Note
 from rag_repro.show import (
     Column,
     answered_by_all,
+    arithmetic,
+    cases,
     curve,
     entries,
     forest,
@@ -69,11 +67,16 @@ from rag_repro.show import (
     label,
     level,
     mean,
+    missing,
     paper_gain,
+    readers,
     setting,
     table,
 )
+from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.escape import listing
 from rag_repro.show.heat_map import heat_map
+from rag_repro.show.picture import Note
 
 run = chapter(
     "30_dragin",

@@ -48,12 +48,12 @@ from rag_repro.methods.dragin import rind, timing, timing_check
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import missing
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
-from rag_repro.report.picture import Download, Picture
-from rag_repro.report.table import Table
-from rag_repro.report.values import in_points, number
+from rag_repro.show import missing
+from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
+from rag_repro.show.picture import Download, Picture
+from rag_repro.show.table import Table
+from rag_repro.show.values import in_points, number
 
 run = chapter(
     "31_dragin_timing",

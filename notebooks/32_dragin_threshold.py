@@ -40,8 +40,8 @@ batch_size = 8  # questions in flight at once
 from rag_repro.methods.dragin import rind
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import Desk, Listing
 from rag_repro.show import curve, entries, level, mean
+from rag_repro.show.desk import Desk, Listing
 
 run = chapter(
     "32_dragin_threshold",

@@ -40,8 +40,8 @@ batch_size = 8  # questions in flight at once
 from rag_repro.methods.dragin import loop
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import Desk, Listing
 from rag_repro.show import bars, entries, level
+from rag_repro.show.desk import Desk, Listing
 from rag_repro.show.heat_map import heat_map
 
 run = chapter(

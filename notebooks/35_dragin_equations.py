@@ -45,10 +45,10 @@ from dataclasses import replace
 from rag_repro.methods.dragin import draft, replay, rind, settings
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import Desk, Listing
-from rag_repro.report.table import Table
 from rag_repro.show import Column, entries, key, share, table
+from rag_repro.show.desk import Desk, Listing
 from rag_repro.show.heat_map import heat_map
+from rag_repro.show.table import Table
 
 run = chapter(
     "35_dragin_equations",

@@ -63,13 +63,10 @@ from rag_repro.methods.r2ag import features, method
 from rag_repro.methods.reading import PROMPTS, Template
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import arithmetic, cases, readers, trained
-from rag_repro.report.desk import MOVING, Desk, Listing
-from rag_repro.report.escape import listing
-from rag_repro.report.figures import MARKERS, across, legend_of_labels, plots
-from rag_repro.report.picture import Note, Picture
 from rag_repro.schema import Soft
 from rag_repro.show import (
+    arithmetic,
+    cases,
     compared,
     entries,
     forest,
@@ -80,8 +77,14 @@ from rag_repro.show import (
     paper,
     paper_gain,
     passage_list,
+    readers,
     table,
+    trained,
 )
+from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.escape import listing
+from rag_repro.show.figures import MARKERS, across, legend_of_labels, plots
+from rag_repro.show.picture import Note, Picture
 from rag_repro.training import joint
 
 run = chapter(

@@ -48,9 +48,6 @@ from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import features, likelihood_check
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import MOVING, Desk, Listing, at_hand
-from rag_repro.report.table import Table
-from rag_repro.report.values import within
 from rag_repro.show import (
     change,
     entries,
@@ -63,6 +60,9 @@ from rag_repro.show import (
     table,
     trainings,
 )
+from rag_repro.show.desk import MOVING, Desk, Listing, at_hand
+from rag_repro.show.table import Table
+from rag_repro.show.values import within
 from rag_repro.training import joint, r2ag
 
 run = chapter(

@@ -55,10 +55,9 @@ from rag_repro.methods.baselines import placed
 from rag_repro.methods.r2ag import method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import cases
-from rag_repro.report.desk import MOVING, Desk, Listing
 from rag_repro.show import (
     Column,
+    cases,
     compared,
     curve,
     entries,
@@ -70,6 +69,7 @@ from rag_repro.show import (
     table,
     trainings,
 )
+from rag_repro.show.desk import MOVING, Desk, Listing
 
 run = chapter(
     "42_r2ag_soft_prompts",

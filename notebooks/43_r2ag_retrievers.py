@@ -44,10 +44,9 @@ from rag_repro.analysis import gold_signals
 from rag_repro.methods.r2ag import method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import arithmetic
-from rag_repro.report.desk import Desk, Listing
 from rag_repro.show import (
     Column,
+    arithmetic,
     compared,
     entries,
     frontier,
@@ -58,6 +57,7 @@ from rag_repro.show import (
     passage_list,
     table,
 )
+from rag_repro.show.desk import Desk, Listing
 from rag_repro.training import r2ag
 
 run = chapter(

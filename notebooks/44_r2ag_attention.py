@@ -49,9 +49,6 @@ from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import attention_check, method
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report.desk import Desk, Listing, at_hand
-from rag_repro.report.table import Table
-from rag_repro.report.values import within
 from rag_repro.show import (
     compared,
     curve,
@@ -66,6 +63,9 @@ from rag_repro.show import (
     passage_list,
     table,
 )
+from rag_repro.show.desk import Desk, Listing, at_hand
+from rag_repro.show.table import Table
+from rag_repro.show.values import within
 
 run = chapter(
     "44_r2ag_attention",

@@ -41,9 +41,8 @@ from IPython.display import display
 
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import split
-from rag_repro.report.desk import Desk
-from rag_repro.show import answered_by_all, entries, frontier, level
+from rag_repro.show import answered_by_all, entries, frontier, level, split
+from rag_repro.show.desk import Desk
 
 run = chapter(
     "50_head_to_head",

@@ -41,11 +41,11 @@ from rag_repro.evaluation.power import mde_of
 from rag_repro.methods import composed
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import missing, split
-from rag_repro.report.desk import MOVING, Desk, Listing
-from rag_repro.report.picture import Note
-from rag_repro.report.table import Table
-from rag_repro.report.values import number, within
+from rag_repro.show import missing, split
+from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.picture import Note
+from rag_repro.show.table import Table
+from rag_repro.show.values import number, within
 
 run = chapter(
     "51_composition",

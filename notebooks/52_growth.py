@@ -39,11 +39,11 @@ import numpy as np
 from rag_repro.analysis import index_growth
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import figures
-from rag_repro.report.desk import Listing
-from rag_repro.report.picture import Note, Picture
-from rag_repro.report.table import Table
-from rag_repro.report.values import number
+from rag_repro.show import figures
+from rag_repro.show.desk import Listing
+from rag_repro.show.picture import Note, Picture
+from rag_repro.show.table import Table
+from rag_repro.show.values import number
 from rag_repro.study import growth
 
 run = chapter(

@@ -42,8 +42,8 @@ batch_size = 16  # questions in flight at once
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.publish import chapter
 from rag_repro.publish.places import here
-from rag_repro.report import traces
-from rag_repro.report.picture import Note
+from rag_repro.show import traces
+from rag_repro.show.picture import Note
 from rag_repro.study.services import Workshop
 
 run = chapter(
@@ -107,7 +107,7 @@ texts = load(mine)
 print(cards.describe(mine))
 
 # %% tags=["hide-input"]
-from rag_repro.report.table import Table
+from rag_repro.show.table import Table
 
 Table(
     ["passage", "title", "words", "begins"],

@@ -15,9 +15,10 @@ from rag_repro.evaluation.statistics import Interval
 from rag_repro.methods import systems
 from rag_repro.plain import fits, hints, shortened
 from rag_repro.quick import workshop
-from rag_repro.report import exhibits, tables
-from rag_repro.report.picture import Picture
-from rag_repro.report.table import Table
+from rag_repro.show import exhibit_rows as exhibits
+from rag_repro.show import exhibit_tables as tables
+from rag_repro.show.picture import Picture
+from rag_repro.show.table import Table
 from rag_repro.study import campaign, records
 from rag_repro.study.papers import Cell, Exhibit, ExhibitMethod, Grid, Paper
 from rag_repro.study.scores import Results, resampled
@@ -153,7 +154,7 @@ class Comparison:
         metric: one of the compared ones (the last one, if none is named). cost: any metric of
         costs, as "retrievals", "reader_calls", "new_tokens" or "prompt_tokens".
         """
-        from rag_repro.report.figures import MARKERS, across, bars, legend_of_labels, plots
+        from rag_repro.show.figures import MARKERS, across, bars, legend_of_labels, plots
 
         metric = metric or self.metrics[-1]
         plt, colours = plots()

@@ -89,8 +89,8 @@ def chapter(path: Path) -> str:
 def without_models() -> None:
     """No weights are loaded, and nothing recorded is asked again."""
     from rag_repro.lm import encoder, load
-    from rag_repro.report import live
-    from rag_repro.report.picture import Note
+    from rag_repro.show import live
+    from rag_repro.show.picture import Note
 
     def refused(*_: Any, **__: Any) -> Any:
         raise ModelWantedError("no model here")
@@ -102,7 +102,7 @@ def without_models() -> None:
 
 def sharing(results: Any) -> None:
     """Chapters read the records once and judge once, not each anew: minutes in place of an hour."""
-    from rag_repro.report import desk, ledger
+    from rag_repro.show import desk, ledger
     from rag_repro.study import judge, scores
 
     of_folder = scores.Results
@@ -124,7 +124,9 @@ def write(folder: Path, wanted: list[str]) -> None:
     """Every part as a file of its own."""
     from rag_repro.publish import pages
     from rag_repro.publish.places import here
-    from rag_repro.report import exhibits, ledger, tables
+    from rag_repro.show import exhibit_rows as exhibits
+    from rag_repro.show import exhibit_tables as tables
+    from rag_repro.show import ledger
     from rag_repro.study import papers
     from rag_repro.study.scores import Results
 

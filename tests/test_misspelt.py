@@ -15,9 +15,9 @@ from rag_repro.evaluation import metrics
 from rag_repro.lm import hub
 from rag_repro.publish import parameters
 from rag_repro.publish.places import here
-from rag_repro.report.desk import Desk
 from rag_repro.retrieval import Analyzer
 from rag_repro.schema import Passage
+from rag_repro.show.desk import Desk
 from rag_repro.study import papers
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import Workshop

@@ -176,8 +176,10 @@ def exhibit(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def text() -> str:
+        from rag_repro.show import exhibit_rows as exhibits
+        from rag_repro.show import exhibit_tables as tables
+
         from ..bars import waiting
-        from ..report import exhibits, tables
         from ..study import papers
         from ..study.scores import Results
 
@@ -195,8 +197,9 @@ def claims(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def text() -> str:
+        from rag_repro.show import ledger
+
         from ..evaluation.verdicts import UNSAID
-        from ..report import ledger
         from ..study.scores import Results
 
         rows = ledger.rows(Results(results), arguments.paper, arguments.tier)
@@ -214,8 +217,9 @@ def show(arguments: argparse.Namespace) -> None:
     one: its first other metric in percent, as recall); a row with several answers to a question
     is right where all of them are, and wrong where none is. Texts of public questions are shown
     where their data is at hand. Records keep no words of a search: --again asks the reader."""
+    from rag_repro.show import recorded_answers as show
+
     from ..bars import waiting
-    from ..report import show
     from ..study import papers
 
     listed = arguments.list or arguments.where is not None
@@ -258,7 +262,7 @@ def status(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def text() -> str:
-        from ..report import progress
+        from rag_repro.commands import progress
 
         return progress.text(results)
 
@@ -297,9 +301,9 @@ def audit(arguments: argparse.Namespace) -> int:
 
 def compare(arguments: argparse.Namespace) -> None:
     """For every condition in both: how many answers agree, and how far scores differ."""
-    from ..report import compare
+    from rag_repro.commands import differences
 
-    print(compare.text(arguments.a, arguments.b))
+    print(differences.text(arguments.a, arguments.b))
 
 
 def registration(arguments: argparse.Namespace) -> int:

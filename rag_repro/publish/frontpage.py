@@ -12,10 +12,11 @@ from typing import Any
 
 import yaml
 
+from rag_repro.publish import verdict_figure, verdict_lists
+from rag_repro.publish.caveats import Recorded, facts
 from rag_repro.publish.templating import count, render
-from rag_repro.report import ledger, verdict_figure, verdict_lists
-from rag_repro.report.caveats import Recorded, facts
-from rag_repro.report.missing import run_command
+from rag_repro.show import ledger
+from rag_repro.show.missing import run_command
 from rag_repro.study import campaign, papers
 from rag_repro.study.judge import EXPLORATORY
 from rag_repro.study.scores import Results

@@ -1,7 +1,7 @@
 """Sphinx extension: what a cell shows becomes a numbered table or figure of the book.
 
-Chapters show tables and figures as HTML (`report.table.Table`,
-`report.picture.Picture`, `show.heat_map.HeatMap`), which JupyterLab shows as it is. In the
+Chapters show tables and figures as HTML (`show.table.Table`,
+`show.picture.Picture`, `show.heat_map.HeatMap`), which JupyterLab shows as it is. In the
 book each that has a caption becomes a node of its own, so that Sphinx numbers it and lets
 it scroll. Numbers go by chapter, and a chapter's number is that of its file: table
 11.3 is the third of 11_drrag_recall. `{numref}` finds it by its name and that

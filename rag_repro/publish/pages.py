@@ -51,8 +51,8 @@ def with_findings(readme: str, front: str) -> str:
 
 def front_page(places: Places) -> tuple[str, str]:
     """What was tested and the verdicts so far; and their figure (SVG)."""
-    from rag_repro.publish import frontpage
-    from rag_repro.report import ledger, verdict_figure
+    from rag_repro.publish import frontpage, verdict_figure
+    from rag_repro.show import ledger
     from rag_repro.study.scores import Results
 
     results = Results(places.records)  # one, so that each record is read once

@@ -376,7 +376,7 @@ def _freeze(values: dict[str, Any], declared: Mapping[str, Declared]) -> Any:
 
 def _table(run: Any, declared: Mapping[str, Declared]) -> str:
     """Name, value and meaning of each parameter; changed ones in bold."""
-    from rag_repro.report.escape import NO_FORMULAS, as_html
+    from rag_repro.show.escape import NO_FORMULAS, as_html
 
     rows = []
     for one in declared.values():

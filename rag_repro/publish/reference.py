@@ -33,8 +33,7 @@ ROOMS = {
     "training": (("training",), "What the papers train, trained here."),
     "study": (("study",), "Conditions, records and the claims that they decide."),
     "analysis": (("analysis",), "Statistics of their own: scores in, plain values out."),
-    "report": (("report",), "Pages made from records: verdicts, traces, and tables not moved yet."),
-    "show": (("show",), "Tables and figures by columns: the grammar that chapters are written in."),
+    "show": (("show",), "Tables, figures and traces: the grammar that chapters are written in."),
 }
 FOLDER = "reference"
 

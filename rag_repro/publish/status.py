@@ -26,7 +26,7 @@ def executed(places: Places | None = None) -> dict[str, dict[str, Any]]:
 
 def show(table: Any, caption: str = "", name: str = "") -> Any:
     """A pandas table as the book shows tables: fractions with one decimal, thousands apart."""
-    from rag_repro.report.table import Table
+    from rag_repro.show.table import Table
 
     def text(value: Any) -> str:
         if isinstance(value, float):
@@ -61,8 +61,8 @@ def runs(places: Places | None = None) -> Any:
 
 def slowest(table: Any, most: int) -> Any:
     """A figure of the chapters that took longest, from `runs`; a note before any has run."""
-    from rag_repro.report.figures import WIDTH, plots
-    from rag_repro.report.picture import Note, Picture
+    from rag_repro.show.figures import WIDTH, plots
+    from rag_repro.show.picture import Note, Picture
 
     held = table.set_index("chapter")["seconds"].nlargest(most).iloc[::-1]
     if held.empty:

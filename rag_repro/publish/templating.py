@@ -8,8 +8,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rag_repro.report.escape import as_code, as_html, as_myst, listing
-from rag_repro.report.table import is_numeric
+from rag_repro.show.escape import as_code, as_html, as_myst, listing
+from rag_repro.show.table import is_numeric
 
 
 def table(

@@ -27,12 +27,12 @@ from rag_repro.evaluation.pair_metrics import BOTH
 from rag_repro.evaluation.resampling import fresh
 from rag_repro.evaluation.statistics import percent_interval
 from rag_repro.evaluation.verdicts import NOT_RUN
-from rag_repro.report import missing
-from rag_repro.report.desk import Desk
-from rag_repro.report.exhibits import beside, printed_of
-from rag_repro.report.picture import Download, Note
-from rag_repro.report.table import Table
-from rag_repro.report.values import number, within
+from rag_repro.show import missing
+from rag_repro.show.desk import Desk
+from rag_repro.show.exhibit_rows import beside, printed_of
+from rag_repro.show.picture import Download, Note
+from rag_repro.show.table import Table
+from rag_repro.show.values import number, within
 from rag_repro.study.papers import Cell, Exhibit, Paper
 from rag_repro.study.scores import Keep, Only, Results, everything, paired, resampled
 from rag_repro.study.trainings import Pooled, merged

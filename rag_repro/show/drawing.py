@@ -14,19 +14,12 @@ from typing import Any
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
 from rag_repro.evaluation.intervals import Interval
-from rag_repro.report import missing
-from rag_repro.report.figures import (
-    MARKERS,
-    WIDTH,
-    across,
-    legend,
-    legend_of_labels,
-    plots,
-)
-from rag_repro.report.figures import bars as whiskers
-from rag_repro.report.picture import Download, Note, Picture
-from rag_repro.report.values import number
+from rag_repro.show import missing
 from rag_repro.show.columns import Column, Entry, key, label
+from rag_repro.show.figures import MARKERS, WIDTH, across, legend, legend_of_labels, plots
+from rag_repro.show.figures import bars as whiskers
+from rag_repro.show.picture import Download, Note, Picture
+from rag_repro.show.values import number
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "one search": ("sm", "sr", "rag", "single", "search", "single_step", "bm25", "outside"),

@@ -15,12 +15,12 @@ from typing import Any
 from rag_repro.data import is_made_here
 from rag_repro.evaluation import metrics
 from rag_repro.methods.dragin.settings import MASKING, DynamicSettings
-from rag_repro.report import missing
-from rag_repro.report.desk import Desk
-from rag_repro.report.escape import NO_FORMULAS, as_html, one_line
-from rag_repro.report.picture import Note, id_of
-from rag_repro.report.table import Table
 from rag_repro.schema import Answer, Question
+from rag_repro.show import missing
+from rag_repro.show.desk import Desk
+from rag_repro.show.escape import NO_FORMULAS, as_html, one_line
+from rag_repro.show.picture import Note, id_of
+from rag_repro.show.table import Table
 from rag_repro.study import again
 from rag_repro.study.papers import Cell
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rag_repro.analysis.gold_signals import SYMBOLS, RankedList, head_relevance
-from rag_repro.report import missing
-from rag_repro.report.table import Table
-from rag_repro.report.traces import roles_of
+from rag_repro.show import missing
+from rag_repro.show.table import Table
+from rag_repro.show.traces import roles_of
 
 
 def passage_list(ranked: RankedList, former: str, name: str = "") -> Table:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.report import trained
-from rag_repro.report.exhibits import beside
+from rag_repro.show import trained
+from rag_repro.show.exhibit_rows import beside
 from rag_repro.study import manifests, papers
 from rag_repro.study.papers import Cell
 from rag_repro.study.trainings import merged

@@ -10,8 +10,9 @@ from typing import Any
 
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.lm.adapters import card_of
-from rag_repro.report import exhibits, trained
-from rag_repro.report.exhibits import Row
+from rag_repro.show import exhibit_rows as exhibits
+from rag_repro.show import trained
+from rag_repro.show.exhibit_rows import Row
 from rag_repro.study import judge, papers
 from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results

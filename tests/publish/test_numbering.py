@@ -9,8 +9,8 @@ from rag_repro.publish import numbering
 from rag_repro.publish.build import to_html
 from rag_repro.publish.buttons import switch
 from rag_repro.publish.execute import execute
-from rag_repro.report.picture import Download
-from rag_repro.report.table import Table
+from rag_repro.show.picture import Download
+from rag_repro.show.table import Table
 
 CONFIG = """\
 title: A small book
@@ -36,9 +36,9 @@ SHOWN = """
 # %%
 from IPython.display import display
 
-from rag_repro.report import figures
-from rag_repro.report.picture import Picture
-from rag_repro.report.table import Table
+from rag_repro.show import figures
+from rag_repro.show.picture import Picture
+from rag_repro.show.table import Table
 
 display(Table(["a"], [[1]]))
 display(Table(["a"], [["<b>"]], "First & <b>", "tab-one"))
@@ -111,7 +111,7 @@ def test_one_address_switches_all_buttons(url, launch, source):
 
 
 def test_what_a_table_shows_is_what_the_book_reads():
-    """The two must not part: numbering knows the HTML of report."""
+    """The two must not part: numbering knows the HTML of show."""
     table = Table(["h"], [["1"]], "A & <b>", 'n"1', Download("x.csv", "a,b\n"))
     found = numbering.TABLE.match(table._repr_html_())
     assert found["caption"] == "A &amp; &lt;b&gt;"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.report import claims, exhibits, readers
+from rag_repro.show import claims, readers
+from rag_repro.show import exhibit_rows as exhibits
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.papers import StudyError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_repro.report import ledger
+from rag_repro.show import ledger
 from rag_repro.study import records
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import StudyError

@@ -1,0 +1,294 @@
+"""What a chapter works with: its paper's exhibits on the ground its parameters ask for.
+
+With default parameters a chapter shows the committed records, and asks a
+sample of their questions again. With others it runs what was asked, into
+results/local, and shows that.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from rag_repro.data import ENVIRONMENT, is_made_here
+from rag_repro.show import claims, live, missing, readers
+from rag_repro.show import exhibit_rows as exhibits
+from rag_repro.show import exhibit_tables as tables
+from rag_repro.show.escape import as_code, listing
+from rag_repro.show.exhibit_rows import Row
+from rag_repro.show.picture import Note
+from rag_repro.show.table import Table
+from rag_repro.study import campaign, judge, papers, records, standing, timing
+from rag_repro.study.conditions import ROLES, Condition
+from rag_repro.study.papers import Cell, Exhibit, Paper, StudyError
+from rag_repro.study.retarget import only, retarget
+from rag_repro.study.scores import Results
+from rag_repro.study.services import Workshop
+
+SETTINGS = ("threshold", "k", "top_n", "queries", "tau")
+"""Settings that a chapter may declare as parameters: a value takes the place of those that its
+exhibits have, None leaves them."""
+MOVING = frozenset({"dataset", "retriever", "reader", *SETTINGS})
+"""Parameters that move the conditions themselves; the others say how and what to show. Not
+n_questions: of fewer questions the committed records tell as well."""
+
+
+class Desk:
+    """One chapter's view of its paper.
+
+    run: the chapter's parameters (`publish.chapter`). exhibits: the keys of
+    those that it shows. settings: parameters that stand for settings which the
+    grids vary, as {"k": run.ks}, with their names in `moving`; where something
+    is drawn at random `moving` names "seed" as well. methods: only these rows of
+    the exhibits; none: all. folded: tiers that show nothing, but how to run them, until
+    they have a record.
+    """
+
+    def __init__(
+        self,
+        paper: str,
+        run: Any,
+        root: Path,
+        *,
+        exhibits: Sequence[str],
+        settings: dict[str, Sequence[Any]] | None = None,
+        moving: Sequence[str] = (),
+        methods: Sequence[str] = (),
+        folded: Sequence[str] = (),
+    ):
+        self.run, self.shown, self.folded = run, tuple(exhibits), tuple(folded)
+        own = {name: getattr(run, name, None) for name in SETTINGS}
+        settings = {n: (v,) for n, v in own.items() if v is not None} | (settings or {})
+        self.moved = tuple(n for n in run.changed if n in (*MOVING, *moving))
+        self.paper = papers.load(paper)
+        if methods:
+            self.paper = only(self.paper, exhibits, methods)
+        self.workshop = Workshop(device=run.device, batch_size=run.batch_size)
+        self.folder = root / "results" / "records"
+        if self.moved or run.n_questions:
+            self.paper = self._moved(settings)
+        if self.moved:
+            self.folder = root / "results" / "local" / "records"
+            self._run_missing()
+        self.results = Results(self.folder)
+        self._rows: dict[tuple[str, str | None], list[Row]] = {}
+        self._judged: dict[str, dict[str, judge.Judged]] = {}
+
+    def _moved(self, settings: dict[str, Sequence[Any]]) -> Paper:
+        run = self.run
+        return retarget(
+            self.paper,
+            datasets=[run.dataset] if "dataset" in self.moved else (),
+            retriever=run.retriever if "retriever" in self.moved else None,
+            reader=run.reader if "reader" in self.moved else None,
+            n=run.n_questions,
+            seed=run.seed if "seed" in self.moved else None,
+            settings=settings,
+        )
+
+    def _run_missing(self) -> None:
+        """What was asked for and is not recorded yet.
+
+        Data that was asked for by name and is missing stops it with its reason;
+        data sets of the exhibit itself that are missing are left out, and so is what
+        must be trained first: its rows say how.
+        """
+        cells = self._shown
+        if "dataset" not in self.moved:
+            cells = [cell for cell in cells if at_hand(cell)]
+        cells = campaign.once([cell for cell in cells if not missing.untrained(cell)])
+        timed = [cell for cell in cells if cell.timed]
+        if timed:
+            timing.run(timed, self.workshop, self.folder, n=self.run.n_questions, renew=True)
+        cells = [cell for cell in cells if not cell.timed]
+        for cell in cells:
+            fingerprint = self.workshop.fingerprint(cell.condition)
+            records.set_aside(self.folder, cell.condition, fingerprint)
+        campaign.run(
+            cells,
+            self.workshop,
+            self.folder,
+            n=self.run.n_questions,
+            batch_size=self.run.batch_size,
+        )
+
+    def _cells(self, exhibit: Exhibit) -> list[Cell]:
+        return exhibit.cells(None if self.run.tier == "all" else self.run.tier)
+
+    def tiers(self) -> list[str]:
+        """Those that the chapter shows: each with a condition of its exhibits."""
+        seen = {cell.tier for cell in self._shown} - set(self.unrun)
+        return sorted(seen, key=lambda tier: ("public", "testbed", "paper").index(tier))
+
+    @cached_property
+    def unrun(self) -> dict[str, list[Cell]]:
+        """The cells of the folded tiers of which none has a record, by tier."""
+        folded = [cell for cell in self._shown if cell.tier in self.folded]
+        told = {cell.tier for cell in folded if self.results.lines(cell)}
+        return {
+            tier: [cell for cell in folded if cell.tier == tier]
+            for tier in self.folded
+            if tier not in told
+        }
+
+    @property
+    def apart(self) -> Note | None:
+        """How to run what is folded away; None: nothing is."""
+        cells = [cell for held in self.unrun.values() for cell in held]
+        return missing.note_of_cells(cells) if cells else None
+
+    @property
+    def _shown(self) -> list[Cell]:
+        return [c for key in self.shown for c in self._cells(self.paper.exhibits[key])]
+
+    # ------------------------------------------------------------------- tables
+
+    def rows(self, key: str, tier: str | None = None, **wanted: Any) -> list[Row]:
+        """Rows of an exhibit; `wanted` picks by key (k=3, own_candidates=False) or role, metric.
+
+        What was trained several times is one row, the mean over its trainings.
+        A printed value that waits for its method has no setting of ours, and is
+        kept whatever settings are wanted.
+        """
+        if (key, tier) not in self._rows:  # parts of an exhibit share its intervals
+            exhibit = self.paper.exhibit(key)
+            # What is folded away stands beside no printed value, which is shown all the same.
+            grids = tuple(grid for grid in exhibit.grids if grid.tier not in self.unrun)
+            exhibit = replace(exhibit, grids=grids)
+            self._rows[key, tier] = exhibits.recipe_rows(self.paper, exhibit, self.results, tier)
+        shown = self.tiers()
+        return [
+            row
+            for row in self._rows[key, tier]
+            if row.tier in shown
+            and all(_fits(row, k, v if isinstance(v, list) else [v]) for k, v in wanted.items())
+        ]
+
+    def table(self, key: str, rows: Sequence[Row], name: str = "") -> Table:
+        """The reader's table of these rows; name: by which `{numref}` finds it."""
+        exhibit = self.paper.exhibit(key)
+        weak = readers.weak(self.paper, exhibit, rows, self.results)
+        return tables.exhibit_table(exhibit, rows, name, weak)
+
+    def claims(self, ids: Sequence[str]) -> Table:
+        """What the records say of these claims, one line a claim and tier."""
+        return claims.verdicts(self.paper, self._judgements(ids))
+
+    def asides(self, ids: Sequence[str]) -> Table | Note:
+        """The claims' secondary contrasts, which decide nothing, of those that have records.
+
+        Their intervals are widened for their number in an exhibit (Holm). Behind them the contrasts
+        that decide, over questions that can be guessed, and what guessing gets right of these.
+        """
+        caption = "Secondary contrasts, which decide no claim"
+        none = "No secondary contrast of these claims has records."
+        aside, held, lines = claims.guessable(self.paper, ids), self._judgements(ids), []
+        for tier in self.tiers():
+            judged = judge.judge(aside, tier, self.results, cut=bool(self.run.n_questions))
+            if any(part.interval for one in judged for part in one.parts):
+                held, lines = held + judged, lines + claims.guesses(self.results, tier)
+        found = claims.contrasts(held, ("secondary",), caption, "tab-asides", lines)
+        return found or Note(none)
+
+    def contrasts(
+        self, ids: Sequence[str], caption: str, name: str = "", roles: Sequence[str] = ROLES
+    ) -> Table | Note:
+        """All contrasts of these claims and roles that have records, side by side."""
+        none = "No contrast of these claims has records."
+        return claims.contrasts(self._judgements(ids), roles, caption, name) or Note(none)
+
+    def changed(self, ids: Sequence[str]) -> Table | Note:
+        """Which of these claims are tested otherwise than at first, after records were seen."""
+        none = "No test of these claims was changed after records had been seen."
+        return claims.changed(self.paper, ids, "tab-changed") or Note(none)
+
+    def _judgements(self, ids: Sequence[str]) -> list[judge.Judged]:
+        by_tier = [self._verdicts(tier, ids) for tier in self.tiers()]
+        return [judged for of_claim in zip(*by_tier, strict=True) for judged in of_claim]
+
+    def _verdicts(self, tier: str, ids: Sequence[str]) -> list[judge.Judged]:
+        if tier not in self._judged:
+            cut = bool(self.run.n_questions)
+            judged = standing.judged(self.paper, tier, self.results, cut=cut)
+            self._judged[tier] = {one.claim.id: one for one in judged}
+        return [self._judged[tier][self.paper.claim(name).id] for name in ids]
+
+    def statements(self, ids: Sequence[str]) -> Table:
+        """What the paper claims, and whether its own printed numbers bear it out."""
+        return claims.statements(self.paper, ids)
+
+    def cell(self, key: str, **wanted: Any) -> Cell:
+        """The first cell with these keys; on the testbed where there is one.
+
+        Pages that are published show texts of the testbed only.
+        """
+        cells = [c for c in self.paper.exhibit(key).cells() if c.matches(wanted)]
+        if not cells:
+            raise StudyError(f"{self.paper.name}.{key} has no cell with {wanted}")
+        return min(cells, key=lambda c: c.tier != "testbed")
+
+    def condition(self, key: str, **wanted: Any) -> Condition:
+        """The condition of `cell`."""
+        return self.cell(key, **wanted).condition
+
+    def live(self, key: str) -> Table | Note:
+        """Recorded questions asked again now: how many answers are the same.
+
+        Up to `run.live_calls` questions of the exhibit's primary conditions (where it has
+        none, of all) whose data is at hand.
+        """
+        shown = self._cells(self.paper.exhibit(key))
+        cells = [c for c in shown if c.role == "primary"] or shown
+        cells = [c for c in cells if at_hand(c)]
+        return live.table(cells, self.results, self.workshop, self.run.live_calls, self.run.seed)
+
+    @cached_property
+    def says(self) -> Note:
+        """One sentence on where the numbers of this page come from."""
+        if self.moved:
+            changed = ", ".join(
+                as_code(f"{name} = {getattr(self.run, name)!r}") for name in self.moved
+            )
+            return Note(f"Run for this page, with {changed}, but for what is committed already.")
+        answers = sum(len(self.results.lines(c) or ()) for c in campaign.once(self._shown))
+        first = (
+            f", the first {self.run.n_questions} of each data set" if self.run.n_questions else ""
+        )
+        return Note(f"Shown are committed records: {answers:,} answers{first}.")
+
+
+def _fits(row: Row, key: str, wanted: Sequence[Any]) -> bool:
+    if key in ("role", "metric"):
+        return getattr(row, key) in wanted
+    waits = row.ours is None and row.paper is not None and key not in row.keys
+    return waits or row.keys.get(key) in wanted
+
+
+def at_hand(cell: Cell) -> bool:
+    """Whether its data is here.
+
+    Worlds are made anywhere, folders are where they are; real data must be named.
+    """
+    return is_made_here(cell.condition.dataset) or bool(os.environ.get(ENVIRONMENT))
+
+
+class Listing:
+    """A function's source as the book shows it: taken from the package, never copied.
+
+    The names below it lead, in the book, to the reference.
+    """
+
+    def __init__(self, *functions: Callable | type):
+        self.code = "\n\n".join(inspect.getsource(function) for function in functions)
+        self.names = [f"{function.__module__}.{function.__qualname__}" for function in functions]
+
+    def _repr_markdown_(self) -> str:
+        return f"{listing(self.code, 'python')}\n\n{', '.join(map(as_code, self.names))}"
+
+    def __repr__(self) -> str:
+        return self.code

@@ -1,0 +1,106 @@
+"""What is not run: one sentence for it, with the commands that make what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rag_repro.evaluation.verdicts import NOT_RUN
+from rag_repro.show.escape import as_code, as_html, as_myst
+from rag_repro.show.exhibit_rows import Row
+from rag_repro.show.picture import Note
+from rag_repro.study import names
+from rag_repro.study.names import train_command
+from rag_repro.study.papers import Cell
+from rag_repro.study.scores import Results
+
+NOTHING = "this exhibit has no such condition at this tier"
+UNTOLD = "the records of this exhibit hold nothing of this kind"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What stands in place of a number; commands: what makes it, in their order; why: in a word."""
+
+    commands: tuple[str, ...] = ()
+    why: str = NOT_RUN
+
+    def __str__(self) -> str:
+        return self._with(as_code)
+
+    def html(self) -> str:
+        """For a cell of a table on a page."""
+        return self._with(lambda command: f"<code>{as_html(command)}</code>")
+
+    def _with(self, code) -> str:
+        return ": ".join(filter(None, (self.why, ", then ".join(map(code, self.commands)))))
+
+    @property
+    def note(self) -> Note:
+        """For a table or figure that is not there at all."""
+        return _sentence(str(self))
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def of_cells(cells: Iterable[Cell]) -> Missing:
+    """What makes the cells' records: first the training of what is not there."""
+    cells = list(cells)
+    train = [command for cell in cells for command in untrained(cell)]
+    return Missing(tuple(dict.fromkeys([*train, *map(_command, cells)])))
+
+
+def of_trained(names: Iterable[str], tasks: tuple[str, ...]) -> Missing:
+    """What trains these; tasks: what they are trained for, as `study.names.SCORERS`."""
+    commands = (train_command(name, tasks) for name in names)
+    return Missing(tuple(dict.fromkeys(filter(None, commands))), "not at hand")
+
+
+def note(cells: Sequence[Cell], results: Results, caption: str = "") -> Note:
+    """In place of what the cells would show, with what makes the records that they lack.
+
+    caption: that of the table or figure, which says what is not shown where
+    nothing could be run: there is no cell, or all have records that do not tell.
+    """
+    lacking = [cell for cell in cells if not results.lines(cell)]
+    if lacking or not cells:
+        return note_of_cells(lacking, caption)
+    return _sentence(UNTOLD, caption)
+
+
+def note_of_cells(cells: Sequence[Cell], caption: str = "") -> Note:
+    """The same where none of the cells has a record."""
+    return of_cells(cells).note if cells else _sentence(NOTHING, caption)
+
+
+def _sentence(text: str, caption: str = "") -> Note:
+    return Note(f"{as_myst(caption)}: {text}." if caption else f"{_upper(text)}.")
+
+
+def note_of_rows(rows: Iterable[Row], verb: str = "run") -> Note:
+    """In place of what an exhibit's rows would show, of which none has a value of ours.
+
+    verb: "time" for exhibits that are timed.
+    """
+    waiting = (row for row in rows if row.ours is None and row.note.startswith(NOT_RUN))
+    commands = dict.fromkeys(run_command(row.exhibit, row.tier, verb) for row in waiting)
+    return Missing(tuple(commands)).note if commands else _sentence(NOTHING)
+
+
+def run_command(exhibit: str, tier: str, verb: str = "run") -> str:
+    return f"rag-repro {verb} {exhibit} --tier {tier}"
+
+
+def _command(cell: Cell) -> str:
+    """What makes the cell's records; of a timed one with those that it is compared with."""
+    if cell.timed:
+        return f"rag-repro time {cell.exhibit} --dataset {cell.keys['dataset']}"
+    return run_command(cell.exhibit, cell.tier)
+
+
+def untrained(cell: Cell) -> list[str]:
+    """What trains the cell's readers and classifiers, of those that are not there."""
+    condition = cell.condition
+    return list(names.untrained(condition.reader, condition.configured.needs).values())

@@ -1,0 +1,157 @@
+"""One question step by step: searches noted, and gains counted on rankings made to order."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_repro.data.dataset import Corpus, Dataset
+from rag_repro.methods import base
+from rag_repro.methods.base import MethodSpec, Settings
+from rag_repro.schema import Answer, Gold, Hit, Passage, Question, Retrieve
+from rag_repro.show import traces
+from rag_repro.show.traces import Spy
+from rag_repro.study.conditions import Condition
+
+PASSAGES = tuple(Passage(f"p{i}", f"Title {i}", f"text {i} " + "x" * 200) for i in range(6))
+
+
+def question(name, kind, *dynamic):
+    gold = (Gold("p0", "static", 1), *(Gold(p, "dynamic", 2) for p in dynamic))
+    return Question(name, name, ("an answer", "or so"), kind=kind, gold=gold)
+
+
+QUESTIONS = (
+    question("both", "a", "p1"),
+    question("static", "b"),  # needs no dynamic-relevant passage: not asked
+    question("gained", "a", "p2"),
+    question("lost", "b", "p3"),
+    question("half", "b", "p4", "p5"),
+    question("gained too", "b", "p1"),
+    question("beyond n", "c", "p1"),
+)
+FOUND = {
+    "both": "p1", "both again": "p1 p0",
+    "gained": "p0", "gained again": "p5 p2",
+    "lost": "p3", "lost again": "p0 p1",
+    "half": "p0", "half again": "p4 p0",
+    "gained too": "p5", "gained too again": "p1 p0",
+    "beyond n": "p0", "beyond n again": "p1 p0",
+}  # fmt: skip
+DATASET = Dataset("little", QUESTIONS, Corpus("little", PASSAGES))
+
+
+def once(question, settings):
+    return Answer(hits=(yield Retrieve(question.text, k=1)))
+
+
+def twice(question, settings):
+    yield Retrieve(question.text, k=1)
+    return Answer(hits=(yield Retrieve(f"{question.text} again", k=2)))
+
+
+class Tables:
+    """Finds what FOUND says."""
+
+    fingerprint = "tables"
+
+    def search(self, queries, k, within=None):
+        by = DATASET.corpus.by_id
+        return [
+            [Hit(by[name], 1 / rank, rank) for rank, name in enumerate(FOUND[q].split(), 1)][:k]
+            for q in queries
+        ]
+
+
+class Shop:
+    def dataset(self, name, split):
+        return DATASET
+
+    def services(self, condition):
+        return {"retriever": Tables()}
+
+
+@pytest.fixture
+def conditions(monkeypatch):
+    methods = {m.__name__: MethodSpec(m.__name__, 1, m, Settings, "") for m in (once, twice)}
+    monkeypatch.setattr(base, "get", methods.__getitem__)
+    return [Condition("little", name, retriever="tables") for name in methods]
+
+
+def test_gains_and_losses_are_counted(conditions):
+    made = traces.example(*conditions, Shop(), kind="a", n=5)
+    # gained, gained too; lost; both and half (one of its two passages is not all)
+    assert (made.gained, made.lost, made.of) == (2, 1, 5)
+    assert made.counts.body == [[2, 1, 2, 5]]
+
+
+@pytest.mark.parametrize(("kind", "shown"), [("a", "gained"), ("b", "gained too"), ("c", "gained")])
+def test_the_one_shown_is_the_first_gained_of_its_kind_or_of_any(conditions, kind, shown):
+    made = traces.example(*conditions, Shop(), kind=kind, n=5)
+    assert made.question.id == shown
+    assert [hit.passage.id for hit in made.before.hits] == FOUND[shown].split()
+    assert [hit.passage.id for hit in made.after.hits] == FOUND[f"{shown} again"].split()
+    assert [query for query, _ in made.searches] == [shown, f"{shown} again"]
+
+
+def test_where_nothing_is_gained_the_first_question_is_shown(conditions):
+    made = traces.example(*conditions[::-1], Shop(), kind="a", n=1)
+    assert (made.question.id, made.gained, made.lost, made.of) == ("both", 0, 0, 1)
+
+
+def test_swapped_conditions_swap_the_counts(conditions):
+    made = traces.example(*conditions[::-1], Shop(), kind="a", n=5)
+    assert (made.gained, made.lost, made.question.id) == (1, 2, "lost")
+
+
+def test_data_without_a_dynamic_passage_is_refused(conditions):
+    class Plain(Shop):
+        def dataset(self, name, split):
+            return Dataset("plain", QUESTIONS[1:2], DATASET.corpus)
+
+    with pytest.raises(ValueError, match="plain: no question needs a dynamic-relevant passage"):
+        traces.example(*conditions, Plain(), kind="a")
+
+
+def test_a_spy_finds_what_the_retriever_finds_and_notes_it():
+    spy, plain = Spy(Tables()), Tables()
+    found = spy.search(["lost", "half again"], 2)
+    assert found == plain.search(["lost", "half again"], 2)
+    spy.search(["both"], k=1, within=None)
+    assert [(q, [h.passage.id for h in hits]) for q, hits in spy.searches] == [
+        ("lost", ["p3"]),
+        ("half again", ["p4", "p0"]),
+        ("both", ["p1"]),
+    ]
+    assert spy.fingerprint == "tables"
+    assert not hasattr(spy, "ordered")
+
+
+def test_a_walk_changes_nothing_of_the_answer(conditions):
+    [_, after] = conditions
+    answer, searches = traces.walk(after, QUESTIONS[2], Shop())
+    assert answer == traces.example(*conditions, Shop(), kind="a", n=5).after
+    assert (answer.cost.retrievals, len(searches)) == (2, 2)
+
+
+def test_the_tables_of_a_question(conditions):
+    made = traces.example(*conditions, Shop(), kind="a", n=5)
+    body = traces.question_table(made.question, DATASET).body
+    assert body[:2] == [["question", "gained"], ["answer", "an answer | or so"]]
+    assert [row[0] for row in body[2:]] == ["gold, static, hop 1", "gold, dynamic, hop 2"]
+    assert body[3][1] == f"Title 2: {PASSAGES[2].text}"
+    assert traces.search_table(made.searches, made.question).body == [
+        ["gained", 1, "1.00", "Title 0", "static"],
+        ["gained again", 1, "1.00", "Title 5", ""],
+        ["", 2, "0.50", "Title 2", "dynamic"],
+    ]
+    (first, second) = traces.context_table(made.after, made.question).body
+    assert (first[0], first[1], first[3]) == (1, "Title 5", "")
+    assert (second[0], second[1], second[3]) == (2, "Title 2", "dynamic")
+    assert len(first[2]) == traces.SHOWN
+    assert first[2].endswith("x…")
+
+
+def test_long_text_is_cut_and_short_text_is_not():
+    assert traces.short("x" * traces.SHOWN) == "x" * traces.SHOWN
+    assert traces.short("x" * (traces.SHOWN + 1)) == "x" * (traces.SHOWN - 1) + "…"
+    assert traces.short("ab " * 99) == "ab " * 52 + "ab…"
