@@ -21,15 +21,19 @@ from typing_extensions import TypedDict
 
 from ..evaluation.registry import METRICS
 from ..plain import PlainError, from_json, shortened
-from .attentions import AttentionFields
-from .compressions import CompressionFields
 from .conditions import Condition
-from .drafts import DraftFields
 from .files import trouble
-from .knowledge import KnowledgeFields
-from .queries import QueryFields
-from .shapes import EXACT, Amount, Count, Name, Number, Rank, Share, Text
-from .told import TraceFields
+from .line_fields import (
+    EXACT,
+    Amount,
+    Count,
+    Name,
+    Number,
+    Rank,
+    Share,
+    Text,
+    TraceFields,
+)
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
@@ -85,25 +89,14 @@ class _Known(TypedDict, total=False):
     turns: list[Turn]
 
 
-class Line(
-    _Needed,
-    _Known,
-    TraceFields,
-    DraftFields,
-    QueryFields,
-    CompressionFields,
-    KnowledgeFields,
-    AttentionFields,
-):
+class Line(_Needed, _Known, TraceFields):
     """One answer's line: what every one has, then what parts of a method's trace leave."""
 
 
 FIELDS = (
     *("id", "kind", "hops", "cluster", "hits", "gold", "scores", "cost", "judged", "entropy"),
     *TraceFields.__annotations__,
-    *("dynamic", "queries", "compressed"),
-    *KnowledgeFields.__annotations__,
-    *("attention", "text", "prediction", "remembered", "error", "turns"),
+    *("text", "prediction", "remembered", "error", "turns"),
 )
 """In the order in which a line is written."""
 

@@ -15,7 +15,7 @@ from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..methods.dragin.alarms import watched
 from ..schema import Answer, Cost, Passage, Question
-from . import attentions, compressions, drafts, knowledge, manifests, parts, queries, records, told
+from . import line_fields, manifests, parts, records
 from .conditions import Condition
 from .names import is_outside
 from .registration import stamp
@@ -207,9 +207,7 @@ def line_of(
     selection judged pairs, [d, e, probability, how many of the two are gold, None
     where the question names no gold] of each, in the order asked. entropy: the
     highest of the reader's tokens', in nats, where the method had them traced.
-    decided, critique, timing: as `told` says. dynamic: as `drafts` says.
-    queries: as `queries` says. compressed: as `compressions` says. counts, filter, trigger,
-    held: as `knowledge` says. attention: as `attentions` says.
+    What else a method's trace leaves: as `line_fields` says.
     """
     ids = [hit.passage.id for hit in answer.hits]
     rank = {name: place for place, name in enumerate(ids, start=1)}
@@ -240,15 +238,10 @@ def line_of(
     for event in answer.trace:
         if event.get("stage") == "read":
             line["entropy"] = round(event["entropy"], 4)
-    line |= told.of(question, answer)
     # What thresholds are chosen from: elsewhere nobody reads it, and it is long.
     tuned_on = condition.split == "tune"
     theta = getattr(condition.configured, "threshold", None)
-    line |= drafts.of(question, answer, theta, signals=tuned_on)
-    line |= queries.of(question, answer)
-    line |= compressions.of(question, answer)
-    line |= knowledge.of(question, answer, passages)
-    line |= attentions.of(question, answer)
+    line |= line_fields.of(question, answer, passages, theta, signals=tuned_on)
     if answer.text:
         line |= {"text": answer.text, "prediction": answer.prediction}
     if answer.remembered:
