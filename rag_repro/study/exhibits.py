@@ -27,7 +27,7 @@ class ExhibitMethod:
     label: str
     run: str | None = None
     retriever: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, tuple | Any] = field(default_factory=dict)
     baseline: str | None = None
     waits: str | None = None
 
@@ -49,7 +49,7 @@ class Grid:
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
     settings: Mapping[str, tuple] = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, tuple | Any] = field(default_factory=dict)
     role: str = "primary"
     reader: str | None = None
     n: int | None = None
@@ -159,6 +159,9 @@ class Exhibit:
         for pair in self.beside:
             if set(pair) != {"ours", "printed"}:
                 raise StudyError(f"beside needs `ours` and `printed`, not {', '.join(pair)}")
+        for name in (name for grid in self.grids for name in grid.methods):
+            if name not in self.methods:
+                raise StudyError(f"no method {name!r}{nearest(name, self.methods)}")
 
     @cached_property
     def whole(self) -> Exhibit:

@@ -25,7 +25,7 @@ from ..retrieval.milvus_server import versions
 from . import timing
 from .files import alone
 from .names import check_retriever, label
-from .strict import listed, strict, table
+from .strict import build
 
 log = logging.getLogger(__name__)
 
@@ -106,10 +106,7 @@ def file_of(folder: Path, retriever: str) -> Path:
 def load(path: Path) -> Growth:
     """The record in a file. Raises GrowthError for what is none, FileNotFoundError for no file."""
     try:
-        told = table(from_json(text_of(path)), str(path))
-        sizes = listed(told.pop("sizes", None), f"{path}, sizes")
-        sizes = [strict(Size, table(size, "a size"), f"{path}, sizes") for size in sizes]
-        made = strict(Growth, told, str(path))
+        return build(Growth, from_json(text_of(path)), str(path))
     except FileNotFoundError:
         raise
     except (PlainError, OSError, ValueError, TypeError) as error:
@@ -117,7 +114,6 @@ def load(path: Path) -> Growth:
             f"{path} is no record of growth ({error}); restore it from version control, or delete "
             "it and measure again"
         ) from error
-    return replace(made, sizes=tuple(sizes))
 
 
 def load_all(folder: Path) -> list[Growth]:

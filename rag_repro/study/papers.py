@@ -18,9 +18,8 @@ from rag_repro.arguments import path as as_path
 from ..words import choices, nearest
 from . import checking
 from .exhibits import Cell, Exhibit, ExhibitMethod, Grid
-from .paper import Claim, Contrast, Gate, Paper, Proof
-from .printed import Compared, Gain
-from .strict import StudyError, content, listed, strict, table, tuples
+from .paper import Claim, Contrast, Paper
+from .strict import StudyError, build, content, listed, table
 
 __all__ = [
     "Cell",
@@ -94,82 +93,27 @@ def exhibit(full_name: str) -> tuple[Paper, Exhibit]:
 
 def read(folder: Path) -> Paper:
     """A paper from its folder. Raises StudyError with file, place and what is wrong."""
+    where = f"{folder.name}/claims.yaml"
+    entries = enumerate(listed(content(folder / "claims.yaml"), where), start=1)
+    claims = [_claim(entry, f"{where}, claim {number}") for number, entry in entries]
     where = f"{folder.name}/paper.yaml"
     raw = table(content(folder / "paper.yaml"), where)
+    exhibits = table(raw.get("exhibits"), f"{where}, exhibits")
     exhibits = {
-        key: _exhibit(key, entry, folder.name, f"{where}, exhibit {key}")
-        for key, entry in table(raw.pop("exhibits", None), f"{where}, exhibits").items()
+        key: {**table(one, f"{where}, exhibit {key}"), "name": f"{folder.name}.{key}"}
+        for key, one in exhibits.items()
     }
-    where_claims = f"{folder.name}/claims.yaml"
-    claims = tuple(
-        _claim(entry, f"{where_claims}, claim {number}")
-        for number, entry in enumerate(
-            listed(content(folder / "claims.yaml"), where_claims), start=1
-        )
-    )
-    raw["kinds"] = tuples(table(raw.get("kinds", {}), f"{where}, kinds"), f"{where}, kinds")
-    if "gate" in raw:
-        raw["gate"] = strict(Gate, tuples(raw["gate"], f"{where}, gate"), f"{where}, gate")
-    raw["proofs"] = tuple(
-        strict(Proof, table(one, f"{where}, proofs"), f"{where}, proof {number}")
-        for number, one in enumerate(listed(raw.get("proofs"), f"{where}, proofs"), start=1)
-    )
-    paper = strict(
-        Paper,
-        {**raw, "name": folder.name, "folder": folder, "exhibits": exhibits, "claims": claims},
-        where,
-    )
+    own = {"name": folder.name, "folder": folder, "exhibits": exhibits, "claims": claims}
+    paper = build(Paper, {**raw, **own}, where)
     for problem in checking.problems(paper):
         raise StudyError(problem)
     return paper
-
-
-def _exhibit(key: str, entry: Any, paper: str, place: str) -> Exhibit:
-    given = table(entry, place)
-    methods = {
-        name: strict(
-            ExhibitMethod,
-            _tuples_in("settings", row, f"{place}, method {name}"),
-            f"{place}, method {name}",
-        )
-        for name, row in table(given.pop("methods", None), f"{place}, methods").items()
-    }
-    grids = []
-    for i, grid in enumerate(listed(given.pop("grids", None), f"{place}, grids"), start=1):
-        where = f"{place}, grid {i}"
-        grids.append(strict(Grid, _tuples_in("fixed", tuples(grid, where), where), where))
-        for name in grids[-1].methods:
-            if name not in methods:
-                raise StudyError(f"{place}: no method {name!r}{nearest(name, methods)}")
-    made = {"name": f"{paper}.{key}", "methods": methods, "grids": tuple(grids)}
-    return strict(Exhibit, {**tuples(given, place), **made}, place)
 
 
 def _claim(entry: Any, where: str) -> Claim:
     given = table(entry, where)
     if isinstance(given.get("id"), str):
         where = f"{where.rsplit(' ', 1)[0]} {given['id']}"
-    parts = listed(given.get("contrasts"), f"{where}, contrasts")
-    contrasts = tuple(_contrast(part, where) for part in parts)
-    printed = tuple(
-        strict(Compared, table(part, where), f"{where}, printed {number}")
-        for number, part in enumerate(listed(given.get("printed"), f"{where}, printed"), start=1)
-    )
-    changed = given.get("changed", ())
-    given["changed"] = [changed] if isinstance(changed, str) else changed
-    given = {**tuples(given, where), "contrasts": contrasts, "printed": printed}
-    return strict(Claim, given, where)
-
-
-def _contrast(entry: Any, where: str) -> Contrast:
-    given = tuples(entry, where)
-    if "printed" in given:
-        place = f"{where}, printed"
-        given["printed"] = strict(Gain, table(given["printed"], place), place)
-    return strict(Contrast, given, where)
-
-
-def _tuples_in(key: str, entry: Any, where: str) -> dict[str, Any]:
-    """The same of one entry's own table: a setting that is a list, as RIND's factors."""
-    given = table(entry, where)
-    return {**given, key: tuples(given[key], f"{where}, {key}")} if key in given else given
+    if isinstance(given.get("changed"), str):
+        given["changed"] = [given["changed"]]
+    return build(Claim, given, where)

@@ -33,7 +33,7 @@ from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Grid
 from rag_repro.study.judge import pair_cells
 from rag_repro.study.paper import Claim, Contrast, Paper
-from rag_repro.study.strict import StudyError, content, strict, table, tuples
+from rag_repro.study.strict import StudyError, build, content
 
 if TYPE_CHECKING:
     from rag_repro.study.services import Workshop
@@ -101,9 +101,8 @@ def read(root: Path, part: str = "tests") -> list[Registration]:
     part: "withdrawn", those that another took the place of.
     """
     given = content(root / FILE) if (root / FILE).is_file() else {}
-    raw = given.get(part) or ()
-    raw = [{**table(x, FILE), "moves": tuples(x.get("moves"), FILE)} for x in raw]
-    return [strict(Registration, x, f"{FILE}, test {i}") for i, x in enumerate(raw, start=1)]
+    raw = enumerate(given.get(part) or (), start=1)
+    return [build(Registration, one, f"{FILE}, test {number}") for number, one in raw]
 
 
 def headline() -> list[str]:
