@@ -8,8 +8,7 @@ from ..data.titles import word
 from ..evaluation import metrics
 from ..evaluation.verdicts import NO_GATE, READER_TOO_WEAK
 from ..study.gate import sides, tried
-from ..study.paper import Gate
-from ..study.papers import Exhibit, Paper
+from ..study.papers import Exhibit, Gate, Paper
 from ..study.scores import Results, Scores, paired, resampled
 from .exhibits import Row
 from .table import Table

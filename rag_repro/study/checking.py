@@ -15,7 +15,7 @@ from . import names
 
 if TYPE_CHECKING:
     from .exhibits import Exhibit
-    from .paper import Claim, Contrast, Paper, Proof
+    from .papers import Claim, Contrast, Paper, Proof
 
 
 CHECKS = {

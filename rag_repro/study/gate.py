@@ -16,7 +16,7 @@ from ..evaluation.verdicts import Verdict
 from . import among
 from . import names as known
 from .exhibits import Cell, Exhibit
-from .paper import Contrast, Paper, Proof
+from .papers import Contrast, Paper, Proof
 from .scores import Results, Scores, paired
 
 NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"

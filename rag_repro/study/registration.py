@@ -32,7 +32,7 @@ from rag_repro.study import manifests, names, papers, records, trainings
 from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Grid
 from rag_repro.study.judge import pair_cells
-from rag_repro.study.paper import Claim, Contrast, Paper
+from rag_repro.study.papers import Claim, Contrast, Paper
 from rag_repro.study.strict import StudyError, build, content
 
 if TYPE_CHECKING:

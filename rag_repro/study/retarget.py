@@ -15,9 +15,9 @@ from ..data import is_made_here
 from ..methods import base
 from ..words import nearest
 from .conditions import ROLES
-from .exhibits import Exhibit, alias
+from .exhibits import Exhibit, ExhibitMethod, Grid, alias
 from .names import label
-from .papers import ExhibitMethod, Grid, Paper, StudyError
+from .papers import Paper, StudyError
 
 CHANCE = "random"  # the retriever that is a control, whatever searches otherwise
 

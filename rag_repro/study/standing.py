@@ -14,7 +14,7 @@ from rag_repro.evaluation import verdicts
 from rag_repro.study import manifests, papers, records
 from rag_repro.study.exhibits import Cell
 from rag_repro.study.judge import Judged, judge
-from rag_repro.study.paper import Paper
+from rag_repro.study.papers import Paper
 from rag_repro.study.registration import (
     CONFIRMED,
     FILE,

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..methods.dragin.settings import FACTORS
 from . import papers
 from .exhibits import Cell, Exhibit
-from .paper import Paper
+from .papers import Paper
 from .scores import Results
 from .strict import StudyError
 

@@ -12,8 +12,9 @@ from rag_repro import show
 from rag_repro.lm import hub
 from rag_repro.report import cases, exhibits, missing
 from rag_repro.study import gate, trainings
+from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.judge import judge, pair_cells
-from rag_repro.study.papers import Claim, Contrast, Exhibit, ExhibitMethod, Grid, Paper
+from rag_repro.study.papers import Claim, Contrast, Paper
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results, Scores, concatenated, paired, resampled
 
