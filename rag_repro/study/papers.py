@@ -368,4 +368,6 @@ def _claim(entry: Any, where: str) -> Claim:
         where = f"{where.rsplit(' ', 1)[0]} {given['id']}"
     if isinstance(given.get("changed"), str):
         given["changed"] = [given["changed"]]
+    contrasts = listed(given.get("contrasts"), f"{where}, contrasts")
+    given["contrasts"] = [build(Contrast, one, where) for one in contrasts]
     return build(Claim, given, where)
