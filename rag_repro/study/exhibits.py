@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from ..data import splits
 from ..data.splits import CONFIRM, SPLITS, SplitError
+from ..data.titles import word
 from ..methods import base, systems
 from ..words import nearest
 from .conditions import ROLES, TIERS, Condition
@@ -219,3 +220,30 @@ def alias(row: ExhibitMethod) -> tuple[str, Mapping[str, Any]]:
         return row.run, row.settings
     system = systems.get(row.run)
     return system.method, {**system.settings, **row.settings}
+
+
+def full_name(exhibit: Exhibit, cell: Cell) -> str:
+    """As "MuSiQue, QDC, k = 4": its data set, its row and its settings, in a reader's words."""
+    return _words(exhibit, cell, cell.keys)
+
+
+def short_names(exhibit: Exhibit, cells: Sequence[Cell]) -> list[str]:
+    """Of cells that stand side by side: the data set, and of the rest what tells them apart.
+
+    One cell alone has its full name.
+    """
+    if len(cells) == 1:
+        return [full_name(exhibit, cells[0])]
+    keys = {key for cell in cells for key in cell.keys}
+    varied = {k for k in keys if any(c.keys.get(k) != cells[0].keys.get(k) for c in cells)}
+    return [_words(exhibit, cell, {"dataset", *varied}) for cell in cells]
+
+
+def _words(exhibit: Exhibit, cell: Cell, keys: Collection[str]) -> str:
+    row = [exhibit.methods[cell.keys["method"]].label] if "method" in keys else []
+    settings = [
+        f"{key.replace('_', ' ')} = {word(str(value))}"
+        for key, value in cell.keys.items()
+        if key in keys and key not in ("dataset", "method") and value is not False
+    ]
+    return ", ".join([word(cell.keys["dataset"]), *row, *settings])

@@ -1,14 +1,46 @@
-"""What one interval of a contrast says, and which bounds it must leave to say it."""
+"""What an interval of a contrast says, which bounds it must leave to say it, and at what level."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..evaluation import verdicts
-from ..evaluation.intervals import Interval
+from ..evaluation import statistics, verdicts
+from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
-from .papers import Contrast, Paper
+from .papers import Claim, Contrast, Paper
+
+MEAN = "the mean"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A contrast's draws: the mean over its cells, and each cell's own.
+
+    deltas: by cell, and of the mean, what follows from what the paper prints, with the working.
+    corrected: by cell, and of the mean as `MEAN`, the interval by which it has to decide alone
+    (`corrected`).
+    ungated: data sets that name no gold passages, so that no gate was possible.
+    aside: cells of whose questions none is of a kind that decides: they have no say.
+    weak: cells that are in neither, since their reader cannot read, with their verdict; of an
+    everywhere-claim also those without records.
+    """
+
+    mean: Resampled
+    each: Mapping[str, Resampled]
+    weak: Mapping[str, Verdict]
+    ungated: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    corrected: Mapping[str, Interval] = field(default_factory=dict)
+    deltas: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+
+    def sized(self, contrast: Contrast, name: str) -> Contrast:
+        """The contrast with its smallest effect in a cell, or of the mean."""
+        if name not in self.deltas:
+            return contrast
+        return replace(contrast, delta=self.deltas[name][0], printed=None)
 
 
 def of_interval(contrast: Contrast, interval: Interval, tier: str) -> Verdict:
@@ -62,3 +94,59 @@ def delta(
     top, bare = (sum(side) / len(known) for side in zip(*known, strict=True))
     made = max(round(gain / 2 / (100 - below) * (top - bare), 2), 0.01)
     return made, f"δ {made:g} = ½ · {gain:.2f} / (100 − {below:.2f}) · ({top:.1f} − {bare:.1f})"
+
+
+def widened(paper: Paper, drawn: Mapping[tuple[str, int], Drawn | Verdict | str]) -> dict:
+    """Interval of every mean contrast: 95 % where primary, Holm's where secondary."""
+    groups: dict[str, dict[tuple[str, int], Resampled]] = defaultdict(dict)
+    intervals, limits = {}, {}
+    for claim in paper.claims:
+        for i, contrast in enumerate(claim.contrasts):
+            outcome = drawn[claim.id, i]
+            if not isinstance(outcome, Drawn):
+                continue
+            if contrast.role == "primary":
+                intervals[claim.id, i] = outcome.mean.interval()
+            else:
+                groups[claim.exhibit_of(contrast)][claim.id, i] = outcome.mean
+                limits[claim.id, i] = bounds(contrast)
+    for group in groups.values():
+        intervals |= statistics.holm_intervals(group, bounds=limits)
+    return intervals
+
+
+def corrected(claim: Claim, drawn: Mapping, tier: str) -> dict[tuple[str, int], Drawn]:
+    """Of a claim its draws with the intervals by which a part or cell has to decide alone.
+
+    An everywhere-claim holds where all of them do, which needs no correction; but it would fail by
+    any one of them. Where some are enough it is the reverse. So those are corrected together
+    (Holm), over the cells of all parts where the claim names all of them or some, else over the
+    cells of each.
+    """
+    families: dict[tuple[str, int], dict[tuple[int, str], Resampled]] = defaultdict(dict)
+    for i, contrast in enumerate(claim.contrasts):
+        outcome = drawn[claim.id, i]
+        if contrast.role != "primary" or contrast.premise or not isinstance(outcome, Drawn):
+            continue
+        leaves = {MEAN: outcome.mean} if contrast.rule == "mean" else outcome.each
+        side = "holds" if "some" in (claim.holds, contrast.rule) else "fails"
+        over_parts = claim.holds == ("some" if side == "holds" else "all")
+        family = families[side, -1 if over_parts else i]
+        family |= {(i, name): one for name, one in leaves.items()}
+    made: dict[int, dict[str, Interval]] = defaultdict(dict)
+
+    def sized(i: int, name: str) -> Contrast:
+        return drawn[claim.id, i].sized(claim.contrasts[i], name)
+
+    for (side, _), family in families.items():
+        deciding = {
+            leaf: one
+            for leaf, one in family.items()
+            if getattr(of_interval(sized(*leaf), one.interval(), tier), side)
+        }
+        of = refuting if side == "fails" else bounds
+        limits = {leaf: of(sized(*leaf)) for leaf in deciding}
+        stern = statistics.holm_intervals(deciding, bounds=limits, size=len(family))
+        for (i, name), interval in stern.items():
+            made[i][name] = interval
+    return {(claim.id, i): replace(drawn[claim.id, i], corrected=one) for i, one in made.items()}

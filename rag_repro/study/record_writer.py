@@ -11,7 +11,7 @@ from typing import Any
 
 from ..digest import write_whole
 from . import lines as form
-from .files import trouble
+from .files import trouble, write_all
 from .lines import Parsed, RecordError
 
 AGAIN = "and run the same command again"
@@ -67,10 +67,8 @@ class RecordWriter:
         self._end = len(self._held.content)
 
     def _write(self, data: bytes) -> None:
-        left = memoryview(data)
         try:
-            while left:  # a disk that fills up takes a part of a line
-                left = left[os.write(self._descriptor, left) :]
+            write_all(self._descriptor, data)
         except OSError:
             with suppress(OSError):  # the torn line is cut off by the next run, too
                 os.ftruncate(self._descriptor, self._end)

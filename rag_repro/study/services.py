@@ -281,7 +281,7 @@ class Workshop:
     def reservoir(self, condition: Condition) -> Any:
         """The memory of the condition: filled now where it is not yet, or a new one for each run.
 
-        Raises reservoir_file.ReservoirFileError where it cannot be filled.
+        Raises reservoirs.ReservoirFileError where it cannot be filled.
         """
         from . import reservoirs
 
