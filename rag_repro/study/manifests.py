@@ -21,8 +21,7 @@ from . import sealed
 from .conditions import Condition
 from .files import trouble
 from .line_fields import MOST
-from .lines import MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
-from .record_writer import AGAIN
+from .lines import AGAIN, MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
 
 log = logging.getLogger(__name__)
 
