@@ -95,7 +95,7 @@ def _exhibit(name: str, datasets: Collection[str]) -> Exhibit:
     for one in datasets:
         check_name(one)
     moved = retarget.retarget(paper, datasets=tuple(datasets)).exhibit(name.split(".", 1)[1])
-    return replace(moved, grids=tuple(replace(grid, n=None) for grid in moved.grids))
+    return moved.regrid(lambda grid: replace(grid, n=None))
 
 
 def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit]:
@@ -107,12 +107,7 @@ def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit
         raise StudyError(f"{told}: no row is trained with seeds; leave --seeds out")
     given = tuple(dict.fromkeys(seeds))
     return [
-        replace(
-            exhibit,
-            grids=tuple(
-                replace(grid, seeds=given) if grid.seeds else grid for grid in exhibit.grids
-            ),
-        )
+        exhibit.regrid(lambda grid: replace(grid, seeds=given) if grid.seeds else grid)
         for exhibit in chosen
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -113,8 +113,11 @@ class Cell:
     @property
     def asked(self) -> int | None:
         """How many questions it asks: its n, else all of its split; None where no file fixes it."""
-        if self.n is not None:
-            return self.n
+        return self.listed if self.n is None else self.n
+
+    @property
+    def listed(self) -> int | None:
+        """Questions that the split file lists; None where it does not know the data set."""
         try:
             return len(splits.ids(self.condition.label, self.condition.split)) or None
         except SplitError:
@@ -169,7 +172,11 @@ class Exhibit:
         """With one cell, the first training's and without a `seed`, for all trainings of a row."""
         if not any(grid.seeds for grid in self.grids):
             return self
-        return replace(self, grids=tuple(replace(grid, seeds=()) for grid in self.grids))
+        return self.regrid(lambda grid: replace(grid, seeds=()))
+
+    def regrid(self, change: Callable[[Grid], Grid]) -> Exhibit:
+        """The same with every grid changed."""
+        return replace(self, grids=tuple(map(change, self.grids)))
 
     def cells(self, tier: str | None = None, role: str | None = None) -> list[Cell]:
         """All cells that can be run, in the order of the file."""

@@ -23,17 +23,7 @@ from ..evaluation.registry import METRICS
 from ..plain import PlainError, from_json, shortened
 from .conditions import Condition
 from .files import trouble
-from .line_fields import (
-    EXACT,
-    Amount,
-    Count,
-    Name,
-    Number,
-    Rank,
-    Share,
-    Text,
-    TraceFields,
-)
+from .line_fields import EXACT, Amount, Count, Name, Number, Rank, Share, Text, TraceFields
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.

@@ -149,8 +149,7 @@ def moved(test: Registration) -> Paper:
         own = grid.tier == test.tier and grid.split == "test"
         return replace(grid, split=test.split) if own else grid
 
-    exhibits = {k: replace(x, grids=tuple(map(asked, x.grids))) for k, x in made.exhibits.items()}
-    return replace(made, exhibits=exhibits)
+    return replace(made, exhibits={k: x.regrid(asked) for k, x in made.exhibits.items()})
 
 
 def _put(value: Any, moves: Mapping[str, tuple[str, ...]]) -> Any:

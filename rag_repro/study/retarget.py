@@ -72,10 +72,7 @@ def only(paper: Paper, exhibits: Sequence[str], methods: Sequence[str]) -> Paper
     def kept(grid: Grid) -> Grid:
         return replace(grid, methods=tuple(name for name in grid.methods if name in methods))
 
-    left = {
-        key: replace(paper.exhibit(key), grids=tuple(map(kept, paper.exhibit(key).grids)))
-        for key in exhibits
-    }
+    left = {key: paper.exhibit(key).regrid(kept) for key in exhibits}
     return replace(paper, exhibits={**paper.exhibits, **left})
 
 
