@@ -9,7 +9,7 @@ from ..data.titles import word
 from ..evaluation.heuristics import GUESSED
 from ..evaluation.verdicts import OPEN
 from ..study import judge, papers
-from ..study.among import of_answers
+from ..study.outcomes import of_answers
 from ..study.papers import Paper
 from ..study.scores import Results, resampled
 from . import ledger

@@ -12,7 +12,7 @@ from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
-from . import among, exhibits, gate, outcomes, trainings
+from . import exhibits, gate, outcomes, trainings
 from .conditions import TIERS
 from .outcomes import MEAN, Drawn
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
@@ -112,7 +112,7 @@ def _draw(
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
             return f"no condition beside {exhibits.full_name(exhibit, more)} for what is subtracted"
-        of_kind = among.deciding(paper, more.keys["dataset"], contrast)
+        of_kind = outcomes.deciding(paper, more.keys["dataset"], contrast)
         if (lines := means.lines(more)) and not any(of_kind(x.get("kind")) for x in lines):
             aside.append(name)
             continue
@@ -143,13 +143,13 @@ def _draw(
             weak[name] = verdicts.mixed(told)
             continue
         chosen = chosen or at is not means
-        keep = among.keep(contrast, more, less, at, of_kind)
+        keep = outcomes.keep(contrast, more, less, at, of_kind)
         sides = tuple(
             at.scores(cell, wanted.get("metric", contrast.metric), keep)
             for cell, wanted in compared
         )
         if None in sides:
-            if among.words(contrast):
+            if outcomes.words(contrast):
                 continue  # a data set without such questions has no say
             without = exhibits.full_name(exhibit, compared[sides.index(None)][0])
             return f"{without}: no question has the metric"
@@ -176,7 +176,7 @@ def _draw(
             return unrun.reason
         return verdicts.of_parts(weak) if len(weak) > 1 else next(iter(weak.values()))
     if not by_dataset:
-        asked = among.words(contrast)
+        asked = outcomes.words(contrast)
         return verdicts.not_judged(f"no question is {asked}" if asked else gate.NO_KIND)
     if contrast.among:
         by_dataset = _large(by_dataset)
@@ -187,7 +187,7 @@ def _draw(
         told = f"its cells share no {'training' if seeds is None else 'question'}"
         return verdicts.mixed(f"{told} from one device each") if chosen else told
     families = _families([held[0][0].ids for held in by_dataset.values()])
-    ungated = paper.gate.without if paper.gate and among.of_answers(contrast) else ()
+    ungated = paper.gate.without if paper.gate and outcomes.of_answers(contrast) else ()
     ungated = tuple(word(name) for name in by_dataset if name in ungated)
     deltas = {}
     if contrast.printed:

@@ -42,7 +42,7 @@ FILE, FOLDER, UNCLEAN = "registration.yaml", "registered", "unclean.txt"
 REGISTERED, CONFIRMED = "registered", "confirmed"
 FRESH_WORLDS, FRESH_SPLIT = ("world-E", "world-F"), "confirm"
 _JUDGING = {
-    "study": "among gate judge outcomes scores standing trainings",
+    "study": "gate judge outcomes scores standing trainings",
     "evaluation": "drawing heuristics intervals power ratios resampling significance statistics "
     "verdicts",
 }

@@ -15,8 +15,9 @@ from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..methods.dragin.alarms import watched
 from ..schema import Answer, Cost, Passage, Question
-from . import line_fields, manifests, parts, records
+from . import line_fields, manifests, records
 from .conditions import Condition
+from .lines import Record
 from .names import is_outside
 from .registration import stamp
 from .services import Workshop
@@ -73,14 +74,14 @@ def run(
     dataset = workshop.dataset(condition.dataset, condition.split)
     i, of = shard
     wanted = dataset.first(n, kinds).questions[i - 1 :: of]
-    part, facts = parts.name(shard), stamp(results, condition, workshop)
+    part, facts = shard_name(shard), stamp(results, condition, workshop)
     try:
         services = workshop.services(condition)
         fingerprint = workshop.fingerprint(condition)
     except (ValueError, OSError):
         if not part:
-            parts.join(condition, workshop, results)
-        if {q.id for q in wanted} <= parts.held(results, condition).ids(shard):
+            join(condition, workshop, results)
+        if {q.id for q in wanted} <= held(results, condition).ids(shard):
             return 0
         raise
     known: set[str] = set()
@@ -91,7 +92,7 @@ def run(
                 f"{condition.path} cannot be run in shards: each question may draw on those "
                 "before it; run it without --shard"
             )
-        known = replace(parts.held(results, condition), committed=None).ids()
+        known = replace(held(results, condition), committed=None).ids()
     else:
         records.absorb(results, condition)
     with (
@@ -335,3 +336,72 @@ def estimate(
         seconds / max(1, len(tried)),
         {name: count / max(1, len(tried)) for name, count in asdict(total).items() if count},
     )
+
+
+def shard_name(shard: tuple[int, int]) -> str:
+    """(1, 4) -> "1-of-4"; "" where there is one shard alone, which is the record."""
+    return "{}-of-{}".format(*shard) if shard[1] > 1 else ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is recorded of a condition: its record, and its parts that are not joined yet.
+
+    written: names of the parts that runs are writing now; all others will be joined.
+    committed: the record that one's own builds on (`records.committed`).
+    """
+
+    whole: Record | None
+    parts: Mapping[str, Record]
+    written: frozenset[str] = frozenset()
+    committed: Record | None = None
+
+    def ids(self, shard: tuple[int, int] = (1, 1)) -> set[str]:
+        """The questions that this shard need not ask.
+
+        Those of the record, of the committed one that it builds on, of the parts that will be
+        joined, and of its own part.
+        """
+        own = shard_name(shard)
+        there = [part for key, part in self.parts.items() if key not in self.written or key == own]
+        there += [record for record in (self.whole, self.committed) if record is not None]
+        return set().union(*(record.by_question for record in there))
+
+    def is_complete(self, wanted: set[str]) -> bool:
+        """Whether the record itself has all wanted answers and is sealed, and no part is left.
+
+        This is what "complete" means everywhere.
+        """
+        sealed = self.whole is None or self.whole.is_sealed
+        return sealed and not self.parts and wanted <= self.ids()
+
+
+def held(root: Path, condition: Condition) -> Held:
+    """The condition's record and its parts, as they are now."""
+    # Parts before the record: what is joined between the two looks is then met twice, not never.
+    names = records.parts(root, condition)
+    # Before they are read: a part whose run ends between the two looks is then met later.
+    written = frozenset(key for key in names if records.is_written(root, condition, key))
+    found = {key: records.load(root, condition, key) for key in names}
+    whole = records.load(root, condition)
+    kept = {key: part for key, part in found.items() if part is not None}
+    behind = records.committed(root)
+    return Held(whole, kept, written, records.load(behind, condition) if behind else None)
+
+
+def join(condition: Condition, workshop: Workshop, results: Path) -> int:
+    """Join the condition's parts that no run is writing into its record -> answers that it now
+    has more.
+
+    No question is asked, and no index or reader loaded: what a run without shard does first,
+    alone. The record is left as by a run, compressed and in the order of the questions.
+    """
+    added = records.absorb(results, condition)
+    record = records.load(results, condition)
+    if record is not None:
+        dataset = workshop.dataset(condition.dataset, condition.split)
+        order = [question.id for question in dataset.questions]
+        fingerprint = record.header["fingerprint"]
+        with records.open_record(results, condition, fingerprint, "", order):
+            manifests.absorb(results, condition)
+    return added
