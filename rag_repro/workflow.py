@@ -1,10 +1,9 @@
 """A grid of exhibits on many workers: its jobs, what they would cost, and Snakemake over them.
 
-A job is one command of this package: `train` what a condition lacks, `run` a shard of a
-condition, `run --join` its parts. What is finished is read from the records and from nowhere
-else, so a plan names only what they lack. It is plain data, which `workflow/Snakefile` reads
-without this package; Snakemake lives in an environment of its own. A plan is of one start: whoever
-starts again plans again, so that nothing that Snakemake remembers can be out of date.
+A job is one command of this package: `train` what a condition lacks, `run` a shard of a condition,
+`run --join` its parts. What is finished is read from the records alone, so a plan names only what
+they lack. It is plain data, which `workflow/Snakefile` reads without this package, and of one
+start: whoever starts again plans again, so that nothing that Snakemake remembers is out of date.
 """
 
 from __future__ import annotations

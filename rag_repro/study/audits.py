@@ -1,8 +1,7 @@
 """A paper's sentences against its own printed values, as its `audit.yaml` says.
 
-The file names, for each sentence, the cells that it speaks of, the printed values that are read in
-each cell, and when the sentence is true of a cell. Expressions and texts are Jinja's, so that every
-number of a finding is computed. Nothing is re-run, and no guess is made about causes.
+For each sentence: the cells that it speaks of, the printed values that are read in each, and when
+it is true of a cell. Expressions and texts are Jinja's, so every number of a finding is computed.
 """
 
 from __future__ import annotations

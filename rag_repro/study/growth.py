@@ -1,12 +1,8 @@
 """How an index grows with its corpus: size, memory, time to build and to search, by passages.
 
-Each size of a world of the testbed is measured in a process of its own, so that its most of
-memory is its own, and under a limit of memory and of processor time; the first size that goes
-beyond one is written down as that, and larger ones are not tried. Beside the seconds of the
-clock stand those of the processor, which other programs on the machine disturb less.
-
-The record, DIR/RETRIEVER.json, is written anew after each size and continued by the next run,
-on the same machine only.
+Each size of a world is measured in a process of its own, under a limit of memory and of processor
+time; the first that goes beyond one is written down as that, and larger ones are not tried. The
+record, DIR/RETRIEVER.json, is written anew after each size and continued on the same machine only.
 """
 
 from __future__ import annotations

@@ -237,10 +237,9 @@ def _held_back(
 ) -> Verdict | None:
     """What the gate says of the reader, and proofs of what else is trained.
 
-    Where readers are compared it is the first side's, since that the other is weak is the
-    claim; with `both_read` either's. Of the other side what another method was trained, since a
-    baseline that does not do its work is beaten by anything; the same method with another
-    training is a control.
+    Where readers are compared it is the first side's, with `both_read` either's. Of the other side
+    also what another method was trained, since a baseline that does not do its work is beaten by
+    anything; the same method with another training is a control.
     """
     names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
     cells = [more, less] if contrast.both_read else [more]

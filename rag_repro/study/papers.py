@@ -1,9 +1,8 @@
 """One paper, one folder of plain files: what it printed, what we run, what it claims.
 
-`papers/<name>/paper.yaml` lists the exhibits with the grid of conditions that
-re-tests each; `tableN.csv` hold the printed values; `claims.yaml` holds the
-claims with the contrasts that decide them. Runner, checker, tables, status
-page all read these; `audits` reads `audit.yaml`. An unknown key anywhere is refused.
+`papers/<name>/paper.yaml` lists the exhibits with the grid of conditions that re-tests each,
+`tableN.csv` the printed values, `claims.yaml` the claims with the contrasts that decide them;
+`audits` reads `audit.yaml`. An unknown key anywhere is refused.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
-"""Records: one line of JSON a question, appended as it is finished.
+"""Records: one line of JSON a question, appended as it is finished, behind a header.
 
-A record file begins with a header line (the condition's identity and a
-fingerprint of what else can change the result) and goes on with one line a
-question. It lies open (`.jsonl`) while a run is under way and is compressed
-(`.jsonl.xz`) when the run has ended; a sidecar manifest says which machine,
-versions and commit made it, one entry a run. `rag-repro seal` moves both into parquet (`sealed`),
-from where a run that goes on takes them up again.
-
-A torn last line (a killed run) is cut off and its question asked again. Any
-other damage, and a file made with other settings or data, is refused by name.
+The header holds the condition's identity and a fingerprint of what else can change the result. A
+record lies open (`.jsonl`) during a run, compressed (`.jsonl.xz`) when it has ended, and
+in parquet when it was sealed (`sealed`), from where a run that goes on takes it up again. A torn
+last line is cut off and its question asked again; any other damage, and a file made with other
+settings or data, is refused by name.
 """
 
 from __future__ import annotations
@@ -176,11 +172,8 @@ class RecordWriter:
             self._begin()
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Write one answer's line: out of this process before this returns.
-
-        So a killed run loses nothing; the disk is told once a second, so that a
-        power cut loses no more than that. Where the disk takes no more, the file
-        ends with the last whole line.
+        """Write one answer's line: out of this process before this returns, on the disk within a
+        second. Where the disk takes no more, the file ends with the last whole line.
         """
         data = form.line_bytes(line)
         if line["id"] in self.done:
@@ -264,15 +257,11 @@ def open_record(
 ) -> Iterator[RecordWriter]:
     """Open a condition's record to continue it, alone: a second run waits here.
 
-    Leaving compresses it, also after an interrupt. A record whose fingerprint
-    differs (other data, weights, index) is refused: mixing would spoil it.
-    shard: a part of its own, as "1-of-4", so that parts can be run at once;
-    `absorb` joins them. order: question ids; the lines are put into this order
-    on leaving, so that batches, shards and interrupts leave the same bytes, and
-    the first n lines are the first n questions, not the n that were quickest.
-
-    Raises RecordError, also where the disk cannot be written; what was
-    appended before is kept.
+    Leaving compresses it, also after an interrupt, its lines in the `order` of question ids: so
+    batches, shards and interrupts leave the same bytes. shard: a part of its own, as "1-of-4",
+    which can be written beside others; `absorb` joins them. Raises RecordError for another
+    fingerprint, since mixing would spoil the record, and where the disk cannot be written; what
+    was appended before is kept.
     """
     base = root / _name(condition, shard)
     plain = base.with_name(base.name + form.PLAIN)

@@ -1,8 +1,7 @@
 """Recorded scores computed again: what `rag-repro audit` does.
 
-A record's line holds the prediction and the ids of the hits, the data set holds the gold. The
-function that wrote the line (`runner.line_of`) scores them again, and every score must be the
-recorded one, to the last digit.
+A line holds the prediction and the ids of the hits, the data set the gold: the function that wrote
+the line (`runner.line_of`) must give every recorded score again, to the last digit.
 """
 
 from __future__ import annotations

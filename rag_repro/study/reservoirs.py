@@ -1,9 +1,8 @@
 """ERM4's memory as a condition asks for it: empty and online, or filled and frozen.
 
-The questions that fill it go through the same pipeline, up to the reading and without a
-memory of their own; what they fetch is kept in a file beside the call cache, and enters the
-reservoir in the order of the questions, however they were batched. Its hash stands in the
-record's fingerprint, so that a record never goes on with another memory.
+The questions that fill it go through the same pipeline, up to the reading and without a memory of
+their own. What they fetch is kept in a file beside the call cache, a line a question, and enters
+the reservoir in the order of the questions. Its hash stands in the record's fingerprint.
 """
 
 from __future__ import annotations

@@ -59,17 +59,14 @@ def run(
     batch_size: int = 16,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> int:
-    """Answer the condition's first n questions that are not recorded yet.
+    """Answer the condition's first n questions that are not recorded yet -> how many now.
 
-    n: None for all questions of its split. kinds: only of these; none named: of all.
-    shard (i, of): only every `of`-th question beginning with the i-th, counted from 1, into a part
-    of its own, so that shards can run at once; a run without shard joins the parts that no run is
-    writing.
-    Where nothing is missing, what cannot be loaded (weights that are not here) is not asked for.
+    n: None for all questions of its split. kinds: only of these; none named: of all. shard (i, of):
+    every `of`-th question beginning with the i-th, counted from 1, into a part of its own, so that
+    shards can run at once; a run without shard joins the parts that no run is writing. Each answer
+    is appended as it is finished. Where nothing is missing, what cannot be loaded is not asked for.
     Refused where a service keeps state from question to question, and where a registered record
     could not count.
-    -> how many were asked now. Appends as each is finished, so that a killed
-    run continues where it stopped.
     """
     dataset = workshop.dataset(condition.dataset, condition.split)
     i, of = shard

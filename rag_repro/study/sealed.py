@@ -4,8 +4,7 @@
 the question's id and cluster, each other field of the answer's line as JSON, and a column of floats
 per metric: "scores.em" as the line has it, "metrics.retrievals" as it is computed from the line.
 `root/conditions.parquet` has one row per condition: its path, header, manifest and a hash of its
-answers. A record that
-lies beside them as JSON lines is newer, and is read in their place.
+answers. A record that lies beside them as JSON lines is newer, and is read in their place.
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
 """What is tuned on records of questions that are not tested on.
 
-Adaptive Retrieval's threshold (`threshold`): an entity's popularity is, on the testbed, the views
-that the world itself gives; PopQA's page views (`meta["s_pop"]`) where a data set has them;
-elsewhere "mentions", how many passages of the pooled corpus name the question's rarest name, which
-the row `mentions` of the exhibit has counted (a search for each name, no reader).
+`threshold`: Adaptive Retrieval's, over an entity's popularity: a world's own views, PopQA's page
+views (`meta["s_pop"]`), or "mentions", how many passages of the pooled corpus name the question's
+rarest name, as the row `mentions` of the exhibit has counted (a search for each name, no reader).
 
-Dynamic retrieval (`chosen`): a row of the exhibit that varies one of `KNOBS` gets two values. The
-tuned one has the best EM; of tied ones it is the middle, since the fewest or the most searches
-would favour a rival. The matched one searches as often as DRAGIN does in its table 3. RIND without
-a factor, and random timing, are controls that must alarm as often as RIND does: on every word that
-could have given an alarm in the answers of RIND's row at its tuned threshold, as these answers'
-records have measured it (`line_fields.of_drafts`), the control's threshold is where as many words
-are above it. Were the text the same whatever passages come, that is how many alarms it would give.
+`chosen`: dynamic retrieval's. A row that varies one of `KNOBS` gets the value of the best EM, of
+tied ones the middle, and the one that searches as often as DRAGIN does in its table 3. RIND without
+a factor, and random timing, are controls that must alarm as often as RIND: their threshold is where
+as many words are above it, of all that could have given an alarm in RIND's answers at its tuned
+threshold (`line_fields.of_drafts`).
 """
 
 from __future__ import annotations
