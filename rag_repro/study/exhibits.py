@@ -80,6 +80,12 @@ class Grid:
         if self.n is not None and self.n < 1:
             raise StudyError(f"n is {self.n}; it must be at least 1")
 
+    @property
+    def varied(self) -> Iterator[dict[str, Any]]:
+        """Each choice of values for the settings that it varies."""
+        every = itertools.product(*self.settings.values())
+        return (dict(zip(self.settings, values, strict=True)) for values in every)
+
     def readers(self, method: str) -> tuple[tuple[int | None, str | None], ...]:
         """Seed and reader of each of the row's cells; seed None: it has no key for one."""
         name = self.trained.get(method)
@@ -193,11 +199,7 @@ class Exhibit:
             if row.run is None:
                 continue
             run, settings = alias(row)
-            every = itertools.product(
-                itertools.product(*grid.settings.values()), grid.readers(method)
-            )
-            for values, (seed, reader) in every:
-                varied = dict(zip(grid.settings, values, strict=True))
+            for varied, (seed, reader) in itertools.product(grid.varied, grid.readers(method)):
                 condition = Condition(
                     dataset=dataset,
                     method=run,

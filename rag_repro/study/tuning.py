@@ -58,7 +58,6 @@ def threshold(
     datasets: Sequence[str],
     results: Path,
     *,
-    metric: str = "em",
     data_dir: Path | None = None,
 ) -> Tuned:
     """The threshold under which these data sets' questions would have scored best in all.
@@ -81,8 +80,8 @@ def threshold(
             )
         for name, line in lines[WITH].items():
             values.append(known[name])
-            without.append(lines[WITHOUT][name]["scores"][metric])
-            given.append(line["scores"][metric])
+            without.append(lines[WITHOUT][name]["scores"]["em"])
+            given.append(line["scores"]["em"])
     best = best_threshold(values, without, given)
     search = [value < best for value in values]
     n = len(values)
