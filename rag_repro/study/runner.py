@@ -41,9 +41,9 @@ class RunError(ValueError):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run reports after each question: how far, and the answer."""
+    """What a run, or a sitting, reports after each question."""
 
-    condition: Condition
+    dataset: str
     done: int
     total: int
 
@@ -115,7 +115,7 @@ def run(
                 entry.facts["ties"] = _ties(services) - ties
             entry.answered()
             done = len(wanted) - len(missing) + entry.facts["questions"]
-            report(Progress(condition, done, len(wanted)))
+            report(Progress(dataset.name, done, len(wanted)))
             if alarms is not None:
                 alarms.add(answer)
         if alarms is not None and (remark := alarms.remark()):
@@ -294,7 +294,6 @@ def rebuild(services: Mapping[str, Any], lines: Iterable[Mapping], dataset: Data
 class Estimate:
     """What a condition's missing questions would cost, from a trial of a few."""
 
-    condition: Condition
     missing: int
     trial: int
     seconds_a_question: float
@@ -327,7 +326,6 @@ def estimate(
     seconds = time.perf_counter() - start
     total = sum((answer.cost for _, answer in tried), Cost())
     return Estimate(
-        condition,
         missing,
         len(tried),
         seconds / max(1, len(tried)),

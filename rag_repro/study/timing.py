@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,21 +28,12 @@ from . import campaign, manifests, records, registration, runner
 from .clock import Clock, Notes, clocked
 from .conditions import Condition
 from .papers import Cell
-from .runner import RunError
+from .runner import Progress, RunError
 from .services import Workshop
 
 log = logging.getLogger(__name__)
 
 BUSY = 0.5  # processes that wait for a core before we begin
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a sitting reports after each question."""
-
-    dataset: str
-    done: int
-    total: int
 
 
 def run(
