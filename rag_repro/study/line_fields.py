@@ -108,6 +108,8 @@ class Attention(TypedDict):
 class TraceFields(TypedDict, total=False):
     """All of them, in the order in which a line is written."""
 
+    judged: list[tuple[Name, Name, Share, Annotated[int, Strict(), Ge(0), Le(2)] | None]]
+    entropy: Amount
     decided: tuple[Number | Text | None, Flag]
     critique: list[tuple[Name, Share, Mark | None]]
     timing: list[tuple[_HOP]]
@@ -145,6 +147,9 @@ def of(
 def of_decisions(question: Question, answer: Answer) -> dict[str, Any]:
     """What the trace tells of decisions, judged passages and moments of search.
 
+    judged: where a selection judged pairs, [d, e, probability, how many of the two are gold, None
+    where the question names no gold] of each, in the order asked. entropy: the highest of the
+    reader's tokens', in nats, where the method had them traced.
     decided: [what it went by, whether passages were fetched]: a popularity, the share of
     [Retrieval] (None: the reader ended at once, or was not asked), or a class's letter.
     critique: [passage, probability that it is relevant, 1 where it is gold, None where the
@@ -162,6 +167,12 @@ def of_decisions(question: Question, answer: Answer) -> dict[str, Any]:
     gold = set(question.gold_ids)
     for event in answer.trace:
         match event.get("stage"):
+            case "judge":
+                both = sum(n in gold for n in event["pair"]) if gold else None
+                row = [*event["pair"], round(event["probability"], 4), both]
+                told.setdefault("judged", []).append(row)
+            case "read":
+                told["entropy"] = round(event["entropy"], 4)
             case "decide" if "retrieve" in event:  # one of a draft has no such decision
                 went_by = event["value"] if "value" in event else event["probability"]
                 told.setdefault("decided", [_rounded(went_by), event["retrieve"]])

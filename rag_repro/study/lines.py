@@ -15,15 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from annotated_types import Ge, Le
-from pydantic import AfterValidator, Strict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from ..evaluation.registry import METRICS
 from ..plain import PlainError, from_json, shortened
 from .conditions import Condition
 from .files import trouble
-from .line_fields import EXACT, Amount, Count, Name, Number, Rank, Share, Text, TraceFields
+from .line_fields import EXACT, Amount, Count, Name, Number, Rank, Text, TraceFields
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
@@ -63,16 +62,12 @@ class _Needed(TypedDict):
 
 
 class _Known(TypedDict, total=False):
-    """gold: [role, hop, rank among the hits or None]. judged: [passage, passage, probability, how
-    many of the two are gold or None].
-    """
+    """gold: [role, hop, rank among the hits or None]."""
 
     kind: Name | None
     hops: Count | None
     gold: list[tuple[Name | None, Count | None, Rank | None]]
     cost: dict[Text, Count]
-    judged: list[tuple[Name, Name, Share, Annotated[int, Strict(), Ge(0), Le(2)] | None]]
-    entropy: Amount
     text: Text
     prediction: Text | None
     remembered: list[Name]
@@ -85,7 +80,7 @@ class Line(_Needed, _Known, TraceFields):
 
 
 FIELDS = (
-    *("id", "kind", "hops", "cluster", "hits", "gold", "scores", "cost", "judged", "entropy"),
+    *("id", "kind", "hops", "cluster", "hits", "gold", "scores", "cost"),
     *TraceFields.__annotations__,
     *("text", "prediction", "remembered", "error", "turns"),
 )

@@ -201,11 +201,8 @@ def line_of(
     """One question's record: ids, our model's words, costs, scores; no text of the data.
 
     gold: [role, hop, rank among the hits or None] of each gold passage, so that
-    pages can tell static from dynamic without the data at hand. judged: where a
-    selection judged pairs, [d, e, probability, how many of the two are gold, None
-    where the question names no gold] of each, in the order asked. entropy: the
-    highest of the reader's tokens', in nats, where the method had them traced.
-    What else a method's trace leaves: as `line_fields` says.
+    pages can tell static from dynamic without the data at hand. What a method's trace
+    leaves: as `line_fields` says.
     """
     ids = [hit.passage.id for hit in answer.hits]
     rank = {name: place for place, name in enumerate(ids, start=1)}
@@ -231,11 +228,6 @@ def line_of(
         "scores": {name: round(value, 6) for name, value in scores.items()},
         "cost": {name: n for name, n in asdict(answer.cost).items() if n and name != _SHARED},
     }
-    if pairs := _judged(question, answer):
-        line["judged"] = pairs
-    for event in answer.trace:
-        if event.get("stage") == "read":
-            line["entropy"] = round(event["entropy"], 4)
     # What thresholds are chosen from: elsewhere nobody reads it, and it is long.
     tuned_on = condition.split == "tune"
     theta = getattr(condition.configured, "threshold", None)
@@ -259,20 +251,6 @@ def _passages(answer: Answer, dataset: Dataset, condition: Condition) -> Mapping
     if condition.retriever is None or not is_outside(condition.retriever):
         return known
     return ChainMap({hit.passage.id: hit.passage for hit in answer.hits}, known)
-
-
-def _judged(question: Question, answer: Answer) -> list[list[Any]]:
-    """The pairs that a selection's trace says were judged."""
-    gold = set(question.gold_ids)
-    return [
-        [
-            *e["pair"],
-            round(e["probability"], 4),
-            sum(n in gold for n in e["pair"]) if gold else None,
-        ]
-        for e in answer.trace
-        if e.get("stage") == "judge"
-    ]
 
 
 def is_ordered(services: Mapping[str, Any]) -> bool:
