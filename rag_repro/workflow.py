@@ -48,17 +48,14 @@ def told(plan: GridPlan, workshop: Workshop, settings: GridSettings, *, trial: b
     trial: ask a few questions of each condition and prepare each training, as `--estimate` of
     `run` and `train` do; without, answers are counted and no time is told.
     """
-    lines, seconds, unknown = [], 0.0, 0
-    for name in plan.training:
-        words, cost = _training(plan.training[name], settings) if trial else ("to train", 0.0)
-        lines.append(f"{name}: {words}")
-        seconds += cost or 0.0
-        unknown += cost is None
-    for work in plan.works:
-        words, cost = _trial(work, workshop, trial)
-        lines.append(f"{work.condition.path}: {words}")
-        seconds += cost or 0.0
-        unknown += cost is None
+    costed = [
+        (name, *(_training(command, settings) if trial else ("to train", 0.0)))
+        for name, command in plan.training.items()
+    ]
+    costed += [(work.condition.path, *_trial(work, workshop, trial)) for work in plan.works]
+    lines = [f"{name}: {words}" for name, words, _ in costed]
+    seconds = sum(cost or 0.0 for *_, cost in costed)
+    unknown = sum(cost is None for *_, cost in costed)
     absent = Counter(plan.absent.values())
     lines += [f"{count} conditions left out: {why}" for why, count in absent.items()]
     return "\n".join([*lines, _sum(plan, seconds if trial else None, unknown)])
