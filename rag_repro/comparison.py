@@ -20,7 +20,8 @@ from rag_repro.show import exhibit_tables as tables
 from rag_repro.show.picture import Picture
 from rag_repro.show.table import Table
 from rag_repro.study import campaign, records
-from rag_repro.study.papers import Cell, Exhibit, ExhibitMethod, Grid, Paper
+from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
+from rag_repro.study.papers import Cell, Paper
 from rag_repro.study.scores import Results, resampled
 from rag_repro.study.services import Workshop
 from rag_repro.study.setups import READER, RETRIEVER, CannotServe, Setup, setup

@@ -118,7 +118,7 @@ def test_what_is_committed_is_not_asked_again_and_is_read_with_ones_own(
 def lines_of(path):
     from rag_repro.study import records
 
-    return records.read(path).lines
+    return records.form.read_whole(path).lines
 
 
 def answers(capsys):

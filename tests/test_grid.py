@@ -13,7 +13,7 @@ import yaml
 from rag_repro import cli, workflow
 from rag_repro.lm import hub
 from rag_repro.publish.places import Places, here
-from rag_repro.study import campaign, grid, papers, runner
+from rag_repro.study import campaign, papers, runner
 from rag_repro.study.services import Workshop
 
 from . import gates
@@ -118,10 +118,12 @@ def test_what_is_not_trained_is_a_job_with_its_cost_and_holds_up_the_trial(
 ):
     monkeypatch.setattr(hub, "artifacts", dict)
     cell = campaign.select(["r2ag.table1"], tier="testbed", methods=["r2ag"], seeds=(1,))[0]
-    settings = grid.GridSettings(("r2ag.table1",), tmp_path)
-    work = grid.Work(cell, 5, 5, {(1, 1): 5}, joins=False, lacks=("r2ag-mixed-1",))
+    settings = workflow.GridSettings(("r2ag.table1",), tmp_path)
+    work = workflow.Work(cell, 5, 5, {(1, 1): 5}, joins=False, lacks=("r2ag-mixed-1",))
     command = "rag-repro train r2ag-mixed --seed 1"
-    plan = grid.GridPlan((work,), {"r2ag-mixed-1": command}, {"train/x": None, "answers/y": None})
+    plan = workflow.GridPlan(
+        (work,), {"r2ag-mixed-1": command}, {"train/x": None, "answers/y": None}
+    )
     seeds = []
 
     def prepare(recipe, seed, *folders):

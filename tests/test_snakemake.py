@@ -140,7 +140,7 @@ def test_a_killed_job_is_the_only_one_that_runs_again(grid, gate, tmp_path):
     # The shard with questions 0, 2, 4, 6 has recorded three and waits behind the gate.
     until(gate.waiting.is_set, first.process)
     [part] = results.rglob("*web*.shard-1-of-2.jsonl")
-    assert len(records.read(part)) == 3
+    assert len(records.form.read_whole(part)) == 3
     os.kill(of_shard(part), signal.SIGKILL)
     status, printed = first.ended()
     assert status == 2
@@ -180,7 +180,7 @@ def test_a_profile_with_retries_mends_it_by_itself(grid, gate, tmp_path):
     assert status == 0, printed
     assert ran(printed).count("answers/web.shard-1-of-2") == 2
     assert ran(printed).count("answers/web.shard-2-of-2") == 1
-    [record] = [records.read(path) for path in results.rglob("*.jsonl.xz")]
+    [record] = [records.form.read_whole(path) for path in results.rglob("*.jsonl.xz")]
     assert len(record) == N
 
 

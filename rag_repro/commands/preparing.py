@@ -70,13 +70,13 @@ def tune(arguments: argparse.Namespace) -> None:
     and what its controls need to give as many alarms. What a condition uses stands in its
     paper.yaml."""
     from ..bars import waiting
-    from ..study import papers, tuning, tuning_dynamic
+    from ..study import papers, tuning
 
-    if tuning_dynamic.varies(papers.exhibit(arguments.exhibit)[1]):
+    if tuning.varies(papers.exhibit(arguments.exhibit)[1]):
         for dataset in arguments.dataset:
             print(dataset)
             with waiting(f"reading the records of {dataset}"):
-                lines = list(tuning_dynamic.chosen(arguments.exhibit, dataset, held_in(arguments)))
+                lines = list(tuning.chosen(arguments.exhibit, dataset, held_in(arguments)))
             for line in lines:
                 print(f"  {line}")
         return

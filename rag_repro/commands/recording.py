@@ -93,7 +93,6 @@ def grid(arguments: argparse.Namespace) -> int:
     from .. import workflow
     from ..publish.places import here
     from ..study import campaign
-    from ..study import grid as jobs
     from ..study.files import check_output
 
     if not arguments.dry_run and (arguments.no_trial or arguments.folder):
@@ -111,7 +110,7 @@ def grid(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         campaign.check_writable(cells, results)
     workshop = _workshop(arguments)
-    settings = jobs.GridSettings(
+    settings = workflow.GridSettings(
         tuple(arguments.exhibits),
         results,
         data=arguments.data,
@@ -121,7 +120,7 @@ def grid(arguments: argparse.Namespace) -> int:
         batch_size=arguments.batch_size,
         in_flight=arguments.in_flight,
     )
-    plan = jobs.plan(
+    plan = workflow.plan(
         cells,
         workshop,
         settings,

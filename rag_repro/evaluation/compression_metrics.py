@@ -1,6 +1,6 @@
 """What a compressor left, out of a record's line: how much, of what, and whether it told.
 
-A line's `compressed` is what `study.compressions` keeps of the trace; answers of other
+A line's `compressed` is what `study.line_fields` keeps of the trace; answers of other
 methods have none, and none of these metrics.
 """
 

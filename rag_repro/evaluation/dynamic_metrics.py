@@ -1,6 +1,6 @@
 """How dynamic retrieval went, out of a record's line: alarms, and what each search found.
 
-A line's `dynamic` is what `study.drafts` keeps of the trace; answers of other
+A line's `dynamic` is what `study.line_fields` keeps of the trace; answers of other
 methods have none, and none of these metrics.
 """
 

@@ -1,6 +1,6 @@
 """What ERM4's modules did, out of a record's line: queries, filter, memory, and answers by rank.
 
-A line's `counts`, `filter`, `trigger` and `held` are what `study.knowledge` keeps of the trace;
+A line's `counts`, `filter`, `trigger` and `held` are what `study.line_fields` keeps of the trace;
 answers of other methods have none, and none of these metrics.
 """
 

@@ -1,6 +1,6 @@
 """What each query rule finds at the same moments, out of a record's line.
 
-A line's `queries` is what `study.queries` keeps of a check of query rules: of each moment
+A line's `queries` is what `study.line_fields` keeps of a check of query rules: of each moment
 [words that QFS takes, of how many, in which sentence, then each rule's gold passages].
 """
 

@@ -19,7 +19,8 @@ from rag_repro.lm.sizes import KEPT, Shape, shape
 from rag_repro.publish.templating import render
 from rag_repro.study import costs, names, papers
 from rag_repro.study.costs import Sizes, Spent
-from rag_repro.study.papers import Cell, Grid, Paper
+from rag_repro.study.exhibits import Grid
+from rag_repro.study.papers import Cell, Paper
 from rag_repro.study.retarget import retarget
 
 SHIPPED = "smollm2-135m"

@@ -13,7 +13,7 @@ from rag_repro.show.table import Table
 from rag_repro.show.values import within
 from rag_repro.show.worked import working
 from rag_repro.study import judge, papers
-from rag_repro.study.among import of_answers
+from rag_repro.study.outcomes import of_answers
 from rag_repro.study.papers import Paper
 from rag_repro.study.scores import Results, resampled
 

@@ -11,8 +11,7 @@ from rag_repro.show.exhibit_rows import Row
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
 from rag_repro.study.gate import sides, tried
-from rag_repro.study.paper import Gate
-from rag_repro.study.papers import Exhibit, Paper
+from rag_repro.study.papers import Exhibit, Gate, Paper
 from rag_repro.study.scores import Results, Scores, paired, resampled
 
 

@@ -47,9 +47,7 @@ class Recorded:
     ids: Sequence[str]
 
 
-def live_check(
-    held: Sequence[Recorded], workshop: Workshop, *, batch_size: int = 16
-) -> list[dict[str, bool]]:
+def live_check(held: Sequence[Recorded], workshop: Workshop) -> list[dict[str, bool]]:
     """Ask recorded questions again and compare -> for each condition: question -> same.
 
     Same: hits, prediction and error all equal what the record holds.
@@ -63,7 +61,7 @@ def live_check(
         if not turns
         for question in dataset.questions
     ]
-    answers = iter(answered(free, workshop, batch_size))
+    answers = iter(answered(free, workshop))
     rows = []
     for one, every, dataset, turns in zip(held, whole, wanted, ordered, strict=True):
         asked = (

@@ -1,8 +1,7 @@
 """A paper's sentences against its own printed values, as its `audit.yaml` says.
 
-The file names, for each sentence, the cells that it speaks of, the printed values that are read in
-each cell, and when the sentence is true of a cell. Expressions and texts are Jinja's, so that every
-number of a finding is computed. Nothing is re-run, and no guess is made about causes.
+For each sentence: the cells that it speaks of, the printed values that are read in each, and when
+it is true of a cell. Expressions and texts are Jinja's, so every number of a finding is computed.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 from ..data.titles import word
 from .papers import Paper
 from .printed import sizes
-from .strict import StudyError, content, listed, strict, table, tuples
+from .strict import StudyError, build, content
 
 AGREES = "agrees"
 IN_PART = "agrees in part"
@@ -96,26 +95,15 @@ def load(paper: Paper) -> Audit:
     path, where = paper.folder / "audit.yaml", f"{paper.name}/audit.yaml"
     if not path.is_file():
         return Audit()
-    given = table(content(path), where)
-    findings = {
-        key: _entry(Sentence, one, paper, f"{where}, finding {key}")
-        for key, one in table(given.get("findings"), f"{where}, findings").items()
-    }
-    readings = tuple(
-        _entry(Reading, one, paper, f"{where}, reading {number}")
-        for number, one in enumerate(listed(given.get("readings"), f"{where}, readings"), start=1)
-    )
-    return strict(Audit, {**given, "findings": findings, "readings": readings}, where)
-
-
-def _entry(cls: type, given: Any, paper: Paper, where: str) -> Any:
-    entry = strict(cls, tuples(given, where), where)
-    for name in entry.claims:
+    audit = build(Audit, content(path), where)
+    places = {f"finding {key}": one for key, one in audit.findings.items()}
+    places |= {f"reading {number}": one for number, one in enumerate(audit.readings, start=1)}
+    for place, name in ((place, name) for place, one in places.items() for name in one.claims):
         try:
             paper.claim(name)
         except StudyError as error:
-            raise StudyError(f"{where}: {error}") from error
-    return entry
+            raise StudyError(f"{where}, {place}: {error}") from error
+    return audit
 
 
 def findings(paper: Paper) -> list[Finding]:

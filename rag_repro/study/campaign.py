@@ -12,7 +12,7 @@ from ..bars import Bar
 from ..data import check_name, has_path, label
 from ..methods import systems
 from ..words import nearest
-from . import files, names, papers, parts, records, registration, retarget, runner
+from . import files, names, papers, records, registration, retarget, runner
 from .conditions import Condition
 from .names import Untrained
 from .papers import Cell, Exhibit, StudyError
@@ -95,7 +95,7 @@ def _exhibit(name: str, datasets: Collection[str]) -> Exhibit:
     for one in datasets:
         check_name(one)
     moved = retarget.retarget(paper, datasets=tuple(datasets)).exhibit(name.split(".", 1)[1])
-    return replace(moved, grids=tuple(replace(grid, n=None) for grid in moved.grids))
+    return moved.regrid(lambda grid: replace(grid, n=None))
 
 
 def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit]:
@@ -107,12 +107,7 @@ def _seeded(chosen: Sequence[Exhibit], seeds: Sequence[int]) -> Sequence[Exhibit
         raise StudyError(f"{told}: no row is trained with seeds; leave --seeds out")
     given = tuple(dict.fromkeys(seeds))
     return [
-        replace(
-            exhibit,
-            grids=tuple(
-                replace(grid, seeds=given) if grid.seeds else grid for grid in exhibit.grids
-            ),
-        )
+        exhibit.regrid(lambda grid: replace(grid, seeds=given) if grid.seeds else grid)
         for exhibit in chosen
     ]
 
@@ -226,7 +221,7 @@ def _recorded(
 
     No weights are loaded to know that. failed: an answer that failed is none.
     """
-    held = parts.held(results, cell.condition)
+    held = runner.held(results, cell.condition)
     if held.committed is None or held.whole is not None or held.parts:
         return None
     lines = held.committed.lines
@@ -246,9 +241,9 @@ def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:
     joined = 0
     for cell in cells:
         folder = registration.destination(results, cell.condition)
-        added = parts.join(cell.condition, workshop, folder)
+        added = runner.join(cell.condition, workshop, folder)
         log.info("%s: %s", cell.condition.path, f"{added} answers joined")
-        if written := parts.held(folder, cell.condition).written:
+        if written := runner.held(folder, cell.condition).written:
             log.warning(
                 "%s is not complete: %s is being written; join again when that run has ended",
                 *(cell.condition.path, ", ".join(sorted(written))),
@@ -284,7 +279,7 @@ def estimate(
     for cell in Bar(cells, desc="trying a few questions of each", unit="condition"):
         tests = registration.tests_of(results.parent, cell.condition)
         decides = f"; decides {', '.join(test.key for test in tests)}" if tests else ""
-        held = parts.held(registration.destination(results, cell.condition), cell.condition)
+        held = runner.held(registration.destination(results, cell.condition), cell.condition)
         done = held.ids(shard)
         left = len(wanted(cell, workshop, n, shard) - done)
         try:

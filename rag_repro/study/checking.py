@@ -15,7 +15,7 @@ from . import names
 
 if TYPE_CHECKING:
     from .exhibits import Exhibit
-    from .paper import Claim, Contrast, Paper, Proof
+    from .papers import Claim, Contrast, Paper, Proof
 
 
 CHECKS = {
@@ -88,10 +88,7 @@ def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
         unknown = list(_unknown("exhibit", [compared.exhibit], paper.exhibits))
         yield from (f"printed {number}: {problem}" for problem in unknown)
         if not unknown:
-            try:
-                compared.values(paper)
-            except ValueError as error:
-                yield f"printed {number}: {error}"
+            yield from _refused(f"printed {number}", compared.values, paper)
     if claim.exhibit is None:
         if claim.contrasts:
             yield "it has contrasts, so it needs the exhibit whose cells they compare"
@@ -106,10 +103,8 @@ def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
             if paper.gate is None and known_metric and known_metric.of_answers:
                 yield f"it is about answers ({contrast.metric}), so {paper.name} needs a `gate`"
             yield from _of_contrast(known[claim.exhibit_of(contrast)], contrast)
-            try:
-                _ = contrast.printed and contrast.printed.amounts(paper)
-            except (KeyError, ValueError) as error:
-                yield f"{contrast.label}, printed: {error}"
+            if contrast.printed:
+                yield from _refused(f"{contrast.label}, printed", contrast.printed.amounts, paper)
 
 
 def _of_gate(paper: Paper) -> Iterator[str]:
@@ -166,10 +161,10 @@ def _of_side(exhibit: Exhibit, wanted: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _refused(place: str, check: Callable[[str], None], name: str) -> Iterator[str]:
+def _refused(place: str, check: Callable[[Any], Any], given: Any) -> Iterator[str]:
     try:
-        check(name)
-    except ValueError as error:
+        check(given)
+    except (KeyError, ValueError) as error:
         yield f"{place}: {error}"
 
 

@@ -1,9 +1,8 @@
 """A condition: one cell of an exhibit as we run it.
 
-Its identity is everything that its author decides (data set, method and
-version, settings, retriever, reader, seed); what the world adds (hashes of
-data and weights, library versions that matter) is the record's fingerprint.
-n and role are no part of the identity: a longer run continues a shorter one.
+Its identity is everything that its author decides; what the world adds (hashes of data and weights,
+library versions that matter) is the record's fingerprint. n and role are no part of the identity: a
+longer run continues a shorter one.
 """
 
 from __future__ import annotations

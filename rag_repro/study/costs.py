@@ -8,8 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..data import is_made_here, splits
-from ..data.splits import SplitError
+from ..data import is_made_here
 from . import campaign, manifests, records
 from .papers import Cell, Paper
 
@@ -87,17 +86,9 @@ def sizes(all_cells: Sequence[Cell], results: Path) -> dict[tuple[str, str], int
             most = max(recorded(cell, results), cell.n or 0)
             if most:
                 found[place] = max(most, found.get(place, 0))
-        elif place not in found and (there := _listed(cell)) is not None:
+        elif place not in found and (there := cell.listed) is not None:
             found[place] = there
     return found
-
-
-def _listed(cell: Cell) -> int | None:
-    """Questions that the split file lists for the cell; None where it does not know its set."""
-    try:
-        return len(splits.ids(cell.condition.label, cell.condition.split))
-    except SplitError:
-        return None
 
 
 def short(cell: Cell, answers: int) -> str:
@@ -105,7 +96,7 @@ def short(cell: Cell, answers: int) -> str:
 
     Of a cell of all questions of a world, nobody knows how many these are without making it.
     """
-    asked = campaign.least(cell.n, _listed(cell))
+    asked = campaign.least(cell.n, cell.listed)
     return f"{answers:,} of {asked:,} answers" if asked is not None and answers < asked else ""
 
 

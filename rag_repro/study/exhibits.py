@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from ..data import splits
 from ..data.splits import CONFIRM, SPLITS, SplitError
+from ..data.titles import word
 from ..methods import base, systems
 from ..words import nearest
 from .conditions import ROLES, TIERS, Condition
@@ -27,7 +28,7 @@ class ExhibitMethod:
     label: str
     run: str | None = None
     retriever: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, tuple | Any] = field(default_factory=dict)
     baseline: str | None = None
     waits: str | None = None
 
@@ -49,7 +50,7 @@ class Grid:
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
     settings: Mapping[str, tuple] = field(default_factory=dict)
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, tuple | Any] = field(default_factory=dict)
     role: str = "primary"
     reader: str | None = None
     n: int | None = None
@@ -78,6 +79,12 @@ class Grid:
             raise StudyError(f"role {self.role!r}{nearest(self.role, ROLES)}")
         if self.n is not None and self.n < 1:
             raise StudyError(f"n is {self.n}; it must be at least 1")
+
+    @property
+    def varied(self) -> Iterator[dict[str, Any]]:
+        """Each choice of values for the settings that it varies."""
+        every = itertools.product(*self.settings.values())
+        return (dict(zip(self.settings, values, strict=True)) for values in every)
 
     def readers(self, method: str) -> tuple[tuple[int | None, str | None], ...]:
         """Seed and reader of each of the row's cells; seed None: it has no key for one."""
@@ -112,8 +119,11 @@ class Cell:
     @property
     def asked(self) -> int | None:
         """How many questions it asks: its n, else all of its split; None where no file fixes it."""
-        if self.n is not None:
-            return self.n
+        return self.listed if self.n is None else self.n
+
+    @property
+    def listed(self) -> int | None:
+        """Questions that the split file lists; None where it does not know the data set."""
         try:
             return len(splits.ids(self.condition.label, self.condition.split)) or None
         except SplitError:
@@ -159,13 +169,20 @@ class Exhibit:
         for pair in self.beside:
             if set(pair) != {"ours", "printed"}:
                 raise StudyError(f"beside needs `ours` and `printed`, not {', '.join(pair)}")
+        for name in (name for grid in self.grids for name in grid.methods):
+            if name not in self.methods:
+                raise StudyError(f"no method {name!r}{nearest(name, self.methods)}")
 
     @cached_property
     def whole(self) -> Exhibit:
         """With one cell, the first training's and without a `seed`, for all trainings of a row."""
         if not any(grid.seeds for grid in self.grids):
             return self
-        return replace(self, grids=tuple(replace(grid, seeds=()) for grid in self.grids))
+        return self.regrid(lambda grid: replace(grid, seeds=()))
+
+    def regrid(self, change: Callable[[Grid], Grid]) -> Exhibit:
+        """The same with every grid changed."""
+        return replace(self, grids=tuple(map(change, self.grids)))
 
     def cells(self, tier: str | None = None, role: str | None = None) -> list[Cell]:
         """All cells that can be run, in the order of the file."""
@@ -182,11 +199,7 @@ class Exhibit:
             if row.run is None:
                 continue
             run, settings = alias(row)
-            every = itertools.product(
-                itertools.product(*grid.settings.values()), grid.readers(method)
-            )
-            for values, (seed, reader) in every:
-                varied = dict(zip(grid.settings, values, strict=True))
+            for varied, (seed, reader) in itertools.product(grid.varied, grid.readers(method)):
                 condition = Condition(
                     dataset=dataset,
                     method=run,
@@ -216,3 +229,30 @@ def alias(row: ExhibitMethod) -> tuple[str, Mapping[str, Any]]:
         return row.run, row.settings
     system = systems.get(row.run)
     return system.method, {**system.settings, **row.settings}
+
+
+def full_name(exhibit: Exhibit, cell: Cell) -> str:
+    """As "MuSiQue, QDC, k = 4": its data set, its row and its settings, in a reader's words."""
+    return _words(exhibit, cell, cell.keys)
+
+
+def short_names(exhibit: Exhibit, cells: Sequence[Cell]) -> list[str]:
+    """Of cells that stand side by side: the data set, and of the rest what tells them apart.
+
+    One cell alone has its full name.
+    """
+    if len(cells) == 1:
+        return [full_name(exhibit, cells[0])]
+    keys = {key for cell in cells for key in cell.keys}
+    varied = {k for k in keys if any(c.keys.get(k) != cells[0].keys.get(k) for c in cells)}
+    return [_words(exhibit, cell, {"dataset", *varied}) for cell in cells]
+
+
+def _words(exhibit: Exhibit, cell: Cell, keys: Collection[str]) -> str:
+    row = [exhibit.methods[cell.keys["method"]].label] if "method" in keys else []
+    settings = [
+        f"{key.replace('_', ' ')} = {word(str(value))}"
+        for key, value in cell.keys.items()
+        if key in keys and key not in ("dataset", "method") and value is not False
+    ]
+    return ", ".join([word(cell.keys["dataset"]), *row, *settings])

@@ -86,6 +86,13 @@ def set_aside(path: Path) -> Path:
     return path.rename(aside)
 
 
+def write_all(descriptor: int, data: bytes) -> None:
+    """All of the data: a disk that fills up takes a part of it."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
 def check_output(path: Path, what: str = "a file") -> None:
     """Refuse, before the work that it is for, where no file can be written.
 

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from ..evaluation import metrics, statistics, verdicts
 from ..evaluation.metric import Metric
 from ..evaluation.verdicts import Verdict
-from . import among
 from . import names as known
+from . import outcomes
 from .exhibits import Cell, Exhibit
-from .paper import Contrast, Paper, Proof
+from .papers import Contrast, Paper, Proof
 from .scores import Only, Results, Scores, paired
 
 NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
@@ -147,7 +147,7 @@ def _gained(
 def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Verdict | None:
     """What keeps the cell's answers from counting: `reader too weak`, `not run`, or nothing.
 
-    By questions of the kinds that decide (`among.deciding`). A cell without a reader is not held
+    By questions of the kinds that decide (`outcomes.deciding`). A cell without a reader is not held
     back; one whose reader was trained over another and is not tried itself goes by that other.
     gated: as `of_answers`.
     """
@@ -182,7 +182,7 @@ def sides(
     metric: the gate's by default. None in place of scores where no question is of such a kind.
     """
     gate, exhibit = paper.gate, paper.exhibits[paper.gate.exhibit]
-    of_kind = among.deciding(paper, cell.keys["dataset"])
+    of_kind = outcomes.deciding(paper, cell.keys["dataset"])
     for reader in dict.fromkeys([cell.condition.reader, cell.keys.get("reader")]):
         both: list[Scores | None] = []
         for wanted in (gate.given, gate.bare):
@@ -204,7 +204,7 @@ def room(
     gate's records, or everything, and the side below; None where no gate is possible.
     """
     bare = float(scored[1].values.mean())
-    if not among.of_answers(contrast):
+    if not outcomes.of_answers(contrast):
         return 100.0, bare
     found = sides(paper, cell, results, contrast.metric) if paper.gate else None
     if found is None or None in found:

@@ -1,31 +1,47 @@
 """How an index grows with its corpus: size, memory, time to build and to search, by passages.
 
-Each size of a world of the testbed is measured in a process of its own, so that its most of
-memory is its own, and under a limit of memory and of processor time; the first size that goes
-beyond one is written down as that, and larger ones are not tried. Beside the seconds of the
-clock stand those of the processor, which other programs on the machine disturb less.
-
-The record, DIR/RETRIEVER.json, is written anew after each size and continued by the next run,
-on the same machine only.
+Each size of a world is measured in a process of its own, under a limit of memory and of processor
+time; the first that goes beyond one is written down as that, and larger ones are not tried. The
+record, DIR/RETRIEVER.json, is written anew after each size and continued on the same machine only.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import multiprocessing
+import os
 import re
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
+from statistics import median
+from typing import Any
 
+import numpy as np
+
+from .. import data, retrieval
 from ..bars import waiting
+from ..data.dataset import Corpus
 from ..digest import write_whole
 from ..plain import PlainError, from_json, text_of
+from ..retrieval import Milvus, RetrievalError, Retriever
 from ..retrieval.milvus_server import versions
-from . import timing
+from . import corpora, manifests, timing
+from .clock import uncached
 from .files import alone
-from .names import check_retriever, label
-from .strict import listed, strict, table
+from .names import FITTED, check_retriever, label
+from .services import Workshop
+from .strict import build
 
 log = logging.getLogger(__name__)
 
@@ -106,10 +122,7 @@ def file_of(folder: Path, retriever: str) -> Path:
 def load(path: Path) -> Growth:
     """The record in a file. Raises GrowthError for what is none, FileNotFoundError for no file."""
     try:
-        told = table(from_json(text_of(path)), str(path))
-        sizes = listed(told.pop("sizes", None), f"{path}, sizes")
-        sizes = [strict(Size, table(size, "a size"), f"{path}, sizes") for size in sizes]
-        made = strict(Growth, told, str(path))
+        return build(Growth, from_json(text_of(path)), str(path))
     except FileNotFoundError:
         raise
     except (PlainError, OSError, ValueError, TypeError) as error:
@@ -117,7 +130,6 @@ def load(path: Path) -> Growth:
             f"{path} is no record of growth ({error}); restore it from version control, or delete "
             "it and measure again"
         ) from error
-    return replace(made, sizes=tuple(sizes))
 
 
 def load_all(folder: Path) -> list[Growth]:
@@ -137,12 +149,11 @@ def run(
 ) -> Growth:
     """Measure the sizes that the record does not have, in order, until one is beyond a limit.
 
-    measured: what measures one, in place of `growth_size.apart`. Raises GrowthError
+    measured: what measures one, in place of `apart`. Raises GrowthError
     where the record is of another machine, versions or limits.
     """
     check_retriever(retriever)
-    if measured is None:
-        from .growth_size import apart as measured
+    measured = measured or apart
     path = file_of(folder, retriever)
     folder.mkdir(parents=True, exist_ok=True)
     limits = {"minutes": minutes, "gigabytes": gigabytes}
@@ -200,3 +211,221 @@ def _write(path: Path, growth: Growth) -> None:
     sizes = [{k: v for k, v in asdict(s).items() if v not in (None, {})} for s in growth.sizes]
     text = json.dumps({**asdict(growth), "sizes": sizes}, indent=1, sort_keys=True)
     write_whole(path, (text + "\n").encode())
+
+
+K = 10
+WARM = 3
+"""Searches before those that count."""
+LONG, MOST = 0.5, 20
+"""Queries are asked again until that many processor seconds, or rounds, are over."""
+LIBRARIES = {
+    "bm25": ("bm25s",),
+    "dense": ("faiss",),
+    "milvus": ("pymilvus", "milvus_lite.server_manager"),
+}
+"""By kind: imported before anything is counted, since a library does not grow."""
+_GB = 1_000_000_000
+# By our limit; by the system, or of its own, for want of memory.
+_KILLED = {
+    -signal.SIGXCPU: PROCESSOR,
+    -signal.SIGKILL: MEMORY,
+    -signal.SIGABRT: MEMORY,
+}
+
+
+def apart(retriever: str, n: int, *, queries: int, minutes: int, gigabytes: int) -> Size:
+    """One size, measured in a process of its own under the limits."""
+    # A process that is killed leaves its index behind: the folder is ours to remove.
+    with tempfile.TemporaryDirectory(prefix="growth-") as scratch:
+        told = _told(retriever, n, queries, minutes, gigabytes, scratch)
+    stamp = {"when": manifests.now(), "commit": manifests.commit(), "load": round(timing.load(), 2)}
+    if isinstance(told, Size):
+        return replace(told, **stamp)
+    if isinstance(told, Exception):
+        raise told
+    return Size(n, stopped=told, **stamp)
+
+
+def _told(
+    retriever: str, n: int, queries: int, minutes: int, gigabytes: int, scratch: str
+) -> Size | Exception | str:
+    """What a process that measures the size tells; a limit, where it is killed for it."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    given = (theirs, retriever, n, queries, minutes, gigabytes, scratch)
+    child = context.Process(target=_child, args=given)
+    child.start()
+    theirs.close()
+    with ours:
+        try:
+            told = ours.recv()
+        except EOFError:  # it ended without a word
+            told = None
+        child.join()
+    if told is None and child.exitcode not in _KILLED:
+        raise GrowthError(
+            f"measuring {n:,} passages with {retriever} ended with status {child.exitcode}; "
+            "what went wrong stands above, and the sizes before it are kept"
+        )
+    return _KILLED[child.exitcode] if told is None else told
+
+
+def _child(
+    pipe: Any, retriever: str, n: int, queries: int, minutes: int, gigabytes: int, scratch: str
+) -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_end_with, args=[parent], daemon=True).start()
+    try:
+        # Private memory: what is mapped from files does not count.
+        resource.setrlimit(resource.RLIMIT_DATA, (gigabytes * _GB, gigabytes * _GB))
+        pipe.send(measure(retriever, n, queries=queries, minutes=minutes, scratch=scratch))
+    except BrokenPipeError:  # who began us is gone
+        return
+    except MemoryError:
+        pipe.send(MEMORY)
+    except RuntimeError as error:  # as torch and FAISS say it
+        if "alloc" not in str(error):
+            raise
+        pipe.send(MEMORY)
+    except (ValueError, OSError) as error:
+        pipe.send(MEMORY if getattr(error, "errno", None) == errno.ENOMEM else error)
+    finally:
+        pipe.close()
+
+
+def _end_with(parent: Any) -> None:
+    """Nobody waits for what is measured once the parent is killed: it would take an hour."""
+    parent.join()
+    os._exit(1)
+
+
+def measure(
+    retriever: str,
+    n: int,
+    *,
+    queries: int,
+    minutes: int | None = None,
+    scratch: str | None = None,
+) -> Size:
+    """One size, measured here; minutes: of processor time from the loaded corpus on.
+
+    scratch: the folder in which the index gets one for a while; None: the system's.
+    Raises RetrievalError for a retriever whose index has no files here.
+    """
+    kind, settings, encoder = _parts(retriever)
+    empty = _most_memory()
+    dataset = data.load(f"{WORLD}@{n}")
+    corpus = dataset.corpus
+    asked = [q.text for q in dataset.questions[: queries + WARM]]
+    text = sum(len((p.title + p.text).encode()) for p in corpus.passages)
+    alone = _most_memory()
+    if minutes is not None:
+        spent = int(time.process_time()) + 60 * minutes
+        resource.setrlimit(resource.RLIMIT_CPU, (spent, spent + 60))
+    with tempfile.TemporaryDirectory(prefix="growth-", dir=scratch) as parent:
+        folder = Path(parent) / "index.db"
+        clock, cpu = time.perf_counter(), time.process_time()
+        made = _built(kind, corpus, settings, folder)
+        size = Size(
+            n,
+            text=text,
+            empty=empty,
+            corpus=alone,
+            build=round(time.perf_counter() - clock, 3),
+            build_cpu=round(time.process_time() - cpu, 3),
+            encoding_cpu=None if encoder is None else round(encoder.seconds, 3),
+        )
+        if not isinstance(made, Milvus):
+            made.save(folder)
+        size = replace(
+            size,
+            index=sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()),
+            **_searches(made, asked, encoder),
+            memory=_most_memory(),
+        )
+        if not isinstance(made, Milvus):
+            return size
+        # After the memory was read: what it is compared with takes memory, too.
+        overlap = {
+            name: round(corpora.overlap(made, other, asked).mean, 4)
+            for name, other in corpora.references(made).items()
+        }
+        return replace(size, held=made.count(), overlap=overlap)
+
+
+def _parts(name: str) -> tuple[str, dict[str, Any], _Timed | None]:
+    """Kind, settings and encoder of a retriever: nothing remembered is taken."""
+    workshop = Workshop()
+    settings = workshop.settings_of(name)
+    kind = settings.pop("kind")
+    for library in LIBRARIES.get(kind, ()):
+        with suppress(ImportError):  # who needs it says so
+            import_module(library)
+    kept = kind == Milvus.kind or issubclass(retrieval.KINDS.get(kind, object), retrieval.Stored)
+    if not kept or "where" in settings or settings.get("encoder") in FITTED:
+        raise RetrievalError(
+            f"the growth of {name!r} cannot be measured: its index has no files here; "
+            "bm25, minilm, milvus-bm25 and their like have"
+        )
+    if "encoder" not in settings:
+        return kind, settings, None
+    encoder = settings["encoder"] = _Timed(uncached(workshop.encoder(settings["encoder"])))
+    encoder.encode(["warm"])
+    encoder.seconds = 0.0
+    return kind, settings, encoder
+
+
+def _built(kind: str, corpus: Corpus, settings: dict[str, Any], folder: Path) -> Any:
+    if kind != Milvus.kind:
+        return retrieval.build(kind, corpus, **settings)
+    made = Milvus(corpus, folder, **settings)
+    made.load()
+    return made
+
+
+class _Timed:
+    """An encoder, with the processor seconds that it took."""
+
+    def __init__(self, encoder: Any):
+        self.encoder, self.fingerprint, self.seconds = encoder, encoder.fingerprint, 0.0
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        begun = time.process_time()
+        made = self.encoder.encode(texts)
+        self.seconds += time.process_time() - begun
+        return made
+
+
+def _searches(made: Retriever, asked: Sequence[str], encoder: _Timed | None) -> dict[str, Any]:
+    """Milliseconds of one query at a time; those of the processor are a mean over all.
+
+    Many a system counts the processor's time in steps longer than a search.
+    """
+    for query in asked[:WARM]:
+        made.search([query], K)
+    queries, clock = asked[WARM:], []
+    spent, encoding = time.process_time(), 0.0 if encoder is None else encoder.seconds
+    while time.process_time() - spent < LONG and len(clock) < MOST * len(queries):
+        for query in queries:
+            begun = time.perf_counter()
+            made.search([query], K)
+            clock.append(1000 * (time.perf_counter() - begun))
+    used = time.process_time() - spent
+    encoding = 0.0 if encoder is None else encoder.seconds - encoding
+    return {
+        "queries": len(queries),
+        "search": round(median(clock), 3),
+        "search_95": round(float(np.quantile(clock, 0.95)), 3),
+        "search_cpu": round(1000 * used / len(clock), 3),
+        "lookup_cpu": round(1000 * (used - encoding) / len(clock), 3),
+    }
+
+
+def _most_memory() -> int:
+    """Bytes that this process held at most so far."""
+    told = Path("/proc/self/status")
+    if told.is_file():  # the other way counts what our parent held when it began us
+        [line] = [t for t in told.read_text().splitlines() if t.startswith("VmHWM:")]
+        return 1024 * int(line.split()[1])
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..data.splits import CHOSEN_ON
@@ -12,8 +12,9 @@ from ..data.titles import word
 from ..evaluation import statistics, verdicts
 from ..evaluation.statistics import Interval, Resampled
 from ..evaluation.verdicts import Verdict
-from . import among, cell_names, gate, outcomes, trainings
+from . import exhibits, gate, outcomes, trainings
 from .conditions import TIERS
+from .outcomes import MEAN, Drawn
 from .papers import Cell, Claim, Contrast, Exhibit, Paper
 from .scores import Only, Results, Scores, hangs_on_one, on_one, paired, ratio, shared_seeds
 
@@ -22,7 +23,6 @@ ONE_TRAINING = (
     "one training, and of this metric no row of several tells how far another would lie from it"
 )
 EXPLORATORY = "exploratory"
-MEAN = "the mean"
 FEWEST = 10  # questions of a data set that has a say, where it is only some that are asked for
 
 
@@ -80,43 +80,15 @@ def judge(
         for claim in paper.claims
         for i, contrast in enumerate(claim.contrasts)
     }
-    widened = _holm(paper, drawn)
+    widened = outcomes.widened(paper, drawn)
     for claim in paper.claims:
-        drawn |= _corrected(claim, drawn, tier)
+        drawn |= outcomes.corrected(claim, drawn, tier)
     return [_judge_claim(claim, tier, drawn, widened) for claim in paper.claims]
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """A contrast's draws: the mean over its cells, and each cell's own.
-
-    deltas: by cell, and of the mean, what follows from what the paper prints, with the working.
-    corrected: by cell, and of the mean as `MEAN`, the interval by which it has to decide alone
-    (`_corrected`).
-    ungated: data sets that name no gold passages, so that no gate was possible.
-    aside: cells of whose questions none is of a kind that decides: they have no say.
-    weak: cells that are in neither, since their reader cannot read, with their verdict; of an
-    everywhere-claim also those without records.
-    """
-
-    mean: Resampled
-    each: Mapping[str, Resampled]
-    weak: Mapping[str, Verdict]
-    ungated: tuple[str, ...] = ()
-    aside: tuple[str, ...] = ()
-    corrected: Mapping[str, Interval] = field(default_factory=dict)
-    deltas: Mapping[str, tuple[float, str]] = field(default_factory=dict)
-
-    def sized(self, contrast: Contrast, name: str) -> Contrast:
-        """The contrast with its smallest effect in a cell, or of the mean."""
-        if name not in self.deltas:
-            return contrast
-        return replace(contrast, delta=self.deltas[name][0], printed=None)
 
 
 def _draw(
     paper: Paper, contrast: Contrast, claim: Claim, tier: str, results: Results, whole: bool = False
-) -> _Drawn | Verdict | str:
+) -> Drawn | Verdict | str:
     """The contrast's draws, or why there are none. whole: each side has all of its n questions."""
     exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
     _, means = trainings.merged(exhibit, results, paper.exhibits.values())
@@ -134,13 +106,13 @@ def _draw(
     rooms: dict[str, tuple[float, float] | None] = {}
     keys: dict[str, Mapping[str, Any]] = {}
     chosen = False  # of several devices one
-    names = cell_names.apart(exhibit, [more for more, _ in pairs])
+    names = exhibits.short_names(exhibit, [more for more, _ in pairs])
     for name, (more, less) in zip(names, pairs, strict=True):
         compared = [(more, contrast.more)] + ([(less, contrast.less)] if less else [])
         compared += _subtracted(exhibit, contrast, more)
         if any(cell is None for cell, _ in compared):
-            return f"no condition beside {cell_names.full(exhibit, more)} for what is subtracted"
-        of_kind = among.deciding(paper, more.keys["dataset"], contrast)
+            return f"no condition beside {exhibits.full_name(exhibit, more)} for what is subtracted"
+        of_kind = outcomes.deciding(paper, more.keys["dataset"], contrast)
         if (lines := means.lines(more)) and not Only(of_kind).mask(lines).any():
             aside.append(name)
             continue
@@ -151,7 +123,7 @@ def _draw(
                 weak[name] = held_back
                 continue
             how = f": rag-repro time {exhibit.name}" if lacking.timed else ""
-            missing = f"no records of {cell_names.full(exhibit, lacking)}{how}"
+            missing = f"no records of {exhibits.full_name(exhibit, lacking)}{how}"
             if contrast.rule == "mean":
                 return missing
             weak[name] = verdicts.not_run(missing)  # another part may fail
@@ -160,24 +132,26 @@ def _draw(
         if whole and (short := next(((n, c) for n, c in held if n != c.asked), None)):
             n, cell = short
             wanted = cell.asked or "no fixed number of"
-            return f"{n} of {wanted} questions of {cell_names.full(exhibit, cell)}"
+            return f"{n} of {wanted} questions of {exhibits.full_name(exhibit, cell)}"
         if (at := on_one([cell for cell, _ in compared], means)) is None:
             sources = sorted({one for c, _ in compared for of in means.platforms(c) for one in of})
-            told = f"{cell_names.full(exhibit, more)}: its sides are from {' and '.join(sources)}"
+            told = (
+                f"{exhibits.full_name(exhibit, more)}: its sides are from {' and '.join(sources)}"
+            )
             if contrast.rule == "mean":
                 return verdicts.mixed(told)
             weak[name] = verdicts.mixed(told)
             continue
         chosen = chosen or at is not means
-        keep = among.keep(contrast, more, less, at, of_kind)
+        keep = outcomes.keep(contrast, more, less, at, of_kind)
         sides = tuple(
             at.scores(cell, wanted.get("metric", contrast.metric), keep)
             for cell, wanted in compared
         )
         if None in sides:
-            if among.words(contrast):
+            if outcomes.words(contrast):
                 continue  # a data set without such questions has no say
-            without = cell_names.full(exhibit, compared[sides.index(None)][0])
+            without = exhibits.full_name(exhibit, compared[sides.index(None)][0])
             return f"{without}: no question has the metric"
         if weak_here:
             weak[name] = held_back
@@ -190,7 +164,7 @@ def _draw(
         if drawn is None:
             zero = ", or the one below is zero" if contrast.ratio else ""
             nothing = f"the two sides share no question or training{zero}"
-            told = f"{cell_names.full(exhibit, more)}: {nothing}"
+            told = f"{exhibits.full_name(exhibit, more)}: {nothing}"
             return verdicts.mixed(f"{told} from one device") if at is not means else told
         each[name] = drawn
         if contrast.printed:
@@ -202,7 +176,7 @@ def _draw(
             return unrun.reason
         return verdicts.of_parts(weak) if len(weak) > 1 else next(iter(weak.values()))
     if not by_dataset:
-        asked = among.words(contrast)
+        asked = outcomes.words(contrast)
         return verdicts.not_judged(f"no question is {asked}" if asked else gate.NO_KIND)
     if contrast.among:
         by_dataset = _large(by_dataset)
@@ -213,7 +187,7 @@ def _draw(
         told = f"its cells share no {'training' if seeds is None else 'question'}"
         return verdicts.mixed(f"{told} from one device each") if chosen else told
     families = _families([held[0][0].ids for held in by_dataset.values()])
-    ungated = paper.gate.without if paper.gate and among.of_answers(contrast) else ()
+    ungated = paper.gate.without if paper.gate and outcomes.of_answers(contrast) else ()
     ungated = tuple(word(name) for name in by_dataset if name in ungated)
     deltas = {}
     if contrast.printed:
@@ -223,7 +197,7 @@ def _draw(
         }
         deltas[MEAN] = outcomes.delta(paper, contrast, [*rooms.values()])
     mean = statistics.combine(drawn, families=families)
-    return _Drawn(mean, each, weak, ungated, tuple(aside), deltas=deltas)
+    return Drawn(mean, each, weak, ungated, tuple(aside), deltas=deltas)
 
 
 def _families(ids: Sequence[Sequence[str]]) -> list[int]:
@@ -263,10 +237,9 @@ def _held_back(
 ) -> Verdict | None:
     """What the gate says of the reader, and proofs of what else is trained.
 
-    Where readers are compared it is the first side's, since that the other is weak is the
-    claim; with `both_read` either's. Of the other side what another method was trained, since a
-    baseline that does not do its work is beaten by anything; the same method with another
-    training is a control.
+    Where readers are compared it is the first side's, with `both_read` either's. Of the other side
+    also what another method was trained, since a baseline that does not do its work is beaten by
+    anything; the same method with another training is a control.
     """
     names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
     cells = [more, less] if contrast.both_read else [more]
@@ -320,62 +293,6 @@ def _waits(exhibit: Exhibit, contrast: Contrast) -> str | None:
     return None
 
 
-def _holm(paper: Paper, drawn: Mapping[tuple[str, int], _Drawn | Verdict | str]) -> dict:
-    """Interval of every mean contrast: 95 % where primary, Holm's where secondary."""
-    groups: dict[str, dict[tuple[str, int], Resampled]] = defaultdict(dict)
-    intervals, bounds = {}, {}
-    for claim in paper.claims:
-        for i, contrast in enumerate(claim.contrasts):
-            outcome = drawn[claim.id, i]
-            if not isinstance(outcome, _Drawn):
-                continue
-            if contrast.role == "primary":
-                intervals[claim.id, i] = outcome.mean.interval()
-            else:
-                groups[claim.exhibit_of(contrast)][claim.id, i] = outcome.mean
-                bounds[claim.id, i] = outcomes.bounds(contrast)
-    for group in groups.values():
-        intervals |= statistics.holm_intervals(group, bounds=bounds)
-    return intervals
-
-
-def _corrected(claim: Claim, drawn: Mapping, tier: str) -> dict[tuple[str, int], _Drawn]:
-    """Of a claim its draws with the intervals by which a part or cell has to decide alone.
-
-    An everywhere-claim holds where all of them do, which needs no correction; but it would fail by
-    any one of them. Where some are enough it is the reverse. So those are corrected together
-    (Holm), over the cells of all parts where the claim names all of them or some, else over the
-    cells of each.
-    """
-    families: dict[tuple[str, int], dict[tuple[int, str], Resampled]] = defaultdict(dict)
-    for i, contrast in enumerate(claim.contrasts):
-        outcome = drawn[claim.id, i]
-        if contrast.role != "primary" or contrast.premise or not isinstance(outcome, _Drawn):
-            continue
-        leaves = {MEAN: outcome.mean} if contrast.rule == "mean" else outcome.each
-        side = "holds" if "some" in (claim.holds, contrast.rule) else "fails"
-        over_parts = claim.holds == ("some" if side == "holds" else "all")
-        family = families[side, -1 if over_parts else i]
-        family |= {(i, name): one for name, one in leaves.items()}
-    made: dict[int, dict[str, Interval]] = defaultdict(dict)
-
-    def sized(i: int, name: str) -> Contrast:
-        return drawn[claim.id, i].sized(claim.contrasts[i], name)
-
-    for (side, _), family in families.items():
-        deciding = {
-            leaf: one
-            for leaf, one in family.items()
-            if getattr(outcomes.of_interval(sized(*leaf), one.interval(), tier), side)
-        }
-        limits = outcomes.refuting if side == "fails" else outcomes.bounds
-        bounds = {leaf: limits(sized(*leaf)) for leaf in deciding}
-        stern = statistics.holm_intervals(deciding, bounds=bounds, size=len(family))
-        for (i, name), interval in stern.items():
-            made[i][name] = interval
-    return {(claim.id, i): replace(drawn[claim.id, i], corrected=one) for i, one in made.items()}
-
-
 def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
     parts = tuple(
         Part(contrast, _judge_contrast(contrast, tier, drawn[claim.id, i], widened, (claim.id, i)))
@@ -401,7 +318,7 @@ def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
 
 
 def _judge_contrast(
-    contrast: Contrast, tier: str, outcome: _Drawn | Verdict | str, widened: Mapping, key: tuple
+    contrast: Contrast, tier: str, outcome: Drawn | Verdict | str, widened: Mapping, key: tuple
 ) -> Verdict:
     if isinstance(outcome, str):
         return verdicts.not_run(outcome)
@@ -418,7 +335,7 @@ def _judge_contrast(
 
 
 def _by_rule(
-    contrast: Contrast, tier: str, outcome: _Drawn, widened: Mapping, key: tuple
+    contrast: Contrast, tier: str, outcome: Drawn, widened: Mapping, key: tuple
 ) -> Verdict:
     level = widened[key].level  # of a secondary contrast Holm's, as the mean's
     mean = _stern(outcome.sized(contrast, MEAN), widened[key], outcome.corrected.get(MEAN), tier)

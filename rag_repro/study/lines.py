@@ -15,21 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from annotated_types import Ge, Le
-from pydantic import AfterValidator, Strict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from ..evaluation.registry import METRICS
 from ..plain import PlainError, from_json, shortened
-from .attentions import AttentionFields
-from .compressions import CompressionFields
 from .conditions import Condition
-from .drafts import DraftFields
 from .files import trouble
-from .knowledge import KnowledgeFields
-from .queries import QueryFields
-from .shapes import EXACT, Amount, Count, Name, Number, Rank, Share, Text
-from .told import TraceFields
+from .line_fields import EXACT, Amount, Count, Name, Number, Rank, Text, TraceFields
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
@@ -38,6 +31,7 @@ PLAIN, PACKED, MANIFEST, SHARD = ".jsonl", ".jsonl.xz", ".manifest.json", ".shar
 READ = "rag_repro.record"
 """The audit event of a look at a record: ROOT/PATH; ROOT/ of a look at all of them."""
 LARGEST = 1 << 28  # bytes of a record unpacked; ours have one million at most
+AGAIN = "and run the same command again"
 RESTORE = "restore the file from version control, or delete it and run its condition again"
 
 
@@ -68,16 +62,12 @@ class _Needed(TypedDict):
 
 
 class _Known(TypedDict, total=False):
-    """gold: [role, hop, rank among the hits or None]. judged: [passage, passage, probability, how
-    many of the two are gold or None].
-    """
+    """gold: [role, hop, rank among the hits or None]."""
 
     kind: Name | None
     hops: Count | None
     gold: list[tuple[Name | None, Count | None, Rank | None]]
     cost: dict[Text, Count]
-    judged: list[tuple[Name, Name, Share, Annotated[int, Strict(), Ge(0), Le(2)] | None]]
-    entropy: Amount
     text: Text
     prediction: Text | None
     remembered: list[Name]
@@ -85,25 +75,14 @@ class _Known(TypedDict, total=False):
     turns: list[Turn]
 
 
-class Line(
-    _Needed,
-    _Known,
-    TraceFields,
-    DraftFields,
-    QueryFields,
-    CompressionFields,
-    KnowledgeFields,
-    AttentionFields,
-):
+class Line(_Needed, _Known, TraceFields):
     """One answer's line: what every one has, then what parts of a method's trace leave."""
 
 
 FIELDS = (
-    *("id", "kind", "hops", "cluster", "hits", "gold", "scores", "cost", "judged", "entropy"),
+    *("id", "kind", "hops", "cluster", "hits", "gold", "scores", "cost"),
     *TraceFields.__annotations__,
-    *("dynamic", "queries", "compressed"),
-    *KnowledgeFields.__annotations__,
-    *("attention", "text", "prediction", "remembered", "error", "turns"),
+    *("text", "prediction", "remembered", "error", "turns"),
 )
 """In the order in which a line is written."""
 
@@ -118,34 +97,33 @@ class RecordError(ValueError):
 
 
 @dataclass(frozen=True)
-class Parsed:
-    """header, lines, and the bytes of these alone: without what is torn behind them."""
+class Record:
+    """A condition's stored answers: header and lines, in the order of the run."""
 
-    header: dict[str, Any]
-    lines: list[dict[str, Any]]
-    content: bytes
+    path: Path
+    header: Mapping[str, Any]
+    lines: Sequence[Mapping[str, Any]]
 
-    def without_failed(self) -> Parsed:
-        """The lines of questions that did not fail."""
-        head, *rows = self.content.splitlines(keepends=True)
-        pairs = zip(self.lines, rows, strict=True)
-        kept = [(line, row) for line, row in pairs if "error" not in line]
-        content = b"".join([head, *(row for _, row in kept)])
-        return Parsed(self.header, [line for line, _ in kept], content)
+    def __len__(self) -> int:
+        return len(self.lines)
 
-    def in_order(self, order: Sequence[str]) -> Parsed:
-        """The lines in this order of ids; those that it does not name go last."""
-        place = {name: i for i, name in enumerate(order)}
-        last = len(place)
-        head, *rows = self.content.splitlines(keepends=True)
-        pairs = sorted(
-            zip(self.lines, rows, strict=True), key=lambda pair: place.get(pair[0]["id"], last)
-        )
-        lines = [line for line, _ in pairs]
-        return Parsed(self.header, lines, b"".join([head, *(row for _, row in pairs)]))
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it is compressed: one that is not is being written, or its run was killed."""
+        return not self.path.name.endswith(PLAIN)
+
+    @property
+    def by_question(self) -> dict[str, Mapping[str, Any]]:
+        return {line["id"]: line for line in self.lines}
+
+    @property
+    def content(self) -> bytes:
+        """As a file of JSON lines."""
+        head = json.dumps(self.header, ensure_ascii=False).encode() + b"\n"
+        return b"".join([head, *map(line_bytes, self.lines)])
 
 
-def read_whole(path: Path) -> Parsed:
+def read_whole(path: Path) -> Record:
     """A file that holds a header at least. Raises RecordError."""
     parsed = parse(path, content(path))
     if parsed is None:
@@ -174,7 +152,7 @@ def content(path: Path) -> bytes:
     return data
 
 
-def parse(path: Path, data: bytes) -> Parsed | None:
+def parse(path: Path, data: bytes) -> Record | None:
     """The file taken apart; None where a kill or power cut left no whole header.
 
     A last line without its end is left out, as are the zeros that a power cut
@@ -194,8 +172,7 @@ def parse(path: Path, data: bytes) -> Parsed | None:
     parts = isinstance(header, dict) and [header.get(key) for key in ("identity", "fingerprint")]
     if not parts or header.get("format") != FORMAT or not all(isinstance(p, dict) for p in parts):
         raise _foreign(path)
-    lines: list[dict] = []
-    seen: set[str] = set()
+    lines: dict[str, dict] = {}
     for number, text in enumerate(rest, start=2):
         try:
             line = from_json(text)
@@ -203,13 +180,12 @@ def parse(path: Path, data: bytes) -> Parsed | None:
             raise RecordError(f"{path}, line {number}: {error}; {RESTORE}") from error
         if fault := _fault(line):
             raise RecordError(f"{path}, line {number}: not an answer's record ({fault}); {RESTORE}")
-        if line["id"] in seen:
+        if line["id"] in lines:
             raise RecordError(
                 f"{path}, line {number}: question {line['id']!r} is recorded twice; {RESTORE}"
             )
-        seen.add(line["id"])
-        lines.append(line)
-    return Parsed(header, lines, whole)
+        lines[line["id"]] = line
+    return Record(path, header, tuple(lines.values()))
 
 
 def _foreign(path: Path) -> RecordError:
@@ -273,10 +249,8 @@ def difference(
     return "; ".join(parts)
 
 
-def header_bytes(condition: Condition, fingerprint: Mapping[str, Any]) -> bytes:
-    """The first line of a new record."""
-    header = {"format": FORMAT, "identity": condition.identity, "fingerprint": dict(fingerprint)}
-    return json.dumps(header, ensure_ascii=False).encode() + b"\n"
+def new_header(condition: Condition, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    return {"format": FORMAT, "identity": condition.identity, "fingerprint": dict(fingerprint)}
 
 
 def line_bytes(line: Mapping[str, Any]) -> bytes:

@@ -20,9 +20,8 @@ from ..plain import UNSEEN, PlainError, from_json, text_of
 from . import sealed
 from .conditions import Condition
 from .files import trouble
-from .lines import MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
-from .record_writer import AGAIN
-from .shapes import MOST
+from .line_fields import MOST
+from .lines import AGAIN, MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from ..words import nearest
 from .strict import StudyError
 
 if TYPE_CHECKING:
-    from .paper import Paper
+    from .papers import Paper
 
 ABOVE, NOT_ALWAYS, LEVEL = "above", "not always", "level"
 SAYS = (ABOVE, NOT_ALWAYS, LEVEL)

@@ -1,14 +1,10 @@
-"""Records: one line of JSON a question, appended as it is finished.
+"""Records: one line of JSON a question, appended as it is finished, behind a header.
 
-A record file begins with a header line (the condition's identity and a
-fingerprint of what else can change the result) and goes on with one line a
-question. It lies open (`.jsonl`) while a run is under way and is compressed
-(`.jsonl.xz`) when the run has ended; a sidecar manifest says which machine,
-versions and commit made it, one entry a run. `rag-repro seal` moves both into parquet (`sealed`),
-from where a run that goes on takes them up again.
-
-A torn last line (a killed run) is cut off and its question asked again. Any
-other damage, and a file made with other settings or data, is refused by name.
+The header holds the condition's identity and a fingerprint of what else can change the result. A
+record lies open (`.jsonl`) during a run, compressed (`.jsonl.xz`) when it has ended, and
+in parquet when it was sealed (`sealed`), from where a run that goes on takes it up again. A torn
+last line is cut off and its question asked again; any other damage, and a file made with other
+settings or data, is refused by name.
 """
 
 from __future__ import annotations
@@ -16,10 +12,12 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,37 +25,10 @@ from ..digest import forget_parts, write_whole
 from . import files, sealed
 from . import lines as form
 from .conditions import Condition
-from .files import alone, trouble
-from .lines import READ, SHARD, Parsed, RecordError
-from .record_writer import AGAIN, RecordWriter, packed_name
-
-__all__ = ["READ", "SHARD", "Record", "RecordError", "RecordWriter", "absorb", "at", "committed"]
-__all__ += ["digest", "find"]
-__all__ += ["is_written", "load", "open_record", "parts", "paths", "read", "set_aside"]
-__all__ += ["times_beside"]
+from .files import alone, trouble, write_all
+from .lines import AGAIN, READ, SHARD, Record, RecordError
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Record:
-    """A condition's stored answers: header and lines, in the order of the run."""
-
-    path: Path
-    header: Mapping[str, Any]
-    lines: Sequence[Mapping[str, Any]]
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    @property
-    def is_sealed(self) -> bool:
-        """Whether it is compressed: one that is not is being written, or its run was killed."""
-        return not self.path.name.endswith(form.PLAIN)
-
-    @property
-    def by_question(self) -> dict[str, Mapping[str, Any]]:
-        return {line["id"]: line for line in self.lines}
 
 
 def times_beside(root: Path, exhibit: str) -> Path:
@@ -136,14 +107,13 @@ def at(root: Path, path: str) -> Record | None:
         file = root / (path + ending)
         if file.exists():
             try:
-                parsed = form.parse(file, form.content(file))
+                return form.parse(file, form.content(file))
             except RecordError as error:
                 if isinstance(error.__cause__, FileNotFoundError):
                     continue
                 raise
-            return None if parsed is None else Record(file, parsed.header, tuple(parsed.lines))
         if ending == form.PACKED and (found := sealed.read(root, path)):
-            return Record(*found)
+            return found
     return None
 
 
@@ -187,14 +157,94 @@ def count(root: Path, condition: Condition) -> int:
     return len(record) if record else 0
 
 
-def read(path: Path) -> Record:
-    """A file of JSON lines, every line checked; a torn last line is left out."""
-    parsed = form.read_whole(path)
-    return Record(path, parsed.header, tuple(parsed.lines))
+class RecordWriter:
+    """Appends to one condition's record; see `open_record`."""
+
+    def __init__(self, plain: Path, held: Record, begun: bool):
+        self.plain = plain
+        self.lines = list(held.lines)
+        self.done = {line["id"] for line in held.lines}
+        self._held = held
+        self._descriptor: int | None = None
+        self._end = 0
+        self._synced = 0.0
+        if begun:
+            self._begin()
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Write one answer's line: out of this process before this returns, on the disk within a
+        second. Where the disk takes no more, the file ends with the last whole line.
+        """
+        data = form.line_bytes(line)
+        if line["id"] in self.done:
+            raise RecordError(f"question {line['id']!r} is recorded already")
+        try:
+            if self._descriptor is None:
+                self._begin()
+            self._write(data)
+            if time.monotonic() - self._synced > 1:
+                os.fsync(self._descriptor)
+                self._synced = time.monotonic()
+        except OSError as error:
+            raise self._stuck(error) from error
+        self.done.add(line["id"])
+        self.lines.append(dict(line))
+
+    def settle(self) -> None:
+        """Have all that was appended on the disk."""
+        if self._descriptor is not None:
+            os.fsync(self._descriptor)
+
+    def _begin(self) -> None:
+        """The open record on disk, in place of the compressed one."""
+        content = self._held.content
+        if not self.plain.exists() or self.plain.read_bytes() != content:
+            write_whole(self.plain, content)
+        _packed(self.plain).unlink(missing_ok=True)
+        self._descriptor = os.open(self.plain, os.O_WRONLY | os.O_APPEND)
+        self._end = len(content)
+
+    def _write(self, data: bytes) -> None:
+        try:
+            write_all(self._descriptor, data)
+        except OSError:
+            with suppress(OSError):  # the torn line is cut off by the next run, too
+                os.ftruncate(self._descriptor, self._end)
+            raise
+        self._end += len(data)
+
+    def _stuck(self, error: OSError) -> RecordError:
+        return RecordError(
+            f"{self.plain} cannot be written ({trouble(error)}, {AGAIN}); "
+            f"its {len(self.lines)} finished answers are saved"
+        )
+
+    def discard(self) -> None:
+        """Leave nothing of a record that holds no answer."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+            self.plain.unlink(missing_ok=True)
+
+    def close(self, order: Sequence[str]) -> None:
+        """Compress what lies open, its lines in this order; else leave all as it is."""
+        begun = self._descriptor is not None
+        place = {name: i for i, name in enumerate(order)}  # what it does not name goes last
+        ordered = sorted(self.lines, key=lambda line: place.get(line["id"], len(place)))
+        try:
+            if begun:
+                os.close(self._descriptor)
+                self._descriptor = None
+            if begun or ordered != self.lines:
+                content = replace(self._held, lines=ordered).content
+                write_whole(_packed(self.plain), form.packed_bytes(content))
+                self.plain.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._stuck(error) from error
 
 
-def _parsed(path: Path) -> Parsed | None:
-    return form.parse(path, form.content(path))
+def _packed(plain: Path) -> Path:
+    return plain.with_name(plain.name.removesuffix(form.PLAIN) + form.PACKED)
 
 
 @contextmanager
@@ -207,15 +257,11 @@ def open_record(
 ) -> Iterator[RecordWriter]:
     """Open a condition's record to continue it, alone: a second run waits here.
 
-    Leaving compresses it, also after an interrupt. A record whose fingerprint
-    differs (other data, weights, index) is refused: mixing would spoil it.
-    shard: a part of its own, as "1-of-4", so that parts can be run at once;
-    `absorb` joins them. order: question ids; the lines are put into this order
-    on leaving, so that batches, shards and interrupts leave the same bytes, and
-    the first n lines are the first n questions, not the n that were quickest.
-
-    Raises RecordError, also where the disk cannot be written; what was
-    appended before is kept.
+    Leaving compresses it, also after an interrupt, its lines in the `order` of question ids: so
+    batches, shards and interrupts leave the same bytes. shard: a part of its own, as "1-of-4",
+    which can be written beside others; `absorb` joins them. Raises RecordError for another
+    fingerprint, since mixing would spoil the record, and where the disk cannot be written; what
+    was appended before is kept.
     """
     base = root / _name(condition, shard)
     plain = base.with_name(base.name + form.PLAIN)
@@ -225,7 +271,12 @@ def open_record(
             stack.enter_context(alone(_lock(root, condition, shard)))
             for ending in (form.PLAIN, form.PACKED, ".manifest.json"):  # what a kill left half
                 forget_parts(base.with_name(base.name + ending))
-            writer = _writer(root, plain, condition, fingerprint)
+            # Nothing that is there is touched before it is found to fit.
+            stored = _stored(root, plain, condition, fingerprint)
+            begun = stored is None or plain.exists()
+            if stored is None:
+                stored = Record(plain, form.new_header(condition, fingerprint), ())
+            writer = RecordWriter(plain, stored, begun)
         except OSError as error:
             raise RecordError(f"{base}: cannot be written ({trouble(error)}, {AGAIN})") from error
         try:
@@ -240,61 +291,34 @@ def open_record(
         writer.close(order)
 
 
-def _writer(
-    root: Path, plain: Path, condition: Condition, fingerprint: Mapping[str, Any]
-) -> RecordWriter:
-    """A writer that goes on from what is there, which is touched only once it is found to fit."""
-    stored = _stored(root, plain, condition, fingerprint)
-    begun = stored is None or plain.exists()
-    new = Parsed({}, [], form.header_bytes(condition, fingerprint))
-    return RecordWriter(plain, stored or new, begun=begun)
-
-
 def _stored(
     root: Path, plain: Path, condition: Condition, fingerprint: Mapping[str, Any]
-) -> Parsed | None:
+) -> Record | None:
     """What is there, open or compressed; of both, the open one with what only the other has.
 
     A kill can leave both, with the same lines; version control can bring back
     a compressed one beside an open one that went another way. Where there is neither, what was
     sealed.
     """
-    fits = []
-    for path in (plain, packed_name(plain)):
-        parsed = _parsed(path) if path.exists() else None
-        if parsed is not None:
-            _check(path, parsed, condition, fingerprint)
-            fits.append(parsed)
-    path = plain.relative_to(root).as_posix().removesuffix(form.PLAIN)
-    if not fits and (found := sealed.read(root, path)):
-        fits.append(unsealed(*found[1:]))
-        _check(found[0], fits[0], condition, fingerprint)
-    if len(fits) < 2:
-        return fits[0] if fits else None
-    open_, packed = fits
-    known = {line["id"] for line in open_.lines}
-    more = [line for line in packed.lines if line["id"] not in known]
-    content = open_.content + b"".join(map(form.line_bytes, more))
-    return Parsed(open_.header, [*open_.lines, *more], content)
-
-
-def unsealed(header: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> Parsed:
-    """A sealed record as JSON lines."""
-    lines = [dict(line) for line in lines]
-    head = json.dumps(header, ensure_ascii=False).encode() + b"\n"
-    return Parsed(dict(header), lines, b"".join([head, *map(form.line_bytes, lines)]))
-
-
-def _check(
-    path: Path, parsed: Parsed, condition: Condition, fingerprint: Mapping[str, Any]
-) -> None:
-    form.check_identity(path, parsed.header, condition)
-    if not is_same(parsed.header, fingerprint):
-        raise RecordError(
-            f"{path} cannot be continued, since what it was made with has changed: "
-            f"{form.difference(parsed.header['fingerprint'], fingerprint)}; move it away to "
-            "start anew, or restore what changed"
-        )
+    there = [path for path in (plain, _packed(plain)) if path.exists()]
+    parsed = [form.parse(path, form.content(path)) for path in there]
+    held = [record for record in parsed if record is not None]
+    name = plain.relative_to(root).as_posix().removesuffix(form.PLAIN)
+    if not held and (found := sealed.read(root, name)):
+        held.append(found)
+    for record in held:
+        form.check_identity(record.path, record.header, condition)
+        if not is_same(record.header, fingerprint):
+            raise RecordError(
+                f"{record.path} cannot be continued, since what it was made with has changed: "
+                f"{form.difference(record.header['fingerprint'], fingerprint)}; move it away to "
+                "start anew, or restore what changed"
+            )
+    if len(held) < 2:
+        return held[0] if held else None
+    open_, packed = held
+    more = [line for line in packed.lines if line["id"] not in open_.by_question]
+    return replace(open_, lines=(*open_.lines, *more))
 
 
 def is_same(header: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> bool:
@@ -314,7 +338,7 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
         with alone(root / "seal.lock"):
             sealed.rewrite(root, record.path, {condition.path: None}, {})
         file = root / (condition.path + form.PACKED)
-        write_whole(file, form.packed_bytes(unsealed(record.header, record.lines).content))
+        write_whole(file, form.packed_bytes(record.content))
     return files.set_aside(file)
 
 
@@ -331,15 +355,14 @@ def forget_failed(root: Path, condition: Condition) -> int:
         failed: set[str] = set()
         for ending in (form.PLAIN, form.PACKED):  # a kill can leave both
             path = base.with_name(base.name + ending)
-            held = _parsed(path) if path.is_file() else None
+            held = form.parse(path, form.content(path)) if path.is_file() else None
             if ending == form.PACKED and find(root, condition) is None:
-                found = sealed.read(root, condition.path)
-                held = unsealed(*found[1:]) if found and sealed.failed(found[2]) else None
-            kept = held and held.without_failed()
-            if held and len(kept.lines) < len(held.lines):
-                content = kept.content
+                held = sealed.read(root, condition.path)
+            if held and sealed.failed(held.lines):
+                kept = tuple(line for line in held.lines if "error" not in line)
+                content = replace(held, lines=kept).content
                 write_whole(path, form.packed_bytes(content) if ending == form.PACKED else content)
-                failed |= {line["id"] for line in held.lines} - {line["id"] for line in kept.lines}
+                failed |= held.by_question.keys() - {line["id"] for line in kept}
         return len(failed)
 
 
@@ -380,6 +403,6 @@ def _join(
         for line in new:
             record.append(line)
         record.settle()
-        for path in (plain, packed_name(plain)):
+        for path in (plain, _packed(plain)):
             path.unlink(missing_ok=True)
     return len(new)

@@ -32,8 +32,8 @@ from rag_repro.study import manifests, names, papers, records, trainings
 from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Grid
 from rag_repro.study.judge import pair_cells
-from rag_repro.study.paper import Claim, Contrast, Paper
-from rag_repro.study.strict import StudyError, content, strict, table, tuples
+from rag_repro.study.papers import Claim, Contrast, Paper
+from rag_repro.study.strict import StudyError, build, content
 
 if TYPE_CHECKING:
     from rag_repro.study.services import Workshop
@@ -42,7 +42,7 @@ FILE, FOLDER, UNCLEAN = "registration.yaml", "registered", "unclean.txt"
 REGISTERED, CONFIRMED = "registered", "confirmed"
 FRESH_WORLDS, FRESH_SPLIT = ("world-E", "world-F"), "confirm"
 _JUDGING = {
-    "study": "among gate judge outcomes scores standing trainings",
+    "study": "gate judge outcomes scores standing trainings",
     "evaluation": "drawing heuristics intervals power ratios resampling significance statistics "
     "verdicts",
 }
@@ -101,9 +101,8 @@ def read(root: Path, part: str = "tests") -> list[Registration]:
     part: "withdrawn", those that another took the place of.
     """
     given = content(root / FILE) if (root / FILE).is_file() else {}
-    raw = given.get(part) or ()
-    raw = [{**table(x, FILE), "moves": tuples(x.get("moves"), FILE)} for x in raw]
-    return [strict(Registration, x, f"{FILE}, test {i}") for i, x in enumerate(raw, start=1)]
+    raw = enumerate(given.get(part) or (), start=1)
+    return [build(Registration, one, f"{FILE}, test {number}") for number, one in raw]
 
 
 def headline() -> list[str]:
@@ -150,8 +149,7 @@ def moved(test: Registration) -> Paper:
         own = grid.tier == test.tier and grid.split == "test"
         return replace(grid, split=test.split) if own else grid
 
-    exhibits = {k: replace(x, grids=tuple(map(asked, x.grids))) for k, x in made.exhibits.items()}
-    return replace(made, exhibits=exhibits)
+    return replace(made, exhibits={k: x.regrid(asked) for k, x in made.exhibits.items()})
 
 
 def _put(value: Any, moves: Mapping[str, tuple[str, ...]]) -> Any:

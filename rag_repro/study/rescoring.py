@@ -1,17 +1,14 @@
 """Recorded scores computed again: what `rag-repro audit` does.
 
-A record's line holds the prediction and the ids of the hits, the data set holds the gold. The
-function that wrote the line (`runner.line_of`) scores them again, and every score must be the
-recorded one, to the last digit.
+A line holds the prediction and the ids of the hits, the data set the gold: the function that wrote
+the line (`runner.line_of`) must give every recorded score again, to the last digit.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import lzma
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
@@ -62,7 +59,7 @@ def audit(
     the first line always. report: called after each record.
     """
     made = Audit()
-    headers = sorted(((path, _header(path)) for path in sorted(paths)), key=_data)
+    headers = sorted(((path, _record(path).header) for path in sorted(paths)), key=_data)
     for (name, split), group in groupby(headers, _data):
         try:
             dataset = data.load(name, data_dir=data_dir, split=split)
@@ -91,15 +88,10 @@ def recorded(folder: Path) -> list[Path]:
     ]
 
 
-def _header(path: Path) -> Mapping[str, Any]:
-    if not path.is_file():
-        return _sealed(path)[1]
-    with lzma.open(path) as text:
-        return json.loads(text.readline())
-
-
-def _sealed(path: Path) -> tuple[Path, Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    """The sealed record that stands in place of a compressed file."""
+def _record(path: Path) -> form.Record:
+    """A compressed file, or the sealed record that stands in its place."""
+    if path.is_file():
+        return form.read_whole(path)
     root = next(folder for folder in path.parents if (folder / sealed.CONDITIONS).is_file())
     return sealed.read(root, path.relative_to(root).as_posix().removesuffix(form.PACKED))
 
@@ -148,8 +140,7 @@ def _audit_record(
 
 def _lines(path: Path, share: float) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The chosen lines of a record, with their numbers in the file."""
-    lines = form.read_whole(path).lines if path.is_file() else _sealed(path)[2]
-    for number, line in enumerate(lines, start=2):
+    for number, line in enumerate(_record(path).lines, start=2):
         drawn = hashlib.sha256(f"{path.name} {number}".encode()).digest()[:4]
         if number == 2 or int.from_bytes(drawn) < share * 2**32:
             yield number, line

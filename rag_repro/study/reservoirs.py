@@ -1,9 +1,8 @@
 """ERM4's memory as a condition asks for it: empty and online, or filled and frozen.
 
-The questions that fill it go through the same pipeline, up to the reading and without a
-memory of their own; what they fetch is kept in a file beside the call cache, and enters the
-reservoir in the order of the questions, however they were batched. Its hash stands in the
-record's fingerprint, so that a record never goes on with another memory.
+The questions that fill it go through the same pipeline, up to the reading and without a memory of
+their own. What they fetch is kept in a file beside the call cache, a line a question, and enters
+the reservoir in the order of the questions. Its hash stands in the record's fingerprint.
 """
 
 from __future__ import annotations
@@ -24,12 +23,24 @@ from ..methods.erm4.method import fetched, knowledge
 from ..methods.erm4.settings import ERM4Settings
 from ..methods.erm4.settings_memory import RESERVOIR
 from ..schema import Answer, Question
-from . import reservoir_file
 from .conditions import Condition
-from .reservoir_file import Brought, ReservoirFileError
 
 if TYPE_CHECKING:
     from .services import Workshop
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from ..digest import forget_parts, write_whole
+from ..plain import PlainError, from_json, shortened
+from ..schema import Passage
+from .files import alone, set_aside, trouble, write_all
+from .line_fields import EXACT, Text
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +116,7 @@ def filled(condition: Condition, workshop: Workshop) -> list[Brought]:
         "fingerprint": workshop.fingerprint(before),
     }
     facts = json.loads(json.dumps(facts))
-    with reservoir_file.opened(_path(condition, workshop), facts) as file:
+    with opened(_path(condition, workshop), facts) as file:
         done = {one.question for one in file.brought}
         missing = [question for question in questions if question.id not in done]
         if missing:
@@ -121,7 +132,7 @@ def is_filled(condition: Condition, workshop: Workshop) -> bool:
     path = _path(condition, workshop)
     if not path.is_file():
         return False
-    facts, brought, _ = reservoir_file.read(path)
+    facts, brought, _ = read(path)
     return len(brought) == len(facts.get("questions", ()))
 
 
@@ -185,3 +196,154 @@ def _bring(before: Condition, content: str, questions: list[Question], workshop:
                 )
             bar.update()
             yield brought.pop(task.question.id)
+
+
+FORMAT = 1
+AGAIN = "delete it, and it is filled anew"
+
+
+class ReservoirFileError(ValueError):
+    """A memory's file that cannot be used; the message names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What one question brings into the memory.
+
+    passages: in the order of their remembering. found: each query with the ids of what it
+    found, best first.
+    """
+
+    question: str
+    passages: tuple[Passage, ...]
+    found: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def line(self) -> bytes:
+        made = {
+            "id": self.question,
+            "passages": [[p.id, p.title, p.text] for p in self.passages],
+            "found": [[query, list(ids)] for query, ids in self.found],
+        }
+        return json.dumps(made | {"sum": _sum(made)}, ensure_ascii=True).encode() + b"\n"
+
+
+def _sum(made: Mapping[str, Any]) -> str:
+    """What a line says of its own content, so that a changed one is no passage of a memory."""
+    return hashlib.sha256(json.dumps(made, ensure_ascii=True).encode()).hexdigest()[:16]
+
+
+class _Line(TypedDict):
+    __pydantic_config__ = EXACT
+    id: Text
+    passages: list[tuple[Text, Text, Text]]
+    found: list[tuple[Text, list[Text]]]
+
+
+def header_bytes(made: Mapping[str, Any]) -> bytes:
+    """made: all that can change what is in the file, as JSON has it."""
+    return json.dumps({"reservoir": FORMAT, "made": dict(made)}, ensure_ascii=True).encode() + b"\n"
+
+
+def read(path: Path) -> tuple[dict[str, Any], list[Brought], int]:
+    """The header's `made`, the whole lines, and how many bytes these are. ReservoirFileError."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReservoirFileError(f"{path} cannot be read ({trouble(error)})") from error
+    whole = data[: data.rfind(b"\n") + 1]
+    first, *rest = whole.splitlines() or [b""]
+    made = _header(path, first)
+    brought: dict[str, Brought] = {}
+    for number, row in enumerate(rest, start=2):
+        one = _brought(path, number, row)
+        if one.question in brought:
+            raise ReservoirFileError(
+                f"{path}, line {number}: question {one.question!r} is there twice; {AGAIN}"
+            )
+        brought[one.question] = one
+    return made, list(brought.values()), len(whole)
+
+
+def _header(path: Path, first: bytes) -> dict[str, Any]:
+    try:
+        header = from_json(first)
+    except PlainError:
+        header = None
+    known = isinstance(header, dict) and set(header) == {"reservoir", "made"}
+    if not known or header["reservoir"] != FORMAT or not isinstance(header["made"], dict):
+        raise ReservoirFileError(
+            f"{path} is no memory's file of format {FORMAT} (its first line is not our header); "
+            "move it away"
+        )
+    return header["made"]
+
+
+def _brought(path: Path, number: int, row: bytes) -> Brought:
+    try:
+        line = from_json(row)
+    except PlainError as error:
+        raise ReservoirFileError(f"{path}, line {number}: {error}; {AGAIN}") from error
+    # Files of before there were sums have none.
+    given = line.pop("sum", None) if isinstance(line, dict) else None
+    try:
+        TypeAdapter(_Line).validate_python(line)
+    except ValidationError as error:
+        raise ReservoirFileError(
+            f"{path}, line {number}: not what a question brings "
+            f"({shortened(repr(line), 60)}); {AGAIN}"
+        ) from error
+    if given is not None and given != _sum(line):
+        raise ReservoirFileError(f"{path}, line {number}: its checksum is another; {AGAIN}")
+    return Brought(
+        line["id"],
+        tuple(Passage(*one) for one in line["passages"]),
+        tuple((query, tuple(ids)) for query, ids in line["found"]),
+    )
+
+
+class Writer:
+    """Appends to a memory's file; see `opened`."""
+
+    def __init__(self, path: Path, brought: Sequence[Brought], descriptor: int):
+        self.path, self.brought = path, list(brought)
+        self._descriptor = descriptor
+
+    def append(self, one: Brought) -> None:
+        """On the disk before this returns."""
+        try:
+            write_all(self._descriptor, one.line())
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise _stuck(self.path, error) from error
+        self.brought.append(one)
+
+
+@contextmanager
+def opened(path: Path, made: Mapping[str, Any]) -> Iterator[Writer]:
+    """The file, to be gone on with, alone: a second run waits here.
+
+    A file that was made otherwise goes aside under another name, as what it was made with is
+    no longer there. ReservoirFileError: it is foreign or damaged, or the disk takes nothing.
+    """
+    with ExitStack() as stack:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(alone(path.with_name(path.name + ".lock")))
+            forget_parts(path)
+            if path.exists() and read(path)[0] != dict(made):
+                set_aside(path)
+            if not path.exists():
+                write_whole(path, header_bytes(made))
+            _, brought, size = read(path)
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+            stack.callback(os.close, descriptor)
+            os.ftruncate(descriptor, size)
+        except OSError as error:
+            raise _stuck(path, error) from error
+        yield Writer(path, brought, descriptor)
+
+
+def _stuck(path: Path, error: OSError) -> ReservoirFileError:
+    return ReservoirFileError(
+        f"{path} cannot be written ({trouble(error)}, and run the same command again)"
+    )

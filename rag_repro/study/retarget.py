@@ -5,7 +5,6 @@ What a chapter runs when its parameters are changed.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import mode
@@ -15,9 +14,9 @@ from ..data import is_made_here
 from ..methods import base
 from ..words import nearest
 from .conditions import ROLES
-from .exhibits import Exhibit, alias
+from .exhibits import Exhibit, ExhibitMethod, Grid, alias
 from .names import label
-from .papers import ExhibitMethod, Grid, Paper, StudyError
+from .papers import Paper, StudyError
 
 CHANCE = "random"  # the retriever that is a control, whatever searches otherwise
 
@@ -72,10 +71,7 @@ def only(paper: Paper, exhibits: Sequence[str], methods: Sequence[str]) -> Paper
     def kept(grid: Grid) -> Grid:
         return replace(grid, methods=tuple(name for name in grid.methods if name in methods))
 
-    left = {
-        key: replace(paper.exhibit(key), grids=tuple(map(kept, paper.exhibit(key).grids)))
-        for key in exhibits
-    }
+    left = {key: paper.exhibit(key).regrid(kept) for key in exhibits}
     return replace(paper, exhibits={**paper.exhibits, **left})
 
 
@@ -96,11 +92,10 @@ def _once(grids: Iterable[Grid], elsewhere: bool) -> tuple[Grid, ...]:
 
 
 def _cells(grid: Grid, method: str, elsewhere: bool) -> set[str]:
-    settings = itertools.product(*grid.settings.values())
-    where = grid.tier, grid.datasets, grid.split, method, tuple(grid.settings)
+    where = grid.tier, grid.datasets, grid.split, method
     if not elsewhere:
         where += grid.reader, grid.retriever, grid.fixed, grid.trained, grid.seeds
-    return {repr((where, values)) for values in settings}
+    return {repr((where, varied)) for varied in grid.varied}
 
 
 def _set(
@@ -123,10 +118,8 @@ def _can(row: ExhibitMethod, grid: Grid) -> bool:
     if not row.run:
         return True
     method, own = alias(row)
-    every = itertools.product(*grid.settings.values())
     try:
-        for values in every:
-            varied = dict(zip(grid.settings, values, strict=True))
+        for varied in grid.varied:
             base.get(method).configure({**own, **grid.fixed, **varied})
     except ValueError:
         return False
@@ -134,8 +127,7 @@ def _can(row: ExhibitMethod, grid: Grid) -> bool:
 
 
 def _row(row: ExhibitMethod, retriever: str | None) -> ExhibitMethod:
-    moves = row.retriever and retriever and row.retriever not in (CHANCE, retriever)
-    if not moves:
+    if not (row.retriever and retriever and row.retriever not in (CHANCE, retriever)):
         return row
     # The row's own name may be that of what searched before, as SM.
     return replace(row, retriever=retriever, label=f"{row.label}, by {label(retriever)}")

@@ -15,8 +15,9 @@ from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..methods.dragin.alarms import watched
 from ..schema import Answer, Cost, Passage, Question
-from . import attentions, compressions, drafts, knowledge, manifests, parts, queries, records, told
+from . import line_fields, manifests, records
 from .conditions import Condition
+from .lines import Record
 from .names import is_outside
 from .registration import stamp
 from .services import Workshop
@@ -40,9 +41,9 @@ class RunError(ValueError):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run reports after each question: how far, and the answer."""
+    """What a run, or a sitting, reports after each question."""
 
-    condition: Condition
+    dataset: str
     done: int
     total: int
 
@@ -58,29 +59,26 @@ def run(
     batch_size: int = 16,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> int:
-    """Answer the condition's first n questions that are not recorded yet.
+    """Answer the condition's first n questions that are not recorded yet -> how many now.
 
-    n: None for all questions of its split. kinds: only of these; none named: of all.
-    shard (i, of): only every `of`-th question beginning with the i-th, counted from 1, into a part
-    of its own, so that shards can run at once; a run without shard joins the parts that no run is
-    writing.
-    Where nothing is missing, what cannot be loaded (weights that are not here) is not asked for.
+    n: None for all questions of its split. kinds: only of these; none named: of all. shard (i, of):
+    every `of`-th question beginning with the i-th, counted from 1, into a part of its own, so that
+    shards can run at once; a run without shard joins the parts that no run is writing. Each answer
+    is appended as it is finished. Where nothing is missing, what cannot be loaded is not asked for.
     Refused where a service keeps state from question to question, and where a registered record
     could not count.
-    -> how many were asked now. Appends as each is finished, so that a killed
-    run continues where it stopped.
     """
     dataset = workshop.dataset(condition.dataset, condition.split)
     i, of = shard
     wanted = dataset.first(n, kinds).questions[i - 1 :: of]
-    part, facts = parts.name(shard), stamp(results, condition, workshop)
+    part, facts = shard_name(shard), stamp(results, condition, workshop)
     try:
         services = workshop.services(condition)
         fingerprint = workshop.fingerprint(condition)
     except (ValueError, OSError):
         if not part:
-            parts.join(condition, workshop, results)
-        if {q.id for q in wanted} <= parts.held(results, condition).ids(shard):
+            join(condition, workshop, results)
+        if {q.id for q in wanted} <= held(results, condition).ids(shard):
             return 0
         raise
     known: set[str] = set()
@@ -91,7 +89,7 @@ def run(
                 f"{condition.path} cannot be run in shards: each question may draw on those "
                 "before it; run it without --shard"
             )
-        known = replace(parts.held(results, condition), committed=None).ids()
+        known = replace(held(results, condition), committed=None).ids()
     else:
         records.absorb(results, condition)
     with (
@@ -117,7 +115,7 @@ def run(
                 entry.facts["ties"] = _ties(services) - ties
             entry.answered()
             done = len(wanted) - len(missing) + entry.facts["questions"]
-            report(Progress(condition, done, len(wanted)))
+            report(Progress(dataset.name, done, len(wanted)))
             if alarms is not None:
                 alarms.add(answer)
         if alarms is not None and (remark := alarms.remark()):
@@ -203,13 +201,8 @@ def line_of(
     """One question's record: ids, our model's words, costs, scores; no text of the data.
 
     gold: [role, hop, rank among the hits or None] of each gold passage, so that
-    pages can tell static from dynamic without the data at hand. judged: where a
-    selection judged pairs, [d, e, probability, how many of the two are gold, None
-    where the question names no gold] of each, in the order asked. entropy: the
-    highest of the reader's tokens', in nats, where the method had them traced.
-    decided, critique, timing: as `told` says. dynamic: as `drafts` says.
-    queries: as `queries` says. compressed: as `compressions` says. counts, filter, trigger,
-    held: as `knowledge` says. attention: as `attentions` says.
+    pages can tell static from dynamic without the data at hand. What a method's trace
+    leaves: as `line_fields` says.
     """
     ids = [hit.passage.id for hit in answer.hits]
     rank = {name: place for place, name in enumerate(ids, start=1)}
@@ -235,20 +228,10 @@ def line_of(
         "scores": {name: round(value, 6) for name, value in scores.items()},
         "cost": {name: n for name, n in asdict(answer.cost).items() if n and name != _SHARED},
     }
-    if pairs := _judged(question, answer):
-        line["judged"] = pairs
-    for event in answer.trace:
-        if event.get("stage") == "read":
-            line["entropy"] = round(event["entropy"], 4)
-    line |= told.of(question, answer)
     # What thresholds are chosen from: elsewhere nobody reads it, and it is long.
     tuned_on = condition.split == "tune"
     theta = getattr(condition.configured, "threshold", None)
-    line |= drafts.of(question, answer, theta, signals=tuned_on)
-    line |= queries.of(question, answer)
-    line |= compressions.of(question, answer)
-    line |= knowledge.of(question, answer, passages)
-    line |= attentions.of(question, answer)
+    line |= line_fields.of(question, answer, passages, theta, signals=tuned_on)
     if answer.text:
         line |= {"text": answer.text, "prediction": answer.prediction}
     if answer.remembered:
@@ -270,20 +253,6 @@ def _passages(answer: Answer, dataset: Dataset, condition: Condition) -> Mapping
     return ChainMap({hit.passage.id: hit.passage for hit in answer.hits}, known)
 
 
-def _judged(question: Question, answer: Answer) -> list[list[Any]]:
-    """The pairs that a selection's trace says were judged."""
-    gold = set(question.gold_ids)
-    return [
-        [
-            *e["pair"],
-            round(e["probability"], 4),
-            sum(n in gold for n in e["pair"]) if gold else None,
-        ]
-        for e in answer.trace
-        if e.get("stage") == "judge"
-    ]
-
-
 def is_ordered(services: Mapping[str, Any]) -> bool:
     """Whether one of them keeps state from question to question."""
     return any(getattr(service, "ordered", False) for service in services.values())
@@ -303,7 +272,6 @@ def rebuild(services: Mapping[str, Any], lines: Iterable[Mapping], dataset: Data
 class Estimate:
     """What a condition's missing questions would cost, from a trial of a few."""
 
-    condition: Condition
     missing: int
     trial: int
     seconds_a_question: float
@@ -336,9 +304,77 @@ def estimate(
     seconds = time.perf_counter() - start
     total = sum((answer.cost for _, answer in tried), Cost())
     return Estimate(
-        condition,
         missing,
         len(tried),
         seconds / max(1, len(tried)),
         {name: count / max(1, len(tried)) for name, count in asdict(total).items() if count},
     )
+
+
+def shard_name(shard: tuple[int, int]) -> str:
+    """(1, 4) -> "1-of-4"; "" where there is one shard alone, which is the record."""
+    return "{}-of-{}".format(*shard) if shard[1] > 1 else ""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is recorded of a condition: its record, and its parts that are not joined yet.
+
+    written: names of the parts that runs are writing now; all others will be joined.
+    committed: the record that one's own builds on (`records.committed`).
+    """
+
+    whole: Record | None
+    parts: Mapping[str, Record]
+    written: frozenset[str] = frozenset()
+    committed: Record | None = None
+
+    def ids(self, shard: tuple[int, int] = (1, 1)) -> set[str]:
+        """The questions that this shard need not ask.
+
+        Those of the record, of the committed one that it builds on, of the parts that will be
+        joined, and of its own part.
+        """
+        own = shard_name(shard)
+        there = [part for key, part in self.parts.items() if key not in self.written or key == own]
+        there += [record for record in (self.whole, self.committed) if record is not None]
+        return set().union(*(record.by_question for record in there))
+
+    def is_complete(self, wanted: set[str]) -> bool:
+        """Whether the record itself has all wanted answers and is sealed, and no part is left.
+
+        This is what "complete" means everywhere.
+        """
+        sealed = self.whole is None or self.whole.is_sealed
+        return sealed and not self.parts and wanted <= self.ids()
+
+
+def held(root: Path, condition: Condition) -> Held:
+    """The condition's record and its parts, as they are now."""
+    # Parts before the record: what is joined between the two looks is then met twice, not never.
+    names = records.parts(root, condition)
+    # Before they are read: a part whose run ends between the two looks is then met later.
+    written = frozenset(key for key in names if records.is_written(root, condition, key))
+    found = {key: records.load(root, condition, key) for key in names}
+    whole = records.load(root, condition)
+    kept = {key: part for key, part in found.items() if part is not None}
+    behind = records.committed(root)
+    return Held(whole, kept, written, records.load(behind, condition) if behind else None)
+
+
+def join(condition: Condition, workshop: Workshop, results: Path) -> int:
+    """Join the condition's parts that no run is writing into its record -> answers that it now
+    has more.
+
+    No question is asked, and no index or reader loaded: what a run without shard does first,
+    alone. The record is left as by a run, compressed and in the order of the questions.
+    """
+    added = records.absorb(results, condition)
+    record = records.load(results, condition)
+    if record is not None:
+        dataset = workshop.dataset(condition.dataset, condition.split)
+        order = [question.id for question in dataset.questions]
+        fingerprint = record.header["fingerprint"]
+        with records.open_record(results, condition, fingerprint, "", order):
+            manifests.absorb(results, condition)
+    return added

@@ -4,8 +4,7 @@
 the question's id and cluster, each other field of the answer's line as JSON, and a column of floats
 per metric: "scores.em" as the line has it, "metrics.retrievals" as it is computed from the line.
 `root/conditions.parquet` has one row per condition: its path, header, manifest and a hash of its
-answers. A record that
-lies beside them as JSON lines is newer, and is read in their place.
+answers. A record that lies beside them as JSON lines is newer, and is read in their place.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from rag_repro.digest import replacing
 from rag_repro.evaluation.metrics import METRICS, of_line
 from rag_repro.study import lines as form
 from rag_repro.study.files import alone, trouble
-from rag_repro.study.lines import RecordError
+from rag_repro.study.lines import Record, RecordError
 
 CONDITIONS, ENDING = "conditions.parquet", ".parquet"
 SCORES, COMPUTED = "scores.", "metrics."
@@ -229,8 +228,8 @@ def file_of(root: Path, path: str) -> Path:
     return root / folder / (name.partition("-")[0] + ENDING)
 
 
-def read(root: Path, path: str) -> tuple[Path, dict[str, Any], Lines] | None:
-    """File, header and lines of a sealed record; None where there is none."""
+def read(root: Path, path: str) -> Record | None:
+    """The sealed record, whose lines are decoded when one is looked at; None: there is none."""
     if (held := conditions(root).get(path)) is None:
         return None
     place, name = file_of(root, path), path.rpartition("/")[2]
@@ -240,7 +239,7 @@ def read(root: Path, path: str) -> tuple[Path, dict[str, Any], Lines] | None:
             f"{place} lacks {name}, which {root / CONDITIONS} names; restore both files from "
             "version control"
         )
-    return place, json.loads(held["header"]), Lines(file, file.rows[name])
+    return Record(place, json.loads(held["header"]), Lines(file, file.rows[name]))
 
 
 def manifest(root: Path, path: str) -> list[dict[str, Any]]:
@@ -286,7 +285,7 @@ def _move(root: Path, file: Path, paths: Sequence[str]) -> int:
     rewrite(root, file, parsed, {path: manifest_text(root, path) for path in parsed})
     for path, record in parsed.items():
         found = read(root, path)
-        if found is None or (found[1], list(found[2])) != (record.header, record.lines):
+        if found is None or (found.header, tuple(found.lines)) != (record.header, record.lines):
             raise RecordError(f"{file} does not give back {path}; nothing was removed: report this")
     for path in parsed:
         (root / (path + form.PACKED)).unlink()
@@ -305,7 +304,7 @@ def manifest_text(root: Path, path: str) -> str | None:
 def rewrite(
     root: Path,
     file: Path,
-    changed: Mapping[str, form.Parsed | None],
+    changed: Mapping[str, Record | None],
     manifests: Mapping[str, str | None],
 ) -> None:
     """The file with these records in place of what it has of them; None: without them."""

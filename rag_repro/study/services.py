@@ -25,23 +25,9 @@ from ..methods.base import MethodSpec, Settings
 from ..retrieval import web
 from ..retrieval.base import SCHEMES
 from ..schema import Question
+from . import names
 from .conditions import Condition
-from .names import (
-    DENSE,
-    FITTED,
-    MILVUS,
-    OWN,
-    SCORERS,
-    UnknownService,
-    Untrained,
-    check_retriever,
-    in_milvus,
-    is_outside,
-    known_retrievers,
-    scorer_name,
-    train_command,
-    untrained,
-)
+from .names import FITTED, SCORERS, UnknownService, Untrained
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +67,7 @@ class Workshop:
         from ..retrieval import adapt
 
         own = adapt(retriever)
-        name = OWN + own.name
+        name = names.OWN + own.name
         self.retrievers = {**self.retrievers, name: {"kind": "own", "own": own}}
         for key in [key for key in self._made if key[:2] == ("retriever", name)]:
             del self._made[key]  # what had the name before
@@ -108,14 +94,14 @@ class Workshop:
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Kind and settings of a retriever by name."""
-        known = {**known_retrievers(), **self.retrievers}
-        check_retriever(name, known)
-        if name.startswith(DENSE):
-            return {"kind": "dense", "encoder": name.removeprefix(DENSE)}
+        known = {**names.known_retrievers(), **self.retrievers}
+        names.check_retriever(name, known)
+        if name.startswith(names.DENSE):
+            return {"kind": "dense", "encoder": name.removeprefix(names.DENSE)}
         if name.startswith(SCHEMES):
             return {"kind": "web", **web.parsed(name)}
-        if name.startswith(MILVUS):
-            return in_milvus(name)
+        if name.startswith(names.MILVUS):
+            return names.in_milvus(name)
         return dict(known[name])
 
     def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:
@@ -159,7 +145,7 @@ class Workshop:
         first, or an index over a corpus, which takes minutes to encode.
         """
         needs = condition.configured.needs
-        if untrained(condition.reader, needs):
+        if names.untrained(condition.reader, needs):
             return "trained weights"
         retrieving = condition.retriever is not None
         settings = self.settings_of(condition.retriever) if retrieving else {}
@@ -238,7 +224,7 @@ class Workshop:
             )
         from ..lm import hub, local
 
-        if (command := train_command(name)) and name not in hub.artifacts():
+        if (command := names.train_command(name)) and name not in hub.artifacts():
             raise Untrained(f"the reader {name!r} is not trained on this machine: {command}")
         return local.LocalReader(
             hub.resolve(name), device=self.device, dtype=self.dtype, batch_size=self.batch_size
@@ -254,8 +240,8 @@ class Workshop:
         from ..lm import adapters, complexity, hub, pairs
         from ..lm.similarities import SimilarityClassifier
 
-        name, room = scorer_name(name)
-        if (command := train_command(name, SCORERS)) and name not in hub.artifacts():
+        name, room = names.scorer_name(name)
+        if (command := names.train_command(name, SCORERS)) and name not in hub.artifacts():
             raise Untrained(f"the classifier {name!r} is not trained on this machine: {command}")
         weights = hub.resolve(name)
         task = adapters.task_of(weights.path) if weights.base else SCORERS[0]
@@ -281,7 +267,7 @@ class Workshop:
     def reservoir(self, condition: Condition) -> Any:
         """The memory of the condition: filled now where it is not yet, or a new one for each run.
 
-        Raises reservoir_file.ReservoirFileError where it cannot be filled.
+        Raises reservoirs.ReservoirFileError where it cannot be filled.
         """
         from . import reservoirs
 
@@ -300,7 +286,7 @@ class Workshop:
         """What the engine needs to answer the condition's questions."""
         dataset = self.dataset(condition.dataset, condition.split)
         corpus = dataset.corpus
-        if condition.retriever is not None and is_outside(condition.retriever):
+        if condition.retriever is not None and names.is_outside(condition.retriever):
             outside = self.retriever(condition.retriever, corpus)
             refuse_limits(outside, condition.spec, condition.configured, dataset.questions[:1])
         # A method without a retriever may need others: a rewriter, where nothing is searched.

@@ -47,11 +47,9 @@ def setup(
 ) -> Setup:
     """The system of that name with these settings over its own.
 
-    retriever: "default" is that of the book's main result. reader: where the system needs a
-    trained one, the one that was trained over `reader` serves.
-
-    Raises ValueError for an unknown name or setting, CannotServe (one, too) for a reader that
-    cannot serve the method.
+    retriever: "default" is that of the book's main result. reader: the one trained over it serves
+    where the system needs a trained one. Raises ValueError for an unknown name or setting, as
+    CannotServe for a reader that cannot serve the method.
     """
     system = systems.get(name)
     prompt = {"prompt": PROMPT} if reader else {}

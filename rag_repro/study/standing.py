@@ -11,28 +11,11 @@ from typing import Any
 
 from rag_repro.data.splits import CHOSEN_ON
 from rag_repro.evaluation import verdicts
-from rag_repro.study import manifests, papers, records
+from rag_repro.study import manifests, papers, records, registration
 from rag_repro.study.exhibits import Cell
 from rag_repro.study.judge import Judged, judge
-from rag_repro.study.paper import Paper
-from rag_repro.study.registration import (
-    CONFIRMED,
-    FILE,
-    FOLDER,
-    FRESH_SPLIT,
-    FRESH_WORLDS,
-    REGISTERED,
-    UNCLEAN,
-    Registration,
-    canonical,
-    deciding,
-    folder_of,
-    moved,
-    place_of,
-    read,
-    sha256,
-    text,
-)
+from rag_repro.study.papers import Paper
+from rag_repro.study.registration import Registration
 from rag_repro.study.scores import Results
 
 NOT_RECORDED = "not recorded"
@@ -42,7 +25,7 @@ class Registered(Results):
     """The records that count for one test; what was recorded to tune lies with all others."""
 
     def __init__(self, root: Path, test: Registration):
-        super().__init__(root / FOLDER / "records")
+        super().__init__(root / registration.FOLDER / "records")
         self._root, self._test, self._others = root, test, Results(root / "records")
 
     def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
@@ -53,7 +36,7 @@ class Registered(Results):
 
 def fault(root: Path, test: Registration, cell: Cell) -> str | None:
     """Why the cell's record does not count for the test, in words; None: it does."""
-    folder, split = folder_of(root, cell), cell.condition.split
+    folder, split = registration.folder_of(root, cell), cell.condition.split
     try:
         record = records.load(folder, cell.condition)
         entries = manifests.read(folder, cell.condition)
@@ -71,13 +54,13 @@ def fault(root: Path, test: Registration, cell: Cell) -> str | None:
             return "made from a tree with changes"
         if datetime.fromisoformat(entry["start"]) < datetime.fromisoformat(test.since):
             return "older than its registration"
-        if not _is_committed(root / FILE, test.sha256, entry["commit"]):
+        if not _is_committed(root / registration.FILE, test.sha256, entry["commit"]):
             return "made before its registration was committed"
     if failed := sum("error" in line for line in record.lines[: cell.asked]):
         return f"{failed} questions failed; ask them again: rag-repro run --missing --failed"
     ids = [line["id"] for line in record.lines[: cell.asked]]
-    same = test.questions.get(place_of(cell)) == sha256("\n".join(ids))
-    if same or (split == FRESH_SPLIT and len(ids) == cell.asked):
+    same = test.questions.get(registration.place_of(cell)) == registration.sha256("\n".join(ids))
+    if same or (split == registration.FRESH_SPLIT and len(ids) == cell.asked):
         return None
     return f"{len(ids)} answers, and not those to the first {cell.asked}"
 
@@ -90,16 +73,16 @@ def _is_committed(file: Path, sha256: str, commit: str) -> bool:
 
 def unclean(root: Path) -> frozenset[str]:
     """The frozen list of runs whose code nobody can tell for certain: hash and start of each."""
-    path = root / UNCLEAN
+    path = root / registration.UNCLEAN
     return frozenset(path.read_text("utf-8").split("\n")) if path.is_file() else frozenset()
 
 
 def standing(root: Path, test: Registration) -> Judged | str:
     """The test's verdict with its state, or why it has none."""
-    own = moved(test)
-    if sha256(canonical(text(test, own))) != test.sha256:
+    own = registration.moved(test)
+    if registration.sha256(registration.canonical(registration.text(test, own))) != test.sha256:
         return "changed since, so it decides nothing"
-    asked = deciding(test)
+    asked = registration.deciding(test)
     faults = [(c, why) for c in asked if (why := fault(root, test, c))]
     if all(why == NOT_RECORDED for _, why in faults) and len(faults) == len(asked):
         return "no record yet"
@@ -110,27 +93,31 @@ def standing(root: Path, test: Registration) -> Judged | str:
         told = "its conditions answer different questions"
     else:
         [judged] = judge(own, test.tier, Registered(root, test), [test.claim])
-        fresh = _is_fresh(test, asked) and test.key not in {t.key for t in read(root, "withdrawn")}
-        return replace(judged, state=CONFIRMED if fresh else REGISTERED)
+        fresh = _is_fresh(test, asked) and test.key not in {
+            t.key for t in registration.read(root, "withdrawn")
+        }
+        return replace(judged, state=registration.CONFIRMED if fresh else registration.REGISTERED)
     claim = papers.load(own.name).claim(test.claim)
-    return Judged(claim, test.tier, verdicts.not_run(told), (), state=REGISTERED)
+    return Judged(claim, test.tier, verdicts.not_run(told), (), state=registration.REGISTERED)
 
 
 def _answers_differ(root: Path, asked: Sequence[Cell]) -> bool:
     """Whether conditions of the same questions have others, which only `confirm` can hide."""
     ids: dict[str, set[tuple[str, ...]]] = {}
     for cell in asked:
-        lines = records.load(folder_of(root, cell), cell.condition).lines[: cell.asked]
-        ids.setdefault(place_of(cell), set()).add(tuple(line["id"] for line in lines))
+        lines = records.load(registration.folder_of(root, cell), cell.condition).lines[: cell.asked]
+        ids.setdefault(registration.place_of(cell), set()).add(tuple(line["id"] for line in lines))
     return any(len(orders) > 1 for orders in ids.values())
 
 
 def _is_fresh(test: Registration, asked: Sequence[Cell]) -> bool:
     """Whether nothing was chosen on the questions: both fresh worlds as they are, or `confirm`."""
     worlds = {name for of in test.moves.values() for name in of if name.startswith("world-")}
-    conditions = [cell.condition for cell in asked if cell.condition.split != FRESH_SPLIT]
-    fresh = all(c.label[:7] in FRESH_WORLDS for c in conditions)
-    return fresh and (not conditions or worlds == set(FRESH_WORLDS))
+    conditions = [
+        cell.condition for cell in asked if cell.condition.split != registration.FRESH_SPLIT
+    ]
+    fresh = all(c.label[:7] in registration.FRESH_WORLDS for c in conditions)
+    return fresh and (not conditions or worlds == set(registration.FRESH_WORLDS))
 
 
 def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list[Judged]:
@@ -141,9 +128,9 @@ def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list
     is exploratory.
     """
     root, made = results.folder.parent, []
-    tests = {test.claim: test for test in read(root) if test.tier == tier}
+    tests = {test.claim: test for test in registration.read(root) if test.tier == tier}
     gone = {test.key: [] for test in tests.values()}
-    for test in read(root, "withdrawn"):
+    for test in registration.read(root, "withdrawn"):
         gone.get(test.key, []).append(test)
     for one in judge(paper, tier, results, cut=cut):
         changed, test = " ".join(one.claim.changed), tests.get(one.claim.id)
@@ -161,5 +148,5 @@ def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list
 
 def missing(root: Path) -> Iterator[Cell]:
     """The conditions whose record does not count for one of their tests; some several times."""
-    for test in read(root):
-        yield from (cell for cell in deciding(test) if fault(root, test, cell))
+    for test in registration.read(root):
+        yield from (cell for cell in registration.deciding(test) if fault(root, test, cell))

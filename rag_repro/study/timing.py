@@ -1,18 +1,11 @@
 """Time an exhibit: its methods take turns at one question at a time.
 
-A machine's speed drifts, so times of two methods compare only where they stand
-side by side. All conditions of one data set are therefore timed together, in
-*sittings*: question by question, every method in an order drawn for that
-question, one question in flight. What is warm is what a service in use has warm:
-weights, indexes, and the code that one question before the first, which does not
-count, has touched. What is forgotten before each answer: the call cache and the
-kept beginnings of prompts, so that no method warms up another. Within one answer
-a reader reuses what it computed itself, as a multi-step method does.
-
-The records have the form of all others, in a folder beside them; their lines
-tell the `turns` (`evaluation.cost_metrics`) and their headers the machine,
-versions and threads, and which conditions took turns: a record is not continued
-on another machine, nor by a method alone that was not there from the start.
+A machine's speed drifts, so times compare only side by side: question by question, every method of
+a data set answers in an order drawn for that question, one question in flight. Warm are weights,
+indexes, and the code that one question before the first, which does not count, has touched;
+forgotten before each answer are the call cache and the kept beginnings of prompts. Records lie in
+a folder beside all others: lines tell the `turns` (`evaluation.cost_metrics`), headers the machine,
+versions, threads and which conditions took turns; with others a record is not continued.
 """
 
 from __future__ import annotations
@@ -24,7 +17,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,21 +28,12 @@ from . import campaign, manifests, records, registration, runner
 from .clock import Clock, Notes, clocked
 from .conditions import Condition
 from .papers import Cell
-from .runner import RunError
+from .runner import Progress, RunError
 from .services import Workshop
 
 log = logging.getLogger(__name__)
 
 BUSY = 0.5  # processes that wait for a core before we begin
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a sitting reports after each question."""
-
-    dataset: str
-    done: int
-    total: int
 
 
 def run(

@@ -1,8 +1,7 @@
 """Several trainings of one recipe as one cell: each question's mean over them.
 
-A cell of an exhibit is one training (`seed`). A page, and a claim, ask what the recipe does:
-that is the mean over its trainings, and their spread is in its interval (`scores.resampled`).
-A difference of rows that have one training in common borrows it (`apart`).
+A page, and a claim, ask what the recipe does, and not one training (`seed`); their spread is in the
+interval (`scores.resampled`). Rows that have one training in common borrow it (`apart`).
 """
 
 from __future__ import annotations

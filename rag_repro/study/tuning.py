@@ -1,22 +1,30 @@
-"""Adaptive Retrieval's threshold, tuned on records of questions that are not tested on.
+"""What is tuned on records of questions that are not tested on.
 
-What stands for an entity's popularity: on the testbed the views that the world itself gives;
-PopQA's page views (`meta["s_pop"]`) where a data set has them; elsewhere "mentions", how many
-passages of the pooled corpus name the question's rarest name, which the row `mentions` of
-the exhibit has counted (a search for each name, no reader).
+`threshold`: Adaptive Retrieval's, over an entity's popularity: a world's own views, PopQA's page
+views (`meta["s_pop"]`), or "mentions", how many passages of the pooled corpus name the question's
+rarest name, as the row `mentions` of the exhibit has counted (a search for each name, no reader).
+
+`chosen`: dynamic retrieval's. A row that varies one of `KNOBS` gets the value of the best EM, of
+tied ones the middle, and the one that searches as often as DRAGIN does in its table 3. RIND without
+a factor, and random timing, are controls that must alarm as often as RIND: their threshold is where
+as many words are above it, of all that could have given an alarm in RIND's answers at its tuned
+threshold (`line_fields.of_drafts`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import data
 from ..methods.baselines.adaptive_retrieval import META, best_threshold
+from ..methods.dragin.settings import FACTORS
 from . import papers
-from .exhibits import Cell
+from .exhibits import Cell, Exhibit
+from .papers import Paper
 from .scores import Results
 from .strict import StudyError
 
@@ -50,7 +58,6 @@ def threshold(
     datasets: Sequence[str],
     results: Path,
     *,
-    metric: str = "em",
     data_dir: Path | None = None,
 ) -> Tuned:
     """The threshold under which these data sets' questions would have scored best in all.
@@ -73,8 +80,8 @@ def threshold(
             )
         for name, line in lines[WITH].items():
             values.append(known[name])
-            without.append(lines[WITHOUT][name]["scores"][metric])
-            given.append(line["scores"][metric])
+            without.append(lines[WITHOUT][name]["scores"]["em"])
+            given.append(line["scores"]["em"])
     best = best_threshold(values, without, given)
     search = [value < best for value in values]
     n = len(values)
@@ -118,3 +125,213 @@ def _lines(exhibit: str, dataset: str, row: str, found: Results) -> dict[str, Ma
             f"rag-repro run {exhibit} --dataset {dataset} --method {row}"
         )
     return {line["id"]: line for line in lines}
+
+
+KNOBS = ("threshold", "window", "doubt", "rate")
+"""Settings that the rows of such an exhibit vary."""
+ALWAYS = {"threshold": 0, "window": 1, "doubt": 1, "rate": 1}
+"""Where a grid ends by nature, since every word, or every sentence, gives an alarm. The other
+natural end is any value at which nothing does."""
+REFERENCE = "dragin"
+"""The row whose alarms the controls match."""
+NEAR = 0.25
+"""Searches per question by which a matched value may miss the printed number."""
+
+
+class Tried(NamedTuple):
+    """What one value gave: EM and F1 in points, searches and alarms per question."""
+
+    em: float
+    f1: float
+    searches: float
+    alarms: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A row's values of its knob, lowest first, on n questions, and how often it should search."""
+
+    row: str
+    knob: str
+    tried: Mapping[float, Tried]
+    n: int
+    wanted: float | None
+
+    @property
+    def value(self) -> float:
+        """The value with the best EM: of tied ones the middle, of two middle ones by F1."""
+        best = max(round(one.em, 9) for one in self.tried.values())
+        tied = [value for value, one in self.tried.items() if round(one.em, 9) == best]
+        middle = tied[(len(tied) - 1) // 2 : len(tied) // 2 + 1]
+        return max(middle, key=lambda value: self.tried[value].f1)
+
+    @property
+    def matched(self) -> float | None:
+        """The value that searches as often as is wanted, within `NEAR`; None: none does."""
+        if self.wanted is None:
+            return None
+        nearest = min(self.tried, key=self._off)
+        return nearest if self._off(nearest) <= NEAR else None
+
+    def _off(self, value: float) -> float:
+        return abs(self.tried[value].searches - self.wanted)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the best value ends the grid where it could go on, so that it must be widened."""
+        natural = self.value == ALWAYS[self.knob] or not self.tried[self.value].alarms
+        return self.value in (min(self.tried), max(self.tried)) and not natural
+
+    def __str__(self) -> str:
+        curve = "; ".join(
+            f"{value:g}: {one.em:.1f}, {one.f1:.1f}, {one.searches:.2f}"
+            for value, one in self.tried.items()
+        )
+        told = f"{self.row}: {self.knob} {self.value:g} by the best EM on {self.n} questions"
+        if self.is_open:
+            told += " (the grid ends there: widen it)"
+        if self.wanted is not None:
+            other = "none" if self.matched is None else f"{self.matched:g}"
+            told += f", {other} by the {self.wanted:g} searches that the paper prints"
+        return f"{told} (EM, F1, searches: {curve})"
+
+
+@dataclass(frozen=True)
+class Match:
+    """A control's threshold, or chance, at which `share` of the words give an alarm."""
+
+    row: str
+    knob: str
+    value: float
+    share: float
+
+    def __str__(self) -> str:
+        share = f"{100 * self.share:.2f} % of the words"
+        return f"{self.row}: {self.knob} {self.value:.4g}, an alarm at {share}"
+
+
+def varies(exhibit: Exhibit) -> bool:
+    """Whether the exhibit's rows vary a knob."""
+    return any(knob in cell.keys for cell in exhibit.cells() for knob in KNOBS)
+
+
+def chosen(exhibit: str, dataset: str, results: Path) -> list[Choice | Match]:
+    """The choice of every row that has records, then the controls' matches, on one data set.
+
+    Raises StudyError for test questions, for a data set that the exhibit has not, and where
+    records are missing, with the command that makes them.
+    """
+    paper, made = papers.exhibit(exhibit)
+    found = Results(results)
+    rows: dict[tuple[str, str], list[Cell]] = {}
+    for cell in made.cells():
+        if cell.keys["dataset"] == dataset:
+            if cell.condition.split == "test":
+                raise StudyError(f"{exhibit}, {dataset}: nothing is tuned on test questions")
+            if knob := next((name for name in KNOBS if name in cell.keys), None):
+                rows.setdefault((cell.keys["method"], knob), []).append(cell)
+    if not rows:
+        known = ", ".join(dict.fromkeys(c.keys["dataset"] for c in made.cells()))
+        raise StudyError(f"{exhibit} tunes nothing on {dataset!r}; it has: {known}")
+    choices: list[Choice | Match] = []
+    matched: list[Match] = []
+    wanted = printed_searches(dataset)
+    for (row, knob), cells in rows.items():
+        if row != REFERENCE and not any(found.lines(cell) for cell in cells):
+            continue  # a row that nobody has run chooses nothing, and holds up no other
+        choice, lines = _choice(exhibit, row, knob, cells, found, wanted)
+        choices.append(choice)
+        if row == REFERENCE:
+            matched = _matches(exhibit, paper, made, dataset, lines)
+    return choices + matched
+
+
+def printed_searches(dataset: str) -> float | None:
+    """How often DRAGIN searches per question in its table 3, with its first reader.
+
+    Worlds ask 2WikiMultihopQA's kinds of questions, so its number is theirs. None: not printed.
+    """
+    name = "2wikimultihopqa" if dataset.startswith("world-") else dataset.removesuffix("_train")
+    rows = papers.load("dragin").printed("table3")
+    fits = (row for row in rows if (row["method"], row["dataset"]) == (REFERENCE, name))
+    return next((float(row["value"]) for row in fits), None)
+
+
+def _choice(
+    exhibit: str,
+    row: str,
+    knob: str,
+    cells: Sequence[Cell],
+    found: Results,
+    wanted: float | None,
+) -> tuple[Choice, Sequence[Mapping[str, Any]]]:
+    """The row's choice, and the lines of the tuned cell."""
+    tried, asked = {}, set()
+    for cell in sorted(cells, key=lambda cell: cell.keys[knob]):
+        scores = [found.scores(cell, name) for name in ("em", "f1", "retrievals", "alarms")]
+        if None in scores:
+            raise StudyError(_missing(exhibit, cell))
+        asked.add(frozenset(scores[0].ids))
+        tried[cell.keys[knob]] = Tried(*(float(one.values.mean()) for one in scores))
+    if len(asked) != 1:
+        raise StudyError(f"cells are not of the same questions: {_missing(exhibit, cells[0])}")
+    choice = Choice(row, knob, tried, len(asked.pop()), wanted)
+    [cell] = [cell for cell in cells if cell.keys[knob] == choice.value]
+    return choice, found.lines(cell)
+
+
+def _matches(
+    exhibit: str,
+    paper: Paper,
+    made: Exhibit,
+    dataset: str,
+    lines: Sequence[Mapping[str, Any]],
+) -> list[Match]:
+    """Thresholds of the paper's rows that leave factors out, and random timing's rate."""
+    told = [line.get("dynamic", {}) for line in lines]
+    if any("signals" not in entry for entry in told if entry.get("judged")):
+        raise StudyError(
+            f"{exhibit}, {dataset}: records of row {REFERENCE} hold no signals (an older version "
+            f"made them); delete them and run the row again"
+        )
+    words = [dict(zip(FACTORS, row, strict=True)) for e in told for row in e.get("signals", ())]
+    alarms = sum(entry.get("alarms", 0) for entry in told)
+    if not words:
+        raise StudyError(f"{exhibit}, {dataset}: row {REFERENCE} judged no word")
+    matched = [Match("random", "rate", round(alarms / len(words), 4), alarms / len(words))]
+    for row, factors in _without(paper).items():
+        values = [prod(word[name] for name in factors) for word in words]
+        value = matching(values, alarms)
+        matched.append(Match(row, "threshold", value, sum(v > value for v in values) / len(words)))
+    return matched
+
+
+def _without(paper: Paper) -> dict[str, tuple[str, ...]]:
+    """Rows of the paper's exhibits whose score is of other factors than RIND's."""
+    return {
+        name: tuple(row.settings["factors"])
+        for exhibit in paper.exhibits.values()
+        for name, row in exhibit.methods.items()
+        if "factors" in row.settings
+    }
+
+
+def matching(values: Sequence[float], wanted: int) -> float:
+    """The threshold with, as nearly as ties allow, that many values above it: of four digits,
+    half way between two values. Of two as near the higher one, which gives fewer alarms."""
+    held = sorted(set(values))
+    between = [(a + b) / 2 for a, b in zip([0.0, *held], held, strict=False)]
+    candidates = {float(f"{value:.4g}") for value in (*between, held[-1] * 1.01)}
+
+    def off(threshold: float) -> tuple[int, float]:
+        return abs(sum(value > threshold for value in values) - wanted), -threshold
+
+    return min(candidates, key=off)
+
+
+def _missing(exhibit: str, cell: Cell) -> str:
+    keys = cell.keys
+    return (
+        f"records are missing; make them first: rag-repro run {exhibit} "
+        f"--dataset {keys['dataset']} --method {keys['method']}"
+    )

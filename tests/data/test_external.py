@@ -11,13 +11,13 @@ import pytest
 from pyarrow import parquet
 
 import rag_repro
-from rag_repro import cli, data
+from rag_repro import cli, data, workflow
 from rag_repro.data import external, own, splits
 from rag_repro.data.external import Address
 from rag_repro.data.public import FORMATS, DataError, UnknownName
 from rag_repro.data.splits import SplitError
 from rag_repro.publish import parameters
-from rag_repro.study import campaign, grid, papers
+from rag_repro.study import campaign, papers
 from rag_repro.study.conditions import Condition
 
 OFFICIAL = Path(__file__).with_name("files") / "official"
@@ -293,8 +293,8 @@ def test_an_exhibit_runs_on_it_whole(tmp_path, monkeypatch):
     }
     with pytest.raises(DataError, match=r"did you mean 'dev\.json'"):
         campaign.select([name], datasets=["hotpotqa:dve.json"])
-    work = grid.Work(cells[0], total=4, missing=4, shards={(1, 1): 4}, joins=False)
-    [job] = grid._jobs(work, grid.GridSettings((name,), tmp_path)).values()
+    work = workflow.Work(cells[0], total=4, missing=4, shards={(1, 1): 4}, joins=False)
+    [job] = workflow._jobs(work, workflow.GridSettings((name,), tmp_path)).values()
     at = job.command.index("--dataset")
     assert job.command[at + 1] == f"hotpotqa:{tmp_path}/dev.json"
 

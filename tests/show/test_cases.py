@@ -8,7 +8,7 @@ from rag_repro import data
 from rag_repro.lm import hub
 from rag_repro.show import cases
 from rag_repro.show.picture import Note
-from rag_repro.study.papers import Exhibit, ExhibitMethod, Grid
+from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
 from rag_repro.study.services import Workshop

@@ -13,8 +13,9 @@ from rag_repro.lm import hub
 from rag_repro.show import cases, missing
 from rag_repro.show import exhibit_rows as exhibits
 from rag_repro.study import gate, trainings
+from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.judge import judge, pair_cells
-from rag_repro.study.papers import Claim, Contrast, Exhibit, ExhibitMethod, Grid, Paper
+from rag_repro.study.papers import Claim, Contrast, Paper
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results, Scores, concatenated, paired, resampled
 

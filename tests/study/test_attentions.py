@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.schema import Answer, Cost, Hit
-from rag_repro.study import attentions, lines, runner
+from rag_repro.study import line_fields, lines, runner
 from rag_repro.study.conditions import Condition
 
 from .scripted import DATASET
@@ -28,11 +28,11 @@ GOOD = {"id": "a", "cluster": "a", "hits": ["p", "q"], "scores": {}, "attention"
 
 def test_shares_become_ten_thousandths():
     answer = Answer(trace=({"stage": "features"}, EVENT))
-    assert attentions.of(DATASET.questions[0], answer) == {"attention": FIELD}
+    assert line_fields.of_attention(answer) == {"attention": FIELD}
     bare = {k: v for k, v in EVENT.items() if k != "embeddings"}
-    kept = attentions.of(DATASET.questions[0], Answer(trace=(bare,)))["attention"]
+    kept = line_fields.of_attention(Answer(trace=(bare,)))["attention"]
     assert kept == {k: v for k, v in FIELD.items() if k != "embeddings"}
-    assert attentions.of(DATASET.questions[0], Answer(trace=({"stage": "features"},))) == {}
+    assert line_fields.of_attention(Answer(trace=({"stage": "features"},))) == {}
 
 
 def test_a_line_has_it_and_no_score_of_an_answer():

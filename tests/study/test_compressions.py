@@ -10,7 +10,7 @@ from rag_repro import data, engine
 from rag_repro.methods import base
 from rag_repro.methods.compressing import left, told
 from rag_repro.schema import Answer, Gold, Hit, Question
-from rag_repro.study import compressions, lines, runner
+from rag_repro.study import line_fields, lines, runner
 from rag_repro.study.conditions import Condition
 from tests.methods.scripted import Says
 from tests.methods.shelf import FILM, MAN, QUESTION, SIZES, SONG, Shares, Shelf, size
@@ -26,7 +26,7 @@ HITS = tuple(Hit(p, 1.0, i) for i, p in enumerate((SONG, FILM), start=1))
 def of(*texts, kept=None, question=QUESTION, **more):
     given = {hit.passage.id: hit.passage.text for hit in HITS}
     event = told("x", given, [left(text) for text in texts], kept, **more)
-    return compressions.of(question, Answer(hits=HITS, trace=({"stage": "rank"}, event)))
+    return line_fields.of_compression(question, Answer(hits=HITS, trace=({"stage": "rank"}, event)))
 
 
 def test_sizes_gold_and_whether_the_answer_is_left():
@@ -70,7 +70,7 @@ def test_decision_and_tokens_are_kept_where_there_are_any():
 
 
 def test_other_answers_have_no_such_field():
-    assert compressions.of(QUESTION, Answer(hits=HITS, trace=({"stage": "read"},))) == {}
+    assert line_fields.of_compression(QUESTION, Answer(hits=HITS, trace=({"stage": "read"},))) == {}
 
 
 @pytest.mark.parametrize(

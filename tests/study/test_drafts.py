@@ -9,7 +9,7 @@ import pytest
 from rag_repro.methods.dragin.loop import ReleasedSettings
 from rag_repro.methods.dragin.settings import FACTORS, DynamicSettings
 from rag_repro.schema import Answer, Gold
-from rag_repro.study import drafts, lines, told
+from rag_repro.study import line_fields, lines
 from tests.methods.dragin.test_loop import answered, said
 
 from .scripted import DATASET
@@ -44,7 +44,7 @@ WRITE = {"stage": "write", "text": "secret"}
 
 
 def of(*trace, threshold=0.5):
-    return drafts.of(QUESTION, Answer(trace=trace), threshold).get("dynamic")
+    return line_fields.of_drafts(QUESTION, Answer(trace=trace), threshold).get("dynamic")
 
 
 def test_alarms_are_the_drafts_behind_which_a_search_stands():
@@ -100,7 +100,7 @@ def test_each_search_tells_which_gold_it_found_the_first_one_too():
 
 def told_of(script, settings):
     answer, _, library = answered(script, settings)
-    return drafts.of(QUESTION, answer, settings.threshold)["dynamic"], library.queries
+    return line_fields.of_drafts(QUESTION, answer, settings.threshold)["dynamic"], library.queries
 
 
 def test_the_equations_traces_are_read():
@@ -164,7 +164,7 @@ def test_adaptive_methods_decide_otherwise_and_neither_takes_the_others_trace():
     assert of(popular) is None
     assert of() is None
     dynamic = Answer(trace=(judged([0.9]), found("p0"), WRITE))
-    assert told.of(QUESTION, dynamic) == {}
+    assert line_fields.of_decisions(QUESTION, dynamic) == {}
 
 
 def weighed(alarm, *signals):
@@ -184,13 +184,14 @@ def test_signals_are_of_the_words_that_could_give_the_alarm():
         *(weighed([], four, three), WRITE),
     )
     answer = Answer(trace=trace)
-    told = drafts.of(QUESTION, answer, 0.5, signals=True)["dynamic"]
+    told = line_fields.of_drafts(QUESTION, answer, 0.5, signals=True)["dynamic"]
     # The question's own search, before anything was written, settles no word.
     assert told["signals"] == [one, two, two, three]
-    assert "signals" not in drafts.of(QUESTION, answer, 0.5)["dynamic"]
+    assert "signals" not in line_fields.of_drafts(QUESTION, answer, 0.5)["dynamic"]
     lines.line_bytes({**GOOD, "dynamic": told})
     plain = {"stage": "decide", "text": "t", "keep": 3, "hits": []}
-    assert "signals" not in drafts.of(QUESTION, Answer(trace=(plain, WRITE)), 0.5, True)["dynamic"]
+    plain = Answer(trace=(plain, WRITE))
+    assert "signals" not in line_fields.of_drafts(QUESTION, plain, 0.5, True)["dynamic"]
 
 
 def test_words_that_qfs_took_are_counted():

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_repro.publish import numbers, pairs, parameters
+from rag_repro.publish import pairs, parameters
 from rag_repro.publish.places import Places
 from rag_repro.study import lines as form
 from rag_repro.study import manifests, papers, records
@@ -186,23 +186,6 @@ def test_conditions(data):
         assert condition.hash in condition.path
 
     refused_by_name(make, ValueError, "")
-
-
-@modest
-@given(st.data())
-def test_expected_numbers(tmp_path_factory, data):
-    places = Places(tmp_path_factory.mktemp("book"))
-    places.notebooks.mkdir()
-    (places.notebooks / "05_small.py").write_text(CHAPTER)
-    path = places.notebooks / "expected.yaml"
-    good = {"05_small": {"sum": {"value": 10, "within": 0, "why": "counted"}}}
-    content = yaml.safe_dump(data.draw(changed(good))).encode("utf-8", "surrogatepass")
-    path.write_bytes(data.draw(spoilt(content) | st.just(content)))
-    told = {"sum": 10.0}
-    refused_by_name(
-        lambda: list(numbers.faults("05_small", told, places)), ValueError, path.name, "no chapter"
-    )
-    shutil.rmtree(places.root)
 
 
 @modest

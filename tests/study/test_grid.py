@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_repro import cli
+from rag_repro import cli, workflow
 from rag_repro.lm import hub
-from rag_repro.study import campaign, grid, names, records, reservoirs, runner
+from rag_repro.study import campaign, names, records, reservoirs, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import Cell, StudyError
 from rag_repro.study.records import RecordError
@@ -31,8 +31,10 @@ def planned(monkeypatch):
     use_methods(monkeypatch)
 
     def plan(root, *cells, shards=1, n=None, chapters=(), **settings):
-        given = grid.GridSettings(("mini.table1", "mini.table2"), root, **settings)
-        return grid.plan(cells or [cell()], Shop(), given, n=n, shards=shards, chapters=chapters)
+        given = workflow.GridSettings(("mini.table1", "mini.table2"), root, **settings)
+        return workflow.plan(
+            cells or [cell()], Shop(), given, n=n, shards=shards, chapters=chapters
+        )
 
     return plan
 
@@ -194,7 +196,7 @@ def test_a_job_selects_just_its_condition_and_its_questions(tmp_path):
     """Also of a condition that a tier or role was chosen for, and that exhibits ask in part."""
     exhibits = ("drrag.table5", "drrag.kinds")
     chosen = campaign.select(exhibits, tier="testbed", role="secondary", methods=["random"])
-    plan = grid.plan(chosen, Workshop(), grid.GridSettings(exhibits, tmp_path), n=7)
+    plan = workflow.plan(chosen, Workshop(), workflow.GridSettings(exhibits, tmp_path), n=7)
     assert chosen
     for one in chosen:
         given = words(plan.jobs[f"answers/{one.condition.path}"])

@@ -16,7 +16,7 @@ import pytest
 
 from rag_repro import cli
 from rag_repro.retrieval import RetrievalError
-from rag_repro.study import growth, growth_size, timing
+from rag_repro.study import growth, timing
 from rag_repro.study.growth import GrowthError, Size
 
 HERE = {"machine": "a machine", "cores": 2, "threads": 1, "versions": {"bm25s": "1"}}
@@ -143,7 +143,7 @@ def test_the_command_hands_on_what_is_asked_and_prints_what_it_found(tmp_path, m
 
 
 def test_one_size_is_measured_for_real():
-    size = growth_size.measure("bm25", 1000, queries=5)
+    size = growth.measure("bm25", 1000, queries=5)
     assert (size.passages, size.queries, size.stopped) == (1000, 5, None)
     assert 250_000 < size.text < 400_000
     assert 200_000 < size.index < 1_000_000  # eight bytes and four for each of 30 words a passage
@@ -156,13 +156,13 @@ def test_one_size_is_measured_for_real():
 @pytest.mark.parametrize("name", ["rank-bm25", "random", "web-bm25", "lsa", "http://127.0.0.1:1"])
 def test_an_index_without_files_has_no_growth(name):
     with pytest.raises(RetrievalError, match="its index has no files here"):
-        growth_size.measure(name, 1000, queries=5)
+        growth.measure(name, 1000, queries=5)
 
 
 def test_milvus_is_measured_with_its_count_and_overlap(monkeypatch, tmp_path):
     pytest.importorskip("pymilvus", reason="pymilvus is not installed")
     pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
-    size = growth_size.measure("milvus-bm25", 1000, queries=5)
+    size = growth.measure("milvus-bm25", 1000, queries=5)
     assert size.held == 1000
     assert size.overlap == {"bm25s": 1.0}
     assert size.index > 100_000
@@ -183,14 +183,14 @@ def refused(pipe, *given):
 @pytest.mark.slow
 def test_how_the_process_of_a_size_ends_is_told(monkeypatch):
     limits = {"queries": 5, "minutes": 10, "gigabytes": 6}
-    monkeypatch.setattr(growth_size, "_child", killed)
-    assert growth_size.apart("bm25", 1000, **limits).stopped == growth.MEMORY
-    monkeypatch.setattr(growth_size, "_child", failing)
+    monkeypatch.setattr(growth, "_child", killed)
+    assert growth.apart("bm25", 1000, **limits).stopped == growth.MEMORY
+    monkeypatch.setattr(growth, "_child", failing)
     with pytest.raises(GrowthError, match="ended with status 3"):
-        growth_size.apart("bm25", 1000, **limits)
-    monkeypatch.setattr(growth_size, "_child", refused)
+        growth.apart("bm25", 1000, **limits)
+    monkeypatch.setattr(growth, "_child", refused)
     with pytest.raises(ValueError, match="no such thing"):
-        growth_size.apart("bm25", 1000, **limits)
+        growth.apart("bm25", 1000, **limits)
 
 
 def killed_at_work(pipe, *given):
@@ -204,24 +204,24 @@ def without_memory(*given, **named):
 
 def test_what_a_killed_process_leaves_behind_is_removed(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(growth_size, "_child", killed_at_work)
-    size = growth_size.apart("bm25", 1000, queries=5, minutes=10, gigabytes=6)
+    monkeypatch.setattr(growth, "_child", killed_at_work)
+    size = growth.apart("bm25", 1000, queries=5, minutes=10, gigabytes=6)
     assert size.stopped == growth.MEMORY
     assert list(tmp_path.iterdir()) == []
 
 
 ASKED = """
 import sys, time
-from rag_repro.study import growth_size
+from rag_repro.study import growth
 
 def endless(*given, **named):
     print("at work", flush=True)
     while True:
         time.sleep(0.1)
 
-growth_size.measure = endless  # in the child, too, which imports this module anew
+growth.measure = endless  # in the child, too, which imports this module anew
 if __name__ == "__main__":
-    growth_size.apart("bm25", 1000, queries=5, minutes=10, gigabytes=6)
+    growth.apart("bm25", 1000, queries=5, minutes=10, gigabytes=6)
 """
 
 
@@ -243,14 +243,14 @@ def test_who_measures_ends_with_who_asked(tmp_path):
 def test_a_system_without_memory_is_a_size_beyond_its_limit(monkeypatch):
     told = []
     pipe = SimpleNamespace(send=told.append, close=lambda: None)
-    monkeypatch.setattr(growth_size.resource, "setrlimit", lambda *given: None)
-    monkeypatch.setattr(growth_size, "measure", without_memory)
-    growth_size._child(pipe, "bm25", 1000, 5, 10, 6, "")
+    monkeypatch.setattr(growth.resource, "setrlimit", lambda *given: None)
+    monkeypatch.setattr(growth, "measure", without_memory)
+    growth._child(pipe, "bm25", 1000, 5, 10, 6, "")
     assert told == [growth.MEMORY]
 
 
 @pytest.mark.slow
 def test_a_size_beyond_its_minutes_is_ended():
-    size = growth_size.apart("bm25", 1000, queries=5, minutes=0, gigabytes=6)
+    size = growth.apart("bm25", 1000, queries=5, minutes=0, gigabytes=6)
     assert replace(size, when="", load=None, commit=None) == Size(1000, stopped=growth.PROCESSOR)
     assert size.when

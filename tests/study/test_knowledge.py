@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.schema import Answer, Gold, Hit, Interpretation, Passage, Question
-from rag_repro.study import knowledge, lines
+from rag_repro.study import line_fields, lines
 
 PASSAGES = {
     "a": Passage("a", "Quay", "It was built by Ann Lee."),
@@ -30,7 +30,7 @@ def retrieved(found, recalled, popularity, searched=True):
 
 def of(*events, question=QUESTION, hits="abc"):
     shown = tuple(Hit(PASSAGES[name], 1.0, i) for i, name in enumerate(hits, start=1))
-    return knowledge.of(question, Answer("x", "x", shown, trace=events), PASSAGES)
+    return line_fields.of_knowledge(question, Answer("x", "x", shown, trace=events), PASSAGES)
 
 
 def test_other_methods_leave_nothing():

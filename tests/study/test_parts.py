@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from rag_repro.study import campaign, files, manifests, parts, records, runner
+from rag_repro.study import campaign, files, manifests, records, runner
 from rag_repro.study.names import Untrained
 from rag_repro.study.papers import Cell, StudyError
 
@@ -30,7 +30,7 @@ class Closed(Shop):
 def killed(root, shard, n):
     """What a run of the first n questions leaves where it is killed behind the last of them."""
     runner.run(condition(), Shop(), root, shard=shard, n=n)
-    packed = records.find(root, condition(), parts.name(shard))
+    packed = records.find(root, condition(), runner.shard_name(shard))
     packed.with_name(packed.name.removesuffix(".xz")).write_bytes(
         lzma.decompress(packed.read_bytes())
     )
@@ -38,10 +38,10 @@ def killed(root, shard, n):
 
 
 def test_parts_are_found_by_name_whether_they_are_finished_or_not(tmp_path):
-    assert parts.held(tmp_path, condition()) == parts.Held(None, {})
+    assert runner.held(tmp_path, condition()) == runner.Held(None, {})
     runner.run(condition(), Shop(), tmp_path, shard=(2, 3))
     killed(tmp_path, (1, 2), n=1)
-    held = parts.held(tmp_path, condition()).parts
+    held = runner.held(tmp_path, condition()).parts
     assert {name: part.is_sealed for name, part in held.items()} == {
         "1-of-2": False,
         "2-of-3": True,
@@ -52,13 +52,13 @@ def test_parts_are_found_by_name_whether_they_are_finished_or_not(tmp_path):
 def test_a_shard_need_not_ask_what_the_record_and_parts_that_nobody_writes_hold(tmp_path):
     runner.run(condition(), Shop(), tmp_path, n=2)
     runner.run(condition(), Shop(), tmp_path, shard=(3, 3))
-    assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
+    assert runner.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
     killed(tmp_path, (2, 2), n=4)
-    assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q3", "q5"}
+    assert runner.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q3", "q5"}
     with files.alone(tmp_path / f"{condition().path}.shard-2-of-2.lock"):
-        assert parts.held(tmp_path, condition()).written == {"2-of-2"}
-        assert parts.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
-        assert parts.held(tmp_path, condition()).ids((2, 2)) == {"q0", "q1", "q2", "q3", "q5"}
+        assert runner.held(tmp_path, condition()).written == {"2-of-2"}
+        assert runner.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
+        assert runner.held(tmp_path, condition()).ids((2, 2)) == {"q0", "q1", "q2", "q3", "q5"}
 
 
 def test_a_worker_killed_between_its_last_answer_and_the_seal_loses_nothing(tmp_path):
@@ -70,11 +70,11 @@ def test_a_worker_killed_between_its_last_answer_and_the_seal_loses_nothing(tmp_
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     runner.run(condition(), Shop(), tmp_path, shard=(2, 2))
     wanted = {f"q{i}" for i in range(6)}
-    held = parts.held(tmp_path, condition())
+    held = runner.held(tmp_path, condition())
     assert (held.ids(), held.written, held.is_complete(wanted)) == (wanted, frozenset(), False)
     assert not held.parts["1-of-2"].is_sealed
-    assert parts.join(condition(), Closed(), tmp_path) == 6
-    assert parts.held(tmp_path, condition()).is_complete(wanted)
+    assert runner.join(condition(), Closed(), tmp_path) == 6
+    assert runner.held(tmp_path, condition()).is_complete(wanted)
     names = sorted(path.name.split(".", 1)[1] for path in tmp_path.rglob("*.*"))
     assert names == ["jsonl.xz", "manifest.json"]
 
@@ -90,15 +90,15 @@ def test_a_part_that_is_being_written_is_joined_by_nobody(tmp_path, caplog):
         assert "is not complete: 1-of-2 is being written; join again" in caplog.text
         assert len(records.load(tmp_path, condition())) == 3
         record.append({"id": "extra", "cluster": "c", "hits": [], "scores": {}})
-    assert parts.join(condition(), Closed(), tmp_path) == 4
+    assert runner.join(condition(), Closed(), tmp_path) == 4
 
 
 def test_a_part_without_an_answer_holds_nobody_up(tmp_path):
     runner.run(condition(), Shop(), tmp_path)
     torn = tmp_path / f"{condition().path}.shard-1-of-2.jsonl"
     torn.write_bytes(b'{"format": 1, "iden')
-    assert parts.held(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
-    assert parts.join(condition(), Closed(), tmp_path) == 0
+    assert runner.held(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
+    assert runner.join(condition(), Closed(), tmp_path) == 0
 
 
 class Bare(Shop):
@@ -119,7 +119,7 @@ def test_what_is_complete_needs_no_weights(tmp_path):
     assert campaign.run(cells, Bare(), tmp_path, shard=(2, 2)) == 0
     runner.run(condition(), Shop(), tmp_path, shard=(1, 2))
     assert campaign.run(cells, Bare(), tmp_path) == 0
-    assert parts.held(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
+    assert runner.held(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
 
 
 def test_an_estimate_calls_complete_what_is_joined_and_nothing_else(tmp_path):
@@ -132,7 +132,7 @@ def test_an_estimate_calls_complete_what_is_joined_and_nothing_else(tmp_path):
     runner.run(condition(), Shop(), tmp_path, shard=(1, 2))
     killed(tmp_path, (2, 2), n=6)
     assert line() == "all answered, to be joined"
-    parts.join(condition(), Closed(), tmp_path)
+    runner.join(condition(), Closed(), tmp_path)
     assert line() == "complete"
 
 
@@ -148,8 +148,8 @@ def test_joining_leaves_what_an_undisturbed_run_leaves_and_loads_nothing(tmp_pat
     apart = tmp_path / "apart"
     for i in (3, 1, 2):
         runner.run(condition(), Shop(), apart, shard=(i, 3))
-    assert parts.join(condition(), Closed(), apart) == 6
-    assert parts.join(condition(), Closed(), apart) == 0
+    assert runner.join(condition(), Closed(), apart) == 6
+    assert runner.join(condition(), Closed(), apart) == 0
     found = [records.find(root, condition()).read_bytes() for root in (tmp_path / "whole", apart)]
     assert found[0] == found[1]
     shards = [entry["shard"] for entry in manifests.read(apart, condition())]
@@ -158,7 +158,7 @@ def test_joining_leaves_what_an_undisturbed_run_leaves_and_loads_nothing(tmp_pat
 
 
 def test_joining_nothing_makes_no_record(tmp_path):
-    assert parts.join(condition(), Closed(), tmp_path) == 0
+    assert runner.join(condition(), Closed(), tmp_path) == 0
     assert records.find(tmp_path, condition()) is None
 
 

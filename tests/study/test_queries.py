@@ -10,7 +10,7 @@ from rag_repro.evaluation import metrics
 from rag_repro.evaluation.query_metrics import LATER, NEXT
 from rag_repro.methods.dragin.query_check import RULES
 from rag_repro.schema import Answer, Gold
-from rag_repro.study import lines, queries
+from rag_repro.study import line_fields, lines
 
 from .scripted import DATASET
 
@@ -36,7 +36,7 @@ TRACE = (
 def line(trace=TRACE, gold=True):
     asked = QUESTION if gold else replace(QUESTION, gold=())
     told = [["static", 1, None], ["dynamic", 2, None]] if gold else []
-    return {**GOOD, "gold": told, **queries.of(asked, Answer(trace=trace))}
+    return {**GOOD, "gold": told, **line_fields.of_queries(asked, Answer(trace=trace))}
 
 
 def test_of_each_moment_what_each_rule_finds_and_no_words():
@@ -51,7 +51,7 @@ def test_of_each_moment_what_each_rule_finds_and_no_words():
 
 
 def test_a_trace_without_moments_has_no_field():
-    assert queries.of(QUESTION, Answer(trace=({"stage": "decide"},))) == {}
+    assert line_fields.of_queries(QUESTION, Answer(trace=({"stage": "decide"},))) == {}
 
 
 def test_the_metrics_are_means_over_the_moments():

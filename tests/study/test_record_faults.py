@@ -19,7 +19,7 @@ import pytest
 
 from rag_repro import cli
 from rag_repro.digest import write_whole
-from rag_repro.study import campaign, files, manifests, record_writer, records, runner
+from rag_repro.study import campaign, files, manifests, records, runner
 from rag_repro.study import lines as form
 from rag_repro.study.records import RecordError, open_record
 
@@ -388,16 +388,16 @@ def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, mon
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(record_writer, "write_whole", fails)
+        patch.setattr(records, "write_whole", fails)
         with pytest.raises(RecordError, match="cannot be written"):
             run(tmp_path)
     run(tmp_path, n=2)
     with monkeypatch.context() as patch:
         full(patch, len(whole[3]) + 5)
         patch.setattr(files.os, "replace", fails)
-        real = record_writer.write_whole
+        real = records.write_whole
         patch.setattr(
-            record_writer, "write_whole", lambda p, d: fails() if p.suffix == ".xz" else real(p, d)
+            records, "write_whole", lambda p, d: fails() if p.suffix == ".xz" else real(p, d)
         )
         patch.setattr(files.os, "replace", os.rename)
         with pytest.raises(RecordError, match="its 3 finished answers are saved"):
@@ -669,7 +669,7 @@ def stored(tmp_path, text: str) -> Path:
 def test_a_line_with_a_value_out_of_range_is_named(tmp_path, changes):
     path = stored(tmp_path, json.dumps(LINE | changes))
     with pytest.raises(RecordError, match=r"a\.jsonl\.xz, line 2: .*restore the file") as caught:
-        records.read(path)
+        records.form.read_whole(path)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400
 
@@ -679,12 +679,12 @@ def test_a_line_with_a_value_out_of_range_is_named(tmp_path, changes):
 def test_a_line_with_what_is_no_number_is_named(tmp_path, number, line):
     path = stored(tmp_path, json.dumps(line).replace("1.0", number))
     with pytest.raises(RecordError, match=r"a\.jsonl\.xz, line 2: "):
-        records.read(path)
+        records.form.read_whole(path)
 
 
 def test_a_whole_line_is_read(tmp_path):
     more = {"scores": {"recall": 0, "length": 250.0}, "cost": {"prompt_tokens": 10**6}}
-    assert records.read(stored(tmp_path, json.dumps(LINE | more))).lines[0]["id"] == "q1"
+    assert records.form.read_whole(stored(tmp_path, json.dumps(LINE | more))).lines[0]["id"] == "q1"
 
 
 def test_a_record_that_unpacks_without_end_is_named_and_takes_no_memory(tmp_path, monkeypatch):
@@ -696,6 +696,6 @@ def test_a_record_that_unpacks_without_end_is_named_and_takes_no_memory(tmp_path
     )
     tracemalloc.start()
     with pytest.raises(RecordError, match=r"bomb\.jsonl\.xz: .*unpacks to more than 1,048,576"):
-        records.read(path)
+        records.form.read_whole(path)
     assert tracemalloc.get_traced_memory()[1] < 8 << 20
     tracemalloc.stop()

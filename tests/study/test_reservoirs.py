@@ -15,10 +15,10 @@ from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.lm import hub
 from rag_repro.retrieval import Reservoir
 from rag_repro.schema import Hit, Passage, Question
-from rag_repro.study import again, records, reservoir_file, reservoirs, runner
+from rag_repro.study import again, records, reservoirs, runner
 from rag_repro.study.clock import clocked
 from rag_repro.study.conditions import Condition
-from rag_repro.study.reservoir_file import Brought, ReservoirFileError
+from rag_repro.study.reservoirs import Brought, ReservoirFileError
 from rag_repro.study.services import Workshop
 from tests.lm.scripted_reader import ScriptedReader
 
@@ -117,7 +117,7 @@ def test_a_memory_is_filled_in_the_order_of_the_questions(cache):
     assert [p.id for p in reservoir.passages] == ["p3", "p2", "p1"]
     assert reservoir.ordered is False
     assert sorted(shop.tables.asked) == ["ask 0", "ask 1", "ask 2"]
-    brought = {one.question: one for one in reservoir_file.read(the_file(cache))[1]}
+    brought = {one.question: one for one in reservoirs.read(the_file(cache))[1]}
     assert [p.id for p in brought["t0"].passages] == ["p1", "p0"]
     assert brought["t0"].found == (("ask 0", ("p0", "p1")),)
 
@@ -150,7 +150,7 @@ def test_a_killed_filling_goes_on_where_it_stopped(cache):
     with pytest.raises(KeyboardInterrupt):
         Shop(Tables(stop=3), batch_size=1).services(condition())
     assert not reservoirs.is_filled(condition(), Shop())
-    assert [one.question for one in reservoir_file.read(the_file(cache))[1]] == ["t2", "t0"]
+    assert [one.question for one in reservoirs.read(the_file(cache))[1]] == ["t2", "t0"]
     # The last line is torn, as a power cut leaves it.
     data = the_file(cache).read_bytes()
     the_file(cache).write_bytes(data[:-9])
@@ -158,7 +158,7 @@ def test_a_killed_filling_goes_on_where_it_stopped(cache):
     assert shop.services(condition())["reservoir"].fingerprint == whole
     assert sorted(shop.tables.asked) == ["ask 0", "ask 1"]
     assert reservoirs.is_filled(condition(), Shop())
-    assert len(reservoir_file.read(the_file(cache))[1]) == 3
+    assert len(reservoirs.read(the_file(cache))[1]) == 3
 
 
 def test_filtered_content_is_what_the_filter_kept():
@@ -222,19 +222,19 @@ TWO = Brought("b", (), ())
 @pytest.fixture
 def path(tmp_path):
     made = tmp_path / "deep" / "memory.jsonl"
-    with reservoir_file.opened(made, {"n": 2}) as file:
+    with reservoirs.opened(made, {"n": 2}) as file:
         file.append(ONE)
         file.append(TWO)
     return made
 
 
 def reopened(path, made=None):
-    with reservoir_file.opened(path, made or {"n": 2}) as file:
+    with reservoirs.opened(path, made or {"n": 2}) as file:
         return file.brought
 
 
 def test_what_is_written_is_read_again(path):
-    facts, brought, size = reservoir_file.read(path)
+    facts, brought, size = reservoirs.read(path)
     assert (facts, brought) == ({"n": 2}, [ONE, TWO])
     assert size == path.stat().st_size
     assert reopened(path) == [ONE, TWO]
@@ -245,7 +245,7 @@ def test_a_torn_last_line_is_cut_off_and_written_anew(path):
     whole = path.read_bytes()
     for torn in (whole[:-1], whole[:-5], whole + b'{"id": "c"', whole + b"\0\0\0"):
         path.write_bytes(torn)
-        with reservoir_file.opened(path, {"n": 2}) as file:
+        with reservoirs.opened(path, {"n": 2}) as file:
             left = [one.question for one in file.brought]
             if left == ["a"]:
                 file.append(TWO)
@@ -304,7 +304,7 @@ def test_a_line_that_was_changed_is_refused_and_one_without_a_sum_is_read(path):
 
 def test_a_file_made_otherwise_goes_aside(path):
     assert reopened(path, {"n": 3}) == []
-    assert reservoir_file.read(path.with_name("memory.jsonl.stale"))[1] == [ONE, TWO]
+    assert reservoirs.read(path.with_name("memory.jsonl.stale"))[1] == [ONE, TWO]
     assert reopened(path, {"n": 3}) == []
 
 
@@ -312,7 +312,7 @@ def test_a_disk_that_takes_nothing_is_told(path, tmp_path):
     (tmp_path / "plain").write_text("")
     with pytest.raises(ReservoirFileError, match="cannot be written"):
         reopened(tmp_path / "plain" / "memory.jsonl")
-    with reservoir_file.opened(path, {"n": 2}) as file:
+    with reservoirs.opened(path, {"n": 2}) as file:
         file._descriptor = -1
         with pytest.raises(ReservoirFileError, match="cannot be written"):
             file.append(Brought("c", (), ()))

@@ -10,7 +10,7 @@ from rag_repro.evaluation import metrics
 from rag_repro.methods.dragin.replay import VARIANTS
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.schema import Answer
-from rag_repro.study import lines, told
+from rag_repro.study import line_fields, lines
 
 from .scripted import DATASET
 
@@ -19,7 +19,7 @@ GOOD = {"id": "a", "cluster": "a", "hits": [], "scores": {}}
 
 
 def of(*trace):
-    return told.of(QUESTION, Answer(trace=trace))
+    return line_fields.of_decisions(QUESTION, Answer(trace=trace))
 
 
 def test_a_decision_is_what_it_went_by_and_whether_it_fetched():
@@ -40,7 +40,7 @@ def test_each_passage_is_kept_with_its_relevance_and_whether_it_is_gold():
         for name, p in (("p1", 0.25), ("p0", 0.987654))
     ]
     assert of(*seen) == {"critique": [["p1", 0.25, 0], ["p0", 0.9877, 1]]}
-    nameless = told.of(replace(QUESTION, gold=()), Answer(trace=tuple(seen)))
+    nameless = line_fields.of_decisions(replace(QUESTION, gold=()), Answer(trace=tuple(seen)))
     assert [gold for *_, gold in nameless["critique"]] == [None, None]
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from rag_repro.study import gate, papers, records
 from rag_repro.study.judge import judge, pair_cells
-from rag_repro.study.paper import Contrast
-from rag_repro.study.papers import StudyError
+from rag_repro.study.papers import Contrast, StudyError
 from rag_repro.study.retarget import retarget
 from rag_repro.study.scores import Results
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from rag_repro import cli
-from rag_repro.study import papers, tuning_dynamic
+from rag_repro.study import papers, tuning
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
 from rag_repro.study.strict import StudyError
-from rag_repro.study.tuning_dynamic import (
+from rag_repro.study.tuning import (
     ALWAYS,
     KNOBS,
     Choice,
@@ -245,12 +245,12 @@ def test_the_command_prints_every_line(made, capsys):
 
 def test_dragins_own_exhibit_is_of_this_kind():
     paper, exhibit = papers.exhibit("dragin.tuning")
-    assert tuning_dynamic.varies(exhibit)
-    assert tuning_dynamic.REFERENCE in exhibit.methods
-    assert set(tuning_dynamic._without(paper)) == {
+    assert tuning.varies(exhibit)
+    assert tuning.REFERENCE in exhibit.methods
+    assert set(tuning._without(paper)) == {
         *("no_entropy", "no_attention", "no_meaning", "entropy", "surprise")
     }
-    assert not tuning_dynamic.varies(papers.exhibit("drrag.outcomes")[1])
+    assert not tuning.varies(papers.exhibit("drrag.outcomes")[1])
 
 
 def test_its_public_grids_are_one_per_method_and_ask_the_kinds_that_decide():

@@ -20,7 +20,7 @@ from rag_repro.methods.dragin.influence_check import (
 )
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Answer
-from rag_repro.study import lines, told
+from rag_repro.study import line_fields, lines
 from tests.lm.scripted_reader import Said, ScriptedReader, pieces
 from tests.methods.scripted import answer_of
 
@@ -153,7 +153,8 @@ def test_each_word_of_a_pair_is_masked_and_the_same_tokens_say_how_far_they_move
 
 def test_what_a_record_keeps_and_its_metrics():
     answer, _ = checked({"Bank": 0.5, "Hall": 0.4}, {"Bank": 1.0, "Oslo.": 0.5}, pairs=2)
-    held = {"id": "a", "cluster": "a", "hits": [], "scores": {}, **told.of(QUESTION, answer)}
+    fields = line_fields.of_decisions(QUESTION, answer)
+    held = {"id": "a", "cluster": "a", "hits": [], "scores": {}, **fields}
     assert held["influence"] == [[0.5, 0.01, 1.0, 0.0, 0], [0.4, 0.01, 0.0, 0.5, 1]]
     assert "Bank" not in str(held)
     lines.line_bytes(held)
@@ -169,7 +170,7 @@ def test_what_a_record_keeps_and_its_metrics():
     alone = {**held, "influence": [[0.5, 0.1, 1.0, 0.0, 0]] * 3}
     assert metrics.of_line("moved_more", alone) is None is metrics.of_line("moved_further", alone)
     assert metrics.of_line("high_first", held) == 0.5
-    empty = {**held, **told.of(QUESTION, Answer())}
+    empty = {**held, **line_fields.of_decisions(QUESTION, Answer())}
     del empty["influence"]
     assert metrics.of_line("moved_high", empty) is None is metrics.of_line("moved_further", empty)
 
