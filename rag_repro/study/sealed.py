@@ -89,9 +89,8 @@ class SealedFile:
         self.path = path
         data = pa.BufferReader(path.read_bytes())
         self._parquet = pq.ParquetFile(data, page_checksum_verification=True)
-        schema = self._parquet.schema_arrow
-        self.fields = tuple(schema.names)
-        self.computed = (schema.metadata or {}).get(b"computed", b"").decode()
+        self.fields = tuple(self._parquet.schema_arrow.names)
+        self.computed = (self._parquet.metadata.metadata or {}).get(b"computed", b"").decode()
         self._columns: dict[str, np.ndarray] = {}
         names = self.column("condition")  # whose rows follow one another
         starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
@@ -387,24 +386,27 @@ def _write(file: Path, tables: Iterable[pa.Table]) -> None:
     whole = pa.concat_tables(tables, promote_options="default")
     order = np.argsort(whole.column("condition").to_numpy(), kind="stable")
     whole = whole.take(pa.array(order)).select(sorted(whole.column_names, key=_place))
-    _save(file, whole.replace_schema_metadata({"computed": registry()}))
+    _save(file, whole, {"computed": registry()})
 
 
-def _save(file: Path, table: pa.Table) -> None:
+def _save(file: Path, table: pa.Table, marks: Mapping[str, str] | None = None) -> None:
     try:
-        with replacing(file) as part:
-            pq.write_table(
-                table,
+        with (
+            replacing(file) as part,
+            pq.ParquetWriter(
                 part,
+                table.schema,
                 compression="zstd",
                 compression_level=19,
                 use_dictionary=False,
                 store_schema=False,
-                row_group_size=1 << 24,
                 data_page_size=1 << 28,
                 max_rows_per_page=1 << 30,
                 write_statistics=False,
                 write_page_checksum=True,
-            )
+            ) as writer,
+        ):
+            writer.write_table(table, row_group_size=1 << 24)
+            writer.add_key_value_metadata(marks or {})  # a schema's own would not be stored
     except OSError as error:
         raise RecordError(f"{file}: cannot be written ({trouble(error)})") from error

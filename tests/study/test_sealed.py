@@ -257,6 +257,8 @@ def test_a_metric_that_is_newer_than_the_file_is_computed_from_lines(cells, monk
     sealed.rewrite(root / "s", root / "s" / "musique" / "qdc.parquet", {}, {})
     file = sealed.opened(root / "s" / "musique" / "qdc.parquet")
     assert set(file.metric("newer")) == {10.0, 11.0}  # q7-musique, q10-musique
+    monkeypatch.setattr(sealed.SealedFile, "decoded", None)  # nor is any for one without a value
+    assert np.isnan(file.metric("pair_auc")).all()
 
 
 def test_the_frame_has_a_row_per_condition_and_question(cells):
