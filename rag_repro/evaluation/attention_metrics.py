@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .metric import Line, percent
+from .metric import Line, described, percent
 
 UNIT = 10_000
 """A share of 1, as lines have it."""
@@ -144,21 +144,8 @@ TABLE = (
         )
         for deep in (False, True)
     ),
-    percent(
-        "attention_gold",
-        "Attention, gold's part",
-        "line",
-        gold_part,
-        "of the attention that goes to passages, the part of the gold ones, the mean over layers",
-    ),
-    percent(
-        "attention_gold_words",
-        "Attention, gold's part of the words",
-        "line",
-        lambda line: gold_part(line, words=True),
-        "of the attention that goes to the passages' own words, the part of the gold ones', the "
-        "mean over layers",
-    ),
+    described("attention_gold", gold_part),
+    described("attention_gold_words", lambda line: gold_part(line, words=True)),
     percent(
         "attention_gold_near",
         f"Attention, gold beside others, layers 1 to {EARLY}",

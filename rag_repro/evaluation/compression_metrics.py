@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .metric import Line, Metric, percent
+from .metric import Line, described
 
 
 def compression(line: Line) -> float | None:
@@ -64,73 +64,13 @@ def gold_kept(role: str | None = None) -> Callable[[Line], float | None]:
 
 
 TABLE = (
-    Metric(
-        "compression",
-        "Left",
-        "times",
-        "line",
-        None,
-        compression,
-        "size that a compressor left, as a share of the size given",
-    ),
-    percent(
-        "answer_kept",
-        "Answer kept",
-        "line",
-        answer_kept,
-        "an accepted answer that stood in the passages stands in what is left of them",
-    ),
-    percent(
-        "gold_kept",
-        "Gold kept",
-        "line",
-        gold_kept(),
-        "share of the gold passages' characters that a compressor left",
-    ),
-    percent(
-        "gold_kept_static",
-        "Gold kept (static)",
-        "line",
-        gold_kept("static"),
-        "the same of the static-relevant gold passages",
-    ),
-    percent(
-        "gold_kept_dynamic",
-        "Gold kept (dynamic)",
-        "line",
-        gold_kept("dynamic"),
-        "the same of the dynamic-relevant gold passages: the last of a chain",
-    ),
-    percent(
-        "answer_added",
-        "Answer added",
-        "line",
-        answer_added,
-        "an accepted answer stands in what is left, and stood in no passage",
-        higher=None,
-    ),
-    percent(
-        "empty_context",
-        "Empty",
-        "line",
-        empty_context,
-        "a compressor left nothing",
-        higher=False,
-    ),
-    percent(
-        "doubted",
-        "Doubted",
-        "line",
-        decided("ambiguous", "incorrect"),
-        "CRAG's evaluator finds no passage that reaches the upper threshold",
-        higher=None,
-    ),
-    percent(
-        "rejected",
-        "Rejected",
-        "line",
-        decided("incorrect"),
-        "CRAG's evaluator finds no passage that reaches the lower threshold",
-        higher=None,
-    ),
+    described("compression", compression),
+    described("answer_kept", answer_kept),
+    described("gold_kept", gold_kept()),
+    described("gold_kept_static", gold_kept("static")),
+    described("gold_kept_dynamic", gold_kept("dynamic")),
+    described("answer_added", answer_added),
+    described("empty_context", empty_context),
+    described("doubted", decided("ambiguous", "incorrect")),
+    described("rejected", decided("incorrect")),
 )

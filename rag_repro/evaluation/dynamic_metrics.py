@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .metric import Line, Metric, percent
+from .metric import Line, described
 
 
 def counted(name: str) -> Callable[[Line], float | None]:
@@ -92,95 +92,15 @@ def _found(line: Line) -> list[list[int]]:
 
 
 TABLE = (
-    Metric(
-        "drafts",
-        "Drafts",
-        "drafts",
-        "line",
-        None,
-        counted("drafts"),
-        "drafts that a timing rule judged (FS-RAG: sentences written)",
-    ),
-    Metric(
-        "alarms",
-        "Alarms",
-        "alarms",
-        "line",
-        None,
-        counted("alarms"),
-        "drafts that were broken off for a search",
-    ),
-    Metric(
-        "judged_words",
-        "Judged",
-        "words",
-        "line",
-        None,
-        counted("judged"),
-        "words that RIND judged; alarms by them are the rate that random timing has to match",
-    ),
-    percent(
-        "alarm_rate",
-        "Alarm rate",
-        "line",
-        alarm_rate,
-        "alarms a word that RIND judged",
-        higher=None,
-    ),
-    percent(
-        "blank_alarms",
-        "Blank alarms",
-        "line",
-        blank_alarms,
-        "share of alarms at which no word above the threshold bears meaning",
-        higher=False,
-    ),
-    Metric(
-        "used_searches",
-        "Searches read",
-        "searches",
-        "line",
-        False,
-        used_searches,
-        "searches behind which a draft was written: without the last where no room was left; not "
-        "told where passages serve one draft alone",
-        # Elsewhere a search is read in a draft that nobody judges, and that no line counts.
-        where={"documents": "until_replaced"},
-    ),
-    percent(
-        "asked_again",
-        "Asked once more",
-        "line",
-        asked_again,
-        "no answer was said, and the reader was asked once more (DRAGIN, appendix B)",
-        higher=False,
-    ),
-    percent(
-        "query_recall",
-        "Recall a query",
-        "line",
-        query_recall,
-        "share of the gold passages that one search finds, mean of the answer's searches",
-    ),
-    percent(
-        "alarm_recall",
-        "Recall an alarm's query",
-        "line",
-        alarm_recall,
-        "share of the gold passages that one search at an alarm finds, mean of the answer's alarms",
-    ),
-    percent(
-        "found_gold",
-        "Found",
-        "line",
-        found_gold,
-        "share of the gold passages that some search of the answer finds",
-    ),
-    percent(
-        "new_gold",
-        "New gold",
-        "line",
-        new_gold,
-        "share of the searches that find a gold passage none before them found",
-    ),
+    described("drafts", counted("drafts")),
+    described("alarms", counted("alarms")),
+    described("judged_words", counted("judged")),
+    described("alarm_rate", alarm_rate),
+    described("blank_alarms", blank_alarms),
+    described("used_searches", used_searches),
+    described("asked_again", asked_again),
+    described("query_recall", query_recall),
+    described("alarm_recall", alarm_recall),
+    described("found_gold", found_gold),
+    described("new_gold", new_gold),
 )

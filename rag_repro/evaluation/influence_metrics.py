@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .metric import Line, Metric, percent
+from .metric import Line, Metric, described
 
 HIGH, LOW, MOVED_HIGH, MOVED_LOW, FIRST = range(5)
 """Places in a pair's entry."""
@@ -65,33 +65,9 @@ TABLE = (
             ("moved_low", "Moved, lower a_max", MOVED_LOW, "lower"),
         )
     ),
-    Metric(
-        "moved_more",
-        "Moved more",
-        "nats",
-        "line",
-        None,
-        more,
-        "how much further the tokens behind a pair move where the word with the higher a_max is "
-        "masked than where the other is; pairs whose nearer word has more count as those whose "
-        "further one has, of answers that have both",
-    ),
-    percent(
-        "moved_further",
-        "Higher a_max moves more",
-        "line",
-        further,
-        "share of the pairs of which the word with the higher a_max moves what follows more; both "
-        "orders alike, of answers that have both",
-    ),
-    percent("high_a_max", "a_max, higher", "line", partial(mean_of, HIGH), "of a pair", None),
-    percent("low_a_max", "a_max, lower", "line", partial(mean_of, LOW), "of a pair", None),
-    percent(
-        "high_first",
-        "Higher stands first",
-        "line",
-        partial(mean_of, FIRST),
-        "share of the pairs of which the word with the higher a_max stands first",
-        None,
-    ),
+    described("moved_more", more),
+    described("moved_further", further),
+    described("high_a_max", partial(mean_of, HIGH)),
+    described("low_a_max", partial(mean_of, LOW)),
+    described("high_first", partial(mean_of, FIRST)),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .metric import Line, Metric, percent
+from .metric import Line, Metric, described, percent
 
 DEPTHS = (1, 3, 5, 10, 15, 20, 25, 30)
 BLOCK = 5
@@ -217,61 +217,14 @@ TABLE = (
     _count("memory_items", "Memory", "memory", "passages", "passages that only memory brought"),
     _count("irrelevant", "Irrelevant", "irrelevant", "passages", "passages that a filter drops"),
     _count("shown", "Shown", "shown", "passages", "passages that the reader gets"),
-    percent(
-        "unfollowed",
-        "Unfollowed",
-        "line",
-        partial(share, "unfollowed", "outputs"),
-        "outputs of a rewriter that do not follow the format",
-        higher=False,
-    ),
-    percent(
-        "unlabelled",
-        "Unlabelled",
-        "line",
-        partial(share, "unlabelled", "judged"),
-        "judgements of a filter that are no label",
-        higher=False,
-    ),
-    percent(
-        "irrelevant_share",
-        "Dropped",
-        "line",
-        partial(share, "irrelevant", "judged"),
-        "share of the judged passages that a filter drops",
-        higher=None,
-    ),
-    percent(
-        "backed_off",
-        "Backed off",
-        "line",
-        partial(count, "backed_off"),
-        "a filter leaves nothing",
-        higher=None,
-    ),
-    percent("entailed_gold", "Gold kept", "line", _of_kinds(*GOLD), "gold passages entailed"),
-    percent(
-        "entailed_static",
-        "Gold kept (static)",
-        "line",
-        _of_kinds("static"),
-        "static-relevant gold passages entailed",
-    ),
-    percent(
-        "entailed_dynamic",
-        "Gold kept (dynamic)",
-        "line",
-        _of_kinds("dynamic"),
-        "dynamic-relevant gold passages entailed",
-    ),
-    percent(
-        "entailed_other",
-        "Others kept",
-        "line",
-        _of_kinds("answer", "other"),
-        "passages entailed that are not gold",
-        higher=False,
-    ),
+    described("unfollowed", partial(share, "unfollowed", "outputs")),
+    described("unlabelled", partial(share, "unlabelled", "judged")),
+    described("irrelevant_share", partial(share, "irrelevant", "judged")),
+    described("backed_off", partial(count, "backed_off")),
+    described("entailed_gold", _of_kinds(*GOLD)),
+    described("entailed_static", _of_kinds("static")),
+    described("entailed_dynamic", _of_kinds("dynamic")),
+    described("entailed_other", _of_kinds("answer", "other")),
     *_by_hypothesis("filter_right", "Filter right", right, "judged passages labelled well"),
     *_by_hypothesis(
         "filter_balanced",
@@ -286,37 +239,9 @@ TABLE = (
         "judged passages that should stay: what a filter that entails everything gets right",
         higher=None,
     ),
-    percent(
-        "filter_agrees",
-        "Agreement",
-        "line",
-        agrees,
-        "judged passages whose label goes with an answer string being in them",
-        higher=None,
-    ),
-    percent("within", "Within", "line", within, "queries within the knowledge", higher=None),
-    Metric(
-        "popularity",
-        "Popularity",
-        "titles",
-        "line",
-        None,
-        popularity,
-        "titles in memory that are as similar to a query as tau",
-    ),
-    percent(
-        "fetched_again",
-        "Fetched again",
-        "line",
-        fetched_again,
-        "share of what searches found that memory brings as well",
-        higher=None,
-    ),
-    percent(
-        "memory_holds_gold",
-        "Gold in memory",
-        "line",
-        memory_holds_gold,
-        "memory brings a gold passage",
-    ),
+    described("filter_agrees", agrees),
+    described("within", within),
+    described("popularity", popularity),
+    described("fetched_again", fetched_again),
+    described("memory_holds_gold", memory_holds_gold),
 )

@@ -8,7 +8,7 @@ that a selection asked for, where it asked for any.
 
 from __future__ import annotations
 
-from .metric import Line, Metric, percent
+from .metric import Line, described
 
 
 def useless(line: Line) -> float | None:
@@ -101,79 +101,13 @@ def _gold_hits(line: Line) -> set[str]:
 
 
 TABLE = (
-    Metric(
-        "entropy",
-        "Entropy",
-        "nats",
-        "line",
-        None,
-        lambda line: line.get("entropy"),
-        "highest entropy of a token of the answer, where the method had its reader traced",
-    ),
-    Metric(
-        "log_likelihood",
-        "log p",
-        "nats",
-        "line",
-        True,
-        log_likelihood,
-        "how likely the reader holds the likeliest accepted answer behind its prompt",
-    ),
-    percent(
-        "useless",
-        "Useless",
-        "line",
-        useless,
-        "share of the passages handed on that are not gold (DR-RAG, section 4.2)",
-        higher=False,
-    ),
-    Metric(
-        "pairs",
-        "Pairs",
-        "pairs",
-        "line",
-        None,
-        pairs,
-        "number of items that a classifier was asked about",
-    ),
-    Metric(
-        "removed",
-        "Removed",
-        "passages",
-        "line",
-        None,
-        number_removed,
-        "number of passages judged and not handed on",
-    ),
-    percent(
-        "removed_gold",
-        "Gold removed",
-        "line",
-        removed_gold,
-        "share of gold among the passages judged and not handed on",
-        higher=False,
-    ),
-    percent(
-        "lost_gold",
-        "Gold lost",
-        "line",
-        lost_gold,
-        "a gold passage was judged and not handed on",
-        higher=False,
-    ),
-    percent(
-        "static_first",
-        "Static first",
-        "line",
-        static_first,
-        "a static-relevant gold passage is in the first half of the passages handed on",
-    ),
-    percent(
-        "searched",
-        "Searched",
-        "line",
-        searched,
-        "an adaptive method decided to fetch passages",
-        higher=None,
-    ),
+    described("entropy", lambda line: line.get("entropy")),
+    described("log_likelihood", log_likelihood),
+    described("useless", useless),
+    described("pairs", pairs),
+    described("removed", number_removed),
+    described("removed_gold", removed_gold),
+    described("lost_gold", lost_gold),
+    described("static_first", static_first),
+    described("searched", searched),
 )

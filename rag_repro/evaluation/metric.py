@@ -1,11 +1,14 @@
-"""What a metric is, and what one sees. The tables of them are in the modules of the functions."""
+"""What a metric is, and what one sees: its function is in code, its words in `metrics.yaml`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
 from typing import Any, Literal
 
+from ..plain import from_yaml
 from ..schema import Passage, Question
 from . import answer_metrics as ans
 from .normalise import answer as normalise_answer
@@ -95,3 +98,16 @@ class Metric:
 def percent(name, symbol, needs, fn, meaning, higher: bool | None = True) -> Metric:
     """A metric whose scores lie in [0, 1]."""
     return Metric(name, symbol, "percent", needs, higher, fn, meaning)
+
+
+_USUAL = {"unit": "percent", "needs": "line", "higher_is_better": True}
+
+
+@cache
+def _catalogue() -> Mapping[str, Mapping[str, Any]]:
+    return from_yaml(resources.files(__package__).joinpath("metrics.yaml").read_text("utf-8"))
+
+
+def described(name: str, fn: Callable[[Any], float | None]) -> Metric:
+    """The metric of that name as `metrics.yaml` describes it."""
+    return Metric(name=name, fn=fn, **{**_USUAL, **_catalogue()[name]})

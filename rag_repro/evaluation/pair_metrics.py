@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from .metric import Line, percent
+from .metric import Line, described
 
 HARD, RANDOM = 1, 0
 """How many of a negative's two passages are gold: one beside another, or none."""
@@ -51,50 +51,10 @@ def accuracy(line: Line, threshold: float = 0.5) -> float | None:
 
 
 TABLE = (
-    percent(
-        "pair_auc",
-        "AUC",
-        "line",
-        partial(auc_against, BOTH),
-        "how often a pair of gold passages gets a higher probability than another pair of "
-        "the same question",
-    ),
-    percent(
-        "pair_auc_hard",
-        "AUC (hard)",
-        "line",
-        partial(auc_against, (HARD,)),
-        "as AUC, against pairs of a gold passage and another",
-    ),
-    percent(
-        "pair_auc_random",
-        "AUC (random)",
-        "line",
-        partial(auc_against, (RANDOM,)),
-        "as AUC, against pairs without a gold passage",
-    ),
-    percent(
-        "pair_accuracy",
-        "Accuracy",
-        "line",
-        accuracy,
-        "share of pairs judged rightly at 0.5, positives and negatives at equal weight",
-    ),
-    percent(
-        "pair_swapped_hard",
-        "Swapped (hard)",
-        "line",
-        partial(swapped, (HARD,)),
-        "how often a pair of a gold passage and another gets a higher probability than a pair "
-        "of gold passages of the same question (1 - AUC)",
-        higher=False,
-    ),
-    percent(
-        "pair_swapped_random",
-        "Swapped (random)",
-        "line",
-        partial(swapped, (RANDOM,)),
-        "as Swapped (hard), of pairs without a gold passage",
-        higher=False,
-    ),
+    described("pair_auc", partial(auc_against, BOTH)),
+    described("pair_auc_hard", partial(auc_against, (HARD,))),
+    described("pair_auc_random", partial(auc_against, (RANDOM,))),
+    described("pair_accuracy", accuracy),
+    described("pair_swapped_hard", partial(swapped, (HARD,))),
+    described("pair_swapped_random", partial(swapped, (RANDOM,))),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from .metric import Line, Metric, percent
+from .metric import Line, Metric, described, percent
 
 RULES = {
     "qfs": "QFS",
@@ -130,12 +130,5 @@ TABLE = (
         "that the sentence in hand needs, where that is known; else share of all gold passages "
         "that it finds",
     ),
-    percent(
-        "words_taken",
-        "Words taken",
-        "line",
-        share_taken,
-        "share of question and text up to the alarm that QFS takes for its query",
-        higher=None,
-    ),
+    described("words_taken", share_taken),
 )

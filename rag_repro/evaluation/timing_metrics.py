@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from .metric import Line, percent
+from .metric import Line, described, percent
 from .pair_metrics import auc
 
 WRONG, ENTROPY, SURPRISE, ATTENTION, SCORE, RELEASED = 0, 1, 2, 3, 4, 8
@@ -32,14 +32,7 @@ def told_apart(signal: int, line: Line) -> float | None:
 
 
 TABLE = (
-    percent(
-        "wrong_hops",
-        "Wrong hops",
-        "line",
-        wrong_hops,
-        "share of a question's hops at which the reader's own next answer is wrong",
-        higher=False,
-    ),
+    described("wrong_hops", wrong_hops),
     *(
         percent(
             f"hop_auc{name}",
