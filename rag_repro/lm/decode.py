@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -17,9 +18,55 @@ from rag_repro.lm.choose import choose
 from rag_repro.lm.passes import Passes, Todo
 from rag_repro.lm.prefix import LEAST, Store, shared_lengths
 from rag_repro.lm.prompts import Codec
-from rag_repro.lm.rows import Job, Row
 from rag_repro.lm.slots import Slots, Span
-from rag_repro.schema import Generation, Trace
+from rag_repro.schema import Generate, Generation, Trace
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """A call as tokens. Soft places have negative ids, made from their vectors' content."""
+
+    number: int
+    call: Generate
+    tokens: np.ndarray
+    pieces: tuple[str, ...]
+    template: tuple[tuple[int, int], ...]
+    soft: dict[int, Tensor]
+    declared: int
+    limit: int
+    watched: tuple[int, ...]
+    shared: Span | None = None
+    n_shared: int = 0
+    prefilled: int = 0
+
+    @property
+    def looks(self) -> bool:
+        """Whether its trace tells the attention."""
+        return self.call.trace and self.call.attention
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """A job being written. own: its tokens in its slot; fed: new tokens among them."""
+
+    job: Job
+    own: int
+    generator: torch.Generator | None
+    tokens: list[int] = field(default_factory=list)
+    probability: list[float] = field(default_factory=list)
+    entropy: list[float] = field(default_factory=list)
+    watched: list[tuple[float, ...]] = field(default_factory=list)
+    attention: list[np.ndarray] = field(default_factory=list)
+    fed: int = 0
+    text: str = ""
+    kept: int = 0
+    offsets: tuple[int, ...] = ()
+    finish: str | None = None
+
+    @property
+    def done(self) -> bool:
+        """Finished, and every kept token whose attention is told has been an input itself."""
+        return self.finish is not None and (not self.job.looks or self.fed >= self.kept)
 
 
 class Decoder:

@@ -22,12 +22,11 @@ from ..data.dataset import Corpus
 from ..words import choices
 from .analyzer import Analyzer, suited
 from .base import Encoder, RetrievalError, Retriever
-from .bm25 import BM25
+from .bm25 import BM25, RankBM25
 from .chance import Chance
 from .custom import NO_CORPUS, Custom, adapt
 from .dense import Dense
 from .milvus import Milvus
-from .rank_bm25 import RankBM25
 from .reservoir import QueryCache, Reservoir
 from .store import Stored, StoreError
 

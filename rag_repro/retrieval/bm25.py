@@ -16,6 +16,7 @@ out is that of tf / (tf + (k1 + delta) * B) and of ATIRE's term weight.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -108,3 +109,52 @@ class BM25(Lexical, Stored):
             held = holders[at] == pool
             scores[held] += table["data"][start:end][at[held]]
         return scores
+
+
+class RankBM25(Lexical):
+    """rank_bm25's BM25Okapi, which scores every passage in Python: slow, well known, the reference.
+
+    A test holds `BM25` with variant "robertson" to its rankings; its scores are (k1 + 1) times
+    those. Negative weights (a term in more than half of the passages) are 0 in bm25s, and here
+    `epsilon` times the mean of all weights: with 0 the two agree without exception.
+    Built anew each time, since it has no files of its own.
+
+    Raises RetrievalError as `BM25` does.
+    """
+
+    kind: ClassVar[str] = "rank_bm25"
+    version: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        *,
+        k1: float = 1.5,
+        b: float = 0.75,
+        epsilon: float = 0.25,
+        analyzer: Analyzer | None = None,
+        fields: Sequence[str] = ("title", "text"),
+    ):
+        from rank_bm25 import BM25Okapi
+
+        self._configure_terms(corpus, analyzer, fields, k1, b)
+        self.epsilon = float(epsilon)
+        terms = list(self._terms_of_passages())
+        self._index = BM25Okapi(terms, k1=self.k1, b=self.b, epsilon=self.epsilon)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"epsilon": self.epsilon, **self._term_settings}
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {"rank-bm25": metadata.version("rank-bm25"), **super().versions}
+
+    @property
+    def _vocabulary(self) -> Container[str]:
+        return self._index.idf
+
+    def _scores(self, terms: Sequence[str], pool: np.ndarray | None) -> np.ndarray:
+        if pool is None:
+            return self._index.get_scores(terms)
+        return np.array(self._index.get_batch_scores(terms, pool.tolist()))
