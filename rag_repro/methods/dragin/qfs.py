@@ -150,7 +150,8 @@ def context_of(
     if settings.context == "said":
         asked = now.draft.asked_until(now.question, now.said)
         template = (asked, now.draft.answered_at(now.said))
-    return behind(now.draft, now.moment, first, template, now.draft.template)
+    chat = now.draft.template if settings.leaves_template_out else ()
+    return behind(now.draft, now.moment, first, template, chat)
 
 
 def behind(

@@ -22,6 +22,9 @@ MASKING = ("masked_sentence", "sure_sentence")
 FACTORS = ("entropy", "attention", "meaning", "surprise")
 DOCUMENTS = ("until_replaced", "one_sentence", "one_draft")
 ASK_AGAIN = ("never", "bare", "with_passages")
+AS_RECORDED = ("drrag", "drrag_informed")
+"""Chat prompts with which there are records whose queries could take the chat template's words,
+with context "text". With these they still can, so that a record's name says what it does."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,19 @@ class Qfs:
     context: "output" (the new text), "text" (question and output, seen behind the whole
         prompt, and the prompt's word "Answer:" that stands between them), "said" (those two
         without it), "prompt" (all of it), or "again": question and output alone, read a
-        second time (D12). Words of the reader's chat template are in none
-        of them.
+        second time (D12). Words of the reader's chat template are in none of them, but for
+        "text" with DR-RAG's prompts (`AS_RECORDED`), where "said" is to be taken.
     """
 
     top_n: int = 25
     row: str = "own"
     candidates: str = "all"
     context: str = "text"
+
+    @property
+    def leaves_template_out(self) -> bool:
+        """Whether queries take no words of a chat template."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -170,11 +178,15 @@ class DynamicSettings(Settings, Rind, Qfs):
                 raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
 
     @property
+    def leaves_template_out(self) -> bool:
+        return self.context != "text" or self.prompt not in AS_RECORDED
+
+    @property
     def meets_template(self) -> bool:
         """Whether its query rule looks at what can hold a template's words, and leaves them out."""
         if self.query == "qfs":
             among = PROMPTS[self.prompt].chat or self.context == "prompt"
-            return among and self.context != "again"
+            return among and self.context != "again" and self.leaves_template_out
         return self.query == "last_tokens" and PROMPTS[self.prompt].chat
 
     @property

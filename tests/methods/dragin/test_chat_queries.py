@@ -67,12 +67,14 @@ def test_it_takes_no_place_among_the_words_that_are_looked_at(shape: str):
     assert not set(said) - set(told.split())
 
 
-def test_dr_rags_prompt_leaves_the_template_out_as_well():
+def test_with_prompts_that_records_have_the_template_is_left_out_where_that_is_asked_for():
+    """Their records' queries had it; `context` "said" has not."""
     now = situation("qwen", "drrag")
-    for context in ("text", "said"):
-        settings = DynamicSettings(prompt="drrag", top_n=99, context=context)
-        assert "<|im_start|>" not in qfs(*context_of(now, settings), settings, SMALL)
-        assert DYNAMIC.version_of(settings) == 4
+    old = DynamicSettings(prompt="drrag", top_n=99)
+    assert "<|im_start|>assistant" in qfs(*context_of(now, old), old, SMALL)
+    new = DynamicSettings(prompt="drrag", top_n=99, context="said")
+    assert qfs(*context_of(now, new), new, SMALL) == f"{ASKED} The user of it was"
+    assert [DYNAMIC.version_of(s) for s in (old, new)] == [2, 4]
 
 
 @pytest.mark.parametrize(
