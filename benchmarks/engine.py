@@ -22,12 +22,12 @@ from typing import Any
 
 from benchmarks import timing
 from rag_repro import data, engine
-from rag_repro.data.dataset import Dataset
 from rag_repro.lm.load import Loaded
 from rag_repro.methods.base import Settings, get
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.methods.stages import retrieve
 from rag_repro.schema import Answer, Generate, Question
+from rag_repro.schema.dataset import Dataset
 
 GOAL = 4
 NEW = 40

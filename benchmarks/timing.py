@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 from rag_repro.study import manifests
 
 if TYPE_CHECKING:
-    from rag_repro.data.dataset import Dataset
     from rag_repro.lm.load import Loaded
     from rag_repro.schema import Question
+    from rag_repro.schema.dataset import Dataset
 
 
 @dataclass(frozen=True)

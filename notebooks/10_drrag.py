@@ -51,8 +51,8 @@ from IPython.display import display
 from rag_repro.methods import reading
 from rag_repro.methods.baselines import adaptive_rag, adaptive_retrieval, self_rag
 from rag_repro.methods.drrag import forward
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     arithmetic,
     cases,

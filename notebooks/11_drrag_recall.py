@@ -52,8 +52,8 @@ batch_size = 64  # questions in flight at once
 from IPython.display import display
 
 from rag_repro.methods.drrag import concatenation, crowd
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import curve, entries, forest, gain, level, paper_gain, traces
 from rag_repro.show.desk import Desk, Listing
 

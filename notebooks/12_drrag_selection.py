@@ -46,8 +46,8 @@ from IPython.display import display
 
 from rag_repro.analysis.pair_judgements import at_threshold, best_threshold
 from rag_repro.methods.drrag import forward, inverse
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import cases, curve, entries, key, level, missing
 from rag_repro.show.desk import Desk, Listing
 from rag_repro.show.table import Table

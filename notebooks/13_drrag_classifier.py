@@ -56,8 +56,8 @@ from rag_repro.evaluation.pair_metrics import HARD, RANDOM
 from rag_repro.lm import similarities
 from rag_repro.lm.pairs import Cutter, PairClassifier
 from rag_repro.methods.drrag import pair_check
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import Column, curve, entries, key, label, level, missing, pair_score, table
 from rag_repro.show.desk import Desk, Listing
 from rag_repro.show.table import Table

@@ -47,8 +47,8 @@ from IPython.display import display
 
 from rag_repro.analysis import question_groups
 from rag_repro.data.titles import word
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     Column,
     bars,

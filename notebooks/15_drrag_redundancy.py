@@ -46,8 +46,8 @@ from IPython.display import display
 
 from rag_repro.data.titles import word
 from rag_repro.methods.baselines import given
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     Column,
     arithmetic,

@@ -46,8 +46,8 @@ from IPython.display import display
 from rag_repro.data import is_made_here
 from rag_repro.evaluation import answer_metrics
 from rag_repro.methods.erm4 import knowledge_filter, method, rewriter, trigger
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     arithmetic,
     cases,

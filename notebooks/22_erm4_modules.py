@@ -43,8 +43,8 @@ batch_size = 8  # questions in flight at once
 from dataclasses import replace
 
 from rag_repro.methods.erm4 import judging, knowledge_filter, rewriter
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     Column,
     beyond,

@@ -45,8 +45,8 @@ from IPython.display import display
 
 from rag_repro.analysis import popularity
 from rag_repro.methods.erm4 import method, trigger
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.retrieval.reservoir import QueryCache, Reservoir
 from rag_repro.show import (
     Column,

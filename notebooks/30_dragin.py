@@ -52,8 +52,8 @@ from IPython.display import display
 
 from rag_repro.methods import reading
 from rag_repro.methods.dragin import loop, qfs, rind
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     Column,
     answered_by_all,

@@ -46,8 +46,8 @@ import numpy as np
 from rag_repro.analysis import hop_timing
 from rag_repro.methods.dragin import rind, timing, timing_check
 from rag_repro.methods.dragin.timing_check import SIGNALS
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import missing
 from rag_repro.show.desk import Desk, Listing
 from rag_repro.show.figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots

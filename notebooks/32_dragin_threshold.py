@@ -38,8 +38,8 @@ batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
 from rag_repro.methods.dragin import rind
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import curve, entries, level, mean
 from rag_repro.show.desk import Desk, Listing
 

@@ -43,8 +43,8 @@ batch_size = 8  # questions in flight at once
 from dataclasses import replace
 
 from rag_repro.methods.dragin import draft, replay, rind, settings
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import Column, entries, key, share, table
 from rag_repro.show.desk import Desk, Listing
 from rag_repro.show.heat_map import heat_map

@@ -61,8 +61,8 @@ from rag_repro.lm.passes import Passes
 from rag_repro.lm.soft import SoftModules
 from rag_repro.methods.r2ag import features, method
 from rag_repro.methods.reading import PROMPTS, Template
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.schema import Soft
 from rag_repro.show import (
     arithmetic,

@@ -46,8 +46,8 @@ batch_size = 8  # questions in flight at once
 from rag_repro.analysis import gold_signals
 from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import features, likelihood_check
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     change,
     entries,

@@ -53,8 +53,8 @@ from rag_repro.data.titles import word
 from rag_repro.lm.former import FreeTokens, R2Former
 from rag_repro.methods.baselines import placed
 from rag_repro.methods.r2ag import method
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     Column,
     cases,

@@ -47,8 +47,8 @@ from functools import partial
 from rag_repro.analysis import attention_layers, gold_signals
 from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import attention_check, method
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import (
     compared,
     curve,

@@ -46,8 +46,8 @@ import torch
 
 from rag_repro.lm import hub
 from rag_repro.lm.former import R2Former
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import curve, entries, key, label, level, mean, percent, table
 from rag_repro.show.desk import Desk, Listing
 from rag_repro.show.table import Table

@@ -39,8 +39,8 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import answered_by_all, entries, frontier, level, split
 from rag_repro.show.desk import Desk
 

@@ -39,8 +39,8 @@ from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
 from rag_repro.evaluation.power import mde_of
 from rag_repro.methods import composed
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import missing, split
 from rag_repro.show.desk import MOVING, Desk, Listing
 from rag_repro.show.picture import Note

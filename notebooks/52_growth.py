@@ -37,8 +37,8 @@ passages = 21_015_324  # how large a corpus the tables carry on to
 import numpy as np
 
 from rag_repro.analysis import index_growth
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import figures
 from rag_repro.show.desk import Listing
 from rag_repro.show.picture import Note, Picture

@@ -29,8 +29,8 @@ paper = "all"  # whose claims to show: a paper's name, as "drrag", or "all"
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.places import here
 from rag_repro.publish import chapter, contents, ledger_page, verdict_figure
-from rag_repro.publish.places import here
 from rag_repro.show.ledger import of_judged
 from rag_repro.show.table import Table
 from rag_repro.study import audits, papers

@@ -40,8 +40,8 @@ batch_size = 16  # questions in flight at once
 
 # %% tags=["hide-input"]
 from rag_repro.methods.reading import PROMPTS
+from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.publish.places import here
 from rag_repro.show import traces
 from rag_repro.show.picture import Note
 from rag_repro.study.services import Workshop

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_repro.data.dataset import Dataset
 from rag_repro.evaluation import metrics as known_metrics
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.methods import systems
 from rag_repro.plain import fits, hints, shortened
 from rag_repro.quick import workshop
+from rag_repro.schema.dataset import Dataset
 from rag_repro.show import exhibit_rows as exhibits
 from rag_repro.show import exhibit_tables as tables
 from rag_repro.show.picture import Picture

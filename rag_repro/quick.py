@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro import data, engine
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.methods.dragin.alarms import watched
 from rag_repro.retrieval import NO_CORPUS
 from rag_repro.retrieval.base import SCHEMES
 from rag_repro.schema import Answer, Question
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.show import steps
 from rag_repro.show.steps import Step
 from rag_repro.study.services import Workshop, refuse_limits

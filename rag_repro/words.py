@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Iterable
 
@@ -43,3 +44,19 @@ def printable(text: str) -> str:
     """The text as the terminal can show it: a character that it lacks becomes its number."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def duration(seconds: float) -> str:
+    """As "8 s", "3.2 min" or "5.1 h"."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+# Halves of a character, which a JSON file may hold and UTF-8 cannot.
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def whole(text: str) -> str:
+    """The text with U+FFFD in place of each half of a character, so of the same length."""
+    return _HALF.sub("\ufffd", text)

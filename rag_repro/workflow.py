@@ -22,16 +22,16 @@ from datetime import datetime
 from pathlib import Path
 
 from rag_repro.digest import write_whole
+from rag_repro.places import Places
 
 from .data import absolute, has_path
 from .data.public.errors import MissingFile
-from .publish.places import Places
 from .study import campaign, names, reservoirs, runner
 from .study.conditions import Condition
 from .study.papers import Cell
 from .study.records import SHARD
 from .study.services import Workshop
-from .words import nearest
+from .words import duration, nearest
 
 SNAKEMAKE = "RAG_REPRO_SNAKEMAKE"
 OWN = Path(".venv-grid") / "bin" / "snakemake"
@@ -93,7 +93,7 @@ def _training(command: str, settings: GridSettings) -> tuple[str, float | None]:
         prepared = run.prepare(chosen, number, settings.data, settings.results, settings.device)
     except (ValueError, OSError) as error:
         return f"to train, not tried: {error}", None
-    return f"to train, about {campaign.duration(prepared.seconds)}", prepared.seconds
+    return f"to train, about {duration(prepared.seconds)}", prepared.seconds
 
 
 def _sum(plan: GridPlan, seconds: float | None, unknown: int) -> str:
@@ -109,7 +109,7 @@ def _sum(plan: GridPlan, seconds: float | None, unknown: int) -> str:
         return text
     least = "at least " if unknown else "about "
     return (
-        f"{text}; {least}{campaign.duration(seconds)} of work on this machine, besides building "
+        f"{text}; {least}{duration(seconds)} of work on this machine, besides building "
         "indexes and loading weights, which each job does"
     )
 

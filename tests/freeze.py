@@ -122,8 +122,8 @@ def sharing(results: Any) -> None:
 
 def write(folder: Path, wanted: list[str]) -> None:
     """Every part as a file of its own."""
+    from rag_repro.places import here
     from rag_repro.publish import pages
-    from rag_repro.publish.places import here
     from rag_repro.show import exhibit_rows as exhibits
     from rag_repro.show import exhibit_tables as tables
     from rag_repro.show import ledger

@@ -13,8 +13,8 @@ import sys
 import pytest
 
 from rag_repro import __version__, cli, data
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.schema import Gold, Passage, Question
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study import papers, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.records import open_record

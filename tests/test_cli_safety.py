@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro import cli
-from rag_repro.publish import places
+from rag_repro import cli, places
 from rag_repro.study import campaign, growth, runner, timing
 
 

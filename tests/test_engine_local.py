@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rag_repro.data.dataset import Corpus
 from rag_repro.engine import Task, run
 from rag_repro.retrieval import BM25
 from rag_repro.schema import Answer, Generate, Kept, Passage, Prompt, Question, Retrieve
+from rag_repro.schema.dataset import Corpus
 from tests.lm import tiny
 
 TEXTS = (

@@ -12,7 +12,7 @@ import yaml
 
 from rag_repro import cli, workflow
 from rag_repro.lm import hub
-from rag_repro.publish.places import Places, here
+from rag_repro.places import Places, here
 from rag_repro.study import campaign, papers, runner
 from rag_repro.study.services import Workshop
 
@@ -190,7 +190,7 @@ def places(tmp_path, monkeypatch):
     for name in ("Snakefile", "profiles"):
         (root / "workflow" / name).symlink_to(here().root / "workflow" / name)
     found = Places(root)
-    monkeypatch.setattr("rag_repro.publish.places.here", lambda: found)
+    monkeypatch.setattr("rag_repro.places.here", lambda: found)
     return found
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from rag_repro import cli, data, retrieval
 from rag_repro.data import splits
-from rag_repro.data.dataset import Corpus
 from rag_repro.data.public import loading
 from rag_repro.evaluation import metrics
 from rag_repro.lm import hub
+from rag_repro.places import here
 from rag_repro.publish import parameters
-from rag_repro.publish.places import here
 from rag_repro.retrieval import Analyzer
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 from rag_repro.show.desk import Desk
 from rag_repro.study import papers
 from rag_repro.study.conditions import Condition

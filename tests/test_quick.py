@@ -12,11 +12,11 @@ import pytest
 
 import rag_repro
 from rag_repro import comparison, quick
-from rag_repro.data.dataset import Corpus
 from rag_repro.evaluation.metrics import UnknownMetricError
-from rag_repro.lm.errors import CallError
 from rag_repro.methods import base
 from rag_repro.schema import Answer, Generate, Passage, Prompt, Question, Retrieve
+from rag_repro.schema.dataset import Corpus
+from rag_repro.schema.errors import CallError
 from rag_repro.show import steps
 from rag_repro.show.table import Table
 from rag_repro.study.services import Workshop

@@ -23,9 +23,9 @@ import pytest
 from rag_repro import data
 from rag_repro.cli import main
 from rag_repro.lm import api
-from rag_repro.lm.errors import ReaderError
-from rag_repro.lm.post import Key, post
+from rag_repro.post import Key, post
 from rag_repro.schema import Generate, Prompt
+from rag_repro.schema.errors import ReaderError
 from rag_repro.study import names, records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import Workshop

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from rag_repro import cli, workflow
-from rag_repro.publish.places import here
+from rag_repro.places import here
 from rag_repro.study import papers, records
 
 from . import gates

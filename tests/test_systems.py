@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 
 from rag_repro import cli, comparison, quick
-from rag_repro.data.dataset import Corpus
 from rag_repro.methods import base, systems
 from rag_repro.schema import Passage, Retrieve
+from rag_repro.schema.dataset import Corpus
 from rag_repro.study import campaign, papers
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.papers import StudyError

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from rag_repro import engine, retrieval
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.calibration import Judgements
 from rag_repro.evaluation.intervals import Interval
@@ -23,6 +22,7 @@ from rag_repro.lm import hub
 from rag_repro.methods.r2ag.features import COLUMNS
 from rag_repro.methods.r2ag.method import R2AGSettings, gold_of, r2ag
 from rag_repro.schema import Answer, Hit, Question
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study.papers import Cell
 from rag_repro.study.services import Workshop
 

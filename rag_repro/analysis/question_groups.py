@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag_repro.data.dataset import Dataset
 from rag_repro.schema import Question
+from rag_repro.schema.dataset import Dataset
 
 
 def by_length(datasets: Sequence[Dataset]) -> dict[str, set[str]]:

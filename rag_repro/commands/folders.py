@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 def results_of(arguments: argparse.Namespace) -> Path:
     """The folder of records to read: the one that is given, or the checkout's."""
-    from ..publish.places import here
+    from rag_repro.places import here
 
     return arguments.results or here().records
 
@@ -24,7 +24,7 @@ def written_to(arguments: argparse.Namespace) -> Path:
 
     Committed records are added to only where that is asked for (`--record`, `--continue`).
     """
-    from ..publish.places import here
+    from rag_repro.places import here
 
     if arguments.results and arguments.into_committed:
         raise ValueError(
@@ -36,7 +36,7 @@ def written_to(arguments: argparse.Namespace) -> Path:
 def held_in(arguments: argparse.Namespace) -> Path:
     """The same as `results_of`, for who only reads: a mistyped folder must not read as "nobody
     has run it", and what the user ran is not passed over in silence."""
-    from ..publish.places import here
+    from rag_repro.places import here
 
     folder = results_of(arguments)
     if arguments.results and not folder.is_dir():

@@ -7,8 +7,9 @@ import argparse
 
 def chapter(arguments: argparse.Namespace) -> None:
     """The executed copy is written to results/local/chapters/; --update writes the book's own."""
+    from rag_repro.places import here
+
     from ..publish import execute, parameters
-    from ..publish.places import here
 
     given = {name: parameters.parse_value(value) for name, value in arguments.parameter}
     if len(given) < len(arguments.parameter):
@@ -27,8 +28,9 @@ def chapter(arguments: argparse.Namespace) -> None:
 
 def book(arguments: argparse.Namespace) -> None:
     """Prints the path of the front page."""
+    from rag_repro.places import here
+
     from ..publish import build
-    from ..publish.places import here
 
     only = [*map(here().name_of, arguments.only)]
     print(build.build_book(only=only, force=arguments.force, jobs=arguments.jobs))

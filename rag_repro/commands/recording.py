@@ -20,7 +20,8 @@ def run(arguments: argparse.Namespace) -> int:
     to results/local/records, which build on the committed ones: what these hold is not asked
     again. `rag-repro exhibit EXHIBIT --results results/local/records` shows both. With --record,
     what a registered test asks for goes to results/registered, as with --missing."""
-    from ..publish.places import here
+    from rag_repro.places import here
+
     from ..study import campaign, registration, standing, timing
 
     if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
@@ -90,8 +91,9 @@ def grid(arguments: argparse.Namespace) -> int:
     same command again does what is missing. Without --dry-run it needs Snakemake: `make grid`, or
     RAG_REPRO_SNAKEMAKE=/path/to/snakemake. A dry run asks a few questions of each condition, as
     `run --estimate` does, and so loads (and downloads) what these need; --no-trial does not."""
+    from rag_repro.places import here
+
     from .. import workflow
-    from ..publish.places import here
     from ..study import campaign
     from ..study.files import check_output
 
@@ -308,7 +310,8 @@ def compare(arguments: argparse.Namespace) -> None:
 def registration(arguments: argparse.Namespace) -> int:
     """`write` registers the claims that are named (main: the headline ones) and, anew, what has no
     record yet; --check recomputes every hash."""
-    from ..publish.places import here
+    from rag_repro.places import here
+
     from ..study import manifests, registration
     from ..study.conditions import TIERS
     from ..study.services import Workshop

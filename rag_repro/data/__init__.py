@@ -17,7 +17,8 @@ from ..words import choices, nearest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .dataset import Dataset
+    from rag_repro.schema.dataset import Dataset
+
     from .synthworld import Dials
 
 ENVIRONMENT = "RAG_REPRO_DATA"

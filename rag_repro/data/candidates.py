@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from ..schema import Passage, Question
 
 if TYPE_CHECKING:
+    from rag_repro.schema.dataset import Dataset
+
     from ..retrieval import Retriever
-    from .dataset import Dataset
 
 ONLY_GOLD = "gold"
 FEWEST, MOST = 5, 100

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.arguments import path as as_path
+from rag_repro.schema.dataset import Corpus, Dataset
 
 from . import ENVIRONMENT, FOLDER, check_name, external, load, splits
-from .dataset import Corpus, Dataset
 from .fetch import recorded
 from .public import Source, registry, source
 from .sources import Part, sources
@@ -124,8 +124,9 @@ _ENCODED = 0.036  # seconds of minilm on a core for a passage of 50 words (resul
 
 def _expected(made: Dataset) -> dict[str, str]:
     """What retrieval would take here, from a trial of BM25 over some of the passages."""
+    from rag_repro.words import duration
+
     from ..retrieval.bm25 import BM25
-    from ..study.campaign import duration
 
     tried = Corpus(made.name, made.corpus.passages[:_TRIED])
     if not tried.passages:

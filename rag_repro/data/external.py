@@ -29,7 +29,6 @@ from urllib.parse import quote, unquote
 from rag_repro import digest
 from rag_repro.arguments import path as as_path
 from rag_repro.bars import Bar
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.data.public import registry
 from rag_repro.data.public.build import Pool, build
 from rag_repro.data.public.errors import DataError, MissingFile, UnknownName
@@ -39,8 +38,9 @@ from rag_repro.data.public.record import Doc, Record
 from rag_repro.data.public.registry import Source
 from rag_repro.data.public.tables import PARQUET, shards
 from rag_repro.data.splits import SplitError, check_split
-from rag_repro.data.splitter import by_sentences
 from rag_repro.plain import shortened
+from rag_repro.schema.dataset import Corpus, Dataset
+from rag_repro.splitter import by_sentences
 from rag_repro.words import nearest
 
 log = logging.getLogger(__name__)

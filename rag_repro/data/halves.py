@@ -17,8 +17,9 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from rag_repro.schema.dataset import Corpus, Dataset
+
 from ..schema import Gold, Passage, Question, Step
-from .dataset import Corpus, Dataset
 from .recurring import ASKED
 from .recurring import of_world as recurring_of_world
 

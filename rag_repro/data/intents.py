@@ -18,8 +18,9 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from rag_repro.schema.dataset import Dataset
+
 from ..schema import Question
-from .dataset import Dataset
 from .synthworld import World
 
 SHARE = 0.8

@@ -23,11 +23,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
+from rag_repro.schema.dataset import Corpus, Dataset
+from rag_repro.splitter import SIZE, by_sentences, headings
 
 from ..schema import Gold, Passage, Question
 from ..words import nearest
 from . import own_questions
-from .dataset import Corpus, Dataset
 from .external import options_of
 from .own_files import (
     TEXTS,
@@ -43,7 +44,6 @@ from .own_files import (
 from .own_questions import Entry, nfc
 from .public.roles import role
 from .splits import SPLITS, SplitError, check_split
-from .splitter import SIZE, by_sentences, headings
 
 log = logging.getLogger(__name__)
 

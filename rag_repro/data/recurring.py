@@ -19,9 +19,10 @@ from importlib import resources
 from random import Random
 from typing import TYPE_CHECKING
 
+from rag_repro.schema.dataset import Dataset
+
 from ..plain import PlainError, fits, from_json, text_of
 from ..schema import Question
-from .dataset import Dataset
 
 if TYPE_CHECKING:
     from ..retrieval import Encoder

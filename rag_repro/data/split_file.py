@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_repro.schema.dataset import Dataset
+
 from ..schema import Question
-from .dataset import Dataset
 from .splits import CONFIRM, SPLITS, frozen, lot
 
 # How it is divided. Sizes are questions; where there are two, (train, tune), the rest is test.

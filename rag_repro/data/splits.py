@@ -28,10 +28,11 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from rag_repro.schema.dataset import Dataset
+
 from ..plain import PlainError, fits, from_json, text_of
 from ..words import choices, nearest
 from . import recurring
-from .dataset import Dataset
 from .synthworld.dials import PRESETS
 
 log = logging.getLogger(__name__)

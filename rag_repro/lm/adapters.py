@@ -15,9 +15,9 @@ from typing import Any
 
 from rag_repro.digest import write_whole
 from rag_repro.lm import hub
-from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.lm.weights import Weights, loading
 from rag_repro.plain import PlainError, fits, from_json, text_of
+from rag_repro.schema.errors import CallError, WeightsError
 from rag_repro.words import nearest
 
 CARD = "card.json"

@@ -17,11 +17,11 @@ from typing import Any
 
 from rag_repro.lm.asking import Asking, shown
 from rag_repro.lm.endpoint import PREFIX, addresses
-from rag_repro.lm.errors import CallError
-from rag_repro.lm.plain import whole
-from rag_repro.lm.post import Key
 from rag_repro.lm.servers import Servers, Waiting
+from rag_repro.post import Key
 from rag_repro.schema import Generate, Generation, Kept, Marker, Prompt, Read, Reply, Soft
+from rag_repro.schema.errors import CallError
+from rag_repro.words import whole
 
 _ENDS = {"length", "max_tokens"}  # a reply's finish where it was cut at max_tokens
 _BROKEN = {"content_filter", "safety", "recitation", "error", "abort", "cancelled"}

@@ -11,9 +11,9 @@ import threading
 from typing import Any
 
 from rag_repro.lm.endpoint import KEY_VARIABLE
-from rag_repro.lm.errors import CallError, ReaderError
-from rag_repro.lm.post import Key, Unreachable, get, post, through
 from rag_repro.lm.servers import Server, Servers
+from rag_repro.post import Key, Unreachable, get, post, through
+from rag_repro.schema.errors import CallError, ReaderError
 from rag_repro.words import nearest
 
 log = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag_repro.lm.errors import CallError
 from rag_repro.lm.pairs import Classifier
 from rag_repro.lm.plain import Plain
+from rag_repro.schema.errors import CallError
 
 CLASSES = ("A", "B", "C")
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.weights import (
     files_of,
     listed,
@@ -28,6 +27,7 @@ from rag_repro.lm.weights import (
     refuse_gaps,
     settings_of,
 )
+from rag_repro.schema.errors import WeightsError
 
 log = logging.getLogger(__name__)
 

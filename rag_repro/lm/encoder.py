@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from rag_repro.bars import Bar
-from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.load import device_of
 from rag_repro.lm.packaged import PACKAGES
 from rag_repro.lm.weights import Weights, loading, refuse_gaps, settings_of
+from rag_repro.schema.errors import ReaderError
 
 MANY = 256
 """Texts whose encoding shows its progress: on a slow core a few seconds of work."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import urllib.parse
 
-from rag_repro.lm.errors import ReaderError
+from rag_repro.schema.errors import ReaderError
 
 PREFIX = "api:"
 KEY_VARIABLE = "RAG_REPRO_API_KEY"

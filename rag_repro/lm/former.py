@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from rag_repro.digest import replacing
-from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.lm.weights import FORMER
+from rag_repro.schema.errors import CallError, WeightsError
 
 
 class R2Former(nn.Module):

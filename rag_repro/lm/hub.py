@@ -19,7 +19,6 @@ from pathlib import Path
 
 from rag_repro.bars import Bar
 from rag_repro.digest import sha256, write_whole
-from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.packaged import PACKAGES, checked
 from rag_repro.lm.weights import (
     ADAPTER,
@@ -32,6 +31,7 @@ from rag_repro.lm.weights import (
     sha256_of_folder,
 )
 from rag_repro.plain import shortened
+from rag_repro.schema.errors import WeightsError
 from rag_repro.words import choices
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.weights import ADAPTER, Weights, loading, refuse_gaps
+from rag_repro.schema.errors import ReaderError, WeightsError
 from rag_repro.words import nearest
 
 DTYPES = ("float32", "bfloat16", "float16", "nf4")

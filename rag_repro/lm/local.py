@@ -18,7 +18,6 @@ from rag_repro.digest import sha256
 from rag_repro.lm import attention, former, passes
 from rag_repro.lm.adapters import Adapters, card_of
 from rag_repro.lm.decode import Decoder, Job
-from rag_repro.lm.errors import CallError, PromptTooLong, WeightsError
 from rag_repro.lm.hub import cache_folder
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
@@ -29,6 +28,7 @@ from rag_repro.lm.sizes import KEPT, PACKED
 from rag_repro.lm.soft import SoftModules, content_id
 from rag_repro.lm.weights import FORMER, Weights
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
+from rag_repro.schema.errors import CallError, PromptTooLong, WeightsError
 
 WAVE = 256
 """Calls planned together: enough to find what their prompts share."""

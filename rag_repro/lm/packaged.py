@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_repro.digest import sha256
-from rag_repro.lm.errors import WeightsError
+from rag_repro.schema.errors import WeightsError
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.lm.hub import digest_of
 from rag_repro.lm.load import device_of
 from rag_repro.lm.plain import Plain
 from rag_repro.lm.weights import Weights, loading, refuse_gaps
+from rag_repro.schema.errors import CallError, ReaderError
 
 MAX_TOKENS = 512
 """A pair's room where the encoder has more (BigBird, Longformer): few pairs need it."""

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from rag_repro.lm.attention import Group, Piece, Ragged, Step, register
-from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.packed import PackedLinears
 from rag_repro.lm.slots import Slots, Span
 from rag_repro.plain import shortened
+from rag_repro.schema.errors import ReaderError
 
 _WINDOW = 4
 

@@ -11,17 +11,10 @@ import json
 import re
 from typing import Any
 
-from rag_repro.lm.errors import ReaderError
+from rag_repro.schema.errors import ReaderError
+from rag_repro.words import whole
 
 Tokens = tuple[list[int], list[tuple[int, int]]]
-
-# Halves of a character, which a JSON file may hold and UTF-8 cannot.
-_HALF = re.compile("[\ud800-\udfff]")
-
-
-def whole(text: str) -> str:
-    """The text with U+FFFD in place of each half of a character, so of the same length."""
-    return _HALF.sub("\ufffd", text)
 
 
 class Plain:

@@ -19,10 +19,10 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from rag_repro.lm.errors import CallError
 from rag_repro.lm.plain import Plain
 from rag_repro.plain import shortened
 from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Soft, pieces_of
+from rag_repro.schema.errors import CallError
 from rag_repro.words import nearest
 
 log = logging.getLogger(__name__)

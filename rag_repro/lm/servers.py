@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from rag_repro.lm.errors import ReaderError
+from rag_repro.schema.errors import ReaderError
 
 log = logging.getLogger(__name__)
 

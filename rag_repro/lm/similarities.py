@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from rag_repro.digest import sha256
-from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.weights import ADAPTER, Weights
+from rag_repro.schema.errors import ReaderError, WeightsError
 
 PARTS = {"mean": (5,), "scale": (5,), "weights": (20,), "bias": (1,)}
 """What the file of weights holds, with shapes."""

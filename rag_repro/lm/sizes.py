@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from rag_repro.lm.errors import ReaderError
+from rag_repro.schema.errors import ReaderError
 from rag_repro.words import nearest
 
 SHAPES = Path(__file__).parent / "shapes.yaml"

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.schema import Soft
+from rag_repro.schema.errors import CallError, ReaderError
 from rag_repro.words import nearest
 
 

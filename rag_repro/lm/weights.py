@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.digest import sha256
-from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.plain import PlainError, from_json, shortened, text_of
+from rag_repro.schema.errors import ReaderError, WeightsError
 
 ADAPTER = "adapter_model.safetensors"
 FORMER = "former.safetensors"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ..data import splitter
+from rag_repro import splitter
+
 from ..schema import Until
 
 

@@ -14,10 +14,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from rag_repro import logs
+from rag_repro.places import Places, here
 from rag_repro.publish import check, inputs, pages, status
 from rag_repro.publish.execute import execute
 from rag_repro.publish.pairs import pair, run_of, source_hash
-from rag_repro.publish.places import Places, here
 
 log = logging.getLogger(__name__)
 

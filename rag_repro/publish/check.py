@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rag_repro.places import Places, here
 from rag_repro.publish.pairs import read_notebook, source_hash
-from rag_repro.publish.places import Places, here
 
 # Sections that a chapter must have, as tags of its markdown cells.
 SECTIONS = ("rerun",)

@@ -9,8 +9,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from rag_repro.places import Places, here
 from rag_repro.publish.pairs import read_source
-from rag_repro.publish.places import Places, here
 
 
 class ContentsError(ValueError):

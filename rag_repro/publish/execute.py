@@ -21,10 +21,10 @@ from typing import Any
 from rag_repro.arguments import path as as_path
 from rag_repro.bars import waiting
 from rag_repro.digest import write_whole
+from rag_repro.places import Places, here
 from rag_repro.publish import inputs, probe
 from rag_repro.publish.pairs import read_source, source_hash, to_text
 from rag_repro.publish.parameters import override
-from rag_repro.publish.places import Places, here
 from rag_repro.study.files import check_output
 
 log = logging.getLogger(__name__)

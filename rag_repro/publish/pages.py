@@ -6,8 +6,8 @@ import re
 import textwrap
 
 from rag_repro.digest import write_whole
+from rag_repro.places import Places
 from rag_repro.publish import contents, inputs, parameters, reference
-from rag_repro.publish.places import Places
 
 FIGURE = "images/verdicts.svg"  # below book/
 README = "../README.md"

@@ -16,8 +16,8 @@ from typing import Any
 
 from rag_repro import logs
 from rag_repro.digest import write_whole
+from rag_repro.places import Places, here
 from rag_repro.plain import PlainError, from_json, shortened, text_of
-from rag_repro.publish.places import Places, here
 
 
 class PairError(ValueError):

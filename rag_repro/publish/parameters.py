@@ -22,8 +22,8 @@ from typing import Any
 
 from rag_repro.arguments import path as as_path
 from rag_repro.methods.base import one_of
+from rag_repro.places import Places, here
 from rag_repro.plain import shortened
-from rag_repro.publish.places import Places, here
 from rag_repro.words import nearest
 
 

@@ -13,18 +13,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_repro.publish.places import Places
+from rag_repro.places import Places
 from rag_repro.publish.templating import render
 from rag_repro.study.setups import listing
 
 # Room -> (its modules, what it is for), from the ground up, as the house is built.
 ROOMS = {
     "library": (
-        ("", "quick", "comparison", "plain", "words", "logs"),
+        ("", "quick", "comparison", "plain", "words", "splitter", "places", "logs"),
         "From a question to its answer in a few lines.",
     ),
     "schema": (("schema",), "The words that all rooms share: passages, questions, calls, answers."),
-    "engine": (("engine", "cache"), "Runs methods written for one question on many at once."),
+    "engine": (
+        ("engine", "cache", "post"),
+        "Runs methods written for one question on many at once.",
+    ),
     "data": (("data",), "Data sets: public ones, the invented worlds, your own."),
     "retrieval": (("retrieval",), "What finds passages for a query."),
     "lm": (("lm",), "Readers and encoders, and the prompts that they are given."),

@@ -7,8 +7,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from rag_repro.places import Places, here
 from rag_repro.publish.pairs import run_of
-from rag_repro.publish.places import Places, here
 
 OWN = "91_status"
 

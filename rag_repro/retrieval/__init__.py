@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from ..words import choices
 from .analyzer import Analyzer, suited
 from .base import Encoder, RetrievalError, Retriever

@@ -22,7 +22,7 @@ from typing import Any
 
 import regex
 
-from rag_repro.data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
 from rag_repro.words import UNSPACED
 
 from ..without_jax import bm25s

@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from ..schema import Hit, Passage
 
 Within = Sequence[Sequence[str] | None] | None

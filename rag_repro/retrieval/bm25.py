@@ -22,7 +22,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from ..without_jax import bm25s
 from ..words import choices
 from .analyzer import Analyzer

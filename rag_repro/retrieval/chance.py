@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from .base import Index, best, check_corpus
 
 

@@ -22,11 +22,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from rag_repro.data.dataset import Corpus
-from rag_repro.lm.plain import whole
 from rag_repro.plain import shortened
 from rag_repro.retrieval.base import RetrievalError, Within, card_of, check_search
 from rag_repro.schema import Hit, Passage
+from rag_repro.schema.dataset import Corpus
+from rag_repro.words import whole
 
 log = logging.getLogger(__name__)
 

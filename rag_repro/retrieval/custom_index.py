@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval.base import RetrievalError
 from rag_repro.retrieval.custom import Custom, OddError, code_of, described, parts, short_hash
+from rag_repro.schema.dataset import Corpus
 
 _KNOWN = 0.75  # of its texts' words an index of bm25s must know, or it was made otherwise
 

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from .base import Encoder, RetrievalError, best, check_corpus, check_fields, passage_text
 from .store import Stored
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from .analyzer import Analyzer, suited
 from .base import RetrievalError, check_corpus, check_fields, passage_text
 

@@ -11,7 +11,8 @@ from unicodedata import normalize
 
 import numpy as np
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from ..plain import shortened
 from .analyzer import Analyzer, suited
 from .base import Index, RetrievalError, best, check_corpus, check_fields, passage_text

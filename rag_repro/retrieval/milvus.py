@@ -24,7 +24,8 @@ from unicodedata import normalize
 
 import numpy as np
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from ..words import choices
 from .analyzer import Analyzer, suited
 from .base import Encoder, RetrievalError, best, check_corpus, check_fields

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from rag_repro.post import Key, is_loopback
+
 from ..digest import installed
-from ..lm.post import Key, is_loopback
 from ..plain import PlainError, from_json, shortened
 from .base import RetrievalError, check_address
 

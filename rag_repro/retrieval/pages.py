@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from ..schema import Passage
 from .analyzer import Analyzer
 from .base import RetrievalError
@@ -39,6 +40,6 @@ def best_sentences(text: str, query: str, n: int, analyzer: Analyzer | None = No
 
 @cache
 def _splitter() -> Callable[[str], Iterable[str]]:
-    from ..data.splitter import english
+    from rag_repro.splitter import english
 
     return english()

@@ -19,7 +19,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from ..digest import sha256
 from ..plain import PlainError, from_json, shortened, text_of
 from .base import Index, RetrievalError

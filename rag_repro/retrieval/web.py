@@ -26,9 +26,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, ClassVar
 
-from ..data.dataset import Corpus
-from ..lm.plain import whole
-from ..lm.post import Key, post
+from rag_repro.post import Key, post
+from rag_repro.schema.dataset import Corpus
+from rag_repro.words import whole
+
 from ..plain import UNSEEN, PlainError, from_json, shortened
 from ..schema import Hit, Passage
 from .analyzer import Analyzer, suited

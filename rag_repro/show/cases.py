@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_repro.data.dataset import Dataset
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
 from rag_repro.evaluation.significance import mcnemar
 from rag_repro.schema import Answer, Hit
+from rag_repro.schema.dataset import Dataset
 from rag_repro.show import missing, traces
 from rag_repro.show.exhibit_rows import beside
 from rag_repro.show.picture import Note

@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rag_repro.data.dataset import Dataset
 from rag_repro.evaluation import metrics
 from rag_repro.schema import Cost, Passage, Question
+from rag_repro.schema.dataset import Dataset
 from rag_repro.show import steps
 from rag_repro.show.escape import as_html, one_line
 from rag_repro.show.table import Table

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_repro.data.dataset import Dataset
 from rag_repro.schema import Answer, Hit, Question
+from rag_repro.schema.dataset import Dataset
 from rag_repro.show.table import Table
 from rag_repro.study import again, runner
 from rag_repro.study.conditions import Condition

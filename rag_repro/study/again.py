@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_repro.schema.dataset import Dataset
+
 from .. import engine
-from ..data.dataset import Dataset
 from ..schema import Answer, Question
 from . import runner
 from .conditions import Condition

@@ -11,7 +11,7 @@ from pathlib import Path
 from ..bars import Bar
 from ..data import check_name, has_path, label
 from ..methods import systems
-from ..words import nearest
+from ..words import duration, nearest
 from . import files, names, papers, records, registration, retarget, runner
 from .conditions import Condition
 from .names import Untrained
@@ -330,10 +330,3 @@ def of_one(left: int, cost: runner.Estimate | None, complete: bool) -> str:
 def least(*limits: int | None) -> int | None:
     """The smallest limit that is set; None where none is."""
     return min((limit for limit in limits if limit is not None), default=None)
-
-
-def duration(seconds: float) -> str:
-    """As "8 s", "3.2 min" or "5.1 h"."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -13,7 +13,8 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from ..data.dataset import Corpus
+from rag_repro.schema.dataset import Corpus
+
 from ..lm.hub import cache_folder
 from ..retrieval import BM25, Dense, Milvus, RetrievalError, Retriever
 from ..retrieval.milvus_server import ENDING, MilvusError

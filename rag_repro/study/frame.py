@@ -39,7 +39,7 @@ def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.D
     Raises RecordError for a damaged record.
     """
     if folder is None:
-        from rag_repro.publish.places import here
+        from rag_repro.places import here
 
         folder = here().records
     return load(folder, metrics)

@@ -29,9 +29,10 @@ from typing import Any
 
 import numpy as np
 
+from rag_repro.schema.dataset import Corpus
+
 from .. import data, retrieval
 from ..bars import waiting
-from ..data.dataset import Corpus
 from ..digest import write_whole
 from ..plain import PlainError, from_json, text_of
 from ..retrieval import Milvus, RetrievalError, Retriever

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro import data
-from rag_repro.data.dataset import Dataset
 from rag_repro.data.public.errors import MissingFile
 from rag_repro.evaluation.metrics import METRICS
 from rag_repro.schema import Answer, Cost, Hit, Passage
+from rag_repro.schema.dataset import Dataset
 from rag_repro.study import lines as form
 from rag_repro.study import records, runner, sealed
 from rag_repro.study.conditions import Condition

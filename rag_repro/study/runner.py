@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rag_repro.schema.dataset import Dataset
+
 from .. import engine
-from ..data.dataset import Dataset
 from ..evaluation.metrics import score
 from ..methods.dragin.alarms import watched
 from ..schema import Answer, Cost, Passage, Question

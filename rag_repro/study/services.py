@@ -14,10 +14,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from rag_repro.schema.dataset import Corpus, Dataset
+
 from .. import data
 from ..bars import waiting
 from ..cache import LIBRARIES, CachedEncoder, CachedReader, CachedScorer, Store
-from ..data.dataset import Corpus, Dataset
 from ..lm import endpoint
 from ..lm.hub import cache_folder, is_remote
 from ..lm.packaged import lacking

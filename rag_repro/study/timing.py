@@ -21,8 +21,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from rag_repro.schema.dataset import Dataset
+
 from ..bars import Bar
-from ..data.dataset import Dataset
 from ..schema import Question
 from . import campaign, manifests, records, registration, runner
 from .clock import Clock, Notes, clocked

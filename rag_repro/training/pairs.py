@@ -27,11 +27,11 @@ from rag_repro.engine import Flow
 from rag_repro.evaluation.pair_metrics import auc
 from rag_repro.methods.drrag.forward import CFSSettings
 from rag_repro.methods.drrag.second_stage import two_rankings
+from rag_repro.schema.dataset import Dataset
 from rag_repro.study.services import Workshop
 
 from .. import data
 from ..data import candidates
-from ..data.dataset import Dataset
 from ..lm.pairs import Cutter, logits_of
 from ..schema import Answer, Passage, Question
 from .examples import batches

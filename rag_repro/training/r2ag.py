@@ -17,9 +17,10 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from rag_repro.schema.dataset import Dataset
+
 from .. import engine
 from ..data import candidates
-from ..data.dataset import Dataset
 from ..data.synthworld import world
 from ..data.synthworld.reasoning import thoughts
 from ..engine import Flow

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..data.splitter import english
+from rag_repro.splitter import english
+
 from ..evaluation.normalise import holds
 from ..schema import Passage, Question
 

@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from pathlib import Path
 
+from rag_repro.schema.dataset import Dataset
+
 from .. import data, engine
 from ..data import synthworld
-from ..data.dataset import Dataset
 from ..data.synthworld import World
 from ..data.synthworld.asking import Asker
 from ..data.synthworld.reasoning import facts_of

@@ -8,10 +8,10 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data import candidates, splits
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation.retrieval_metrics import has_answer
 from rag_repro.retrieval import BM25
 from rag_repro.schema import Gold, Passage, Question
+from rag_repro.schema.dataset import Corpus, Dataset
 
 # Records rest on these: a change of one makes all of its records another data set's.
 WORLDS = {

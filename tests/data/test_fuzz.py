@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_repro.data import public, splits
-from rag_repro.data.dataset import Corpus
 from rag_repro.data.splits import SplitError
 from rag_repro.lm import adapters
-from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.hub import Weights
 from rag_repro.retrieval import BM25, Dense, RetrievalError
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
+from rag_repro.schema.errors import WeightsError
 from tests.fuzzing import changed, modest, refused_by_name, spoilt, text_of
 
 from .test_public_errors import row

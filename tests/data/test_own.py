@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag_repro import cli, data
-from rag_repro.data import cards, own, own_files, own_questions, splitter
+from rag_repro import cli, data, splitter
+from rag_repro.data import cards, own, own_files, own_questions
 from rag_repro.data.own import FolderError
 from rag_repro.data.splits import SplitError
 from rag_repro.study.conditions import Condition

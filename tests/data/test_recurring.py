@@ -10,12 +10,12 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data import recurring, splits
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.data.public.over import SHORTEST, over
 from rag_repro.evaluation.metric import accepted
 from rag_repro.evaluation.normalise import squad
 from rag_repro.evaluation.retrieval_metrics import has_answer
 from rag_repro.schema import Interpretation, Passage, Question
+from rag_repro.schema.dataset import Corpus, Dataset
 
 # Records rest on these, as on the worlds' own (`test_candidates`).
 FROZEN = {

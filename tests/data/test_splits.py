@@ -11,9 +11,9 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data import split_file, splits
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.data.overlap import Item, components, pairs, same
 from rag_repro.schema import Question
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study.exhibits import Grid
 
 SIZES = {  # name -> (train, tune, test)

@@ -10,9 +10,9 @@ from itertools import groupby
 
 import numpy as np
 
-from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.prompts import prompt_text, said
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Soft, Trace
+from rag_repro.schema.errors import ReaderError
 
 _PIECE = re.compile(r"\s*\S+|\s+")
 

@@ -10,11 +10,10 @@ import time
 import numpy as np
 import pytest
 
+from rag_repro import post
 from rag_repro.cache import CachedReader, Store
-from rag_repro.lm import post
 from rag_repro.lm.api import ApiReader
 from rag_repro.lm.endpoint import label, parse
-from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.schema import (
     Generate,
     Generation,
@@ -28,6 +27,7 @@ from rag_repro.schema import (
     Soft,
     Until,
 )
+from rag_repro.schema.errors import CallError, ReaderError
 
 from . import loopback
 

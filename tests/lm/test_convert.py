@@ -12,7 +12,7 @@ from transformers import AutoModel, BertConfig, BertModel
 
 from rag_repro.lm import convert, hub
 from rag_repro.lm.convert import PREFIX, named
-from rag_repro.lm.errors import WeightsError
+from rag_repro.schema.errors import WeightsError
 
 
 def node(kind, inputs, output):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from rag_repro.lm.choose import choose, distribution, entropy
-from rag_repro.lm.errors import CallError, PromptTooLong
 from rag_repro.schema import Generate, Kept, Prompt, Read, Reply, Sampling, Until
+from rag_repro.schema.errors import CallError, PromptTooLong
 
 from . import tiny
 

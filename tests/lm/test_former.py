@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from rag_repro.lm import former
-from rag_repro.lm.errors import CallError, WeightsError
 from rag_repro.lm.former import FreeTokens, R2Former
 from rag_repro.schema import Generate, Prompt, Soft
+from rag_repro.schema.errors import CallError, WeightsError
 
 from . import tiny
 

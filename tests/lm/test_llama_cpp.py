@@ -12,9 +12,9 @@ import random
 import pytest
 
 from rag_repro.lm import api, hub, packaged
-from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generate, Prefix, Prompt
+from rag_repro.schema.errors import CallError, ReaderError
 
 xllamacpp = pytest.importorskip(
     "xllamacpp", reason="xllamacpp, llama.cpp's server as a wheel, is not installed"

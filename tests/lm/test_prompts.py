@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from rag_repro.lm.errors import CallError
 from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generation, Kept, Prefix, Prompt, Reply
+from rag_repro.schema.errors import CallError
 
 from . import tiny
 

@@ -11,10 +11,10 @@ import pytest
 
 from rag_repro.lm import hub
 from rag_repro.lm.encoder import SentenceEncoder
-from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.packaged import PACKAGES
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply
+from rag_repro.schema.errors import ReaderError
 
 from . import tiny
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.prompts import prompt_text
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply, Soft, Until
+from rag_repro.schema.errors import ReaderError
 from tests.lm.scripted_reader import Said, ScriptedReader, pieces
 
 

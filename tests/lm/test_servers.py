@@ -11,12 +11,12 @@ from contextlib import ExitStack
 
 import pytest
 
-from rag_repro.lm import post
+from rag_repro import post
 from rag_repro.lm import servers as rooms
 from rag_repro.lm.api import ApiReader
-from rag_repro.lm.errors import CallError, ReaderError
 from rag_repro.lm.servers import Servers, Stopped, Waiting
 from rag_repro.schema import Generate, Prompt
+from rag_repro.schema.errors import CallError, ReaderError
 
 from . import loopback
 

@@ -10,10 +10,10 @@ import torch
 import transformers
 
 from rag_repro.lm import hub, sizes
-from rag_repro.lm.errors import ReaderError
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.weights import identity
 from rag_repro.schema import Generate, Prompt, Read
+from rag_repro.schema.errors import ReaderError
 from rag_repro.study import records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.names import check_reader

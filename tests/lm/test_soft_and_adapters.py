@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from rag_repro.lm.adapters import card_of, write_card
-from rag_repro.lm.errors import CallError, ReaderError, WeightsError
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.weights import quiet
 from rag_repro.schema import Generate, Prefix, Prompt, Read, Soft
+from rag_repro.schema.errors import CallError, ReaderError, WeightsError
 
 from . import tiny
 

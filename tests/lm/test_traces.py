@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from rag_repro.lm.errors import CallError
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply
+from rag_repro.schema.errors import CallError
 
 from . import tiny
 

@@ -14,13 +14,13 @@ from safetensors.torch import load_file, save_file
 from rag_repro.lm import hub
 from rag_repro.lm.adapters import write_card
 from rag_repro.lm.encoder import SentenceEncoder
-from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.load import Loaded, load
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.pairs import sequence_classifier
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.weights import Weights
 from rag_repro.schema import Generate, Marker, Prompt
+from rag_repro.schema.errors import ReaderError, WeightsError
 
 from . import encoders, tiny
 

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from rag_repro.lm.errors import WeightsError
 from rag_repro.methods import language
 from rag_repro.methods.language import ENGLISH
+from rag_repro.schema.errors import WeightsError
 
 TEXT = "  Bram Stoker was born in 1847.  He wrote Dracula,\na quiet novel. "
 

@@ -14,11 +14,11 @@ import nbformat
 import pytest
 import yaml
 
+from rag_repro.places import Places
 from rag_repro.publish.check import check
 from rag_repro.publish.execute import execute
 from rag_repro.publish.pairs import run_of
 from rag_repro.publish.parameters import parameters
-from rag_repro.publish.places import Places
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = Places(ROOT)

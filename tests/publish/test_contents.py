@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rag_repro.places import Places
 from rag_repro.publish import contents
-from rag_repro.publish.places import Places
 from rag_repro.study import papers
 
 from .conftest import HEADER

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from nbformat import from_dict
 
+from rag_repro.places import PlaceError, Places, here
 from rag_repro.publish.inputs import changed, content_hash, hash_of
 from rag_repro.publish.pairs import (
     LANGUAGE,
@@ -23,7 +24,6 @@ from rag_repro.publish.pairs import (
     to_text,
 )
 from rag_repro.publish.parameters import override
-from rag_repro.publish.places import PlaceError, Places, here
 
 from .conftest import HEADER
 

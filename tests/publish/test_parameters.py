@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rag_repro.places import Places, here
 from rag_repro.publish.parameters import (
     ParameterError,
     chapter,
@@ -15,7 +16,6 @@ from rag_repro.publish.parameters import (
     parameters,
     parse_value,
 )
-from rag_repro.publish.places import Places, here
 
 INJECTED = "# Parameters\n"
 

@@ -11,8 +11,8 @@ from docutils.nodes import system_message
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rag_repro.places import Places
 from rag_repro.publish import links
-from rag_repro.publish.places import Places
 from rag_repro.publish.reference import ROOMS, to_rst
 from rag_repro.publish.reference import pages as reference_pages
 

@@ -9,7 +9,7 @@ import jupyter_book
 import pytest
 import yaml
 
-from rag_repro.publish.places import Places
+from rag_repro.places import Places
 from rag_repro.publish.status import citation
 
 ROOT = Path(__file__).resolve().parents[2]

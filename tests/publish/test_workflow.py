@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rag_repro.publish.places import Places
+from rag_repro.places import Places
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / ".github" / "workflows" / "book.yml"

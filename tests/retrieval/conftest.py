@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.schema import Gold, Passage, Question
+from rag_repro.schema.dataset import Corpus, Dataset
 
 
 def corpus_of(*texts: str, ids: list[str] | None = None, name: str = "small") -> Corpus:

@@ -3,10 +3,10 @@ from unicodedata import normalize
 
 import pytest
 
-from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval import Analyzer, RetrievalError
 from rag_repro.retrieval.analyzer import LONG_WORDS, suited
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 
 PLAIN = Analyzer(stop_words=None)
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval import BM25, Analyzer, RetrievalError, Retriever, build
 from rag_repro.retrieval.pages import best_sentences
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 
 from .conftest import corpus_of, ids_of
 

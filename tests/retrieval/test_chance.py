@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from rag_repro import retrieval
-from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval import RetrievalError, Retriever
+from rag_repro.schema.dataset import Corpus
 
 from .conftest import corpus_of, ids_of
 

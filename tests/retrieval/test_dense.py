@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval import Dense, RetrievalError, Retriever
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 
 from .conftest import Letters, corpus_of, ids_of
 

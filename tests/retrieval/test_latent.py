@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval import Dense
 from rag_repro.retrieval.base import RetrievalError
 from rag_repro.retrieval.latent import LatentSemantics
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 
 TEXTS = (
     "the ship sailed on the sea",

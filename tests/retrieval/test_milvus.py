@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from rag_repro import data
-from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval import BM25, Dense, Milvus, Retriever, StoreError, milvus_server
 from rag_repro.retrieval.latent import LatentSemantics
 from rag_repro.retrieval.milvus_server import MilvusError
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 from rag_repro.study.corpora import overlap
 
 from .conftest import corpus_of, ids_of

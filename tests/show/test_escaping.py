@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rag_repro
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.publish import frontpage, status, templating
 from rag_repro.publish.parameters import Declared, _freeze
@@ -32,6 +31,7 @@ from rag_repro.schema import (
     Question,
     Retrieve,
 )
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.show import desk, escape, figures, ledger, steps, traces
 from rag_repro.show import exhibit_tables as tables
 from rag_repro.show import recorded_answers as show

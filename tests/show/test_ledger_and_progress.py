@@ -13,10 +13,10 @@ import pytest
 
 from rag_repro import data
 from rag_repro.commands import differences, progress
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.evaluation.verdicts import Verdict
 from rag_repro.schema import Gold, Passage, Question
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.show import ledger
 from rag_repro.show import recorded_answers as show
 from rag_repro.study import papers, records

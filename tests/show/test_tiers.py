@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from rag_repro.lm.sizes import shape
+from rag_repro.places import Places
 from rag_repro.publish import pages, tiers
-from rag_repro.publish.places import Places
 from rag_repro.study import papers
 from rag_repro.study.names import base_of
 from rag_repro.study.records import open_record

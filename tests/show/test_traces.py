@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.methods import base
 from rag_repro.methods.base import MethodSpec, Settings
 from rag_repro.schema import Answer, Gold, Hit, Passage, Question, Retrieve
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.show import traces
 from rag_repro.show.traces import Spy
 from rag_repro.study.conditions import Condition

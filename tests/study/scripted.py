@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.engine import MethodError
 from rag_repro.methods import base
 from rag_repro.methods.base import MethodSpec, Settings
@@ -19,6 +18,7 @@ from rag_repro.schema import (
     Remember,
     Retrieve,
 )
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study.conditions import Condition
 
 PASSAGES = tuple(Passage(f"p{i}", f"Title {i}", f"secret text {i}") for i in range(6))

@@ -10,7 +10,7 @@ import pytest
 
 from rag_repro import data
 from rag_repro.lm import api
-from rag_repro.lm.errors import ReaderError
+from rag_repro.schema.errors import ReaderError
 from rag_repro.study import manifests, records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import Workshop

@@ -9,10 +9,11 @@ import pytest
 
 from rag_repro.bars import Bar
 from rag_repro.study import campaign, papers, records
-from rag_repro.study.campaign import duration, least, once, select
+from rag_repro.study.campaign import least, once, select
 from rag_repro.study.names import Untrained
 from rag_repro.study.papers import Cell, StudyError
 from rag_repro.study.scores import Results
+from rag_repro.words import duration
 
 from .scripted import DATASET, Shop, condition, use_methods
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from rag_repro import data, engine
+from rag_repro import engine
 from rag_repro.methods import base
 from rag_repro.methods.compressing import left, told
 from rag_repro.schema import Answer, Gold, Hit, Question
+from rag_repro.schema.dataset import Corpus
 from rag_repro.study import line_fields, lines, runner
 from rag_repro.study.conditions import Condition
 from tests.methods.scripted import Says
@@ -107,9 +108,7 @@ def test_a_damaged_field_that_lacks_something_is_refused():
 
 def test_a_runs_line_holds_it_and_the_evaluators_view_but_no_text():
     condition = Condition("little", "crag", {"evaluator": "e", "upper": 0.5}, retriever="bm25")
-    dataset = replace(
-        DATASET, questions=(QUESTION,), corpus=data.dataset.Corpus("little", (FILM, MAN, SONG))
-    )
+    dataset = replace(DATASET, questions=(QUESTION,), corpus=Corpus("little", (FILM, MAN, SONG)))
     services = {"retriever": Shelf(FILM, MAN), "e": Shares(), "reader": Says("y")}
     task = engine.Task(QUESTION, base.get("crag").run, condition.configured)
     [(_, answer)] = engine.run([task], services)
@@ -132,7 +131,7 @@ def test_a_runs_line_holds_it_and_the_evaluators_view_but_no_text():
 def test_a_summary_that_nobody_reads_is_no_wrong_answer(prompt, scored):
     settings = {"kind": "abstractive", "compressor": "c", "prompt": prompt}
     condition = Condition("little", "recomp", settings, retriever="bm25")
-    corpus = data.dataset.Corpus("little", (FILM, MAN, SONG))
+    corpus = Corpus("little", (FILM, MAN, SONG))
     services = {"retriever": Shelf(FILM), "c": Says(" Brannek"), "reader": Says("wrong")}
     task = engine.Task(QUESTION, base.get("recomp").run, condition.configured)
     [(_, answer)] = engine.run([task], services)

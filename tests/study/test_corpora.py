@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from rag_repro import cli
-from rag_repro.data.dataset import Corpus
 from rag_repro.retrieval.milvus_server import MilvusError
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 from rag_repro.study import corpora, names
 from rag_repro.study.conditions import Condition
 from rag_repro.study.names import UnknownService

@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_repro.places import Places
 from rag_repro.publish import pairs, parameters
-from rag_repro.publish.places import Places
 from rag_repro.study import lines as form
 from rag_repro.study import manifests, papers, records
 from rag_repro.study.conditions import Condition

@@ -12,10 +12,10 @@ from contextlib import ExitStack
 import pytest
 
 from rag_repro import data
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.lm import api
-from rag_repro.lm.errors import ReaderError
 from rag_repro.schema import Gold, Passage, Question
+from rag_repro.schema.dataset import Corpus, Dataset
+from rag_repro.schema.errors import ReaderError
 from rag_repro.study import records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import Workshop

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from rag_repro.cli import main
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.evaluation import verdicts
 from rag_repro.schema import Question
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study import campaign, manifests, papers, records, registration, runner, standing
 from rag_repro.study.registration import Registration, RegistrationError
 from rag_repro.study.scores import Results

@@ -11,10 +11,10 @@ import pytest
 
 from rag_repro import data
 from rag_repro.cache import CachedEncoder, Store
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.lm import hub
 from rag_repro.retrieval import Reservoir
 from rag_repro.schema import Hit, Passage, Question
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study import again, records, reservoirs, runner
 from rag_repro.study.clock import clocked
 from rag_repro.study.conditions import Condition

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from rag_repro import data
-from rag_repro.data.dataset import Corpus
 from rag_repro.lm.packaged import PACKAGES
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 from rag_repro.study import names, papers
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import UnknownService, Workshop
@@ -252,7 +252,7 @@ def test_the_headline_seed_has_no_number():
 
 def test_a_classifier_may_be_given_less_room_which_makes_another_service(tmp_path, monkeypatch):
     from rag_repro.lm import hub
-    from rag_repro.lm.errors import ReaderError
+    from rag_repro.schema.errors import ReaderError
     from tests.lm.test_pairs import trained
 
     trained("bert", tmp_path)

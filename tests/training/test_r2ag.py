@@ -14,7 +14,6 @@ import torch
 
 from rag_repro import data, engine
 from rag_repro.data import synthworld
-from rag_repro.data.dataset import Corpus, Dataset
 from rag_repro.data.synthworld.reasoning import facts_of
 from rag_repro.lm import former as formers
 from rag_repro.lm import hub
@@ -23,6 +22,7 @@ from rag_repro.methods import base as methods
 from rag_repro.methods.r2ag.features import features
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Generate, Gold, Passage, Prompt, Question, Soft
+from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study.services import Workshop
 from rag_repro.training import fit as fit_module
 from rag_repro.training import r2ag, recipes, run

@@ -10,9 +10,9 @@ import torch
 
 from rag_repro import cli
 from rag_repro.lm import hub, load
-from rag_repro.lm.errors import ReaderError, WeightsError
 from rag_repro.lm.local import LocalReader
 from rag_repro.schema import Generate, Prompt
+from rag_repro.schema.errors import ReaderError, WeightsError
 from rag_repro.training import recipes, run
 from rag_repro.training.recipes import Lora, Optimiser, Recipe, RecipeError
 from tests.lm import tiny

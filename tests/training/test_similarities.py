@@ -11,11 +11,11 @@ import pytest
 
 from rag_repro.lm import hub
 from rag_repro.lm.adapters import card_of
-from rag_repro.lm.errors import WeightsError
 from rag_repro.lm.hub import ADAPTER, Weights
 from rag_repro.lm.similarities import SimilarityClassifier, similarities, squares
 from rag_repro.methods.drrag.concatenation import concat
 from rag_repro.schema import Passage
+from rag_repro.schema.errors import WeightsError
 from rag_repro.training.pairs import Pair
 from rag_repro.training.similarities import Asked, fit
 

@@ -16,9 +16,10 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rag_repro.schema.dataset import Corpus, Dataset
+
 from ...plain import UNSEEN
 from ...schema import Gold, Passage, Question, Step
-from ..dataset import Corpus, Dataset
 from . import card
 from .errors import BadLine, DataError, DuplicateId, EmptyGold
 from .record import Doc, Record

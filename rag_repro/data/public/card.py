@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from rag_repro.schema.dataset import Corpus
+
 from ...schema import Question
-from ..dataset import Corpus
 from .registry import Source
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
+from rag_repro.schema.dataset import Dataset
 
 from ...digest import sha256
 from ...plain import shortened
 from ...words import nearest
-from ..dataset import Dataset
 from .build import build
 from .errors import MissingFile, UnknownName
 from .over import over

@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from rag_repro.schema.dataset import Dataset
+
 from ...schema import Passage, Question
-from ..dataset import Dataset
 
 SHORTEST = 4
 """Characters of an answer, normalised: shorter ones, as "3" or "no", stand anywhere."""

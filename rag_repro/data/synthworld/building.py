@@ -9,9 +9,10 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
+from rag_repro.schema.dataset import Corpus, Dataset
+
 from ...schema import Question
 from ...words import nearest
-from ..dataset import Corpus, Dataset
 from .asking import Asker, pick
 from .desk import Desk, Draft
 from .dials import PRESETS, Dials

@@ -23,8 +23,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_repro.schema.dataset import Dataset
+
 from ...without_jax import bm25s
-from ..dataset import Dataset
 from .building import MULTI_HOP, build
 from .dials import PRESETS
 

@@ -9,7 +9,6 @@ from itertools import cycle
 import pytest
 
 import rag_repro
-from rag_repro.data.dataset import Corpus
 from rag_repro.engine import Task, run
 from rag_repro.lm.local import LocalReader
 from rag_repro.methods import base
@@ -17,6 +16,7 @@ from rag_repro.methods.dragin.alarms import above, below, watched
 from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
 from rag_repro.study import runner
 from tests.lm import tiny
 from tests.lm.scripted_reader import ScriptedReader

@@ -15,7 +15,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 
-from rag_repro.lm.errors import ReaderError
+from rag_repro.schema.errors import ReaderError
 
 LARGEST = 1 << 24  # bytes of a reply; an answer has a few thousand
 SECRET = 8  # characters from which a key is taken for one; shorter ones are servers' dummies

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ..schema import Passage, Question
+from rag_repro.schema import Passage, Question
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 
-from ..words import UNSPACED
+from rag_repro.words import UNSPACED
 
 SIZE = 100
 """Words of a passage, as in DPR (Karpukhin et al. 2020, section 4.1)."""

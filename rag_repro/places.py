@@ -91,7 +91,7 @@ def here(start: Path | None = None) -> Places:
     Raises PlaceError where the package was installed without its notebooks.
     """
     start = (start or Path.cwd()).resolve()
-    for folder in (start, *start.parents, Path(__file__).resolve().parents[2]):
+    for folder in (start, *start.parents, Path(__file__).resolve().parents[1]):
         if (folder / "notebooks").is_dir() and (folder / "_toc.yml").is_file():
             return Places(folder)
     raise PlaceError(
