@@ -26,7 +26,7 @@ ROOMS = {
     "schema": (("schema",), "The words that all rooms share: passages, questions, calls, answers."),
     "engine": (
         ("engine", "cache", "post"),
-        "Runs methods written for one question on many at once.",
+        "Runs methods of one question on many at once.",
     ),
     "data": (("data",), "Data sets: public ones, the invented worlds, your own."),
     "retrieval": (("retrieval",), "What finds passages for a query."),
