@@ -21,7 +21,7 @@ OTHERWISE = {
     "retrieval/store.py": "into a folder that is renamed when it is whole",
     "retrieval/dense.py": "the same, called by the store",
     "lm/convert.py": "the same",
-    "report/picture.py": "into memory",
+    "show/picture.py": "into memory",
     "publish/offline.py": "into the built site, which is made anew",
 }
 WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet", "save_file"}
