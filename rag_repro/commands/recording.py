@@ -177,8 +177,7 @@ def exhibit(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def text() -> str:
-        from rag_repro.show import exhibit_rows as exhibits
-        from rag_repro.show import exhibit_tables as tables
+        from rag_repro.show import exhibit_rows, exhibit_tables
 
         from ..bars import waiting
         from ..study import papers
@@ -186,8 +185,8 @@ def exhibit(arguments: argparse.Namespace) -> None:
 
         with waiting(f"computing {arguments.exhibit}"):
             paper, exhibit = papers.exhibit(arguments.exhibit)
-            rows = exhibits.rows(paper, exhibit, Results(results), arguments.tier)
-        return tables.text(rows, arguments.format)
+            rows = exhibit_rows.rows(paper, exhibit, Results(results), arguments.tier)
+        return exhibit_tables.text(rows, arguments.format)
 
     print(kept(arguments, results, text), end="")
 
@@ -218,7 +217,7 @@ def show(arguments: argparse.Namespace) -> None:
     one: its first other metric in percent, as recall); a row with several answers to a question
     is right where all of them are, and wrong where none is. Texts of public questions are shown
     where their data is at hand. Records keep no words of a search: --again asks the reader."""
-    from rag_repro.show import recorded_answers as show
+    from rag_repro.show import recorded_answers
 
     from ..bars import waiting
     from ..study import papers
@@ -231,7 +230,7 @@ def show(arguments: argparse.Namespace) -> None:
         )
     if arguments.again and listed:
         raise ValueError("--again goes with: rag-repro show EXHIBIT --question ID")
-    recorded = show.RecordedExhibit(
+    recorded = recorded_answers.RecordedExhibit(
         papers.exhibit(arguments.exhibit)[1],
         held_in(arguments),
         data_dir=arguments.data,
@@ -241,13 +240,15 @@ def show(arguments: argparse.Namespace) -> None:
     )
     if listed:
         with waiting(f"reading the records of {arguments.exhibit}"):
-            tables = show.listing(recorded, arguments.where)
+            tables = recorded_answers.listing(recorded, arguments.where)
     else:
-        tables = show.question(recorded, arguments.question, anew=arguments.again)
+        tables = recorded_answers.question(recorded, arguments.question, anew=arguments.again)
     if arguments.html is None:
-        print(show.text(tables))
+        print(recorded_answers.text(tables))
         return
-    page = show.page(f"{arguments.exhibit}: {arguments.question or 'questions'}", tables)
+    page = recorded_answers.page(
+        f"{arguments.exhibit}: {arguments.question or 'questions'}", tables
+    )
     if str(arguments.html) == "-":
         print(page, end="")
     else:
