@@ -737,6 +737,22 @@ SAID = [
         "half hard, half random",
         lambda told: 0.8 < _lessons(told, "hard") / (_lessons(told, "random") or 1) < 1.25,
     ),
+    Said(
+        "13_drrag_classifier",
+        "of held-out questions it tells gold pairs from hard ones in 53 % of comparisons",
+        lambda told: (
+            round(100 * (1 - told.card("drrag-classifier-joint", "held_out_loss", "swapped_hard")))
+            == 53
+        ),
+    ),
+    Said(
+        "13_drrag_classifier",
+        "after two passes over some 5,600 pairs",
+        lambda told: (
+            5550 < sum(map(told.of, card("drrag-classifier-joint")["lessons"].values())) < 5650
+            and told.card("drrag-classifier-joint", "recipe", "optimiser", "epochs") == 2
+        ),
+    ),
     # 14: cost
     Said("14_drrag_cost", "By that count DR-RAG searches $1 + k_1$ times", _searches),
     Said(
