@@ -121,7 +121,7 @@ class Resampled:
             )
         low, high = (q - self.estimate for q in self._quantiles(alpha / 2, 1 - alpha / 2))
         spread, df = self._with_trainings()
-        z = _normal(alpha)
+        z = normal(alpha)
         low, high = -math.hypot(low, z * spread), math.hypot(high, z * spread)
         stretch = _student(alpha, df) / z
         slack = _slack(self.unseen, alpha)
@@ -188,7 +188,8 @@ def _slack(unseen: Unseen, alpha: float) -> float:
 
 
 @lru_cache(maxsize=1024)  # the same few levels and sizes again and again
-def _normal(alpha: float) -> float:
+def normal(alpha: float) -> float:
+    """How many standard errors a two-sided interval of the level 1 - alpha reaches."""
     from scipy.special import ndtri  # what scipy.stats.norm.isf ends in, without its way there
 
     return -float(ndtri(alpha / 2))
@@ -198,4 +199,4 @@ def _normal(alpha: float) -> float:
 def _student(alpha: float, df: float) -> float:
     from scipy.special import stdtrit
 
-    return -float(stdtrit(df, alpha / 2)) if math.isfinite(df) else _normal(alpha)
+    return -float(stdtrit(df, alpha / 2)) if math.isfinite(df) else normal(alpha)

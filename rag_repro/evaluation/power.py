@@ -7,13 +7,7 @@ d = (z(0.975) + z(0.80)) sqrt(v / n).
 
 from __future__ import annotations
 
-from .intervals import Interval
-
-
-def _quantile(p: float) -> float:
-    from scipy.stats import norm
-
-    return float(norm.ppf(p))
+from .intervals import Interval, normal
 
 
 def mde_of(interval: Interval, *, power: float = 0.8) -> float:
@@ -21,8 +15,7 @@ def mde_of(interval: Interval, *, power: float = 0.8) -> float:
 
     Clusters, seeds and Holm are in its width.
     """
-    z = _quantile(0.5 + interval.level / 2)
-    return interval.width / 2 * (1 + _quantile(power) / z)
+    return interval.width / 2 * (1 + normal(2 * (1 - power)) / normal(1 - interval.level))
 
 
 def needed(interval: Interval, effect: float) -> float:

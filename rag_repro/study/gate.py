@@ -34,7 +34,12 @@ def of_answers(
     """
     if paper.gate is None or not any(metrics.get(name).of_answers for name in names):
         return None
-    return tried(paper, cell, results, gated)
+    reader = cell.condition.reader, cell.keys.get("reader")
+    return results.once(
+        lambda: tried(paper, cell, results, gated),
+        paper,
+        *(*reader, cell.keys["dataset"], cell.tier, gated),
+    )
 
 
 def of_training(paper: Paper, names: Iterable[str], cell: Cell, results: Results) -> Verdict | None:
@@ -47,7 +52,14 @@ def of_training(paper: Paper, names: Iterable[str], cell: Cell, results: Results
     if not any(_hangs_on_training(metrics.get(name)) for name in names):
         return None
     tried = [proof for proof in paper.proofs if _tries(proof, paper.exhibits[proof.exhibit], cell)]
-    told = (proven(proof, paper.exhibits[proof.exhibit], cell, results) for proof in tried)
+    told = (
+        results.once(
+            lambda proof=proof: proven(proof, paper.exhibits[proof.exhibit], cell, results),
+            proof,
+            *(proof.part(cell), cell.keys["dataset"], cell.tier),
+        )
+        for proof in tried
+    )
     if (unproven := next((verdict for verdict in told if verdict is not None), None)) is not None:
         return unproven
     for part in parts(cell):
