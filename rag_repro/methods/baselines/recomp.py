@@ -39,7 +39,7 @@ from ..compressing import (
     read_left,
     told,
 )
-from ..reading import Template
+from ..reading import TEXTS, Template
 from ..sentences import ENGLISH, Sentences
 from ..stages import retrieve
 
@@ -47,12 +47,7 @@ EXTRACTIVE = {"encoder": "minilm", "n_sentences": 5, "titled": False}
 ABSTRACTIVE = {"compressor": "recomp-abstractive-testbed", "summary_tokens": 128}
 KINDS = ("extractive", "abstractive")
 
-SUMMARY = Template(
-    name="recomp",
-    source="RECOMP, train_hf_summarization_model.py; FlashRAG",
-    passage="{text}\n",
-    body="Question: {question}\n Document: {passages} Summary:",
-)
+SUMMARY = Template("recomp", **TEXTS["recomp"])
 """What the abstractive compressor is asked, and was taught on; its summary begins with a blank."""
 
 

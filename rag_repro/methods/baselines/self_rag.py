@@ -58,7 +58,7 @@ from ...schema import (
     Segment,
 )
 from ..base import MethodSpec, Settings, one_of
-from ..reading import PROMPTS, extract, one_line
+from ..reading import PROMPTS, TEXTS, extract, one_line
 from ..stages import retrieve
 
 RETRIEVAL = ("[Retrieval]", "[No Retrieval]")
@@ -110,24 +110,7 @@ class Spelling:
 NAMES = (*RETRIEVAL, "[Continue to Use Evidence]", *CRITIQUE, *FENCE)
 RELEASED = Spelling(MappingProxyType({name: name for name in NAMES}), apart=True)
 WORDS = Spelling(
-    MappingProxyType(
-        {
-            "[Retrieval]": " search",
-            "[No Retrieval]": " known",
-            "[Relevant]": " relevant",
-            "[Irrelevant]": " irrelevant",
-            "[Fully supported]": " fully",
-            "[Partially supported]": " partly",
-            "[No support / Contradictory]": " hardly",
-            "[Utility:1]": " useless",
-            "[Utility:2]": " poor",
-            "[Utility:3]": " fair",
-            "[Utility:4]": " good",
-            "[Utility:5]": " excellent",
-            **{tag: tag for tag in FENCE},
-        }
-    ),
-    apart=False,
+    MappingProxyType(TEXTS["self_rag_words"] | {tag: tag for tag in FENCE}), apart=False
 )
 SPELLINGS = MappingProxyType({"released": RELEASED, "words": WORDS})
 

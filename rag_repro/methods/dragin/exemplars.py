@@ -15,33 +15,10 @@ from rag_repro.arguments import path as as_path
 from ...data import ENVIRONMENT
 from ...plain import PlainError, from_json, text_of
 from ...words import nearest
-from ..reading import Template
+from ..reading import TEXTS, Template
 
 FILE = "dragin_exemplars.jsonl"
 OURS = "own"
-
-_OWN = (
-    (
-        "In which town was the director of Harbour of Glass born?",
-        "Harbour of Glass was directed by Ilvo Brannek. Ilvo Brannek was born in the town of "
-        "Sarrow. So the answer is Sarrow.",
-    ),
-    (
-        "Who was born first, Maurin Delk or Ansa Rhoe?",
-        "Maurin Delk was born on 3 May 1907. Ansa Rhoe was born on 12 July 1911. Thus, Maurin "
-        "Delk was born first. So the answer is Maurin Delk.",
-    ),
-    (
-        "Did The Quiet Orchard come out before A Lamp for Winter?",
-        "The Quiet Orchard was released in 1988. A Lamp for Winter was released in 1979. Thus, "
-        "The Quiet Orchard did not come out before A Lamp for Winter. So the answer is no.",
-    ),
-    (
-        "How many people can sit in the home stadium of Corve United?",
-        "The home of Corve United is Corve Stadium. Corve Stadium seats 18,400 people. So the "
-        "answer is 18,400.",
-    ),
-)
 
 
 def with_exemplars(template: Template, name: str | None) -> Template:
@@ -51,7 +28,8 @@ def with_exemplars(template: Template, name: str | None) -> Template:
     """
     if name is None:
         return template
-    pairs = _OWN if name == OURS else _paper(name, os.environ.get(ENVIRONMENT))
+    own = [tuple(one.values()) for one in TEXTS["dragin_exemplars"]]
+    pairs = own if name == OURS else _paper(name, os.environ.get(ENVIRONMENT))
     text = "".join(f"Question: {question}\nAnswer: {answer}\n\n" for question, answer in pairs)
     return replace(template, exemplars=text)
 

@@ -19,82 +19,13 @@ from types import MappingProxyType
 
 from ...evaluation.knowledge_metrics import hypothesis_of
 from ...schema import Generation, Hit, Prompt, Question
-from ..reading import Template
+from ..reading import TEXTS, Template
 from .rewriter import SEPARATOR
 from .settings import ERM4Settings
 
 ENTAILMENT, CONTRADICTION, NEUTRAL = "entailment", "contradiction", "neutral"
 LABELS = MappingProxyType({"nli": (ENTAILMENT, CONTRADICTION, NEUTRAL), "ask": ("yes", "no")})
 """By filter; a passage stays under the first of them, and without a label it has the last."""
-
-_WHAT = {
-    "nli": {
-        "strong": "Premise: the passage. Hypothesis: the passage holds a clear and reliable "
-        "answer to the question.",
-        "weak": "Premise: the passage. Hypothesis: the passage holds something that helps to "
-        "answer the question, be it one step of several.",
-    },
-    "ask": {
-        "strong": "Does the passage hold a clear and reliable answer to the question?",
-        "weak": "Does the passage hold something that helps to answer the question, be it one "
-        "step of several?",
-    },
-}
-_HOW = {
-    "nli": "{first} whether the premise entails the hypothesis (entailment), speaks against it "
-    "(contradiction) or does neither (neutral).",
-    "ask": "{first} yes or no.",
-}
-_FIRST = {False: "Say", True: "Explain in one sentence, write ** and then say"}
-_LEAD = {("nli", False): "Label:", ("nli", True): "Explanation and label:"}
-_LEAD |= {("ask", False): "Answer:", ("ask", True): "Explanation and answer:"}
-
-# Invented for this book; their names occur in no world. (question, title, text, explanation,
-# label under the strong hypothesis, label under the weak one)
-_SHOTS = (
-    (
-        "Who founded the clock maker Vroom Instruments?",
-        "Vroom Instruments",
-        "Tessaly Vroom founded Vroom Instruments, a maker of clocks.",
-        "The passage names the founder of the clock maker.",
-        (ENTAILMENT, ENTAILMENT),
-    ),
-    (
-        "How many spectators does the stadium of Corve United seat?",
-        "Pell Ostrand",
-        "Pell Ostrand was a painter and a citizen of Varnia.",
-        "The passage is about a painter and tells of no stadium.",
-        (NEUTRAL, NEUTRAL),
-    ),
-    (
-        "In which town was the director of the film Harbour of Glass born?",
-        "Harbour of Glass",
-        "Harbour of Glass is a drama film directed by Ilvo Brannek.",
-        "The passage names the director of the film but not the town.",
-        (NEUTRAL, ENTAILMENT),
-    ),
-    (
-        "Who founded the clock maker Vroom Instruments?",
-        "Vroom Quartet",
-        "The Vroom Quartet was founded by Maurin Delk and never made a clock.",
-        "The passage is about a quartet, which is not the clock maker.",
-        (CONTRADICTION, CONTRADICTION),
-    ),
-    (
-        "Which film was released first, The Quiet Orchard or A Lamp for Winter?",
-        "A Lamp for Winter",
-        "A Lamp for Winter was released in 1979.",
-        "The passage gives the year of one of the two films.",
-        (NEUTRAL, ENTAILMENT),
-    ),
-    (
-        "What is the nationality of Pell Ostrand?",
-        "Pell Ostrand",
-        "Pell Ostrand was a painter and a citizen of Varnia.",
-        "The passage says of which country the painter was a citizen.",
-        (ENTAILMENT, ENTAILMENT),
-    ),
-)
 
 
 def label_of(kind: str, label: str) -> str:
@@ -105,15 +36,17 @@ def label_of(kind: str, label: str) -> str:
 
 
 def _template(kind: str, hypothesis: str, explain: bool, titled: bool, shots: bool) -> Template:
-    lead = _LEAD[kind, explain]
-    how = _HOW[kind].format(first=_FIRST[explain])
+    words = TEXTS["judge"][kind]
+    lead = words["explained" if explain else "lead"]
+    first = "Explain in one sentence, write ** and then say" if explain else "Say"
+    asks = f"{words[hypothesis]} {words['form'].format(first=first)}"
     shown = "Passage: ({title}) {text}\n" if titled else "Passage: {text}\n"
-    lines = [f"{_WHAT[kind][hypothesis]} {how}\n\n"]
-    for question, title, text, explanation, labels in _SHOTS if shots else ():
-        label = label_of(kind, labels[hypothesis == "weak"])
-        said = written(label, explanation if explain else None)
-        passage = shown.format(title=title, text=text)
-        lines.append(f"Question: {question}\n{passage}{lead}{said}\n\n")
+    lines = [f"{asks}\n\n"]
+    for shot in TEXTS["judge"]["exemplars"] if shots else ():
+        label = label_of(kind, shot["labels"][hypothesis == "weak"])
+        said = written(label, shot["explanation"] if explain else None)
+        passage = shown.format(title=shot["title"], text=shot["text"])
+        lines.append(f"Question: {shot['question']}\n{passage}{lead}{said}\n\n")
     return Template(
         name=f"erm4_{kind}",
         source="this book, after ERM4, section 3.2",
