@@ -13,7 +13,7 @@ import hashlib
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,39 +113,50 @@ def one_of(setting: str, given: object, known: Iterable[str]) -> None:
         )
 
 
-# name -> where the module is that defines its MethodSpec, and what that is called there
+def fill_or_refuse(settings: Settings, used: Mapping[str, Any], unused: Sequence[str], by: str):
+    """Give settings that were left out (None) their defaults; refuse those without effect.
+
+    used: name -> default. by: the choice under which the unused ones do nothing.
+    """
+    for name in unused:
+        if getattr(settings, name) is not None:
+            raise ValueError(f"{name} would do nothing with {by}; leave it out")
+    for name, default in used.items():
+        if getattr(settings, name) is None:
+            object.__setattr__(settings, name, default)
+
+
+def at_least_one(settings: Settings, *names: str) -> None:
+    """Refuse counts below 1; None is let through."""
+    for name in names:
+        value = getattr(settings, name)
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is {value}; it must be at least 1")
+
+
+# name -> the module with its MethodSpec, which is called there as the method is, in capitals
 METHODS = {
-    "no_retrieval": "baselines.single_step:NO_RETRIEVAL",
-    "single_step": "baselines.single_step:SINGLE_STEP",
-    "gold_passages": "baselines.single_step:GOLD_PASSAGES",
-    "given_passages": "baselines.given:GIVEN_PASSAGES",
-    "placed_gold": "baselines.placed:PLACED_GOLD",
-    "guess": "baselines.guess:GUESS",
-    "qdc": "drrag.concatenation:QDC",
-    "two_stage": "drrag.second_stage:TWO_STAGE",
-    "cis": "drrag.inverse:CIS",
-    "cfs": "drrag.forward:CFS",
-    "pair_check": "drrag.pair_check:PAIR_CHECK",
-    "uncrowded": "drrag.crowd:UNCROWDED",
-    "adaptive_retrieval": "baselines.adaptive_retrieval:ADAPTIVE_RETRIEVAL",
-    "self_rag": "baselines.self_rag:SELF_RAG",
-    "self_rag_on_gold": "baselines.self_rag:SELF_RAG_ON_GOLD",
-    "ircot": "baselines.ircot:IRCOT",
-    "adaptive_rag": "baselines.adaptive_rag:ADAPTIVE_RAG",
-    "recomp": "baselines.recomp:RECOMP",
-    "crag": "baselines.crag:CRAG",
-    "long_llmlingua": "baselines.long_llmlingua:LONG_LLMLINGUA",
-    "r2ag": "r2ag.method:R2AG",
-    "attention_check": "r2ag.attention_check:ATTENTION_CHECK",
-    "likelihood_check": "r2ag.likelihood_check:LIKELIHOOD_CHECK",
-    "erm4": "erm4.method:ERM4",
-    "dynamic": "dragin.loop:DYNAMIC",
-    "dragin_released": "dragin.loop:DRAGIN_RELEASED",
-    "composed": "composed:COMPOSED",
-    "timing_check": "dragin.timing_check:TIMING_CHECK",
-    "dragin_replay": "dragin.replay:REPLAY",
-    "query_check": "dragin.query_check:QUERY_CHECK",
-    "influence_check": "dragin.influence_check:INFLUENCE_CHECK",
+    name: module
+    for module, names in {
+        "baselines.controls": "no_retrieval single_step gold_passages given_passages placed_gold "
+        "guess",
+        "drrag.concatenation": "qdc two_stage",
+        "drrag.selection": "cis cfs",
+        "drrag.probes": "pair_check uncrowded",
+        "baselines.adaptive_retrieval": "adaptive_retrieval",
+        "baselines.self_rag": "self_rag self_rag_on_gold",
+        "baselines.ircot": "ircot",
+        "baselines.adaptive_rag": "adaptive_rag",
+        "baselines.compressing": "recomp crag long_llmlingua",
+        "r2ag.method": "r2ag",
+        "r2ag.checks": "attention_check likelihood_check",
+        "erm4.method": "erm4",
+        "dragin.loop": "dynamic dragin_released",
+        "composed": "composed",
+        "dragin.timing_check": "timing_check",
+        "dragin.draft_checks": "dragin_replay query_check influence_check",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -222,5 +233,4 @@ def get(name: str) -> MethodSpec:
         return _OWN[name]
     if name not in METHODS:
         raise ValueError(f"there is no method {name!r}{choices(name, method_names())}")
-    module, attribute = METHODS[name].split(":")
-    return getattr(importlib.import_module(f".{module}", __package__), attribute)
+    return getattr(importlib.import_module(f".{METHODS[name]}", __package__), name.upper())

@@ -28,7 +28,7 @@ from ..engine import Flow
 from ..schema import Question
 from .base import MethodSpec, Settings, get
 from .dragin.loop import dynamic
-from .drrag.forward import two_stages_selected
+from .drrag.selection import two_stages_selected
 from .erm4.method import counts, knowledge
 from .r2ag.method import informed
 from .reading import PROMPTS

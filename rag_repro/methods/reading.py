@@ -6,18 +6,26 @@ extraction, so that no method wins by its wording.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..plain import from_yaml, text_of
-from ..schema import Hit, Prefix, Prompt, Question, Segment, Soft, Until
+from rag_repro.arguments import path as as_path
+from rag_repro.data import ENVIRONMENT
+from rag_repro.plain import PlainError, from_json, from_yaml, text_of
+from rag_repro.schema import Hit, Prefix, Prompt, Question, Segment, Soft, Until
+from rag_repro.words import nearest
 
 SOFT = "{soft}"
+EXEMPLARS, OWN_EXEMPLARS = "dragin_exemplars.jsonl", "own"
+"""The file in the data folder with the exemplars of DRAGIN's paper (appendix F), which are text of
+others; the name of ours in the same form."""
 
 
 @dataclass(frozen=True)
@@ -157,3 +165,40 @@ def _fields(name: str) -> dict[str, Any]:
 
 
 PROMPTS = MappingProxyType({name: Template(name, **_fields(name)) for name in TEXTS["reading"]})
+
+
+def with_exemplars(template: Template, name: str | None) -> Template:
+    """The template behind exemplars: a data set's of the paper, "own", or (None) as it is.
+
+    Raises ValueError: an unknown name; no data folder, or no file of exemplars in it.
+    """
+    if name is None:
+        return template
+    own = [tuple(one.values()) for one in TEXTS["dragin_exemplars"]]
+    pairs = own if name == OWN_EXEMPLARS else _paper_exemplars(name, os.environ.get(ENVIRONMENT))
+    text = "".join(f"Question: {question}\nAnswer: {answer}\n\n" for question, answer in pairs)
+    return replace(template, exemplars=text)
+
+
+@lru_cache(maxsize=8)
+def _paper_exemplars(name: str, folder: str | None) -> tuple[tuple[str, str], ...]:
+    if not folder:
+        raise ValueError(
+            f"exemplars of {name!r} lie in the data folder: set {ENVIRONMENT}, or take "
+            f"exemplars: {OWN_EXEMPLARS}"
+        )
+    path = as_path(folder) / EXEMPLARS
+    try:
+        rows = [from_json(line) for line in text_of(path).splitlines() if line.strip()]
+        held = [(row["dataset"], row["question"], row["answer"]) for row in rows]
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file; take exemplars: {OWN_EXEMPLARS}") from None
+    except (PlainError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: not a file of exemplars ({error})") from None
+    known = dict.fromkeys(dataset for dataset, *_ in held)
+    if name not in known:
+        raise ValueError(
+            f"there are no exemplars of {name!r}{nearest(name, [*known, OWN_EXEMPLARS])}; "
+            f"there are: {', '.join([*known, OWN_EXEMPLARS])}"
+        )
+    return tuple((question, answer) for dataset, question, answer in held if dataset == name)

@@ -7,7 +7,7 @@ import pytest
 from rag_repro import engine
 from rag_repro.methods import base
 from rag_repro.methods.drrag.concatenation import QDCSettings, qdc
-from rag_repro.methods.drrag.forward import CFSSettings, cfs, forward_selection
+from rag_repro.methods.drrag.selection import CFSSettings, cfs, forward_selection
 from rag_repro.schema import Answer, Gold, Hit, Question
 
 from .golden import QUESTIONS, World

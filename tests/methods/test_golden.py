@@ -36,10 +36,12 @@ def _keys(wish):
 
 def change_turns(monkeypatch):
     """Second stage first: hits in another order."""
-    real = concatenation.take_in_turns
-    monkeypatch.setattr(
-        concatenation, "take_in_turns", lambda *given: tuple(reversed(real(*given)))
-    )
+    real = concatenation.two_stages
+
+    def turned(*given):
+        return tuple(reversed((yield from real(*given))))
+
+    monkeypatch.setattr(concatenation, "two_stages", turned)
 
 
 def change_query(monkeypatch):

@@ -31,8 +31,8 @@ from ...schema import Question, Score
 from ..base import MethodSpec, one_of
 from ..sentences import ENGLISH, Sentences
 from ..stages import probabilities_of
+from .controls import no_retrieval, single_step
 from .ircot import IRCoTSettings, ircot
-from .single_step import no_retrieval, single_step
 
 CLASSES = ("A", "B", "C")
 JUDGES = ("classifier", "random")

@@ -45,17 +45,14 @@ from ...schema import (
 )
 from ..base import MethodSpec
 from ..language import ENGLISH, Language
-from ..reading import PROMPTS, Template, extract, one_line
+from ..reading import PROMPTS, Template, extract, one_line, with_exemplars
 from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
 from ..stages import Below, Found, search
 from .draft import Draft, tokens_before
-from .exemplars import with_exemplars
-from .qfs import choice, context_of, query_of, reread, taken
-from .queries import Situation, plain_query
-from .rind import sentences_of
+from .queries import Situation, choice, context_of, plain_query, query_of, reread, taken
 from .settings import DynamicSettings, ReleasedSettings
-from .timing import ONE_SENTENCE, chance, decide, event
+from .timing import ONE_SENTENCE, chance, decide, event, sentences_of
 
 NOTHING = Found(())
 AGAIN_TOKENS = 20

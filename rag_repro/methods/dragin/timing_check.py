@@ -33,13 +33,12 @@ from ...evaluation.normalise import squad
 from ...schema import Answer, Generate, Generation, Kept, Prompt, Question, Read
 from ..base import MethodSpec, Settings, one_of
 from ..language import ENGLISH, Language
-from ..reading import PROMPTS
+from ..reading import PROMPTS, with_exemplars
 from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
 from .draft import Draft, Span
-from .exemplars import with_exemplars
-from .rind import scores
 from .settings import ReleasedSettings, Rind
+from .timing import scores
 
 SIGNALS = {
     "entropy": "entropy alone, H",

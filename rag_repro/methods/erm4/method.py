@@ -30,12 +30,11 @@ from typing import Any
 from ...engine import Flow
 from ...schema import Hit, Question, Remember, Retrieve
 from ..base import MethodSpec
-from ..baselines.given import in_any_order, near
+from ..baselines.controls import in_any_order, near
 from ..stages import read
 from .knowledge_filter import Filtered, filtered
 from .rewriter import Formulated, formulate
-from .settings import ERM4Settings
-from .settings_memory import RESERVOIR
+from .settings import RESERVOIR, ERM4Settings
 from .trigger import Find, Gathered, gather
 
 FILTER_COUNTS = ("judged", "irrelevant", "unlabelled", "backed_off")

@@ -9,10 +9,17 @@ from rag_repro.lm.local import LocalReader
 from rag_repro.lm.prompts import Codec
 from rag_repro.methods.dragin.draft import Draft
 from rag_repro.methods.dragin.loop import DYNAMIC, dynamic
-from rag_repro.methods.dragin.qfs import choice, context_of, qfs, query_of, taken
-from rag_repro.methods.dragin.queries import Situation, plain_query
-from rag_repro.methods.dragin.rind import Moment
+from rag_repro.methods.dragin.queries import (
+    Situation,
+    choice,
+    context_of,
+    plain_query,
+    qfs,
+    query_of,
+    taken,
+)
 from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.methods.dragin.timing import Moment
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Hit, Passage, Question
 from tests.lm import templates, tiny

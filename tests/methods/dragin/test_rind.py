@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rag_repro.methods.dragin.draft import Draft, windows, words_of
-from rag_repro.methods.dragin.rind import Moment, bare, influence, rind, scores
 from rag_repro.methods.dragin.settings import RELEASED, Rind
+from rag_repro.methods.dragin.timing import Moment, bare, influence, rind, scores
 
 from .language import SMALL
 
