@@ -15,7 +15,10 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, partial
+from math import inf
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..engine import Method
 from ..plain import fits, hints, shortened
@@ -24,8 +27,34 @@ from .reading import PROMPTS
 
 
 @dataclass(frozen=True)
+class Within:
+    """In a setting's annotation: a number from `low` to `high`."""
+
+    low: float
+    high: float = inf
+
+
+Count = Annotated[int, Within(1)]
+Share = Annotated[float, Within(0, 1)]
+
+_limits = cache(partial(get_type_hints, include_extras=True))
+
+
+def check(name: str, value: Any, hint: Any) -> None:
+    """Refuse a value of a setting that is none of its `Literal`, or not `Within` its limits."""
+    for one in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
+        if value is not None and get_origin(one) is Literal:
+            one_of(name, value, get_args(one))
+        elif value is not None and get_origin(one) is Annotated:
+            low, high = get_args(one)[1].low, get_args(one)[1].high
+            if not low <= value <= high:
+                least = f"be at least {low}" if high == inf else f"lie between {low} and {high}"
+                raise ValueError(f"{name} is {value}; it must {least}")
+
+
+@dataclass(frozen=True)
 class Settings:
-    """What all methods can be told.
+    """What all methods can be told, and what a value may be: its type, a `Literal`, limits.
 
     k: passages given to the reader, at most.
     own_candidates: search only the passages that came with the question (term
@@ -35,16 +64,14 @@ class Settings:
     max_new_tokens: longest answer of the reader, in tokens.
     """
 
-    k: int = 3
+    k: Count = 3
     own_candidates: bool = False
     prompt: str | None = None
-    max_new_tokens: int = 64
+    max_new_tokens: Count = 64
 
     def __post_init__(self):
-        if self.k < 1:
-            raise ValueError(f"k is {self.k}; it must be at least 1")
-        if self.max_new_tokens < 1:
-            raise ValueError(f"max_new_tokens is {self.max_new_tokens}; it must be at least 1")
+        for name, hint in _limits(type(self)).items():
+            check(name, getattr(self, name), hint)
         if self.prompt is not None and self.prompt not in PROMPTS:
             raise ValueError(
                 f"there is no prompt {self.prompt!r}{nearest(self.prompt, PROMPTS)}; "
@@ -97,6 +124,8 @@ class MethodSpec:
                 )
         for name, value in given.items():
             wanted = hints(self.settings)[name]
+            if isinstance(value, str):
+                check(name, value, wanted)
             if not fits(value, wanted):
                 raise ValueError(
                     f"method {self.name!r}: {name} cannot be {shortened(repr(value), 60)}; "
@@ -124,14 +153,6 @@ def fill_or_refuse(settings: Settings, used: Mapping[str, Any], unused: Sequence
     for name, default in used.items():
         if getattr(settings, name) is None:
             object.__setattr__(settings, name, default)
-
-
-def at_least_one(settings: Settings, *names: str) -> None:
-    """Refuse counts below 1; None is let through."""
-    for name in names:
-        value = getattr(settings, name)
-        if value is not None and value < 1:
-            raise ValueError(f"{name} is {value}; it must be at least 1")
 
 
 # name -> the module with its MethodSpec, which is called there as the method is, in capitals

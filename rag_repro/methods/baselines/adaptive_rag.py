@@ -25,17 +25,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from random import Random
+from typing import Literal
 
 from ...engine import Flow
 from ...schema import Question, Score
-from ..base import MethodSpec, one_of
+from ..base import MethodSpec
 from ..sentences import ENGLISH, Sentences
 from ..stages import probabilities_of
 from .controls import no_retrieval, single_step
 from .ircot import IRCoTSettings, ircot
 
 CLASSES = ("A", "B", "C")
-JUDGES = ("classifier", "random")
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,13 @@ class AdaptiveRAGSettings(IRCoTSettings):
         `shuffle_labels` is the other control, by its own name.
     """
 
-    judge: str = "classifier"
+    judge: Literal["classifier", "random"] = "classifier"
     classifier: str | None = "complexity-testbed"
     shares: Mapping[str, float] | None = None
     seed: int | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("judge", self.judge, JUDGES)
         if self.judge == "classifier":
             if not self.classifier:
                 raise ValueError("judge 'classifier' needs a classifier's name")

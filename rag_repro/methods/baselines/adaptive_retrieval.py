@@ -27,15 +27,15 @@ from itertools import groupby
 from operator import itemgetter
 from random import Random
 from types import MappingProxyType
+from typing import Literal
 
 from ...engine import Flow
 from ...schema import Question, Retrieve
-from ..base import MethodSpec, Settings, one_of
+from ..base import MethodSpec, Settings
 from ..stages import read, retrieve
 
 # source of popularity -> where a question's `meta` has it
 META = MappingProxyType({"testbed": "popularity", "wikipedia": "s_pop"})
-SOURCES = (*META, "mentions", "shuffled")
 THRESHOLDS = MappingProxyType({"testbed": 60.0, "shuffled": 0.5})
 
 
@@ -54,14 +54,13 @@ class AdaptiveRetrievalSettings(Settings):
     threshold: None: 60 for "testbed" (world A's median) and 0.5 for "shuffled".
     """
 
-    popularity: str = "testbed"
+    popularity: Literal["testbed", "wikipedia", "mentions", "shuffled"] = "testbed"
     threshold: float | None = None
     depth: int | None = None
     seed: int | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("popularity", self.popularity, SOURCES)
         for name, source, default in (("depth", "mentions", 100), ("seed", "shuffled", 0)):
             if self.popularity != source and getattr(self, name) is not None:
                 raise ValueError(

@@ -87,12 +87,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import MethodSpec, Settings, at_least_one, fill_or_refuse, one_of
+from rag_repro.methods.base import (
+    Count,
+    MethodSpec,
+    Settings,
+    Share,
+    Within,
+    fill_or_refuse,
+)
 from rag_repro.methods.reading import TEXTS, Template, one_line
 from rag_repro.methods.sentences import ENGLISH, Sentences
 from rag_repro.methods.stages import probabilities_of, read, retrieve
@@ -113,8 +120,8 @@ from rag_repro.schema import (
 class CompressorSettings(Settings):
     """k: passages that are compressed together (R²AG's ten)."""
 
-    k: int = 10
-    max_new_tokens: int = 100
+    k: Count = 10
+    max_new_tokens: Count = 100
 
     @property
     def answers(self) -> bool:
@@ -170,7 +177,6 @@ def read_left(
 
 EXTRACTIVE = {"encoder": "minilm", "n_sentences": 5, "titled": False}
 ABSTRACTIVE = {"compressor": "recomp-abstractive-testbed", "summary_tokens": 128}
-KINDS = ("extractive", "abstractive")
 
 SUMMARY = Template("recomp", **TEXTS["recomp"])
 """What the abstractive compressor is asked, and was taught on; its summary begins with a blank."""
@@ -187,21 +193,19 @@ class RecompSettings(CompressorSettings):
         long it may be (128: what the authors train on; FlashRAG lets it write 512).
     """
 
-    kind: str = "extractive"
+    kind: Literal["extractive", "abstractive"] = "extractive"
     encoder: str | None = None
-    n_sentences: int | None = None
+    n_sentences: Count | None = None
     titled: bool | None = None
     compressor: str | None = None
-    summary_tokens: int | None = None
+    summary_tokens: Count | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("kind", self.kind, KINDS)
         used, unused = EXTRACTIVE, ABSTRACTIVE
         if self.kind == "abstractive":
             used, unused = unused, used
         fill_or_refuse(self, used, list(unused), f"kind {self.kind!r}")
-        at_least_one(self, "n_sentences", "summary_tokens")
 
     @property
     def needs(self) -> Mapping[str, str]:
@@ -273,8 +277,6 @@ RECOMP = MethodSpec("recomp", 1, recomp, RecompSettings, "Xu et al. 2023; FlashR
 LEAST_WORDS = 4
 """Of a strip, below which it is not judged and counts 0."""
 
-DOUBTFUL = ("ambiguous", "nothing")
-
 
 @dataclass(frozen=True)
 class CragSettings(CompressorSettings):
@@ -290,14 +292,12 @@ class CragSettings(CompressorSettings):
     evaluator: str = "crag-evaluator-testbed"
     upper: float = 0.796
     lower: float = 0.0025
-    strip: int | None = 3
-    n_strips: int = 10
-    incorrect: str = "ambiguous"
+    strip: Count | None = 3
+    n_strips: Count = 10
+    incorrect: Literal["ambiguous", "nothing"] = "ambiguous"
 
     def __post_init__(self):
         super().__post_init__()
-        at_least_one(self, "strip", "n_strips")
-        one_of("incorrect", self.incorrect, DOUBTFUL)
         if not 0 <= self.lower <= self.upper <= 1:
             raise ValueError(
                 f"lower {self.lower} and upper {self.upper} must be probabilities, lower first"
@@ -379,7 +379,6 @@ IN_THEM = " We can get the answer to this question in the given documents."
 LEAST_TARGET = 100
 """Tokens taken for the target of the passages' choice where the rate leaves less than none."""
 
-ORDERS = ("sort", "original")
 _TINY = np.finfo(np.float32).tiny
 
 
@@ -396,19 +395,14 @@ class LongLLMLinguaSettings(CompressorSettings):
 
     compressor: str = "smollm2-135m"
     rate: float = 0.55
-    dynamic_ratio: float = 0.3
-    budget: int = 100
-    order: str = "sort"
+    dynamic_ratio: Share = 0.3
+    budget: Annotated[int, Within(0)] = 100
+    order: Literal["sort", "original"] = "sort"
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("order", self.order, ORDERS)
         if not 0 < self.rate <= 1:
             raise ValueError(f"rate is {self.rate}; it must lie above 0 and not above 1")
-        if not 0 <= self.dynamic_ratio <= 1:
-            raise ValueError(f"dynamic_ratio is {self.dynamic_ratio}; it lies between 0 and 1")
-        if self.budget < 0:
-            raise ValueError(f"budget is {self.budget}; it cannot be negative")
 
     @property
     def needs(self) -> Mapping[str, str]:

@@ -26,10 +26,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Annotated, Literal
 
 from rag_repro.engine import Flow
 from rag_repro.evaluation import heuristics
-from rag_repro.methods.base import MethodSpec, Settings, one_of
+from rag_repro.methods.base import Count, MethodSpec, Settings, Within
 from rag_repro.methods.stages import RANDOM, read, retrieve, search
 from rag_repro.schema import Answer, Hit, Question, Retrieve
 
@@ -56,10 +57,6 @@ SINGLE_STEP = MethodSpec("single_step", 1, single_step, Settings, "retrieve once
 GOLD_PASSAGES = MethodSpec("gold_passages", 1, gold_passages, Settings, "read the gold passages")
 
 
-GOLD = ("all", "some", "none")
-KINDS = ("near", "random")
-
-
 @dataclass(frozen=True)
 class GivenSettings(Settings):
     """What the reader is given.
@@ -73,22 +70,17 @@ class GivenSettings(Settings):
     trace: note how unsure the reader is of its tokens (`stages.read`).
     """
 
-    gold: str = "all"
-    others: int | None = None
-    kind: str = "near"
+    gold: Literal["all", "some", "none"] = "all"
+    others: Annotated[int, Within(0)] | None = None
+    kind: Literal["near", "random"] = "near"
     trace: bool = False
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("gold", self.gold, GOLD)
-        one_of("kind", self.kind, KINDS)
-        if self.others is not None:
-            if self.others < 0:
-                raise ValueError(f"others is {self.others}; it must be at least 0")
-            if self.k != Settings.k:
-                raise ValueError(
-                    f"k {self.k} would do nothing beside others {self.others}; leave one out"
-                )
+        if self.others is not None and self.k != Settings.k:
+            raise ValueError(
+                f"k {self.k} would do nothing beside others {self.others}; leave one out"
+            )
         if self.others == 0:  # none of either kind: the same condition
             object.__setattr__(self, "kind", "near")
         if self.trace and self.prompt is None:
@@ -144,19 +136,12 @@ GIVEN_PASSAGES = MethodSpec(
 )
 
 
-PLACES = ("first", "middle", "last")
-
-
 @dataclass(frozen=True)
 class PlacedSettings(Settings):
-    """place: where the gold passages stand among the k, one of PLACES."""
+    """place: where the gold passages stand among the k, together."""
 
-    k: int = 10
-    place: str = "first"
-
-    def __post_init__(self):
-        super().__post_init__()
-        one_of("place", self.place, PLACES)
+    k: Count = 10
+    place: Literal["first", "middle", "last"] = "first"
 
 
 def placed_gold(question: Question, settings: PlacedSettings) -> Flow:
@@ -180,9 +165,6 @@ PLACED_GOLD = MethodSpec(
 )
 
 
-RULES = ("pick_one", "majority")
-
-
 @dataclass(frozen=True)
 class GuessSettings(Settings):
     """How to guess; k, prompt and max_new_tokens do nothing here.
@@ -193,12 +175,11 @@ class GuessSettings(Settings):
     closed: the commonest answer, counted on questions that may be trained on.
     """
 
-    rule: str = "pick_one"
+    rule: Literal["pick_one", "majority"] = "pick_one"
     closed: str = "yes"
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("rule", self.rule, RULES)
         if not self.closed.strip():
             raise ValueError("closed is empty; it is the answer that is guessed, as yes")
 

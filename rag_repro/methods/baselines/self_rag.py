@@ -40,7 +40,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -57,7 +57,7 @@ from ...schema import (
     Retrieve,
     Segment,
 )
-from ..base import MethodSpec, Settings, one_of
+from ..base import Count, MethodSpec, Settings, Share
 from ..reading import PROMPTS, TEXTS, extract, one_line
 from ..stages import retrieve
 
@@ -68,7 +68,6 @@ UTILITY = tuple(f"[Utility:{i}]" for i in range(1, 6))
 WORTH = (-1.0, -0.5, 0.0, 0.5, 1.0)
 FENCE = ("<paragraph>", "</paragraph>")
 CRITIQUE = (*RELEVANCE, *SUPPORT, *UTILITY)
-MODES = ("adaptive", "always", "never")
 
 
 @dataclass(frozen=True)
@@ -128,22 +127,18 @@ class SelfRAGSettings(Settings):
     spelling: how the reader writes the tokens (`SPELLINGS`).
     """
 
-    k: int = 5
-    max_new_tokens: int = 100
-    mode: str = "adaptive"
-    threshold: float = 0.2
+    k: Count = 5
+    max_new_tokens: Count = 100
+    mode: Literal["adaptive", "always", "never"] = "adaptive"
+    threshold: Share = 0.2
     w_seq: float = 1.0
     w_rel: float = 1.0
     w_sup: float = 1.0
     w_use: float = 0.5
-    spelling: str = "released"
+    spelling: Literal["released", "words"] = "released"
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("mode", self.mode, MODES)
-        one_of("spelling", self.spelling, SPELLINGS)
-        if not 0 <= self.threshold <= 1:
-            raise ValueError(f"threshold is {self.threshold}; a probability's lies between 0 and 1")
         if self.mode != "adaptive" and self.threshold != 0.2:
             raise ValueError(
                 f"threshold {self.threshold} would do nothing with mode {self.mode!r}; leave it out"

@@ -49,7 +49,7 @@ from typing import Any
 import numpy as np
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import MethodSpec, Settings
+from rag_repro.methods.base import Count, MethodSpec, Settings
 from rag_repro.methods.dragin.draft import Draft, Span, text_of, words_of
 from rag_repro.methods.dragin.queries import (
     Situation,
@@ -84,7 +84,7 @@ the prompt's own words (context "said")."""
 class QueryCheckSettings(DynamicSettings):
     """As in dynamic retrieval; few: a second, smaller number of tokens for QFS."""
 
-    few: int = 8
+    few: Count = 8
 
     def __post_init__(self):
         super().__post_init__()
@@ -92,8 +92,6 @@ class QueryCheckSettings(DynamicSettings):
             raise ValueError(
                 "queries are checked at RIND's or FLARE's moments, with the attention of one pass"
             )
-        if self.few < 1:
-            raise ValueError(f"few is {self.few}; it must be at least 1")
 
 
 def query_check(
@@ -199,18 +197,14 @@ class InfluenceCheckSettings(Settings):
     """
 
     prompt: str | None = "cot"
-    max_new_tokens: int = 64
     exemplars: str | None = None
-    pairs: int = 4
-    reach: int = 16
+    pairs: Count = 4
+    reach: Count = 16
 
     def __post_init__(self):
         super().__post_init__()
         if self.prompt is None:
             raise ValueError("the check goes by what a reader writes: name a prompt")
-        for name in ("pairs", "reach"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         # Nothing is searched: what would be found must not make another condition.
         for name in ("k", "own_candidates"):
             object.__setattr__(self, name, getattr(Settings, name))

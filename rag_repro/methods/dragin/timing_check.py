@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from ...data.synthworld.reasoning import Saying, facts_of, reasoned, saying, sta
 from ...engine import Flow
 from ...evaluation.normalise import squad
 from ...schema import Answer, Generate, Generation, Kept, Prompt, Question, Read
-from ..base import MethodSpec, Settings, one_of
+from ..base import Count, MethodSpec, Settings
 from ..language import ENGLISH, Language
 from ..reading import PROMPTS, with_exemplars
 from ..sentences import ENGLISH as RULES
@@ -67,15 +68,14 @@ class TimingCheckSettings(Settings, Rind):
     """
 
     prompt: str | None = "cot"
-    max_new_tokens: int = 32
-    where: str = "value"
+    max_new_tokens: Count = 32
+    where: Literal["value", "sentence"] = "value"
     exemplars: str | None = None
 
     def __post_init__(self):
         super().__post_init__()
         if self.prompt is None:
             raise ValueError("the check goes by what a reader makes of a text: name a prompt")
-        one_of("where", self.where, ("value", "sentence"))
         self.check_rind()
         # Nothing is searched: what would be found must not make another condition.
         for name in ("k", "own_candidates"):

@@ -32,10 +32,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import MethodSpec, Settings, one_of
+from rag_repro.methods.base import MethodSpec, Settings
 from rag_repro.methods.stages import RANDOM, read, search
 from rag_repro.schema import Hit, Passage, Question
 
@@ -102,9 +102,6 @@ QDC = MethodSpec("qdc", 1, qdc, QDCSettings, "DR-RAG, section 2.2.1, equation 1"
 Ranking = Sequence[Hit]
 Events = list[Mapping[str, Any]]
 
-SECOND = ("concat", "next", "random")
-FIRST = ("equation", "algorithm")
-
 
 @dataclass(frozen=True)
 class TwoStageSettings(QDCSettings):
@@ -121,13 +118,8 @@ class TwoStageSettings(QDCSettings):
         ranking, each to its end, as algorithm 1 without a break.
     """
 
-    second: str = "concat"
-    first: str = "equation"
-
-    def __post_init__(self):
-        super().__post_init__()
-        one_of("second", self.second, SECOND)
-        one_of("first", self.first, FIRST)
+    second: Literal["concat", "next", "random"] = "concat"
+    first: Literal["equation", "algorithm"] = "equation"
 
     @property
     def k2(self) -> int:

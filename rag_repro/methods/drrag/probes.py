@@ -29,9 +29,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from random import Random
+from typing import Literal
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import MethodSpec, Settings, one_of
+from rag_repro.methods.base import Count, MethodSpec, Settings, Share
 from rag_repro.methods.drrag.concatenation import Events
 from rag_repro.methods.drrag.selection import judged
 from rag_repro.methods.stages import RANDOM, read, search
@@ -51,16 +52,14 @@ class PairCheckSettings(Settings):
     threshold: the least probability that is positive.
     """
 
-    k: int = 10
+    k: Count = 10
     classifier: str = "drrag-classifier"
-    threshold: float = 0.5
+    threshold: Share = 0.5
 
     judge = "classifier"
 
     def __post_init__(self):
         super().__post_init__()
-        if not 0 <= self.threshold <= 1:
-            raise ValueError(f"threshold is {self.threshold}; a probability's lies between 0 and 1")
         # No reader is asked: what it would be shown must not make another condition.
         object.__setattr__(self, "prompt", None)
         object.__setattr__(self, "max_new_tokens", Settings.max_new_tokens)
@@ -121,7 +120,6 @@ PAIR_CHECK = MethodSpec(
 )
 
 
-DROPPED = ("sharing", "others")
 ASKING = {"whose"}  # that the stop words leave in
 # Words that the question does not begin with a capital: no names, no first word.
 SMALL = re.compile(r"(?<![\w'’])[^\W\d_A-Z][^\W\d_]{2,}")
@@ -133,12 +131,11 @@ class CrowdSettings(Settings):
     "others", those that hold none; of each the best, as many as there are of both kinds.
     """
 
-    dropped: str = "sharing"
+    dropped: Literal["sharing", "others"] = "sharing"
     depth: int = 200
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("dropped", self.dropped, DROPPED)
         if self.depth < self.k:
             raise ValueError(f"depth is {self.depth}; it must be at least k = {self.k}")
 
@@ -166,7 +163,7 @@ def shared_words(question: str, passages: Iterable[Passage]) -> set[str]:
 def dropped(ranked: Sequence[Hit], words: set[str], gold: Iterable[str], which: str) -> set[str]:
     """Ids of the passages that go: as many of either kind as there are of the rarer one."""
     terms, kept = Analyzer(), set(gold)
-    kinds: dict[str, list[str]] = {name: [] for name in DROPPED}
+    kinds: dict[str, list[str]] = {"sharing": [], "others": []}
     for passage in (hit.passage for hit in ranked if hit.passage.id not in kept):
         shares = not words.isdisjoint(terms(passage.text))
         kinds["sharing" if shares else "others"].append(passage.id)

@@ -38,15 +38,15 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from math import ceil
 from random import Random
+from typing import Literal
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import MethodSpec
+from rag_repro.methods.base import Count, MethodSpec, Share
 from rag_repro.methods.drrag.concatenation import (
     Events,
     Ranking,
     TwoStageSettings,
     fill,
-    one_of,
     outside,
     selected,
     since,
@@ -56,7 +56,6 @@ from rag_repro.methods.stages import probabilities_of, read, search
 from rag_repro.schema import Hit, Question, Score
 
 BM25 = "bm25"
-JUDGES = ("classifier", "oracle", "random", "similarity", "nearest", BM25)
 
 
 @dataclass(frozen=True)
@@ -77,21 +76,18 @@ class SelectionSettings(TwoStageSettings):
         show what these mistakes cost (not in the paper; it needs the labels).
     """
 
-    judge: str = "classifier"
+    judge: Literal["classifier", "oracle", "random", "similarity", "nearest", "bm25"] = "classifier"
     classifier: str | None = "drrag-classifier"
-    threshold: float = 0.5
+    threshold: Share = 0.5
     put_back: bool = False
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("judge", self.judge, JUDGES)
         if self.put_back and self.judge != "classifier":
             raise ValueError(
                 f"put_back is on, and judge is {self.judge!r}; it mends what the classifier "
                 "refused: leave judge at 'classifier'"
             )
-        if not 0 <= self.threshold <= 1:
-            raise ValueError(f"threshold is {self.threshold}; a probability's lies between 0 and 1")
         if self.judge == "oracle":
             if self.threshold != 0.5:
                 raise ValueError(
@@ -206,18 +202,11 @@ def at_its_count(
     return tuple(kept)
 
 
-PAIRS = ("equation", "text")
-
-
 @dataclass(frozen=True)
 class CISSettings(SelectionSettings):
     """pairs: which are judged, and who may go: "equation" 3 or the section's "text"."""
 
-    pairs: str = "equation"
-
-    def __post_init__(self):
-        super().__post_init__()
-        one_of("pairs", self.pairs, PAIRS)
+    pairs: Literal["equation", "text"] = "equation"
 
 
 def cis(question: Question, settings: CISSettings) -> Flow:
@@ -272,7 +261,7 @@ class CFSSettings(SelectionSettings):
         k1 x depth are added.
     """
 
-    depth: int | None = None
+    depth: Count | None = None
     cap: bool = True
 
     def __post_init__(self):
@@ -280,8 +269,6 @@ class CFSSettings(SelectionSettings):
         if self.depth is None:
             deep = DEPTH if self.first == "equation" else max(1, self.k2)
             object.__setattr__(self, "depth", deep)
-        if self.depth < 1:
-            raise ValueError(f"depth is {self.depth}; it must be at least 1")
         if self.first == "equation":
             if not self.cap:
                 raise ValueError(

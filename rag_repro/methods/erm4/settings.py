@@ -30,13 +30,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Annotated, Literal
 
 from rag_repro import data
-from rag_repro.methods.base import Settings, at_least_one, fill_or_refuse, one_of
-
-MEMORIES = ("filled", "online")
-TRIGGERS = ("popularity", "exact")
-SAME = ("title", "folded", "passage")
+from rag_repro.methods.base import Count, Settings, Within, fill_or_refuse
 
 RESERVOIR = "reservoir"
 """The service that is the memory."""
@@ -75,18 +72,18 @@ class Remembering:
         "irrelevant" falls with tau, which suggests it).
     """
 
-    memory: str | None = None
+    memory: Literal["filled", "online"] | None = None
     fill: str | None = None
     fill_split: str | None = None
-    fill_n: int | None = None
-    content: str | None = None
-    same: str | None = None
-    capacity: int | None = None
-    trigger: str | None = None
-    tau: float | None = None
-    theta: int | None = None
+    fill_n: Count | None = None
+    content: Literal["raw", "filtered"] | None = None
+    same: Literal["title", "folded", "passage"] | None = None
+    capacity: Count | None = None
+    trigger: Literal["popularity", "exact"] | None = None
+    tau: Annotated[float, Within(-1, 1)] | None = None
+    theta: Count | None = None
     encoder: str | None = None
-    recalled: int | None = None
+    recalled: Count | None = None
     beside: bool | None = None
     filter_memory: bool | None = None
 
@@ -105,9 +102,7 @@ class Remembering:
             every = [*kept, *popular, *filling, "trigger", "filter_memory"]
             fill_or_refuse(self, {}, every, "no memory")
             return
-        one_of("memory", self.memory, MEMORIES)
         fill_or_refuse(self, {"trigger": "popularity"}, [], "")
-        one_of("trigger", self.trigger, TRIGGERS)
         if self.trigger == "exact":
             if self.memory == "online":
                 raise ValueError(
@@ -125,28 +120,11 @@ class Remembering:
             fill_or_refuse(self, {"filter_memory": True}, [], "")
         else:
             fill_or_refuse(self, {}, ["filter_memory"], "filter 'none'")
-        self._check_values(filtered)
-
-    def _check_values(self, filtered: bool) -> None:
-        for name, known in (("content", ("raw", "filtered")), ("same", SAME)):
-            if getattr(self, name) is not None:
-                one_of(name, getattr(self, name), known)
         if self.content == "filtered" and not filtered:
             raise ValueError("content is 'filtered', and filter is 'none'; name a filter")
-        at_least_one(self, "fill_n", "capacity", "theta", "recalled")
         if self.fill is not None:
             data.check_name(self.fill)
-        if self.tau is not None and not -1 <= self.tau <= 1:
-            raise ValueError(f"tau is {self.tau}; a cosine lies between -1 and 1")
 
-
-REWRITES = ("none", "query", "plus", "apart")
-ORDERS = ("mixed", "sequential")
-QUESTIONS = ("original", "rewritten")
-FILTERS = ("none", "nli", "ask", "gold")
-HYPOTHESES = ("strong", "weak", "by_hops")
-LABELS = ("scored", "written")
-BACK_OFFS = ("nothing", "all", "top")
 
 MOST_CALLS = 180
 """Of the filter, for one query: so many passages are more than any reader is shown."""
@@ -175,12 +153,12 @@ class Rewriting:
     rewriting and only query; the count `unfollowed` tells of it.
     """
 
-    rewrite: str = "plus"
+    rewrite: Literal["none", "query", "plus", "apart"] = "plus"
     rewriter: str | None = None
     rewriter_shots: bool | None = None
-    rewriter_tokens: int | None = None
-    queries: int | None = None
-    asked: str | None = None
+    rewriter_tokens: Count | None = None
+    queries: Count | None = None
+    asked: Literal["original", "rewritten"] | None = None
 
     @property
     def several(self) -> bool:
@@ -188,7 +166,6 @@ class Rewriting:
         return self.rewrite in ("plus", "apart")
 
     def check_rewriting(self) -> None:
-        one_of("rewrite", self.rewrite, REWRITES)
         made = {
             "rewriter": None,
             "rewriter_shots": self.rewriter is None,
@@ -202,9 +179,6 @@ class Rewriting:
         else:
             used, unused = made, list(more)
         fill_or_refuse(self, used, unused, f"rewrite {self.rewrite!r}")
-        at_least_one(self, "rewriter_tokens", "queries")
-        if self.asked is not None:
-            one_of("asked", self.asked, QUESTIONS)
 
 
 @dataclass(frozen=True)
@@ -223,10 +197,10 @@ class Searching:
     """
 
     search: bool = True
-    per_query: int | None = None
-    order: str | None = None
+    per_query: Count | None = None
+    order: Literal["mixed", "sequential"] | None = None
     matched: bool | None = None
-    noise: int | None = None
+    noise: Annotated[int, Within(0)] | None = None
 
     def check_searching(self) -> None:
         used = {"per_query": 10, "order": "mixed", "matched": False}
@@ -234,13 +208,9 @@ class Searching:
             fill_or_refuse(self, {}, [*used, "noise"], "search off")
             return
         if self.noise is not None:
-            if self.noise < 0:
-                raise ValueError(f"noise is {self.noise}; it must be at least 0")
             fill_or_refuse(self, {}, list(used), "noise")
             return
         fill_or_refuse(self, used, [], "")
-        one_of("order", self.order, ORDERS)
-        at_least_one(self, "per_query")
 
 
 @dataclass(frozen=True)
@@ -267,17 +237,17 @@ class Filtering:
         judged, or the "top" one (c28).
     """
 
-    filter: str = "none"
+    filter: Literal["none", "nli", "ask", "gold"] = "none"
     judge: str | None = None
     judge_shots: bool | None = None
-    hypothesis: str | None = None
-    label: str | None = None
+    hypothesis: Literal["strong", "weak", "by_hops"] | None = None
+    label: Literal["scored", "written"] | None = None
     explain: bool | None = None
-    explanation_tokens: int | None = None
+    explanation_tokens: Count | None = None
     titled: bool | None = None
-    keep: str | None = None
+    keep: Literal["entailed", "random"] | None = None
     seed: int | None = None
-    back_off: str | None = None
+    back_off: Literal["nothing", "all", "top"] | None = None
 
     @property
     def asks_judge(self) -> bool:
@@ -291,7 +261,6 @@ class Filtering:
         return (3 if self.filter == "nli" else 2) + self.explain
 
     def check_filtering(self) -> None:
-        one_of("filter", self.filter, FILTERS)
         judging = {
             "judge": None,
             "judge_shots": self.judge is None,
@@ -310,15 +279,6 @@ class Filtering:
             (f"keep {self.keep!r}", drawn, self.keep == "random"),
         ):
             fill_or_refuse(self, more if on else {}, [] if on else list(more), by)
-        at_least_one(self, "explanation_tokens")
-        for name, known in (
-            ("hypothesis", HYPOTHESES),
-            ("label", LABELS),
-            ("keep", ("entailed", "random")),
-            ("back_off", BACK_OFFS),
-        ):
-            if getattr(self, name) is not None:
-                one_of(name, getattr(self, name), known)
 
 
 @dataclass(frozen=True)
@@ -329,7 +289,7 @@ class ERM4Settings(Settings, Rewriting, Searching, Filtering, Remembering):
         this book's grids: 5; 10 where a filter is judged, 15 for table 2, 30 for figure 2).
     """
 
-    k: int = 30
+    k: Count = 30
 
     def __post_init__(self):
         super().__post_init__()

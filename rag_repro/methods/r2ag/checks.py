@@ -46,7 +46,7 @@ from typing import Any
 import numpy as np
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import MethodSpec, Settings
+from rag_repro.methods.base import Count, MethodSpec, Settings
 from rag_repro.methods.r2ag.method import R2AGSettings, informed
 from rag_repro.methods.reading import PROMPTS, Template
 from rag_repro.methods.stages import retrieve
@@ -88,12 +88,7 @@ def prompted(question: Question, settings: UnansweredSettings):
 class AttentionCheckSettings(UnansweredSettings):
     """layers: how many, counted from the last; SmolLM2-135M has 30."""
 
-    layers: int = 30
-
-    def __post_init__(self):
-        if self.layers < 1:
-            raise ValueError(f"layers is {self.layers}; it must be at least 1")
-        super().__post_init__()
+    layers: Count = 30
 
 
 def attention_check(question: Question, settings: AttentionCheckSettings) -> Flow:
@@ -184,12 +179,7 @@ ATTENTION_CHECK = MethodSpec(
 class LikelihoodCheckSettings(UnansweredSettings):
     """answers: how many of a question's accepted ones are read, the first."""
 
-    answers: int = 4
-
-    def __post_init__(self):
-        if self.answers < 1:
-            raise ValueError(f"answers is {self.answers}; it must be at least 1")
-        super().__post_init__()
+    answers: Count = 4
 
 
 def likelihood_check(question: Question, settings: LikelihoodCheckSettings) -> Flow:
