@@ -155,7 +155,7 @@ def fill_or_refuse(settings: Settings, used: Mapping[str, Any], unused: Sequence
             object.__setattr__(settings, name, default)
 
 
-# name -> the module with its MethodSpec, which is called there as the method is, in capitals
+# name -> the module that registers it with `builtin`
 METHODS = {
     name: module
     for module, names in {
@@ -179,6 +179,26 @@ METHODS = {
     }.items()
     for name in names.split()
 }
+
+
+# name -> what `builtin` registered, of the modules that are imported
+_BUILTIN: dict[str, MethodSpec] = {}
+
+
+def builtin(
+    name: str,
+    version: int,
+    settings: type[Settings],
+    source: str,
+    since: Callable[[Any], int] | None = None,
+) -> Callable[[Method], Method]:
+    """Register a method of this package, which is listed in `METHODS`."""
+
+    def register(run: Method) -> Method:
+        _BUILTIN[name] = MethodSpec(name, version, run, settings, source, since)
+        return run
+
+    return register
 
 
 # name -> what `method` registered in this process
@@ -254,4 +274,5 @@ def get(name: str) -> MethodSpec:
         return _OWN[name]
     if name not in METHODS:
         raise ValueError(f"there is no method {name!r}{choices(name, method_names())}")
-    return getattr(importlib.import_module(f".{METHODS[name]}", __package__), name.upper())
+    importlib.import_module(f".{METHODS[name]}", __package__)
+    return _BUILTIN[name]

@@ -26,7 +26,7 @@ from typing import Any
 
 from ..engine import Flow
 from ..schema import Question
-from .base import MethodSpec, Settings, get
+from .base import Settings, builtin, get
 from .dragin.loop import dynamic
 from .drrag.selection import two_stages_selected
 from .erm4.method import counts, knowledge
@@ -91,6 +91,15 @@ def _own(part: Settings) -> dict[str, Any]:
     return {name: value for name, value in asdict(part).items() if name not in COMMON}
 
 
+def since(settings: ComposedSettings) -> int:
+    """2: a query of DRAGIN's takes no words of a chat template."""
+    dragin = settings.parts.get("dragin")
+    return 2 if dragin and dragin.meets_template else 1
+
+
+@builtin(
+    "composed", 2, ComposedSettings, "this book: ERM4, DR-RAG, DRAGIN and R²AG composed", since
+)
 def composed(question: Question, settings: ComposedSettings) -> Flow:
     """All stages, of which the settings name some."""
     if dragin := settings.parts.get("dragin"):
@@ -127,19 +136,3 @@ def stages(question: Question, settings: ComposedSettings):
     if r2ag := parts.get("r2ag"):
         soft, told = yield from informed(asked, hits, r2ag)
     return asked, Found(tuple(hits), tuple(soft), (*chosen, *events, *told))
-
-
-def since(settings: ComposedSettings) -> int:
-    """2: a query of DRAGIN's takes no words of a chat template."""
-    dragin = settings.parts.get("dragin")
-    return 2 if dragin and dragin.meets_template else 1
-
-
-COMPOSED = MethodSpec(
-    "composed",
-    2,
-    composed,
-    ComposedSettings,
-    "this book: ERM4, DR-RAG, DRAGIN and R²AG composed",
-    since,
-)

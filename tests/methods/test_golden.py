@@ -63,7 +63,7 @@ def test_a_change_without_a_new_version_is_told_with_the_remedy(monkeypatch, cha
     change(monkeypatch)
     told = golden.problem(base.get("qdc"))
     assert "qdc does something else than at version 1" in told
-    assert "raise the version in its MethodSpec to 2" in told
+    assert "raise the version in its `builtin` line to 2" in told
     assert "python -m tests.methods.golden" in told
 
 

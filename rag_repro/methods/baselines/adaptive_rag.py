@@ -29,7 +29,7 @@ from typing import Literal
 
 from ...engine import Flow
 from ...schema import Question, Score
-from ..base import MethodSpec
+from ..base import builtin
 from ..sentences import ENGLISH, Sentences
 from ..stages import probabilities_of
 from .controls import no_retrieval, single_step
@@ -80,6 +80,7 @@ class AdaptiveRAGSettings(IRCoTSettings):
         return {**super().needs, **scorer}
 
 
+@builtin("adaptive_rag", 2, AdaptiveRAGSettings, "Jeong et al. 2024, section 3.2")
 def adaptive_rag(
     question: Question, settings: AdaptiveRAGSettings, sentences: Sentences = ENGLISH
 ) -> Flow:
@@ -151,8 +152,3 @@ def shuffle_labels(labels: Mapping[str, str], seed: int) -> dict[str, str]:
     given = [labels[name] for name in names]
     Random(f"labels {seed}").shuffle(given)
     return dict(zip(names, given, strict=True))
-
-
-ADAPTIVE_RAG = MethodSpec(
-    "adaptive_rag", 2, adaptive_rag, AdaptiveRAGSettings, "Jeong et al. 2024, section 3.2"
-)

@@ -31,7 +31,7 @@ from typing import Literal
 
 from ...engine import Flow
 from ...schema import Question, Retrieve
-from ..base import MethodSpec, Settings
+from ..base import Settings, builtin
 from ..stages import read, retrieve
 
 # source of popularity -> where a question's `meta` has it
@@ -83,6 +83,7 @@ class AdaptiveRetrievalSettings(Settings):
             )
 
 
+@builtin("adaptive_retrieval", 1, AdaptiveRetrievalSettings, "Mallen et al. 2023, section 6")
 def adaptive_retrieval(question: Question, settings: AdaptiveRetrievalSettings) -> Flow:
     """Look at the popularity, fetch passages or none, read."""
     value = yield from popularity(question, settings)
@@ -186,12 +187,3 @@ def best_threshold(
         if total > best:
             best, threshold = total, value
     return threshold
-
-
-ADAPTIVE_RETRIEVAL = MethodSpec(
-    "adaptive_retrieval",
-    1,
-    adaptive_retrieval,
-    AdaptiveRetrievalSettings,
-    "Mallen et al. 2023, section 6",
-)

@@ -94,10 +94,10 @@ import numpy as np
 from rag_repro.engine import Flow
 from rag_repro.methods.base import (
     Count,
-    MethodSpec,
     Settings,
     Share,
     Within,
+    builtin,
     fill_or_refuse,
 )
 from rag_repro.methods.reading import TEXTS, Template, one_line
@@ -214,6 +214,7 @@ class RecompSettings(CompressorSettings):
         return {**super().needs, self.compressor: "reader"}
 
 
+@builtin("recomp", 1, RecompSettings, "Xu et al. 2023; FlashRAG's refiner")
 def recomp(question: Question, settings: RecompSettings, sentences: Sentences = ENGLISH) -> Flow:
     """Retrieve, compress, read."""
     hits = yield from retrieve(question, settings)
@@ -271,9 +272,6 @@ def summary_prompt(question: Question, hits: Sequence[Hit]) -> Prompt:
     return SUMMARY.fill(question, hits)
 
 
-RECOMP = MethodSpec("recomp", 1, recomp, RecompSettings, "Xu et al. 2023; FlashRAG's refiner")
-
-
 LEAST_WORDS = 4
 """Of a strip, below which it is not judged and counts 0."""
 
@@ -308,6 +306,7 @@ class CragSettings(CompressorSettings):
         return {**super().needs, self.evaluator: "scorer"}
 
 
+@builtin("crag", 1, CragSettings, "Yan et al. 2024, without its web search (R²AG)")
 def crag(question: Question, settings: CragSettings, sentences: Sentences = ENGLISH) -> Flow:
     """Retrieve, judge, refine, read."""
     hits = yield from retrieve(question, settings)
@@ -370,9 +369,6 @@ def decide(relevant: Sequence[float], settings: CragSettings) -> str:
     return "ambiguous" if best >= settings.lower else "incorrect"
 
 
-CRAG = MethodSpec("crag", 1, crag, CragSettings, "Yan et al. 2024, without its web search (R²AG)")
-
-
 IN_THEM = " We can get the answer to this question in the given documents."
 """What the question is followed by where it ranks the passages."""
 
@@ -409,6 +405,9 @@ class LongLLMLinguaSettings(CompressorSettings):
         return {**super().needs, self.compressor: "reader"}
 
 
+@builtin(
+    "long_llmlingua", 1, LongLLMLinguaSettings, "Jiang et al. 2024, section 4; FlashRAG's settings"
+)
 def long_llmlingua(question: Question, settings: LongLLMLinguaSettings) -> Flow:
     """Retrieve, rank by perplexity, drop passages and then words, read."""
     hits = yield from retrieve(question, settings)
@@ -498,12 +497,3 @@ def best_tokens(alone: Generation, beside: Generation, share: float) -> list[int
 def log_probability(out: Generation) -> np.ndarray:
     """float64 (tokens,): of a text that was read; an impossible token has the least of all."""
     return np.log(np.maximum(out.trace.probability, _TINY, dtype=np.float64))
-
-
-LONG_LLMLINGUA = MethodSpec(
-    "long_llmlingua",
-    1,
-    long_llmlingua,
-    LongLLMLinguaSettings,
-    "Jiang et al. 2024, section 4; FlashRAG's settings",
-)

@@ -30,31 +30,29 @@ from typing import Annotated, Literal
 
 from rag_repro.engine import Flow
 from rag_repro.evaluation import heuristics
-from rag_repro.methods.base import Count, MethodSpec, Settings, Within
+from rag_repro.methods.base import Count, Settings, Within, builtin
 from rag_repro.methods.stages import RANDOM, read, retrieve, search
 from rag_repro.schema import Answer, Hit, Question, Retrieve
 
 
+@builtin("no_retrieval", 2, Settings, "no passages")
 def no_retrieval(question: Question, settings: Settings) -> Flow:
     """The reader alone."""
     return (yield from read(question, (), settings))
 
 
+@builtin("single_step", 1, Settings, "retrieve once, then read")
 def single_step(question: Question, settings: Settings) -> Flow:
     """Retrieve the k best passages for the question itself, then read them."""
     hits = yield from retrieve(question, settings)
     return (yield from read(question, hits, settings))
 
 
+@builtin("gold_passages", 1, Settings, "read the gold passages")
 def gold_passages(question: Question, settings: Settings) -> Flow:
     """Read the question's gold passages: the ceiling of any retrieval."""
     hits = yield Retrieve(question.text, k=len(question.gold), within=question.gold_ids)
     return (yield from read(question, hits, settings))
-
-
-NO_RETRIEVAL = MethodSpec("no_retrieval", 2, no_retrieval, Settings, "no passages")
-SINGLE_STEP = MethodSpec("single_step", 1, single_step, Settings, "retrieve once, then read")
-GOLD_PASSAGES = MethodSpec("gold_passages", 1, gold_passages, Settings, "read the gold passages")
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,7 @@ class GivenSettings(Settings):
         return {RANDOM: "retriever"} if self.kind == "random" else {}
 
 
+@builtin("given_passages", 1, GivenSettings, "this book: a control of readers")
 def given_passages(question: Question, settings: GivenSettings) -> Flow:
     """Take gold passages and others, shuffle them, read."""
     gold = question.gold_ids
@@ -131,11 +130,6 @@ def others(question: Question, count: int, settings: GivenSettings):
     return [hit for hit in found if hit.passage.id not in question.gold_ids][:count]
 
 
-GIVEN_PASSAGES = MethodSpec(
-    "given_passages", 1, given_passages, GivenSettings, "this book: a control of readers"
-)
-
-
 @dataclass(frozen=True)
 class PlacedSettings(Settings):
     """place: where the gold passages stand among the k, together."""
@@ -144,6 +138,7 @@ class PlacedSettings(Settings):
     place: Literal["first", "middle", "last"] = "first"
 
 
+@builtin("placed_gold", 1, PlacedSettings, "this book: Liu et al. 2024's control")
 def placed_gold(question: Question, settings: PlacedSettings) -> Flow:
     """Retrieve, move the gold passages that were found, read."""
     if not question.gold:
@@ -158,11 +153,6 @@ def moved(question: Question, hits: Sequence[Hit], place: str) -> list[Hit]:
     others = [hit for hit in hits if hit.passage.id not in question.gold_ids]
     before = {"first": 0, "middle": len(others) // 2, "last": len(others)}[place]
     return [*others[:before], *gold, *others[before:]]
-
-
-PLACED_GOLD = MethodSpec(
-    "placed_gold", 1, placed_gold, PlacedSettings, "this book: Liu et al. 2024's control"
-)
 
 
 @dataclass(frozen=True)
@@ -184,6 +174,7 @@ class GuessSettings(Settings):
             raise ValueError("closed is empty; it is the answer that is guessed, as yes")
 
 
+@builtin("guess", 2, GuessSettings, "this book: evaluation.heuristics")
 def guess(question: Question, settings: GuessSettings) -> Flow:
     """One guess; "" where the rule knows none, which is wrong."""
     yield []  # asks for nothing: the engine knows methods as generators of calls
@@ -192,6 +183,3 @@ def guess(question: Question, settings: GuessSettings) -> Flow:
     else:
         said = heuristics.guess(question.text, closed=settings.closed) or ""
     return Answer(text=said, prediction=said)
-
-
-GUESS = MethodSpec("guess", 2, guess, GuessSettings, "this book: evaluation.heuristics")

@@ -34,7 +34,7 @@ from typing import Annotated, Any, Literal
 
 from ...engine import Flow
 from ...schema import Answer, Generate, Hit, Prompt, Question, Reply
-from ..base import Count, MethodSpec, Settings, Within, one_of
+from ..base import Count, Settings, Within, builtin, one_of
 from ..reading import PROMPTS, Template, extract
 from ..sentences import ENGLISH, Sentences
 from ..stages import read, search
@@ -73,6 +73,7 @@ class IRCoTSettings(Settings):
         one_of("chain", self.chain, PROMPTS)
 
 
+@builtin("ircot", 1, IRCoTSettings, "Trivedi et al. 2023, section 3; IRCoT's code")
 def ircot(question: Question, settings: IRCoTSettings, sentences: Sentences = ENGLISH) -> Flow:
     """Reason and retrieve by turns, then read what was collected."""
     if settings.prompt is None:
@@ -199,6 +200,3 @@ def conclusion(sentence: str, template: Template) -> str | None:
     if given:
         return given[1].strip().removesuffix(".")
     return extract(sentence, template) if template.marker else None
-
-
-IRCOT = MethodSpec("ircot", 1, ircot, IRCoTSettings, "Trivedi et al. 2023, section 3; IRCoT's code")

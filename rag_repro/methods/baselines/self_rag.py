@@ -57,7 +57,7 @@ from ...schema import (
     Retrieve,
     Segment,
 )
-from ..base import Count, MethodSpec, Settings, Share
+from ..base import Count, Settings, Share, builtin
 from ..reading import PROMPTS, TEXTS, extract, one_line
 from ..stages import retrieve
 
@@ -148,6 +148,7 @@ class SelfRAGSettings(Settings):
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be a finite number")
 
 
+@builtin("self_rag", 1, SelfRAGSettings, "Asai et al. 2024, section 3.3; Self-RAG's code")
 def self_rag(question: Question, settings: SelfRAGSettings) -> Flow:
     """Decide, then answer alone or beside each passage, and take the best."""
     if settings.prompt is None:
@@ -163,6 +164,7 @@ def self_rag(question: Question, settings: SelfRAGSettings) -> Flow:
     return replace(answer, trace=tuple(trace))
 
 
+@builtin("self_rag_on_gold", 1, SelfRAGSettings, "this book: a control of Self-RAG's reader")
 def on_gold(question: Question, settings: SelfRAGSettings) -> Flow:
     """Answer beside each gold passage and take the best: what its reader makes of them.
 
@@ -278,11 +280,3 @@ def _sureness(probability: np.ndarray) -> float:
     if not len(probability) or probability.min() <= 0:
         return 0.0
     return float(np.exp(np.log(probability, dtype=np.float64).mean()))
-
-
-SELF_RAG_ON_GOLD = MethodSpec(
-    "self_rag_on_gold", 1, on_gold, SelfRAGSettings, "this book: a control of Self-RAG's reader"
-)
-SELF_RAG = MethodSpec(
-    "self_rag", 1, self_rag, SelfRAGSettings, "Asai et al. 2024, section 3.3; Self-RAG's code"
-)

@@ -49,7 +49,7 @@ from typing import Any
 import numpy as np
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import Count, MethodSpec, Settings
+from rag_repro.methods.base import Count, Settings, builtin
 from rag_repro.methods.dragin.draft import Draft, Span, text_of, words_of
 from rag_repro.methods.dragin.queries import (
     Situation,
@@ -94,6 +94,13 @@ class QueryCheckSettings(DynamicSettings):
             )
 
 
+@builtin(
+    "query_check",
+    3,
+    QueryCheckSettings,
+    "this book: a check of query rules",
+    lambda settings: 3 if PROMPTS[settings.prompt].chat else 2,
+)
 def query_check(
     question: Question, settings: QueryCheckSettings, language: Language = ENGLISH
 ) -> Flow:
@@ -175,16 +182,6 @@ def _queries(
     return made, {"taken": len(told["taken"]), "among": len(told["context"])}
 
 
-QUERY_CHECK = MethodSpec(
-    "query_check",
-    3,
-    query_check,
-    QueryCheckSettings,
-    "this book: a check of query rules",
-    since=lambda settings: 3 if PROMPTS[settings.prompt].chat else 2,
-)
-
-
 MASK = "_"
 """Stands for a word, which then has its place and says nothing."""
 
@@ -210,6 +207,7 @@ class InfluenceCheckSettings(Settings):
             object.__setattr__(self, name, getattr(Settings, name))
 
 
+@builtin("influence_check", 1, InfluenceCheckSettings, "this book: a check of a_max")
 def influence_check(
     question: Question, settings: InfluenceCheckSettings, language: Language = ENGLISH
 ) -> Flow:
@@ -311,11 +309,6 @@ def shift(whole: Draft, masked: Draft, behind: int, reach: int) -> float | None:
     return float(np.abs(here - there).mean())
 
 
-INFLUENCE_CHECK = MethodSpec(
-    "influence_check", 1, influence_check, InfluenceCheckSettings, "this book: a check of a_max"
-)
-
-
 DIFFERENCES = {
     "D1": "normalise",
     "D2": "own_row",
@@ -355,6 +348,12 @@ def variants(settings: ReplaySettings) -> dict[str, DynamicSettings]:
     return {RELEASED: settings, **one_back, EQUATIONS: plain}
 
 
+def since(settings: ReplaySettings) -> int:
+    """3: a query takes no words of a chat template."""
+    return 3 if any(own.meets_template for own in variants(settings).values()) else 2
+
+
+@builtin("dragin_replay", 3, ReplaySettings, "this book: DRAGIN's differences on one draft", since)
 def replay(question: Question, settings: ReplaySettings, language: Language = ENGLISH) -> Flow:
     """One draft, a decision and a query by each variant."""
     template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
@@ -401,18 +400,3 @@ def _event(name: str, draft: Draft, moment: Moment | None, query: str) -> dict[s
         "keep": keep,
         "query": query,
     }
-
-
-def since(settings: ReplaySettings) -> int:
-    """3: a query takes no words of a chat template."""
-    return 3 if any(own.meets_template for own in variants(settings).values()) else 2
-
-
-DRAGIN_REPLAY = MethodSpec(
-    "dragin_replay",
-    3,
-    replay,
-    ReplaySettings,
-    "this book: DRAGIN's differences on one draft",
-    since,
-)

@@ -32,7 +32,7 @@ from ...data.synthworld.reasoning import Saying, facts_of, reasoned, saying, sta
 from ...engine import Flow
 from ...evaluation.normalise import squad
 from ...schema import Answer, Generate, Generation, Kept, Prompt, Question, Read
-from ..base import Count, MethodSpec, Settings
+from ..base import Count, Settings, builtin
 from ..language import ENGLISH, Language
 from ..reading import PROMPTS, with_exemplars
 from ..sentences import ENGLISH as RULES
@@ -82,6 +82,7 @@ class TimingCheckSettings(Settings, Rind):
             object.__setattr__(self, name, getattr(Settings, name))
 
 
+@builtin("timing_check", 2, TimingCheckSettings, "this book: a check of timing rules")
 def timing_check(
     question: Question,
     settings: TimingCheckSettings,
@@ -235,8 +236,3 @@ def _highest(units: Sequence[Span], values: np.ndarray, tokens: Span) -> float:
     """Of the units that hold any of these tokens."""
     first, last = tokens
     return max(float(v) for (a, b), v in zip(units, values, strict=True) if a < last and b > first)
-
-
-TIMING_CHECK = MethodSpec(
-    "timing_check", 2, timing_check, TimingCheckSettings, "this book: a check of timing rules"
-)

@@ -35,7 +35,7 @@ from math import ceil
 from typing import Any, Literal
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import MethodSpec, Settings
+from rag_repro.methods.base import Settings, builtin
 from rag_repro.methods.stages import RANDOM, read, search
 from rag_repro.schema import Hit, Passage, Question
 
@@ -57,6 +57,7 @@ class QDCSettings(Settings):
             raise ValueError(f"k1 is {self.k1}; it must lie between 1 and k = {self.k}")
 
 
+@builtin("qdc", 1, QDCSettings, "DR-RAG, section 2.2.1, equation 1")
 def qdc(question: Question, settings: QDCSettings) -> Flow:
     """Two retrieval stages, then one reading."""
     hits = yield from two_stages(question, settings)
@@ -96,9 +97,6 @@ def take_in_turns(
     return tuple(chosen)
 
 
-QDC = MethodSpec("qdc", 1, qdc, QDCSettings, "DR-RAG, section 2.2.1, equation 1")
-
-
 Ranking = Sequence[Hit]
 Events = list[Mapping[str, Any]]
 
@@ -130,6 +128,15 @@ class TwoStageSettings(QDCSettings):
         return {RANDOM: "retriever"} if self.second == "random" else {}
 
 
+def since(settings: TwoStageSettings) -> int:
+    """The version since which these settings have answered the same.
+
+    Before the second, a passage drawn into a query was handed on as what the query had found.
+    """
+    return 2 if settings.second == "random" else 1
+
+
+@builtin("two_stage", 2, TwoStageSettings, "DR-RAG, section 2.2.1, equation 1, its readings", since)
 def two_stage(question: Question, settings: TwoStageSettings) -> Flow:
     """Both stages, then one reading: QDC and its variants, without a classifier."""
     trace: Events = []
@@ -209,21 +216,3 @@ def selected(by: str, kept: Iterable[Hit], offered: Iterable[Hit]) -> dict[str, 
     chosen = [hit.passage.id for hit in kept]
     left_out = dict.fromkeys(hit.passage.id for hit in offered if hit.passage.id not in chosen)
     return {"stage": "select", "by": by, "kept": chosen, "left_out": list(left_out)}
-
-
-def since(settings: TwoStageSettings) -> int:
-    """The version since which these settings have answered the same.
-
-    Before the second, a passage drawn into a query was handed on as what the query had found.
-    """
-    return 2 if settings.second == "random" else 1
-
-
-TWO_STAGE = MethodSpec(
-    "two_stage",
-    2,
-    two_stage,
-    TwoStageSettings,
-    "DR-RAG, section 2.2.1, equation 1, its readings",
-    since=since,
-)

@@ -32,7 +32,7 @@ from random import Random
 from typing import Literal
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import Count, MethodSpec, Settings, Share
+from rag_repro.methods.base import Count, Settings, Share, builtin
 from rag_repro.methods.drrag.concatenation import Events
 from rag_repro.methods.drrag.selection import judged
 from rag_repro.methods.stages import RANDOM, read, search
@@ -69,6 +69,7 @@ class PairCheckSettings(Settings):
         return {self.classifier: "scorer", RANDOM: "retriever"}
 
 
+@builtin("pair_check", 1, PairCheckSettings, "this book: a check of DR-RAG's classifier")
 def pair_check(question: Question, settings: PairCheckSettings) -> Flow:
     """Judge a question's labelled pairs; -> the passages of those accepted, as hits.
 
@@ -115,11 +116,6 @@ def labelled(
     return [pair if random.random() < 0.5 else pair[::-1] for pair in pairs]
 
 
-PAIR_CHECK = MethodSpec(
-    "pair_check", 1, pair_check, PairCheckSettings, "this book: a check of DR-RAG's classifier"
-)
-
-
 ASKING = {"whose"}  # that the stop words leave in
 # Words that the question does not begin with a capital: no names, no first word.
 SMALL = re.compile(r"(?<![\w'’])[^\W\d_A-Z][^\W\d_]{2,}")
@@ -140,6 +136,7 @@ class CrowdSettings(Settings):
             raise ValueError(f"depth is {self.depth}; it must be at least k = {self.k}")
 
 
+@builtin("uncrowded", 2, CrowdSettings, "DR-RAG, section 1, a probe")
 def uncrowded(question: Question, settings: CrowdSettings) -> Flow:
     """One search, passages left out, one reading; plain search where no word is shared."""
     ranked = yield search(question.text, settings.depth, question, settings)
@@ -169,6 +166,3 @@ def dropped(ranked: Sequence[Hit], words: set[str], gold: Iterable[str], which: 
         kinds["sharing" if shares else "others"].append(passage.id)
     # Where most of the ranking shares a word, all of it would go against a few others.
     return set(kinds[which][: min(map(len, kinds.values()))])
-
-
-UNCROWDED = MethodSpec("uncrowded", 2, uncrowded, CrowdSettings, "DR-RAG, section 1, a probe")

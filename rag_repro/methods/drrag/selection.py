@@ -41,7 +41,7 @@ from random import Random
 from typing import Literal
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import Count, MethodSpec, Share
+from rag_repro.methods.base import Count, Share, builtin
 from rag_repro.methods.drrag.concatenation import (
     Events,
     Ranking,
@@ -209,6 +209,7 @@ class CISSettings(SelectionSettings):
     pairs: Literal["equation", "text"] = "equation"
 
 
+@builtin("cis", 2, CISSettings, "DR-RAG, section 2.2.2, equation 3", since)
 def cis(question: Question, settings: CISSettings) -> Flow:
     """Two retrieval stages, inverse selection, one reading."""
     trace: Events = []
@@ -241,9 +242,6 @@ def inverse_selection(
     if back := refused_gold(question, kept, judged_ones, settings, trace):
         kept = [hit for hit in judged_ones if hit in kept or hit in back]
     return (yield from at_its_count(question, fixed, kept, judged_ones, settings, trace))
-
-
-CIS = MethodSpec("cis", 2, cis, CISSettings, "DR-RAG, section 2.2.2, equation 3", since=since)
 
 
 DEPTH = 10
@@ -283,6 +281,7 @@ class CFSSettings(SelectionSettings):
                 )
 
 
+@builtin("cfs", 2, CFSSettings, "DR-RAG, section 2.2.2, equation 4 and algorithm 1", since)
 def cfs(question: Question, settings: CFSSettings) -> Flow:
     """Two retrieval stages, forward selection, one reading."""
     trace: Events = []
@@ -344,8 +343,3 @@ def _partners(
         positive = yield from judged(question, [(d, hit) for hit in batch], settings, trace)
         found += [hit for hit, yes in zip(batch, positive, strict=True) if yes]
     return found
-
-
-CFS = MethodSpec(
-    "cfs", 2, cfs, CFSSettings, "DR-RAG, section 2.2.2, equation 4 and algorithm 1", since=since
-)

@@ -29,7 +29,7 @@ from typing import Any
 
 from ...engine import Flow
 from ...schema import Hit, Question, Remember, Retrieve
-from ..base import MethodSpec
+from ..base import builtin
 from ..baselines.controls import in_any_order, near
 from ..stages import read
 from .knowledge_filter import Filtered, filtered
@@ -40,6 +40,7 @@ from .trigger import Find, Gathered, gather
 FILTER_COUNTS = ("judged", "irrelevant", "unlabelled", "backed_off")
 
 
+@builtin("erm4", 1, ERM4Settings, "Shi et al. 2024, sections 3 and 4.3")
 def erm4(question: Question, settings: ERM4Settings) -> Flow:
     """All stages that the settings name."""
     made, gathered, chosen = yield from knowledge(question, settings)
@@ -107,6 +108,3 @@ def counts(made: Formulated, gathered: Gathered, chosen: Filtered) -> dict[str, 
         "shown": len(chosen.kept),
     }
     return {"stage": "counts", **numbers}
-
-
-ERM4 = MethodSpec("erm4", 1, erm4, ERM4Settings, "Shi et al. 2024, sections 3 and 4.3")

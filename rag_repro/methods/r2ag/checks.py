@@ -46,7 +46,7 @@ from typing import Any
 import numpy as np
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import Count, MethodSpec, Settings
+from rag_repro.methods.base import Count, Settings, builtin
 from rag_repro.methods.r2ag.method import R2AGSettings, informed
 from rag_repro.methods.reading import PROMPTS, Template
 from rag_repro.methods.stages import retrieve
@@ -91,6 +91,7 @@ class AttentionCheckSettings(UnansweredSettings):
     layers: Count = 30
 
 
+@builtin("attention_check", 1, AttentionCheckSettings, "this book, after figure 6")
 def attention_check(question: Question, settings: AttentionCheckSettings) -> Flow:
     """Read the prompt that would be answered, and tell where its last token looks.
 
@@ -170,11 +171,6 @@ def lines_of(pieces: Sequence[str], template: Template, hits: Sequence[Hit]) -> 
     return lines
 
 
-ATTENTION_CHECK = MethodSpec(
-    "attention_check", 1, attention_check, AttentionCheckSettings, "this book, after figure 6"
-)
-
-
 @dataclass(frozen=True)
 class LikelihoodCheckSettings(UnansweredSettings):
     """answers: how many of a question's accepted ones are read, the first."""
@@ -182,6 +178,7 @@ class LikelihoodCheckSettings(UnansweredSettings):
     answers: Count = 4
 
 
+@builtin("likelihood_check", 1, LikelihoodCheckSettings, "this book")
 def likelihood_check(question: Question, settings: LikelihoodCheckSettings) -> Flow:
     """Put each accepted answer behind the prompt, and tell how likely the reader holds it.
 
@@ -200,8 +197,3 @@ def _log(probability: np.ndarray) -> float:
     """log p of tokens (n,); one that the reader rules out is as likely as float32 can tell."""
     least = np.finfo(np.float32).tiny
     return float(np.log(np.maximum(probability.astype(float), least)).sum())
-
-
-LIKELIHOOD_CHECK = MethodSpec(
-    "likelihood_check", 1, likelihood_check, LikelihoodCheckSettings, "this book"
-)

@@ -43,7 +43,7 @@ import numpy as np
 from ...engine import Flow
 from ...retrieval.base import passage_text
 from ...schema import Encode, Hit, Question, Soft
-from ..base import Count, MethodSpec, Settings, one_of
+from ..base import Count, Settings, builtin, one_of
 from ..reading import PROMPTS
 from ..stages import read, retrieve
 from .features import COLUMNS, features
@@ -110,6 +110,7 @@ class R2AGSettings(Settings):
         return {self.encoder: "encoder"} if self.encoder else {}
 
 
+@builtin("r2ag", 1, R2AGSettings, "Ye, Li et al. 2024, R²AG")
 def r2ag(question: Question, settings: R2AGSettings) -> Flow:
     """Retrieve, tell the former of the list, and read with its embeddings in place."""
     hits = yield from retrieve(question, settings)
@@ -188,6 +189,3 @@ def _told(hits: Sequence[Hit], rows: np.ndarray, settings: R2AGSettings) -> dict
         "columns": list(settings.columns),
         "rows": [[round(float(x), 6) for x in row] for row in rows],
     }
-
-
-R2AG = MethodSpec("r2ag", 1, r2ag, R2AGSettings, "Ye, Li et al. 2024, R²AG")
