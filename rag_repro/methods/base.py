@@ -13,7 +13,7 @@ import hashlib
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from math import inf
@@ -142,17 +142,16 @@ def one_of(setting: str, given: object, known: Iterable[str]) -> None:
         )
 
 
-def fill_or_refuse(settings: Settings, used: Mapping[str, Any], unused: Sequence[str], by: str):
-    """Give settings that were left out (None) their defaults; refuse those without effect.
+def fill_or_refuse(settings: Settings, used: bool, defaults: Mapping[str, Any], by: str) -> None:
+    """Give settings that were left out (None) their defaults; not `used`, refuse those given.
 
-    used: name -> default. by: the choice under which the unused ones do nothing.
+    by: the choice under which they would do nothing.
     """
-    for name in unused:
-        if getattr(settings, name) is not None:
-            raise ValueError(f"{name} would do nothing with {by}; leave it out")
-    for name, default in used.items():
-        if getattr(settings, name) is None:
+    for name, default in defaults.items():
+        if used and getattr(settings, name) is None:
             object.__setattr__(settings, name, default)
+        elif not used and getattr(settings, name) is not None:
+            raise ValueError(f"{name} would do nothing with {by}; leave it out")
 
 
 # name -> the module that registers it with `builtin`

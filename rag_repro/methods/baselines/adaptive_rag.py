@@ -29,7 +29,7 @@ from typing import Literal
 
 from ...engine import Flow
 from ...schema import Question, Score
-from ..base import builtin
+from ..base import builtin, fill_or_refuse
 from ..sentences import ENGLISH, Sentences
 from ..stages import probabilities_of
 from .controls import no_retrieval, single_step
@@ -59,9 +59,7 @@ class AdaptiveRAGSettings(IRCoTSettings):
         if self.judge == "classifier":
             if not self.classifier:
                 raise ValueError("judge 'classifier' needs a classifier's name")
-            for name in ("shares", "seed"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"{name} would do nothing with judge 'classifier'; omit it")
+            fill_or_refuse(self, False, {"shares": None, "seed": None}, "judge 'classifier'")
             return
         shares = self.shares or {}
         whole = set(shares) == set(CLASSES) and abs(sum(shares.values()) - 1) < 1e-6

@@ -31,7 +31,7 @@ from typing import Literal
 
 from ...engine import Flow
 from ...schema import Question, Retrieve
-from ..base import Settings, builtin
+from ..base import Settings, builtin, fill_or_refuse
 from ..stages import read, retrieve
 
 # source of popularity -> where a question's `meta` has it
@@ -62,12 +62,8 @@ class AdaptiveRetrievalSettings(Settings):
     def __post_init__(self):
         super().__post_init__()
         for name, source, default in (("depth", "mentions", 100), ("seed", "shuffled", 0)):
-            if self.popularity != source and getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} would do nothing with popularity {self.popularity!r}; leave it out"
-                )
-            if self.popularity == source and getattr(self, name) is None:
-                object.__setattr__(self, name, default)
+            by = f"popularity {self.popularity!r}"
+            fill_or_refuse(self, self.popularity == source, {name: default}, by)
         if self.threshold is None:
             if self.popularity not in THRESHOLDS:
                 raise ValueError(

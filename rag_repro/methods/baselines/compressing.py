@@ -202,10 +202,8 @@ class RecompSettings(CompressorSettings):
 
     def __post_init__(self):
         super().__post_init__()
-        used, unused = EXTRACTIVE, ABSTRACTIVE
-        if self.kind == "abstractive":
-            used, unused = unused, used
-        fill_or_refuse(self, used, list(unused), f"kind {self.kind!r}")
+        fill_or_refuse(self, self.kind == "extractive", EXTRACTIVE, f"kind {self.kind!r}")
+        fill_or_refuse(self, self.kind == "abstractive", ABSTRACTIVE, f"kind {self.kind!r}")
 
     @property
     def needs(self) -> Mapping[str, str]:

@@ -41,9 +41,9 @@ class Situation:
     place: str = ""
 
     @property
-    def kept(self) -> str:
-        """The draft's text up to the break."""
-        return "".join(self.draft.pieces[: self.moment.keep])
+    def full_context(self) -> str:
+        """Question and all that is written, the draft up to its break."""
+        return f"{self.question} {self.said}{''.join(self.draft.pieces[: self.moment.keep])}"
 
     @property
     def sentence(self) -> str:
@@ -54,19 +54,6 @@ class Situation:
 def plain_query(now: Situation, settings: DynamicSettings, language: Language) -> str:
     """The query by any rule but QFS, which asks for attention."""
     return _RULES[settings.query](now, settings, language)
-
-
-def question(now: Situation, settings: DynamicSettings, language: Language) -> str:
-    return now.question
-
-
-def full_context(now: Situation, settings: DynamicSettings, language: Language) -> str:
-    """Question and all that is written, the draft up to its break."""
-    return f"{now.question} {now.said}{now.kept}"
-
-
-def sentence(now: Situation, settings: DynamicSettings, language: Language) -> str:
-    return now.sentence
 
 
 def last_sentence(now: Situation, settings: DynamicSettings, language: Language) -> str:
@@ -81,7 +68,7 @@ def last_sentence(now: Situation, settings: DynamicSettings, language: Language)
 def last_tokens(now: Situation, settings: DynamicSettings, language: Language) -> str:
     """The tokens closest to the break, of question and text, as they read together."""
     draft = now.draft
-    first = draft.asked_at(now.question, now.said)
+    first, _ = draft.asked(now.question, now.said)
     behind = [(a - first, b - first) for a, b in draft.template if a >= first]
     pieces = [*without(draft.before[first:], behind), *draft.pieces[: now.moment.keep]]
     return "".join(pieces[-settings.window :]).strip()
@@ -107,25 +94,25 @@ def masked_sentence(now: Situation, settings: DynamicSettings, language: Languag
     return " ".join("".join(said).split()) or now.sentence
 
 
-def first_words(now: Situation, settings: DynamicSettings, language: Language) -> str:
-    """A control: as many words of the context as QFS takes, its first ones."""
-    return " ".join(full_context(now, settings, language).split()[: settings.top_n])
-
-
 def random_words(now: Situation, settings: DynamicSettings, language: Language) -> str:
     """A control: as many words of the context as QFS takes, by chance, in their order."""
-    words = full_context(now, settings, language).split()
+    words = now.full_context.split()
     rng = chance(settings, f"words {now.place}")
     drawn = rng.permutation(len(words))[: settings.top_n]
     return " ".join(words[i] for i in np.sort(drawn))
 
 
 _RULES = {
-    rule.__name__: rule
-    for rule in (
-        *(question, full_context, sentence, last_sentence, last_tokens, sure_sentence),
-        *(masked_sentence, first_words, random_words),
-    )
+    "question": lambda now, settings, language: now.question,
+    "full_context": lambda now, settings, language: now.full_context,
+    "sentence": lambda now, settings, language: now.sentence,
+    "last_sentence": last_sentence,
+    "last_tokens": last_tokens,
+    "sure_sentence": sure_sentence,
+    "masked_sentence": masked_sentence,
+    # A control: as many words of the context as QFS takes, its first ones.
+    "first_words": lambda now, settings, _: " ".join(now.full_context.split()[: settings.top_n]),
+    "random_words": random_words,
 }
 
 
@@ -247,11 +234,10 @@ def context_of(
         return again(read, now.draft, now.moment)
     first, template = 0, (0, 0)
     if settings.context in ("text", "said"):
-        first = now.draft.asked_at(now.question, now.said)
+        first, asked = now.draft.asked(now.question, now.said)
     elif settings.context == "output":
         first = now.draft.answered_at(now.said)
     if settings.context == "said":
-        asked = now.draft.asked_until(now.question, now.said)
         template = (asked, now.draft.answered_at(now.said))
     chat = now.draft.template if settings.leaves_template_out else ()
     return behind(now.draft, now.moment, first, template, chat)

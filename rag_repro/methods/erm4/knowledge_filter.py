@@ -25,7 +25,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from random import Random
 from types import MappingProxyType
 from typing import Any
@@ -50,6 +51,7 @@ def label_of(kind: str, label: str) -> str:
     return "yes" if label == ENTAILMENT else "no"
 
 
+@cache
 def _template(kind: str, hypothesis: str, explain: bool, titled: bool, shots: bool) -> Template:
     words = TEXTS["judge"][kind]
     lead = words["explained" if explain else "lead"]
@@ -89,13 +91,13 @@ def judging_prompt(question: Question, hit: Hit, settings: ERM4Settings) -> Prom
 class Judgement:
     """label: of `LABELS`. probability: of the first label, None where it was not scored.
 
-    fault: "" or why what was written is no label. explanation: where one was asked.
+    explanation: where one was asked. fault: "" or why what was written is no label.
     """
 
     label: str
     probability: float | None = None
-    fault: str = ""
     explanation: str | None = None
+    fault: str = ""
 
 
 def scored(kind: str, passes: Sequence[Generation]) -> Judgement:
@@ -132,7 +134,7 @@ def read_label(kind: str, out: Generation, explain: bool) -> Judgement:
     said = said.strip().removesuffix(".").lower()
     if not fault and said not in LABELS[kind]:
         fault = "no label"
-    return Judgement(LABELS[kind][-1] if fault else said, None, fault, explanation)
+    return Judgement(LABELS[kind][-1] if fault else said, None, explanation, fault)
 
 
 LABEL_TOKENS = 8
@@ -146,16 +148,17 @@ class Filtered:
     kept: tuple[Hit, ...]
     events: tuple[Mapping[str, Any], ...] = ()
 
-    def count(self, what: str) -> int:
-        """ "judged", "irrelevant" (judged and not kept), "unlabelled" or "backed_off"."""
+    @property
+    def counts(self) -> dict[str, int]:
+        """Of passages; "irrelevant" are those judged and not kept."""
         judged = [event for event in self.events if event["stage"] == "filter"]
         chosen = [event for event in self.events if event["stage"] == "select"]
         return {
             "judged": len(judged),
-            "unlabelled": sum(bool(event["fault"]) for event in judged),
             "irrelevant": sum(len(event["left_out"]) for event in chosen),
+            "unlabelled": sum(bool(event["fault"]) for event in judged),
             "backed_off": sum(event["backed_off"] for event in chosen),
-        }[what]
+        }
 
 
 def filtered(
@@ -175,7 +178,10 @@ def filtered(
     else:
         judgements = []
         fits = [bool(label) for label in gold_of(question, asked)]
-    events = [_told(hit, one) for hit, one in zip(asked, judgements, strict=False)]
+    events = [
+        {"stage": "filter", "passage": hit.passage.id, **asdict(one)}
+        for hit, one in zip(asked, judgements, strict=False)
+    ]
     by = settings.filter
     if settings.keep == "random":
         by = "random"
@@ -224,14 +230,3 @@ def explained(out: Generation) -> dict[str, str]:
     text = out.text.strip()
     fault = "cut short" if out.finish == "length" else ""
     return {"explanation": text, "fault": fault if text else "no explanation"}
-
-
-def _told(hit: Hit, one: Judgement) -> dict[str, Any]:
-    return {
-        "stage": "filter",
-        "passage": hit.passage.id,
-        "label": one.label,
-        "probability": one.probability,
-        "explanation": one.explanation,
-        "fault": one.fault,
-    }

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from functools import cache
 from typing import Any
 
 from ...schema import Generate, Generation, Prompt, Question
@@ -39,7 +39,9 @@ def written(rewritten: str, queries: Sequence[str], task: str = "plus") -> str:
     return f" {SEPARATOR.join(parts[task])}"
 
 
-def _template(task: str, shots: bool) -> Template:
+@cache
+def template(task: str, shots: bool) -> Template:
+    """The prompt of a task; without exemplars it is what a trained rewriter was taught."""
     asks, lead = TEXTS["rewriter"]["tasks"][task].values()
     lines = [f"{asks}\n\n"]
     for shot in TEXTS["rewriter"]["exemplars"] if shots else ():
@@ -53,16 +55,6 @@ def _template(task: str, shots: bool) -> Template:
         exemplars="".join(lines),
         stop=("\n",),
     )
-
-
-TEMPLATES = MappingProxyType(
-    {
-        (task, shots): _template(task, shots)
-        for task in TEXTS["rewriter"]["tasks"]
-        for shots in (False, True)
-    }
-)
-"""(task, with exemplars) -> the prompt; without them it is what a trained rewriter was taught."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,15 @@ def formulate(question: Question, settings: ERM4Settings):
     tasks = {"none": (), "query": ("query",), "plus": ("plus",)}.get(
         settings.rewrite, ("rewriting", "queries")
     )
-    outs = yield [_call(task, question, settings) for task in tasks]
+    outs = yield [
+        Generate(
+            rewriting_prompt(task, question, settings.rewriter_shots),
+            max_new_tokens=settings.rewriter_tokens,
+            stop=template(task, settings.rewriter_shots).stop,
+            service=settings.rewriter or "reader",
+        )
+        for task in tasks
+    ]
     asked, queries, events = question.text, (question.text,), []
     for task, out in zip(tasks, outs, strict=True):
         parts, fault = parse(out, task)
@@ -98,7 +98,8 @@ def formulate(question: Question, settings: ERM4Settings):
             asked = parts[0]
         if not fault and task != "rewriting":
             queries = parts[1:] if task == "plus" else parts
-        events.append(_told(task, out, parts, fault))
+        event = {"stage": "rewrite", "by": task, "wrote": out.text}
+        events.append(event | {"parts": list(parts), "fault": fault})
     if settings.asked != "rewritten":
         asked = question.text
     return Formulated(
@@ -106,18 +107,9 @@ def formulate(question: Question, settings: ERM4Settings):
     )
 
 
-def _call(task: str, question: Question, settings: ERM4Settings) -> Generate:
-    return Generate(
-        rewriting_prompt(task, question, settings.rewriter_shots),
-        max_new_tokens=settings.rewriter_tokens,
-        stop=TEMPLATES[task, settings.rewriter_shots].stop,
-        service=settings.rewriter or "reader",
-    )
-
-
 def rewriting_prompt(task: str, question: Question, shots: bool) -> Prompt:
     """What a rewriter is asked, and, without exemplars, was taught on."""
-    return TEMPLATES[task, shots].fill(question, ())
+    return template(task, shots).fill(question, ())
 
 
 def parse(out: Generation, task: str) -> tuple[tuple[str, ...], str]:
@@ -143,13 +135,3 @@ def once_each(queries: Sequence[str]) -> tuple[str, ...]:
     for query in queries:
         first.setdefault(query.casefold(), query)
     return tuple(first.values())
-
-
-def _told(task: str, out: Generation, parts: Sequence[str], fault: str) -> dict[str, Any]:
-    return {
-        "stage": "rewrite",
-        "by": task,
-        "wrote": out.text,
-        "parts": list(parts),
-        "fault": fault,
-    }

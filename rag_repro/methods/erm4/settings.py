@@ -89,37 +89,22 @@ class Remembering:
 
     def check_remembering(self, filtered: bool) -> None:
         kept = {"content": "raw", "same": "title", "capacity": 10_000}
-        popular = {
-            "tau": 0.6,
-            "theta": 3,
-            "encoder": "minilm",
-            "recalled": 10,
-            "beside": False,
-        }
+        kept |= {"tau": 0.6, "theta": 3, "encoder": "minilm", "recalled": 10, "beside": False}
         split = "tune" if self.fill is None else "test"
         filling = {"fill": None, "fill_split": split, "fill_n": 100}
         if self.memory is None:
-            every = [*kept, *popular, *filling, "trigger", "filter_memory"]
-            fill_or_refuse(self, {}, every, "no memory")
+            every = kept | filling | {"trigger": None, "filter_memory": None}
+            fill_or_refuse(self, False, every, "no memory")
             return
-        fill_or_refuse(self, {"trigger": "popularity"}, [], "")
-        if self.trigger == "exact":
-            if self.memory == "online":
-                raise ValueError(
-                    "trigger 'exact' goes by queries, which a record that an online run is "
-                    "continued from does not hold; take memory: filled"
-                )
-            fill_or_refuse(self, {}, [*kept, *popular], "trigger 'exact'")
-        else:
-            fill_or_refuse(self, kept | popular, [], "")
-        if self.memory == "filled":
-            fill_or_refuse(self, filling, [], "")
-        else:
-            fill_or_refuse(self, {}, list(filling), "memory 'online'")
-        if filtered:
-            fill_or_refuse(self, {"filter_memory": True}, [], "")
-        else:
-            fill_or_refuse(self, {}, ["filter_memory"], "filter 'none'")
+        fill_or_refuse(self, True, {"trigger": "popularity"}, "")
+        if self.trigger == "exact" and self.memory == "online":
+            raise ValueError(
+                "trigger 'exact' goes by queries, which a record that an online run is "
+                "continued from does not hold; take memory: filled"
+            )
+        fill_or_refuse(self, self.trigger != "exact", kept, "trigger 'exact'")
+        fill_or_refuse(self, self.memory == "filled", filling, "memory 'online'")
+        fill_or_refuse(self, filtered, {"filter_memory": True}, "filter 'none'")
         if self.content == "filtered" and not filtered:
             raise ValueError("content is 'filtered', and filter is 'none'; name a filter")
         if self.fill is not None:
@@ -166,19 +151,10 @@ class Rewriting:
         return self.rewrite in ("plus", "apart")
 
     def check_rewriting(self) -> None:
-        made = {
-            "rewriter": None,
-            "rewriter_shots": self.rewriter is None,
-            "rewriter_tokens": 100,
-        }
-        more = {"queries": 3, "asked": "rewritten"}
-        if self.rewrite == "none":
-            used, unused = {}, [*made, *more]
-        elif self.several:
-            used, unused = made | more, []
-        else:
-            used, unused = made, list(more)
-        fill_or_refuse(self, used, unused, f"rewrite {self.rewrite!r}")
+        by, shots = f"rewrite {self.rewrite!r}", self.rewriter is None
+        made = {"rewriter": None, "rewriter_shots": shots, "rewriter_tokens": 100}
+        fill_or_refuse(self, self.rewrite != "none", made, by)
+        fill_or_refuse(self, self.several, {"queries": 3, "asked": "rewritten"}, by)
 
 
 @dataclass(frozen=True)
@@ -204,13 +180,9 @@ class Searching:
 
     def check_searching(self) -> None:
         used = {"per_query": 10, "order": "mixed", "matched": False}
-        if not self.search:
-            fill_or_refuse(self, {}, [*used, "noise"], "search off")
-            return
-        if self.noise is not None:
-            fill_or_refuse(self, {}, list(used), "noise")
-            return
-        fill_or_refuse(self, used, [], "")
+        by = "noise" if self.search else "search off"
+        fill_or_refuse(self, self.search and self.noise is None, used, by)
+        fill_or_refuse(self, self.search, {"noise": None}, by)
 
 
 @dataclass(frozen=True)
@@ -261,24 +233,14 @@ class Filtering:
         return (3 if self.filter == "nli" else 2) + self.explain
 
     def check_filtering(self) -> None:
-        judging = {
-            "judge": None,
-            "judge_shots": self.judge is None,
-            "hypothesis": "strong",
-            "label": "scored",
-            "explain": False,
-            "titled": True,
-        }
-        keeping = {"keep": "entailed", "back_off": "nothing"}
-        used = (judging if self.asks_judge else {}) | (keeping if self.filter != "none" else {})
         by = f"filter {self.filter!r}"
-        fill_or_refuse(self, used, [n for n in (judging | keeping) if n not in used], by)
-        explained, drawn = {"explanation_tokens": 60}, {"seed": 0}
-        for by, more, on in (
-            ("explain off", explained, self.explain),
-            (f"keep {self.keep!r}", drawn, self.keep == "random"),
-        ):
-            fill_or_refuse(self, more if on else {}, [] if on else list(more), by)
+        judging = {"judge": None, "judge_shots": self.judge is None, "hypothesis": "strong"}
+        judging |= {"label": "scored", "explain": False, "titled": True}
+        fill_or_refuse(self, self.asks_judge, judging, by)
+        keeping = {"keep": "entailed", "back_off": "nothing"}
+        fill_or_refuse(self, self.filter != "none", keeping, by)
+        fill_or_refuse(self, bool(self.explain), {"explanation_tokens": 60}, "explain off")
+        fill_or_refuse(self, self.keep == "random", {"seed": 0}, f"keep {self.keep!r}")
 
 
 @dataclass(frozen=True)
