@@ -33,6 +33,11 @@ class Within:
     low: float
     high: float = inf
 
+    def __str__(self):
+        if self.high == inf:
+            return f"be at least {self.low}"
+        return f"lie between {self.low} and {self.high}"
+
 
 Count = Annotated[int, Within(1)]
 Share = Annotated[float, Within(0, 1)]
@@ -45,11 +50,9 @@ def check(name: str, value: Any, hint: Any) -> None:
     for one in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
         if value is not None and get_origin(one) is Literal:
             one_of(name, value, get_args(one))
-        elif value is not None and get_origin(one) is Annotated:
-            low, high = get_args(one)[1].low, get_args(one)[1].high
-            if not low <= value <= high:
-                least = f"be at least {low}" if high == inf else f"lie between {low} and {high}"
-                raise ValueError(f"{name} is {value}; it must {least}")
+        for limit in getattr(one, "__metadata__", ()) if value is not None else ():
+            if isinstance(limit, Within) and not limit.low <= value <= limit.high:
+                raise ValueError(f"{name} is {value}; it must {limit}")
 
 
 @dataclass(frozen=True)

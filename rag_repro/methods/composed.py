@@ -62,7 +62,8 @@ class ComposedSettings(Settings):
             )
         for name, part in self.parts.items():
             # Spelt out, so that it is the same condition however much of it was written.
-            object.__setattr__(self, name, _own(part))
+            own = {key: value for key, value in asdict(part).items() if key not in COMMON}
+            object.__setattr__(self, name, own)
         if self.erm4 and (self.erm4["memory"] is not None or not self.erm4["search"]):
             raise ValueError("erm4: what takes part searches, and has no memory; leave these out")
 
@@ -85,10 +86,6 @@ class ComposedSettings(Settings):
     @property
     def needs(self) -> Mapping[str, str]:
         return {k: v for part in self.parts.values() for k, v in part.needs.items()}
-
-
-def _own(part: Settings) -> dict[str, Any]:
-    return {name: value for name, value in asdict(part).items() if name not in COMMON}
 
 
 def since(settings: ComposedSettings) -> int:

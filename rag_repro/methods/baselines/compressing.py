@@ -29,8 +29,8 @@ taught to write the gold passages' supporting sentences, or nothing), where thei
 is T5-large taught by GPT-3.5's summaries; the blank behind "Summary:" is M's to
 write, as its tokenizer has it; nothing is cut at 1,024 tokens.
 
-The trace has one event, as `methods.baselines.compressing` says, by "extractive" or
-"abstractive"; extractive adds "scores", one a sentence in text order.
+The trace has one event, as said above, by "extractive" or "abstractive"; extractive adds
+"scores", one a sentence in text order.
 
 CRAG as R²AG runs it: judge the passages, keep their best parts, and doubt by adding them whole.
 
@@ -55,7 +55,7 @@ probability, so the thresholds for PopQA, 0.592 and -0.995, become (1 + s) / 2; 
 end by the splitter that is handed in, where the code cuts at ". " and "?".
 
 The trace: {"stage": "evaluate", "passage": id, "relevant": s_i} one a passage, then one
-event as `methods.baselines.compressing` says, by "crag", with "decision" and "strips": how many.
+event as said above, by "crag", with "decision" and "strips": how many.
 
 LongLLMLingua: passages that make the question likely come first, and unlikely words go.
 
@@ -79,7 +79,7 @@ Passages stand as R²AG writes them, "(Title: t) text"; FlashRAG adds their numb
 would make their order part of their text. No recovery of words in the answer.
 
 The trace: {"stage": "rank", "passage": id, "perplexity": .., "tokens": |d|} one a passage
-in the new order, then one event as `methods.baselines.compressing` says, by "long_llmlingua", with
+in the new order, then one event as said above, by "long_llmlingua", with
 "tokens": [before, after]. `Answer.hits` are in the new order.
 """
 

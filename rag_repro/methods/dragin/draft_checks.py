@@ -5,8 +5,7 @@ In the loop a query that finds more changes what is written next, and with it wh
 alarm is given: a mean over a loop's searches compares queries at different moments. Here the
 reader writes one draft, the timing rule says where in it it would have asked, as if no
 passage changed what follows, and at each place the query of every rule is searched for.
-Nothing is written anew, so that this costs one draft. No paper has this method, which is a
-control of this book.
+Nothing is written anew, so that this costs one draft.
 
 The trace, one entry a moment, in the order of the draft:
 
@@ -20,7 +19,7 @@ draft without passages. Of its words, two of the same form (a name, a number, an
 that stand next to each other among those are a pair; one has the higher a_max. Each is masked
 in turn, the text is read again, and the same tokens, those behind the later of the two, say how
 far their probabilities moved. If a_max is influence, they move further where the word with the
-higher one is gone. No paper has this method, which is a control of this book.
+higher one is gone.
 
 The trace, one entry a pair, in the order of the draft:
 
@@ -32,7 +31,7 @@ The trace, one entry a pair, in the order of the draft:
 The reader writes once, without passages, as the first round of either does. On this
 draft the released code decides, then with one of its differences at a time put back to the
 equations, then the equations themselves with their own threshold. Nothing is searched
-for, so what differs is the decision alone. A control of this book.
+for, so what differs is the decision alone.
 
 The trace, one entry a variant, in the order of `VARIANTS`:
 
@@ -42,9 +41,8 @@ The trace, one entry a variant, in the order of `VARIANTS`:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -66,7 +64,7 @@ from rag_repro.methods.dragin.timing import Moment, bare, decide, rind, sentence
 from rag_repro.methods.language import ENGLISH, Language
 from rag_repro.methods.reading import PROMPTS, Template, extract, one_line, with_exemplars
 from rag_repro.methods.stages import search
-from rag_repro.schema import Answer, Generate, Generation, Kept, Question, Read
+from rag_repro.schema import Answer, Generate, Hit, Kept, Question, Read
 
 PLAIN = (
     *("question", "last_sentence", "last_tokens", "sure_sentence", "sentence", "full_context"),
@@ -78,6 +76,14 @@ RULES = ("qfs", *PLAIN, *FEW, *OTHERWISE)
 """Query rules in the order of records. Words by chance, and the first ones, are as many as QFS
 takes there; "few": of `QueryCheckSettings.few` tokens in place of `top_n`; "qfs_said": QFS without
 the prompt's own words (context "said")."""
+
+
+def _written(question: Question, settings: Settings, hits: Sequence[Hit] = ()):
+    """What the reader writes once -> template, prompt, generation, and the draft that it is."""
+    template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
+    prompt = template.fill(question, hits)
+    made = yield Generate(prompt, settings.max_new_tokens, stop=template.stop, trace=True)
+    return template, prompt, made, Draft.of(made)
 
 
 @dataclass(frozen=True)
@@ -105,18 +111,10 @@ def query_check(
     question: Question, settings: QueryCheckSettings, language: Language = ENGLISH
 ) -> Flow:
     """One draft; at each alarm in it, the search of every query rule."""
-    template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
     hits = ()
     if settings.asks_first:
         hits = tuple((yield search(question.text, settings.k, question, settings)))
-    made = yield Generate(
-        template.fill(question, hits),
-        max_new_tokens=settings.max_new_tokens,
-        stop=template.stop,
-        trace=True,
-        attention=True,
-    )
-    draft = Draft.of(made)
+    template, _, made, draft = yield from _written(question, settings, hits)
     asked, counts = [], []
     for number, moment in enumerate(moments(draft, settings, language)):
         place = f"{question.id} {number}"
@@ -212,24 +210,13 @@ def influence_check(
     question: Question, settings: InfluenceCheckSettings, language: Language = ENGLISH
 ) -> Flow:
     """One draft; of each pair of words, each masked in turn and the text read again."""
-    template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
-    bare_prompt = template.fill(question, ())
-    made: Generation = yield Generate(
-        bare_prompt,
-        max_new_tokens=settings.max_new_tokens,
-        stop=template.stop,
-        trace=True,
-        attention=True,
-    )
-    draft = Draft.of(made)
+    template, prompt, made, draft = yield from _written(question, settings)
     pairs = list(pairs_of(draft, template, language))[: settings.pairs]
     if not pairs:
         return Answer(text=made.text, prediction=extract(made.text, template))
     # All three are read the same way, so that nothing differs but the word.
     masked = [without(draft, word) for pair in pairs for word in pair]
-    whole, *others = map(
-        Draft.of, (yield [Read(bare_prompt, text) for text in (draft.text, *masked)])
-    )
+    whole, *others = map(Draft.of, (yield [Read(prompt, text) for text in (draft.text, *masked)]))
     trace = []
     for (one, two), gone in zip(pairs, zip(others[::2], others[1::2], strict=True), strict=True):
         last = max(one[1], two[1])
@@ -356,14 +343,7 @@ def since(settings: ReplaySettings) -> int:
 @builtin("dragin_replay", 3, ReplaySettings, "this book: DRAGIN's differences on one draft", since)
 def replay(question: Question, settings: ReplaySettings, language: Language = ENGLISH) -> Flow:
     """One draft, a decision and a query by each variant."""
-    template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
-    made = yield Generate(
-        template.fill(question, ()),
-        max_new_tokens=settings.max_new_tokens,
-        stop=template.stop,
-        trace=True,
-    )
-    draft = Draft.of(made)
+    _, _, made, draft = yield from _written(question, settings)
     if not len(draft):
         return Answer(text=made.text)
     read = yield Read(None, Kept(made, len(draft)), layers=(-1,))
@@ -387,16 +367,7 @@ def replay(question: Question, settings: ReplaySettings, language: Language = EN
         if name in broken:
             again = second[wanted[name]] if name in wanted else None
             query = qfs(*context_of(broken[name], own, again), own, language)
-        trace.append(_event(name, draft, moments[name], query))
+        event = {"stage": "variant", "name": name, "triggered": name in broken}
+        keep = moments[name].keep if name in broken else len(draft)
+        trace.append(event | {"keep": keep, "query": query})
     return Answer(text=made.text, trace=tuple(trace))
-
-
-def _event(name: str, draft: Draft, moment: Moment | None, query: str) -> dict[str, Any]:
-    keep = len(draft) if moment is None else moment.keep
-    return {
-        "stage": "variant",
-        "name": name,
-        "triggered": moment is not None,
-        "keep": keep,
-        "query": query,
-    }

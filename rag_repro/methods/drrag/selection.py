@@ -120,15 +120,15 @@ def judged(
     if not pairs:
         return []
     if settings.judge == "oracle":
-        by, probabilities = "oracle", _labels(question, pairs)
+        by, gold = "oracle", _gold_of(question, "judge 'oracle'")
+        # Equation 2: 1 where both passages are gold.
+        probabilities = [float(gold >= {d.passage.id, e.passage.id}) for d, e in pairs]
         positive = [p == 1.0 for p in probabilities]
     else:
         texts = tuple((question.text, d.passage.text, e.passage.text) for d, e in pairs)
         scores = yield Score(texts, service=settings.classifier)
-        by, probabilities = (
-            "classifier",
-            probabilities_of(scores, texts, settings.classifier, "pairs"),
-        )
+        by = "classifier"
+        probabilities = probabilities_of(scores, texts, settings.classifier, "pairs")
         # In the scores' own precision: 0.7 as a float32 is less than 0.7.
         positive = (scores >= settings.threshold).tolist()
     for (d, e), p, yes in zip(pairs, probabilities, positive, strict=True):
@@ -142,12 +142,6 @@ def judged(
             }
         )
     return positive
-
-
-def _labels(question: Question, pairs: Sequence[tuple[Hit, Hit]]) -> list[float]:
-    """Equation 2: 1 where both passages are gold."""
-    gold = _gold_of(question, "judge 'oracle'")
-    return [float(gold >= {d.passage.id, e.passage.id}) for d, e in pairs]
 
 
 def _gold_of(question: Question, needing: str) -> set[str]:
