@@ -50,7 +50,7 @@ from IPython.display import display
 
 from rag_repro.methods import reading
 from rag_repro.methods.baselines import adaptive_rag, adaptive_retrieval, self_rag
-from rag_repro.methods.drrag import forward
+from rag_repro.methods.drrag import selection
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -128,7 +128,7 @@ desk.statements(CLAIMS)
 # One call answers, whatever was searched before. For {term}`CFS` the whole method is:
 
 # %% tags=["remove-input"]
-Listing(forward.cfs)
+Listing(selection.cfs)
 
 # %% [markdown]
 # The prompt is the one that the paper's table 9 prints. Here it is as the reader is given it, from

@@ -51,7 +51,7 @@ batch_size = 64  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.methods.drrag import concatenation, crowd
+from rag_repro.methods.drrag import concatenation, probes
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, forest, gain, level, paper_gain, traces
@@ -286,7 +286,7 @@ for shown in desk.tiers():
 # needs the labels, so it is a measurement and no method. $k = 4$.
 
 # %% tags=["remove-input"]
-Listing(crowd.uncrowded, crowd.shared_words, crowd.dropped)
+Listing(probes.uncrowded, probes.shared_words, probes.dropped)
 
 # %% tags=["remove-input"]
 desk.table("crowd", desk.rows("crowd", metric="recall_dynamic"), name="tab-crowd")

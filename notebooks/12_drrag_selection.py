@@ -45,7 +45,7 @@ batch_size = 64  # questions in flight at once
 from IPython.display import display
 
 from rag_repro.analysis.pair_judgements import at_threshold, best_threshold
-from rag_repro.methods.drrag import forward, inverse
+from rag_repro.methods.drrag import selection
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import cases, curve, entries, key, level, missing
@@ -104,7 +104,7 @@ desk.statements(CLAIMS)
 # whichever passage is negative with *all* others goes. Both are here:
 
 # %% tags=["remove-input"]
-Listing(inverse.inverse_selection)
+Listing(selection.inverse_selection)
 
 # %% [markdown]
 # ## Forward selection
@@ -121,7 +121,7 @@ Listing(inverse.inverse_selection)
 # more than the $k$ that its table 5 stays below. The code does either, with or without stopping at $k$:
 
 # %% tags=["remove-input"]
-Listing(forward.forward_selection, forward._partners)
+Listing(selection.forward_selection, selection._partners)
 
 # %% [markdown] tags=["worked"]
 # ## One question, step by step

@@ -55,7 +55,7 @@ from rag_repro.evaluation import calibration
 from rag_repro.evaluation.pair_metrics import HARD, RANDOM
 from rag_repro.lm import similarities
 from rag_repro.lm.pairs import Cutter, PairClassifier
-from rag_repro.methods.drrag import pair_check
+from rag_repro.methods.drrag import probes
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import Column, curve, entries, key, label, level, missing, pair_score, table
@@ -145,7 +145,7 @@ Listing(Cutter.__call__, PairClassifier.score)
 # the question's own ten.
 
 # %% tags=["remove-input"]
-Listing(pair_check.pair_check, pair_check.labelled)
+Listing(probes.pair_check, probes.labelled)
 
 # %% [markdown] tags=["worked"]
 # ## One question with its pairs

@@ -45,7 +45,7 @@ from statistics import mean
 from IPython.display import display
 
 from rag_repro.data.titles import word
-from rag_repro.methods.baselines import given
+from rag_repro.methods.baselines import controls
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -115,7 +115,7 @@ desk.statements(CLAIMS)
 # the question, since a reader may lean on it; a larger number of others holds the smaller one.
 
 # %% tags=["remove-input"]
-Listing(given.given_passages, given.others)
+Listing(controls.given_passages, controls.others)
 
 # %% [markdown] tags=["worked"]
 # ## One question, with less and less of its gold

@@ -42,7 +42,7 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-from rag_repro.methods.erm4 import judging, knowledge_filter, rewriter
+from rag_repro.methods.erm4 import knowledge_filter, rewriter
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -137,7 +137,7 @@ desk.statements(CLAIMS)
 # Equations {eq}`eq-label` and {eq}`eq-synergy` are ours.
 
 # %% tags=["remove-input"]
-Listing(knowledge_filter.judge, judging.judging_prompt, judging.scored)
+Listing(knowledge_filter.judge, knowledge_filter.judging_prompt, knowledge_filter.scored)
 
 # %% tags=["remove-input"]
 Listing(rewriter.parse, beyond)

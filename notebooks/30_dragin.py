@@ -51,7 +51,7 @@ batch_size = 8  # questions in flight at once
 from IPython.display import display
 
 from rag_repro.methods import reading
-from rag_repro.methods.dragin import loop, qfs, rind
+from rag_repro.methods.dragin import loop, queries, timing
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -159,14 +159,14 @@ desk.statements(CLAIMS)
 # equations' scores. So $\theta$ is chosen anew, on questions that nothing is tested on.
 
 # %% tags=["remove-input"]
-Listing(rind.influence, rind.scores, rind.rind)
+Listing(timing.influence, timing.scores, timing.rind)
 
 # %% [markdown]
 # For the token at $i$, $A_{i,1} \dots A_{i,i-1}$ are sorted; the words of the top $n$ are the query, in
 # their order in the text:
 
 # %% tags=["remove-input"]
-Listing(qfs.attention_of, qfs.select)
+Listing(queries.attention_of, queries.select)
 
 # %% [markdown]
 # The loop of section 3.3. The baselines run in it too, with other rules for *when* and *what*, as the

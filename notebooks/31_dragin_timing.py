@@ -44,7 +44,7 @@ batch_size = 8  # questions in flight at once
 import numpy as np
 
 from rag_repro.analysis import hop_timing
-from rag_repro.methods.dragin import rind, timing, timing_check
+from rag_repro.methods.dragin import timing, timing_check
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.places import here
 from rag_repro.publish import chapter
@@ -109,7 +109,7 @@ desk.statements(CLAIMS)
 # Each factor can be left out (`settings.factors`):
 
 # %% tags=["remove-input"]
-Listing(rind.scores)
+Listing(timing.scores)
 
 # %% [markdown]
 # FLARE's rule, and alarms by chance, the control:

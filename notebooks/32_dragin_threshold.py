@@ -37,7 +37,7 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from rag_repro.methods.dragin import rind
+from rag_repro.methods.dragin import timing
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, level, mean
@@ -82,7 +82,7 @@ desk.statements(CLAIMS)
 # $$ (eq-first)
 
 # %% tags=["remove-input"]
-Listing(rind.rind)
+Listing(timing.rind)
 
 # %% [markdown] tags=["worked"]
 # ## How it was chosen here

@@ -38,7 +38,7 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from rag_repro.methods.dragin import qfs, queries
+from rag_repro.methods.dragin import queries
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import bars, entries, level
@@ -94,7 +94,7 @@ desk.statements(CLAIMS)
 # $$ (eq-qfs)
 
 # %% tags=["remove-input"]
-Listing(qfs.attention_of, qfs.select)
+Listing(queries.attention_of, queries.select)
 
 # %% [markdown]
 # The other rules:

@@ -42,7 +42,7 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-from rag_repro.methods.dragin import draft, replay, rind, settings
+from rag_repro.methods.dragin import draft, draft_checks, settings, timing
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import Column, entries, key, share, table
@@ -98,12 +98,12 @@ WORDS = {
     "D12": "the context as the reader had it",
     "equations": "the equations, at a threshold of their own",
 }
-WORDS |= {name: f"{name}: {WORDS[name]}" for name in replay.DIFFERENCES}
+WORDS |= {name: f"{name}: {WORDS[name]}" for name in draft_checks.DIFFERENCES}
 Table(
     ["difference", "setting", "equations", "released code"],
     [
         [WORDS[name], field, str(getattr(PLAIN, field)), str(CODE[field])]
-        for name, field in replay.DIFFERENCES.items()
+        for name, field in draft_checks.DIFFERENCES.items()
     ]
     + [
         [
@@ -159,7 +159,7 @@ Table(
 # $$ (eq-both)
 
 # %% tags=["remove-input"]
-Listing(rind.influence, rind.rind)
+Listing(timing.influence, timing.rind)
 
 # %% [markdown]
 # With $j \ge i$ in place of $j > i$ (D2) the first token of a text that is read alone looks at
@@ -207,7 +207,7 @@ def decided(part, both=False):
     """
 
     def read(entry):
-        at = replay.VARIANTS.index(entry.keys["variant"])
+        at = draft_checks.VARIANTS.index(entry.keys["variant"])
 
         def counts(line):
             held = line.get("variants")
@@ -222,7 +222,7 @@ def decided(part, both=False):
 
 
 def alarm(entry):
-    at = replay.VARIANTS.index(entry.keys["variant"])
+    at = draft_checks.VARIANTS.index(entry.keys["variant"])
     return share(lambda line: line["variants"][at][0] == 1, lambda line: "variants" in line).read(
         entry
     )
@@ -232,7 +232,7 @@ table(
     [
         replace(entry, cell=replace(entry.cell, keys={**entry.keys, "variant": variant}))
         for entry in entries(desk, "replayed")
-        for variant in replay.VARIANTS
+        for variant in draft_checks.VARIANTS
     ],
     {
         "data set": key("dataset"),

@@ -45,7 +45,7 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from rag_repro.analysis import gold_signals
 from rag_repro.data.titles import word
-from rag_repro.methods.r2ag import features, likelihood_check
+from rag_repro.methods.r2ag import checks, features
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -240,7 +240,7 @@ forest(
 # seed 2, which learned on a GPU, ahead: that may be the machine's, or bfloat16's.
 
 # %% tags=["remove-input"]
-Listing(likelihood_check.likelihood_check)
+Listing(checks.likelihood_check)
 
 # %% tags=["hide-input"]
 table(

@@ -51,7 +51,7 @@ from IPython.display import display
 
 from rag_repro.data.titles import word
 from rag_repro.lm.former import FreeTokens, R2Former
-from rag_repro.methods.baselines import placed
+from rag_repro.methods.baselines import controls
 from rag_repro.methods.r2ag import method
 from rag_repro.places import here
 from rag_repro.publish import chapter
@@ -310,7 +310,7 @@ curve(
 # own data hardly show it. Here the same ten passages, with the gold ones moved; the rows are plain RAG's:
 
 # %% tags=["remove-input"]
-Listing(placed.moved)
+Listing(controls.moved)
 
 # %% tags=["hide-input"]
 table(

@@ -46,7 +46,7 @@ from functools import partial
 
 from rag_repro.analysis import attention_layers, gold_signals
 from rag_repro.data.titles import word
-from rag_repro.methods.r2ag import attention_check, method
+from rag_repro.methods.r2ag import checks, method
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -119,7 +119,7 @@ desk.statements(CLAIMS)
 # it. The prompt is read, and nothing is written:
 
 # %% tags=["remove-input"]
-Listing(attention_check.attention_check, attention_check.looked, attention_check.lines_of)
+Listing(checks.attention_check, checks.looked, checks.lines_of)
 
 # %% [markdown]
 # The intervention, which leaves the passages' text where it is: the first of the gold passages and the best

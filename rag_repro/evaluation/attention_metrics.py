@@ -1,6 +1,6 @@
 """Where a prompt's last token looks, out of its record's line.
 
-A line's `attention` is what `methods.r2ag.attention_check` tells, in ten-thousandths of each
+A line's `attention` is what `methods.r2ag.checks` tells, in ten-thousandths of each
 layer's attention (the mean over heads): `words` and `embeddings`, of each layer a number a
 passage, and `marks`, of each layer one for all passages; `tokens`, of each passage [marks,
 words]. Answers of other methods have none, and none of these metrics.

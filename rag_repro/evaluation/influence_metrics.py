@@ -2,7 +2,7 @@
 
 A line's `influence` holds of each pair of words [a_max of the one with more, a_max of the other,
 how far the same tokens behind both moved without the one, without the other, in nats a token, 1
-where the one with more stands first] (`methods.dragin.influence_check`).
+where the one with more stands first] (`methods.dragin.draft_checks`).
 """
 
 from __future__ import annotations

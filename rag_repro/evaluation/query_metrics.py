@@ -27,7 +27,7 @@ RULES = {
     "masked_sentence": "FLARE's query",
     "qfs_said": "QFS without the prompt's words",
 }
-"""Rules in the order of `methods.dragin.query_check.RULES`, in words."""
+"""Rules in the order of `methods.dragin.draft_checks.RULES`, in words."""
 LATER = ("qfs", "masked_sentence", "full_context", "last_sentence", "last_tokens", "question")
 """Rules of which is told what they find behind the first sentence."""
 NEXT = ("qfs", "masked_sentence", "full_context", "last_sentence", "question", "random_words")

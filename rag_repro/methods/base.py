@@ -15,7 +15,10 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, partial
+from math import inf
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..engine import Method
 from ..plain import fits, hints, shortened
@@ -24,8 +27,37 @@ from .reading import PROMPTS
 
 
 @dataclass(frozen=True)
+class Within:
+    """In a setting's annotation: a number from `low` to `high`."""
+
+    low: float
+    high: float = inf
+
+    def __str__(self):
+        if self.high == inf:
+            return f"be at least {self.low}"
+        return f"lie between {self.low} and {self.high}"
+
+
+Count = Annotated[int, Within(1)]
+Share = Annotated[float, Within(0, 1)]
+
+_limits = cache(partial(get_type_hints, include_extras=True))
+
+
+def check(name: str, value: Any, hint: Any) -> None:
+    """Refuse a value of a setting that is none of its `Literal`, or not `Within` its limits."""
+    for one in get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]:
+        if value is not None and get_origin(one) is Literal:
+            one_of(name, value, get_args(one))
+        for limit in getattr(one, "__metadata__", ()) if value is not None else ():
+            if isinstance(limit, Within) and not limit.low <= value <= limit.high:
+                raise ValueError(f"{name} is {value}; it must {limit}")
+
+
+@dataclass(frozen=True)
 class Settings:
-    """What all methods can be told.
+    """What all methods can be told, and what a value may be: its type, a `Literal`, limits.
 
     k: passages given to the reader, at most.
     own_candidates: search only the passages that came with the question (term
@@ -35,16 +67,14 @@ class Settings:
     max_new_tokens: longest answer of the reader, in tokens.
     """
 
-    k: int = 3
+    k: Count = 3
     own_candidates: bool = False
     prompt: str | None = None
-    max_new_tokens: int = 64
+    max_new_tokens: Count = 64
 
     def __post_init__(self):
-        if self.k < 1:
-            raise ValueError(f"k is {self.k}; it must be at least 1")
-        if self.max_new_tokens < 1:
-            raise ValueError(f"max_new_tokens is {self.max_new_tokens}; it must be at least 1")
+        for name, hint in _limits(type(self)).items():
+            check(name, getattr(self, name), hint)
         if self.prompt is not None and self.prompt not in PROMPTS:
             raise ValueError(
                 f"there is no prompt {self.prompt!r}{nearest(self.prompt, PROMPTS)}; "
@@ -97,6 +127,8 @@ class MethodSpec:
                 )
         for name, value in given.items():
             wanted = hints(self.settings)[name]
+            if isinstance(value, str):
+                check(name, value, wanted)
             if not fits(value, wanted):
                 raise ValueError(
                     f"method {self.name!r}: {name} cannot be {shortened(repr(value), 60)}; "
@@ -113,40 +145,62 @@ def one_of(setting: str, given: object, known: Iterable[str]) -> None:
         )
 
 
-# name -> where the module is that defines its MethodSpec, and what that is called there
+def fill_or_refuse(settings: Settings, used: bool, defaults: Mapping[str, Any], by: str) -> None:
+    """Give settings that were left out (None) their defaults; not `used`, refuse those given.
+
+    by: the choice under which they would do nothing.
+    """
+    for name, default in defaults.items():
+        if used and getattr(settings, name) is None:
+            object.__setattr__(settings, name, default)
+        elif not used and getattr(settings, name) is not None:
+            raise ValueError(f"{name} would do nothing with {by}; leave it out")
+
+
+# name -> the module that registers it with `builtin`
 METHODS = {
-    "no_retrieval": "baselines.single_step:NO_RETRIEVAL",
-    "single_step": "baselines.single_step:SINGLE_STEP",
-    "gold_passages": "baselines.single_step:GOLD_PASSAGES",
-    "given_passages": "baselines.given:GIVEN_PASSAGES",
-    "placed_gold": "baselines.placed:PLACED_GOLD",
-    "guess": "baselines.guess:GUESS",
-    "qdc": "drrag.concatenation:QDC",
-    "two_stage": "drrag.second_stage:TWO_STAGE",
-    "cis": "drrag.inverse:CIS",
-    "cfs": "drrag.forward:CFS",
-    "pair_check": "drrag.pair_check:PAIR_CHECK",
-    "uncrowded": "drrag.crowd:UNCROWDED",
-    "adaptive_retrieval": "baselines.adaptive_retrieval:ADAPTIVE_RETRIEVAL",
-    "self_rag": "baselines.self_rag:SELF_RAG",
-    "self_rag_on_gold": "baselines.self_rag:SELF_RAG_ON_GOLD",
-    "ircot": "baselines.ircot:IRCOT",
-    "adaptive_rag": "baselines.adaptive_rag:ADAPTIVE_RAG",
-    "recomp": "baselines.recomp:RECOMP",
-    "crag": "baselines.crag:CRAG",
-    "long_llmlingua": "baselines.long_llmlingua:LONG_LLMLINGUA",
-    "r2ag": "r2ag.method:R2AG",
-    "attention_check": "r2ag.attention_check:ATTENTION_CHECK",
-    "likelihood_check": "r2ag.likelihood_check:LIKELIHOOD_CHECK",
-    "erm4": "erm4.method:ERM4",
-    "dynamic": "dragin.loop:DYNAMIC",
-    "dragin_released": "dragin.loop:DRAGIN_RELEASED",
-    "composed": "composed:COMPOSED",
-    "timing_check": "dragin.timing_check:TIMING_CHECK",
-    "dragin_replay": "dragin.replay:REPLAY",
-    "query_check": "dragin.query_check:QUERY_CHECK",
-    "influence_check": "dragin.influence_check:INFLUENCE_CHECK",
+    name: module
+    for module, names in {
+        "baselines.controls": "no_retrieval single_step gold_passages given_passages placed_gold "
+        "guess",
+        "drrag.concatenation": "qdc two_stage",
+        "drrag.selection": "cis cfs",
+        "drrag.probes": "pair_check uncrowded",
+        "baselines.adaptive_retrieval": "adaptive_retrieval",
+        "baselines.self_rag": "self_rag self_rag_on_gold",
+        "baselines.ircot": "ircot",
+        "baselines.adaptive_rag": "adaptive_rag",
+        "baselines.compressing": "recomp crag long_llmlingua",
+        "r2ag.method": "r2ag",
+        "r2ag.checks": "attention_check likelihood_check",
+        "erm4.method": "erm4",
+        "dragin.loop": "dynamic dragin_released",
+        "composed": "composed",
+        "dragin.timing_check": "timing_check",
+        "dragin.draft_checks": "dragin_replay query_check influence_check",
+    }.items()
+    for name in names.split()
 }
+
+
+# name -> what `builtin` registered, of the modules that are imported
+_BUILTIN: dict[str, MethodSpec] = {}
+
+
+def builtin(
+    name: str,
+    version: int,
+    settings: type[Settings],
+    source: str,
+    since: Callable[[Any], int] | None = None,
+) -> Callable[[Method], Method]:
+    """Register a method of this package, which is listed in `METHODS`."""
+
+    def register(run: Method) -> Method:
+        _BUILTIN[name] = MethodSpec(name, version, run, settings, source, since)
+        return run
+
+    return register
 
 
 # name -> what `method` registered in this process
@@ -222,5 +276,5 @@ def get(name: str) -> MethodSpec:
         return _OWN[name]
     if name not in METHODS:
         raise ValueError(f"there is no method {name!r}{choices(name, method_names())}")
-    module, attribute = METHODS[name].split(":")
-    return getattr(importlib.import_module(f".{module}", __package__), attribute)
+    importlib.import_module(f".{METHODS[name]}", __package__)
+    return _BUILTIN[name]

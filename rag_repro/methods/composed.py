@@ -26,9 +26,9 @@ from typing import Any
 
 from ..engine import Flow
 from ..schema import Question
-from .base import MethodSpec, Settings, get
+from .base import Settings, builtin, get
 from .dragin.loop import dynamic
-from .drrag.forward import two_stages_selected
+from .drrag.selection import two_stages_selected
 from .erm4.method import counts, knowledge
 from .r2ag.method import informed
 from .reading import PROMPTS
@@ -62,7 +62,8 @@ class ComposedSettings(Settings):
             )
         for name, part in self.parts.items():
             # Spelt out, so that it is the same condition however much of it was written.
-            object.__setattr__(self, name, _own(part))
+            own = {key: value for key, value in asdict(part).items() if key not in COMMON}
+            object.__setattr__(self, name, own)
         if self.erm4 and (self.erm4["memory"] is not None or not self.erm4["search"]):
             raise ValueError("erm4: what takes part searches, and has no memory; leave these out")
 
@@ -87,10 +88,15 @@ class ComposedSettings(Settings):
         return {k: v for part in self.parts.values() for k, v in part.needs.items()}
 
 
-def _own(part: Settings) -> dict[str, Any]:
-    return {name: value for name, value in asdict(part).items() if name not in COMMON}
+def since(settings: ComposedSettings) -> int:
+    """2: a query of DRAGIN's takes no words of a chat template."""
+    dragin = settings.parts.get("dragin")
+    return 2 if dragin and dragin.meets_template else 1
 
 
+@builtin(
+    "composed", 2, ComposedSettings, "this book: ERM4, DR-RAG, DRAGIN and R²AG composed", since
+)
 def composed(question: Question, settings: ComposedSettings) -> Flow:
     """All stages, of which the settings name some."""
     if dragin := settings.parts.get("dragin"):
@@ -127,19 +133,3 @@ def stages(question: Question, settings: ComposedSettings):
     if r2ag := parts.get("r2ag"):
         soft, told = yield from informed(asked, hits, r2ag)
     return asked, Found(tuple(hits), tuple(soft), (*chosen, *events, *told))
-
-
-def since(settings: ComposedSettings) -> int:
-    """2: a query of DRAGIN's takes no words of a chat template."""
-    dragin = settings.parts.get("dragin")
-    return 2 if dragin and dragin.meets_template else 1
-
-
-COMPOSED = MethodSpec(
-    "composed",
-    2,
-    composed,
-    ComposedSettings,
-    "this book: ERM4, DR-RAG, DRAGIN and R²AG composed",
-    since,
-)

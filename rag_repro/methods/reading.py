@@ -6,15 +6,26 @@ extraction, so that no method wins by its wording.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-from ..schema import Hit, Prefix, Prompt, Question, Segment, Soft, Until
+from rag_repro.arguments import path as as_path
+from rag_repro.data import ENVIRONMENT
+from rag_repro.plain import PlainError, from_json, from_yaml, text_of
+from rag_repro.schema import Hit, Prefix, Prompt, Question, Segment, Soft, Until
+from rag_repro.words import nearest
 
 SOFT = "{soft}"
+EXEMPLARS, OWN_EXEMPLARS = "dragin_exemplars.jsonl", "own"
+"""The file in the data folder with the exemplars of DRAGIN's paper (appendix F), which are text of
+others; the name of ours in the same form."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,9 @@ class Template:
     chat: bool = False
     stop: tuple[str | Until, ...] = ()
     yes_no: bool = False
+
+    def __post_init__(self):
+        object.__setattr__(self, "stop", tuple(self.stop))
 
     @property
     def informed(self) -> bool:
@@ -140,197 +154,51 @@ def released_answer(text: str, yes_no: bool) -> str | None:
     return rest[1:].removesuffix("</s>").removesuffix("<|endoftext|>").removesuffix(".")
 
 
-# Quoted from DR-RAG, table 9: the one prompt that the paper prints.
-_DRRAG_BODY = """You are a reading comprehension expert, and you need to complete a reading \
-comprehension task.
+TEXTS = from_yaml(text_of(Path(__file__).with_name("prompts.yaml")))
+"""Every prompt's words."""
 
-Contexts
-{passages}
-After reading the documents above, answering the following question. Reasoning step by step. \
-At last, you should output the final result via the following format:
 
-Answer: <your answer based on the documents>; Please answer the question directly.
+def _fields(name: str) -> dict[str, Any]:
+    own = dict(TEXTS["reading"][name])
+    like = own.pop("like", None)
+    return _fields(like) | own if like else own
 
-Question:
-{question}
-Give your analysis process first, and then output your answer in a specified format."""
 
-# Ours: the same words where a method answers without passages, which table 9 has no form for.
-_DRRAG_BARE = """You are a reading comprehension expert, and you need to answer a question. \
-Reasoning step by step. At last, you should output the final result via the following format:
+PROMPTS = MappingProxyType({name: Template(name, **_fields(name)) for name in TEXTS["reading"]})
 
-Answer: <your answer>; Please answer the question directly.
 
-Question:
-{question}
-Give your analysis process first, and then output your answer in a specified format."""
+def with_exemplars(template: Template, name: str | None) -> Template:
+    """The template behind exemplars: a data set's of the paper, "own", or (None) as it is.
 
-_DRRAG = Template(
-    name="drrag",
-    source="DR-RAG, table 9",
-    passage="Document {number}:\n{text}\n",
-    body=_DRRAG_BODY,
-    bare=_DRRAG_BARE,
-    marker="Answer:",
-    chat=True,
-)
+    Raises ValueError: an unknown name; no data folder, or no file of exemplars in it.
+    """
+    if name is None:
+        return template
+    own = [tuple(one.values()) for one in TEXTS["dragin_exemplars"]]
+    pairs = own if name == OWN_EXEMPLARS else _paper_exemplars(name, os.environ.get(ENVIRONMENT))
+    text = "".join(f"Question: {question}\nAnswer: {answer}\n\n" for question, answer in pairs)
+    return replace(template, exemplars=text)
 
-# Invented for this book, in the testbed's manner; their names occur in no world.
-_EXEMPLARS = """Read the passages and answer the question with a few words.
 
-Passage: Harbour of Glass is a drama film directed by Ilvo Brannek. It was first shown in 1961.
-Passage: Ilvo Brannek was a director who was born in the town of Sarrow.
-Question: In which town was the director of Harbour of Glass born?
-Answer: Sarrow
-
-Passage: Tessaly Vroom founded Vroom Instruments, a maker of clocks.
-Passage: Vroom Instruments has its headquarters in Old Perrin.
-Question: Who started Vroom Instruments?
-Answer: Tessaly Vroom
-
-Passage: Maurin Delk (born 3 May 1907) was a composer.
-Passage: Ansa Rhoe (born 12 July 1911) was a composer and teacher.
-Question: Who was born first, Maurin Delk or Ansa Rhoe?
-Answer: Maurin Delk
-
-Passage: The Quiet Orchard was released in 1988.
-Passage: A Lamp for Winter was released in 1979.
-Question: Did The Quiet Orchard come out before A Lamp for Winter?
-Answer: no
-
-Passage: Corve Stadium seats 18,400 people and is the home of Corve United.
-Question: How many people can sit in the stadium of Corve United?
-Answer: 18,400
-
-Passage: Jessamy Orr married the painter Pell Ostrand in 1952.
-Passage: Pell Ostrand was a citizen of Varnia.
-Question: What is the nationality of the husband of Jessamy Orr?
-Answer: Varnia
-
-"""
-
-_ASK = "Question: {question}\nAnswer:"
-_CONTEXT = "Context:\n{passages}Answer in the same format as before.\n"
-_STEP_BY_STEP = "Let's think it step by step."
-_STEPS = "Answer the following question by reasoning step-by-step, following the example above.\n"
-_YES_NO = "Following the examples above, answer the question by reasoning step-by-step.\n\n"
-_DRAGIN = Template(
-    name="dragin",
-    source="DRAGIN, appendix F",
-    passage="[{number}] {text}\n",
-    body=_CONTEXT + _ASK,
-    bare=_ASK,
-    marker="So the answer is",
-    stop=("\n",),
-)
-
-_COT = replace(
-    _DRAGIN,
-    name="cot",
-    source="DRAGIN, section 3.3, without its exemplars",
-    body="Below are the external knowledge references:\n{passages}"
-    "Please answer the question based on the external knowledge:\n" + _ASK,
-)
-
-# R²AG, table 5. The row of R²AG has lost its end there; with the "Answer:" of the others it differs
-# from RAG's by the one added sentence and the word before each embedding, and by nothing else.
-_ONLY = "Only give me the answer and do not output any other words.\n"
-_INSTRUCTION = (
-    "Write a high-quality answer for the given question using only the provided search results "
-    "(some of which might be irrelevant). "
-)
-_R2AG_RAG = Template(
-    name="r2ag_rag",
-    source="R²AG, table 5: RAG",
-    passage="[{number}](Title: {title}) {text}\n",
-    body=f"{_INSTRUCTION}{_ONLY}\n{{passages}}\n{_ONLY}{_ASK}",
-    bare=f"Write a high-quality answer for the given question. {_ONLY}\n{_ASK}",
-    chat=True,
-    stop=("\n",),
-)
-_R2AG = replace(
-    _R2AG_RAG,
-    name="r2ag",
-    source="R²AG, table 5: R²AG",
-    passage="[{number}]similarity: {soft}(Title: {title}) {text}\n",
-    body=f"{_INSTRUCTION}{_ONLY.strip()} The similarity information is provided in front "
-    f"of search results.\n\n{{passages}}\n{_ONLY}{_ASK}",
-)
-
-PROMPTS = MappingProxyType(
-    {
-        "drrag": _DRRAG,
-        "drrag_informed": replace(
-            _DRRAG,
-            name="drrag_informed",
-            source="DR-RAG, table 9, with places as R²AG's table 5 has them",
-            passage="Document {number}: {soft}\n{text}\n",
-        ),
-        "cot": _COT,
-        # Without appendix F's exemplars there are no "examples above" to follow.
-        "cot_yes_no": replace(
-            _COT,
-            name="cot_yes_no",
-            source="DRAGIN, section 3.3, for StrategyQA",
-            yes_no=True,
-        ),
-        "dragin": _DRAGIN,
-        "dragin_yes_no": replace(
-            _DRAGIN,
-            name="dragin_yes_no",
-            source="DRAGIN, appendix F, for StrategyQA",
-            body=_CONTEXT + _YES_NO + _ASK,
-            bare=_YES_NO + _ASK,
-            yes_no=True,
-        ),
-        "dragin_steps": replace(
-            _DRAGIN,
-            name="dragin_steps",
-            source="DRAGIN, appendix F, for HotpotQA",
-            body=_CONTEXT + _STEPS + _ASK,
-            bare=_STEPS + _ASK,
-        ),
-        "chat": Template(
-            name="chat",
-            source="this book: plain words, for a reader that was taught to follow them",
-            passage="{text}\n",
-            body="{passages}\nAnswer with a few words: {question}",
-            bare="Answer with a few words: {question}",
-            chat=True,
-            stop=("\n",),
-        ),
-        "selfrag": Template(
-            name="selfrag",
-            source="Self-RAG, the released checkpoints' prompts",
-            passage="{title}\n{text}\n",
-            body="### Instruction:\n{question}\n\n### Input:\n{passages}\n### Response:\n",
-            bare="### Instruction:\n{question}\n\n### Response:\n",
-        ),
-        "short": Template(
-            name="short",
-            source="this book: six invented exemplars, short answers",
-            passage="Passage: {text}\n",
-            body="{passages}" + _ASK,
-            exemplars=_EXEMPLARS,
-            stop=("\n",),
-        ),
-        "r2ag_rag": _R2AG_RAG,
-        "r2ag_cot": replace(
-            _R2AG_RAG,
-            name="r2ag_cot",
-            source="R²AG, table 5: CoT",
-            body=_R2AG_RAG.body.removesuffix("Answer:") + _STEP_BY_STEP,
-            bare=_R2AG_RAG.bare.removesuffix("Answer:") + _STEP_BY_STEP,
-        ),
-        "r2ag_compressed": replace(
-            _R2AG_RAG,
-            name="r2ag_compressed",
-            source="R²AG, table 5: compression",
-            passage="{text}\n",
-        ),
-        "r2ag": _R2AG,
-        # The same words for a reader that has no chat template, as Gemma 3 270M as it ships.
-        "r2ag_rag_plain": replace(_R2AG_RAG, name="r2ag_rag_plain", chat=False),
-        "r2ag_plain": replace(_R2AG, name="r2ag_plain", chat=False),
-    }
-)
+@lru_cache(maxsize=8)
+def _paper_exemplars(name: str, folder: str | None) -> tuple[tuple[str, str], ...]:
+    if not folder:
+        raise ValueError(
+            f"exemplars of {name!r} lie in the data folder: set {ENVIRONMENT}, or take "
+            f"exemplars: {OWN_EXEMPLARS}"
+        )
+    path = as_path(folder) / EXEMPLARS
+    try:
+        rows = [from_json(line) for line in text_of(path).splitlines() if line.strip()]
+        held = [(row["dataset"], row["question"], row["answer"]) for row in rows]
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file; take exemplars: {OWN_EXEMPLARS}") from None
+    except (PlainError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: not a file of exemplars ({error})") from None
+    known = dict.fromkeys(dataset for dataset, *_ in held)
+    if name not in known:
+        raise ValueError(
+            f"there are no exemplars of {name!r}{nearest(name, [*known, OWN_EXEMPLARS])}; "
+            f"there are: {', '.join([*known, OWN_EXEMPLARS])}"
+        )
+    return tuple((question, answer) for dataset, question, answer in held if dataset == name)

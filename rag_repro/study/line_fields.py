@@ -21,8 +21,7 @@ from rag_repro.evaluation.metric import accepted, readings
 from rag_repro.evaluation.normalise import answer as normalise_answer
 from rag_repro.evaluation.normalise import holds
 from rag_repro.evaluation.retrieval_metrics import has_answer, tells_answer
-from rag_repro.methods.dragin.query_check import RULES
-from rag_repro.methods.dragin.replay import VARIANTS
+from rag_repro.methods.dragin.draft_checks import RULES, VARIANTS
 from rag_repro.methods.dragin.settings import FACTORS
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.plain import UNSEEN
@@ -160,7 +159,7 @@ def of_decisions(question: Question, answer: Answer) -> dict[str, Any]:
     influence: of each pair of words that was masked [a_max of the one with more, of the other, how
     far what stands behind moved without each, 1 where the one with more stands first].
     likelihood: log p of each accepted answer that was put behind the prompt, in nats.
-    variants: of each of `methods.dragin.replay.VARIANTS` [1 where it triggered, tokens that
+    variants: of each of `methods.dragin.draft_checks.VARIANTS` [1 where it triggered, tokens that
     stay, the first letters of its query's hash, "" without one], to be compared.
     """
     told: dict[str, Any] = {}
@@ -300,7 +299,7 @@ def of_queries(question: Question, answer: Answer) -> dict[str, Any]:
     """`queries`, where the trace is of a check of query rules.
 
     Of each moment, in order: [words that QFS takes, of how many up to the alarm's with it, in
-    which of the draft's sentences that is, then of each of `methods.dragin.query_check.RULES`
+    which of the draft's sentences that is, then of each of `methods.dragin.draft_checks.RULES`
     which of the line's `gold` (by place, from 0) its search finds]. Not there without an alarm.
     """
     gold = [g.passage_id for g in question.gold]

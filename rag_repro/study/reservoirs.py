@@ -20,8 +20,7 @@ from ..bars import Bar
 from ..engine import Flow
 from ..lm.hub import cache_folder
 from ..methods.erm4.method import fetched, knowledge
-from ..methods.erm4.settings import ERM4Settings
-from ..methods.erm4.settings_memory import RESERVOIR
+from ..methods.erm4.settings import RESERVOIR, ERM4Settings
 from ..schema import Answer, Question
 from .conditions import Condition
 

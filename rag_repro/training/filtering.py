@@ -20,7 +20,7 @@ from .. import data
 from ..data import candidates
 from ..evaluation.knowledge_metrics import hypothesis_of
 from ..evaluation.retrieval_metrics import tells_answer
-from ..methods.erm4.judging import (
+from ..methods.erm4.knowledge_filter import (
     CONTRADICTION,
     ENTAILMENT,
     NEUTRAL,

@@ -25,8 +25,8 @@ from typing import Any
 from rag_repro import engine
 from rag_repro.engine import Flow
 from rag_repro.evaluation.pair_metrics import auc
-from rag_repro.methods.drrag.forward import CFSSettings
-from rag_repro.methods.drrag.second_stage import two_rankings
+from rag_repro.methods.drrag.concatenation import two_rankings
+from rag_repro.methods.drrag.selection import CFSSettings
 from rag_repro.schema.dataset import Dataset
 from rag_repro.study.services import Workshop
 

@@ -17,7 +17,7 @@ from random import Random
 from .. import data
 from ..data import candidates
 from ..evaluation.normalise import holds
-from ..methods.baselines.recomp import summary_prompt
+from ..methods.baselines.compressing import summary_prompt
 from ..schema import Hit, Passage, Question
 from .examples import Example
 from .reasoning import first_with, marked

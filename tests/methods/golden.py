@@ -2,7 +2,7 @@
 
 A method's version is part of every record's identity. `test_golden` fails when
 what a method does changes while its version does not. After raising the
-version (the number in its MethodSpec):
+version (the number in its `builtin` line):
 
     python -m tests.methods.golden
 
@@ -458,7 +458,7 @@ def problem(spec: base.MethodSpec) -> str | None:
         ]
         return (
             f"{spec.name} does something else than at version {then['version']} "
-            f"({'; '.join(differ) or 'other cases'}): raise the version in its MethodSpec to "
+            f"({'; '.join(differ) or 'other cases'}): raise the version in its `builtin` line to "
             f"{then['version'] + 1}, since records of version {then['version']} no longer say "
             f"what it does, then {renew}. If only this scripted world was changed, delete "
             f"{FOLDER.name}/{spec.name}.json first"

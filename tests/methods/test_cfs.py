@@ -7,7 +7,7 @@ import pytest
 from rag_repro import engine
 from rag_repro.methods import base
 from rag_repro.methods.drrag.concatenation import QDCSettings, qdc
-from rag_repro.methods.drrag.forward import CFSSettings, cfs, forward_selection
+from rag_repro.methods.drrag.selection import CFSSettings, cfs, forward_selection
 from rag_repro.schema import Answer, Gold, Hit, Question
 
 from .golden import QUESTIONS, World
@@ -373,7 +373,7 @@ def test_more_first_stage_passages_than_k_leave_no_place():
         ({"first": "algoritm"}, r"first is 'algoritm', did you mean 'algorithm'\?; it is one of"),
         ({"second": "rand"}, r"second is 'rand', did you mean 'random'\?"),
         ({"judge": "gold"}, r"judge is 'gold'.*one of: classifier, oracle, random, similarity"),
-        ({"threshold": 1.1}, r"threshold is 1.1; a probability's lies between 0 and 1"),
+        ({"threshold": 1.1}, r"threshold is 1.1; it must lie between 0 and 1"),
         ({"threshold": float("nan")}, r"threshold is nan"),
         ({"depth": 0}, r"depth is 0; it must be at least 1"),
         ({"cap": False}, r"cap is off, which equation 4 cannot mean.*first: algorithm"),

@@ -6,7 +6,7 @@ import pytest
 
 from rag_repro import engine
 from rag_repro.methods import base
-from rag_repro.methods.drrag.inverse import CISSettings, cis, inverse_selection
+from rag_repro.methods.drrag.selection import CISSettings, cis, inverse_selection
 from rag_repro.schema import Answer, Gold, Hit, Question
 
 from .golden import QUESTIONS, World

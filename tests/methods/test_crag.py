@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.methods import base
-from rag_repro.methods.baselines.crag import crag
+from rag_repro.methods.baselines.compressing import crag
 
 from .scripted import Says, answer_of, ids
 from .shelf import FILM, MAN, OTHER, QUESTION, SIZES, SONG, Shares, Shelf, size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.methods import base
-from rag_repro.methods.drrag.crowd import dropped, shared_words
+from rag_repro.methods.drrag.probes import dropped, shared_words
 from rag_repro.schema import Gold, Hit, Passage, Question
 
 from .scripted import answer_of, ids

@@ -36,10 +36,12 @@ def _keys(wish):
 
 def change_turns(monkeypatch):
     """Second stage first: hits in another order."""
-    real = concatenation.take_in_turns
-    monkeypatch.setattr(
-        concatenation, "take_in_turns", lambda *given: tuple(reversed(real(*given)))
-    )
+    real = concatenation.two_stages
+
+    def turned(*given):
+        return tuple(reversed((yield from real(*given))))
+
+    monkeypatch.setattr(concatenation, "two_stages", turned)
 
 
 def change_query(monkeypatch):
@@ -61,7 +63,7 @@ def test_a_change_without_a_new_version_is_told_with_the_remedy(monkeypatch, cha
     change(monkeypatch)
     told = golden.problem(base.get("qdc"))
     assert "qdc does something else than at version 1" in told
-    assert "raise the version in its MethodSpec to 2" in told
+    assert "raise the version in its `builtin` line to 2" in told
     assert "python -m tests.methods.golden" in told
 
 

@@ -10,7 +10,7 @@ import pytest
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods import base
-from rag_repro.methods.baselines.long_llmlingua import (
+from rag_repro.methods.baselines.compressing import (
     IN_THEM,
     LongLLMLinguaSettings,
     best_tokens,

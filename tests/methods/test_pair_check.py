@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.methods import base
-from rag_repro.methods.drrag.pair_check import pair_check
+from rag_repro.methods.drrag.probes import pair_check
 from rag_repro.schema import Gold, Question
 
 from .scripted import Tables, answer_of, ids

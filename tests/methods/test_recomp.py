@@ -10,7 +10,7 @@ import pytest
 
 from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods import base
-from rag_repro.methods.baselines.recomp import cosines, recomp
+from rag_repro.methods.baselines.compressing import cosines, recomp
 from rag_repro.methods.reading import PROMPTS
 from tests.lm.scripted_reader import ScriptedReader
 

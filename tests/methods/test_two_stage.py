@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from rag_repro.methods import base
-from rag_repro.methods.baselines.single_step import single_step
-from rag_repro.methods.drrag.concatenation import QDCSettings, qdc
-from rag_repro.methods.drrag.forward import CFSSettings, cfs
-from rag_repro.methods.drrag.second_stage import TwoStageSettings, two_stage
+from rag_repro.methods.baselines.controls import single_step
+from rag_repro.methods.drrag.concatenation import QDCSettings, TwoStageSettings, qdc, two_stage
+from rag_repro.methods.drrag.selection import CFSSettings, cfs
 from rag_repro.schema import Gold, Question
 
 from .golden import QUESTIONS, World

@@ -13,7 +13,7 @@ from rag_repro.analysis import hop_timing
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.resampling import fresh
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.methods.dragin import query_check, replay
+from rag_repro.methods.dragin import draft_checks
 from rag_repro.show.exhibit_rows import Row
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
@@ -282,7 +282,7 @@ def _first_step_again(told: Told) -> bool:
     for sentence, found, line in _moments("world-B"):
         steps = [step for _, step, _ in line["gold"]]
         if sentence > 1 and len(set(steps)) > 1:
-            for rule, places in zip(query_check.RULES, found, strict=True):
+            for rule, places in zip(draft_checks.RULES, found, strict=True):
                 again.setdefault(rule, []).append(any(steps[i] == 1 for i in places))
     shares = {rule: told.of(100 * np.mean(held)) for rule, held in again.items()}
     holding = shares["question"], shares["full_context"]
@@ -392,7 +392,7 @@ def _nothing_to_choose(told: Told) -> bool:
         full = [words[0][0] >= cell.condition.configured.top_n for words in taken if words]
         if not told.of(100 * np.mean(full)) < 10:
             return False
-    at = replay.VARIANTS.index("D10")
+    at = draft_checks.VARIANTS.index("D10")
     drafts = [line["variants"] for cell in _cells("replayed") for line in RESULTS.lines(cell)]
     return all(held[at] == held[0] for held in drafts)
 

@@ -17,7 +17,7 @@ import pytest
 
 from rag_repro import engine
 from rag_repro.methods.base import Settings
-from rag_repro.methods.baselines.single_step import single_step
+from rag_repro.methods.baselines.controls import single_step
 from rag_repro.retrieval import BM25, RetrievalError
 from rag_repro.retrieval.pages import best_sentences
 from rag_repro.retrieval.served import LARGEST, SearchServer

@@ -8,7 +8,7 @@ import pytest
 
 from rag_repro import engine
 from rag_repro.methods import base
-from rag_repro.methods.compressing import left, told
+from rag_repro.methods.baselines.compressing import left, told
 from rag_repro.schema import Answer, Gold, Hit, Question
 from rag_repro.schema.dataset import Corpus
 from rag_repro.study import line_fields, lines, runner

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag_repro.evaluation import metrics
-from rag_repro.methods.dragin.replay import VARIANTS
+from rag_repro.methods.dragin.draft_checks import VARIANTS
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.schema import Answer
 from rag_repro.study import line_fields, lines

@@ -9,7 +9,7 @@ import pytest
 from rag_repro import data
 from rag_repro.lm import hub
 from rag_repro.lm.prompts import prompt_text
-from rag_repro.methods.baselines.recomp import summary_prompt
+from rag_repro.methods.baselines.compressing import summary_prompt
 from rag_repro.schema import Gold, Hit, Passage, Question, Step
 from rag_repro.training import recipes, run
 from rag_repro.training.recipes import Lora, Optimiser, Recipe

@@ -25,17 +25,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from random import Random
+from typing import Literal
 
 from ...engine import Flow
 from ...schema import Question, Score
-from ..base import MethodSpec, one_of
+from ..base import builtin, fill_or_refuse
 from ..sentences import ENGLISH, Sentences
 from ..stages import probabilities_of
+from .controls import no_retrieval, single_step
 from .ircot import IRCoTSettings, ircot
-from .single_step import no_retrieval, single_step
 
 CLASSES = ("A", "B", "C")
-JUDGES = ("classifier", "random")
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,17 @@ class AdaptiveRAGSettings(IRCoTSettings):
         `shuffle_labels` is the other control, by its own name.
     """
 
-    judge: str = "classifier"
+    judge: Literal["classifier", "random"] = "classifier"
     classifier: str | None = "complexity-testbed"
     shares: Mapping[str, float] | None = None
     seed: int | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("judge", self.judge, JUDGES)
         if self.judge == "classifier":
             if not self.classifier:
                 raise ValueError("judge 'classifier' needs a classifier's name")
-            for name in ("shares", "seed"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"{name} would do nothing with judge 'classifier'; omit it")
+            fill_or_refuse(self, False, {"shares": None, "seed": None}, "judge 'classifier'")
             return
         shares = self.shares or {}
         whole = set(shares) == set(CLASSES) and abs(sum(shares.values()) - 1) < 1e-6
@@ -81,6 +78,7 @@ class AdaptiveRAGSettings(IRCoTSettings):
         return {**super().needs, **scorer}
 
 
+@builtin("adaptive_rag", 2, AdaptiveRAGSettings, "Jeong et al. 2024, section 3.2")
 def adaptive_rag(
     question: Question, settings: AdaptiveRAGSettings, sentences: Sentences = ENGLISH
 ) -> Flow:
@@ -152,8 +150,3 @@ def shuffle_labels(labels: Mapping[str, str], seed: int) -> dict[str, str]:
     given = [labels[name] for name in names]
     Random(f"labels {seed}").shuffle(given)
     return dict(zip(names, given, strict=True))
-
-
-ADAPTIVE_RAG = MethodSpec(
-    "adaptive_rag", 2, adaptive_rag, AdaptiveRAGSettings, "Jeong et al. 2024, section 3.2"
-)

@@ -27,15 +27,15 @@ from itertools import groupby
 from operator import itemgetter
 from random import Random
 from types import MappingProxyType
+from typing import Literal
 
 from ...engine import Flow
 from ...schema import Question, Retrieve
-from ..base import MethodSpec, Settings, one_of
+from ..base import Settings, builtin, fill_or_refuse
 from ..stages import read, retrieve
 
 # source of popularity -> where a question's `meta` has it
 META = MappingProxyType({"testbed": "popularity", "wikipedia": "s_pop"})
-SOURCES = (*META, "mentions", "shuffled")
 THRESHOLDS = MappingProxyType({"testbed": 60.0, "shuffled": 0.5})
 
 
@@ -54,21 +54,16 @@ class AdaptiveRetrievalSettings(Settings):
     threshold: None: 60 for "testbed" (world A's median) and 0.5 for "shuffled".
     """
 
-    popularity: str = "testbed"
+    popularity: Literal["testbed", "wikipedia", "mentions", "shuffled"] = "testbed"
     threshold: float | None = None
     depth: int | None = None
     seed: int | None = None
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("popularity", self.popularity, SOURCES)
         for name, source, default in (("depth", "mentions", 100), ("seed", "shuffled", 0)):
-            if self.popularity != source and getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} would do nothing with popularity {self.popularity!r}; leave it out"
-                )
-            if self.popularity == source and getattr(self, name) is None:
-                object.__setattr__(self, name, default)
+            by = f"popularity {self.popularity!r}"
+            fill_or_refuse(self, self.popularity == source, {name: default}, by)
         if self.threshold is None:
             if self.popularity not in THRESHOLDS:
                 raise ValueError(
@@ -84,6 +79,7 @@ class AdaptiveRetrievalSettings(Settings):
             )
 
 
+@builtin("adaptive_retrieval", 1, AdaptiveRetrievalSettings, "Mallen et al. 2023, section 6")
 def adaptive_retrieval(question: Question, settings: AdaptiveRetrievalSettings) -> Flow:
     """Look at the popularity, fetch passages or none, read."""
     value = yield from popularity(question, settings)
@@ -187,12 +183,3 @@ def best_threshold(
         if total > best:
             best, threshold = total, value
     return threshold
-
-
-ADAPTIVE_RETRIEVAL = MethodSpec(
-    "adaptive_retrieval",
-    1,
-    adaptive_retrieval,
-    AdaptiveRetrievalSettings,
-    "Mallen et al. 2023, section 6",
-)

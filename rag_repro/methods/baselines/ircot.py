@@ -30,17 +30,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from ...engine import Flow
 from ...schema import Answer, Generate, Hit, Prompt, Question, Reply
-from ..base import MethodSpec, Settings, one_of
+from ..base import Count, Settings, Within, builtin, one_of
 from ..reading import PROMPTS, Template, extract
 from ..sentences import ENGLISH, Sentences
 from ..stages import read, search
-
-ANSWERS = ("reader", "chain")
-MOST_SENTENCES = 99  # a search and a reader call each
 
 
 @dataclass(frozen=True)
@@ -58,14 +55,14 @@ class IRCoTSettings(Settings):
         "chain": what the chain's last sentence says, no further call.
     """
 
-    k: int = 15
+    k: Count = 15
     per_step: int | None = None
-    max_sentences: int = 10
-    sentence_tokens: int = 200
-    longest: int = 600
-    shown: int = 350
+    max_sentences: Annotated[int, Within(1, 99)] = 10  # a search and a reader call each
+    sentence_tokens: Count = 200
+    longest: Count = 600
+    shown: Count = 350
     chain: str = "cot"
-    answer: str = "reader"
+    answer: Literal["reader", "chain"] = "reader"
 
     def __post_init__(self):
         super().__post_init__()
@@ -73,17 +70,10 @@ class IRCoTSettings(Settings):
             object.__setattr__(self, "per_step", max(1, round(self.k * 6 / 15)))
         if not 1 <= self.per_step <= self.k:
             raise ValueError(f"per_step is {self.per_step}; it must lie between 1 and k = {self.k}")
-        if not 1 <= self.max_sentences <= MOST_SENTENCES:
-            raise ValueError(
-                f"max_sentences is {self.max_sentences}; it must lie between 1 and {MOST_SENTENCES}"
-            )
-        for name in ("sentence_tokens", "longest", "shown"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be at least 1")
         one_of("chain", self.chain, PROMPTS)
-        one_of("answer", self.answer, ANSWERS)
 
 
+@builtin("ircot", 1, IRCoTSettings, "Trivedi et al. 2023, section 3; IRCoT's code")
 def ircot(question: Question, settings: IRCoTSettings, sentences: Sentences = ENGLISH) -> Flow:
     """Reason and retrieve by turns, then read what was collected."""
     if settings.prompt is None:
@@ -210,6 +200,3 @@ def conclusion(sentence: str, template: Template) -> str | None:
     if given:
         return given[1].strip().removesuffix(".")
     return extract(sentence, template) if template.marker else None
-
-
-IRCOT = MethodSpec("ircot", 1, ircot, IRCoTSettings, "Trivedi et al. 2023, section 3; IRCoT's code")

@@ -40,7 +40,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -57,8 +57,8 @@ from ...schema import (
     Retrieve,
     Segment,
 )
-from ..base import MethodSpec, Settings, one_of
-from ..reading import PROMPTS, extract, one_line
+from ..base import Count, Settings, Share, builtin
+from ..reading import PROMPTS, TEXTS, extract, one_line
 from ..stages import retrieve
 
 RETRIEVAL = ("[Retrieval]", "[No Retrieval]")
@@ -68,7 +68,6 @@ UTILITY = tuple(f"[Utility:{i}]" for i in range(1, 6))
 WORTH = (-1.0, -0.5, 0.0, 0.5, 1.0)
 FENCE = ("<paragraph>", "</paragraph>")
 CRITIQUE = (*RELEVANCE, *SUPPORT, *UTILITY)
-MODES = ("adaptive", "always", "never")
 
 
 @dataclass(frozen=True)
@@ -110,24 +109,7 @@ class Spelling:
 NAMES = (*RETRIEVAL, "[Continue to Use Evidence]", *CRITIQUE, *FENCE)
 RELEASED = Spelling(MappingProxyType({name: name for name in NAMES}), apart=True)
 WORDS = Spelling(
-    MappingProxyType(
-        {
-            "[Retrieval]": " search",
-            "[No Retrieval]": " known",
-            "[Relevant]": " relevant",
-            "[Irrelevant]": " irrelevant",
-            "[Fully supported]": " fully",
-            "[Partially supported]": " partly",
-            "[No support / Contradictory]": " hardly",
-            "[Utility:1]": " useless",
-            "[Utility:2]": " poor",
-            "[Utility:3]": " fair",
-            "[Utility:4]": " good",
-            "[Utility:5]": " excellent",
-            **{tag: tag for tag in FENCE},
-        }
-    ),
-    apart=False,
+    MappingProxyType(TEXTS["self_rag_words"] | {tag: tag for tag in FENCE}), apart=False
 )
 SPELLINGS = MappingProxyType({"released": RELEASED, "words": WORDS})
 
@@ -145,22 +127,18 @@ class SelfRAGSettings(Settings):
     spelling: how the reader writes the tokens (`SPELLINGS`).
     """
 
-    k: int = 5
-    max_new_tokens: int = 100
-    mode: str = "adaptive"
-    threshold: float = 0.2
+    k: Count = 5
+    max_new_tokens: Count = 100
+    mode: Literal["adaptive", "always", "never"] = "adaptive"
+    threshold: Share = 0.2
     w_seq: float = 1.0
     w_rel: float = 1.0
     w_sup: float = 1.0
     w_use: float = 0.5
-    spelling: str = "released"
+    spelling: Literal["released", "words"] = "released"
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("mode", self.mode, MODES)
-        one_of("spelling", self.spelling, SPELLINGS)
-        if not 0 <= self.threshold <= 1:
-            raise ValueError(f"threshold is {self.threshold}; a probability's lies between 0 and 1")
         if self.mode != "adaptive" and self.threshold != 0.2:
             raise ValueError(
                 f"threshold {self.threshold} would do nothing with mode {self.mode!r}; leave it out"
@@ -170,6 +148,7 @@ class SelfRAGSettings(Settings):
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be a finite number")
 
 
+@builtin("self_rag", 1, SelfRAGSettings, "Asai et al. 2024, section 3.3; Self-RAG's code")
 def self_rag(question: Question, settings: SelfRAGSettings) -> Flow:
     """Decide, then answer alone or beside each passage, and take the best."""
     if settings.prompt is None:
@@ -185,6 +164,7 @@ def self_rag(question: Question, settings: SelfRAGSettings) -> Flow:
     return replace(answer, trace=tuple(trace))
 
 
+@builtin("self_rag_on_gold", 1, SelfRAGSettings, "this book: a control of Self-RAG's reader")
 def on_gold(question: Question, settings: SelfRAGSettings) -> Flow:
     """Answer beside each gold passage and take the best: what its reader makes of them.
 
@@ -300,11 +280,3 @@ def _sureness(probability: np.ndarray) -> float:
     if not len(probability) or probability.min() <= 0:
         return 0.0
     return float(np.exp(np.log(probability, dtype=np.float64).mean()))
-
-
-SELF_RAG_ON_GOLD = MethodSpec(
-    "self_rag_on_gold", 1, on_gold, SelfRAGSettings, "this book: a control of Self-RAG's reader"
-)
-SELF_RAG = MethodSpec(
-    "self_rag", 1, self_rag, SelfRAGSettings, "Asai et al. 2024, section 3.3; Self-RAG's code"
-)

@@ -67,20 +67,16 @@ class Draft:
         """How many tokens end at or before a character of the text."""
         return tokens_before(self.pieces, character)
 
-    def asked_at(self, question: str, said: str) -> int:
-        """The token before these with which the question begins; 0 where it is worded anew.
+    def asked(self, question: str, said: str) -> Span:
+        """The tokens before these in which the question stands; (0, 0) where it is worded anew.
 
         said: the answer so far, which may say the question again.
         """
         text = "".join(self.before)
         at = text.rfind(question, 0, len(text) - len(said)) if question else -1
-        return tokens_before(self.before, at)
-
-    def asked_until(self, question: str, said: str) -> int:
-        """The token before these behind which the question has ended; 0 where it is worded anew."""
-        text = "".join(self.before)
-        at = text.rfind(question, 0, len(text) - len(said)) if question else -1
-        return tokens_before(self.before, at + len(question)) if at >= 0 else 0
+        if at < 0:
+            return 0, 0
+        return tokens_before(self.before, at), tokens_before(self.before, at + len(question))
 
     def answered_at(self, said: str) -> int:
         """The token before these with which the answer so far begins."""

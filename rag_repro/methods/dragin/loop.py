@@ -43,19 +43,16 @@ from ...schema import (
     Read,
     Sampling,
 )
-from ..base import MethodSpec
+from ..base import builtin
 from ..language import ENGLISH, Language
-from ..reading import PROMPTS, Template, extract, one_line
+from ..reading import PROMPTS, Template, extract, one_line, with_exemplars
 from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
 from ..stages import Below, Found, search
 from .draft import Draft, tokens_before
-from .exemplars import with_exemplars
-from .qfs import choice, context_of, query_of, reread, taken
-from .queries import Situation, plain_query
-from .rind import sentences_of
+from .queries import Situation, choice, context_of, plain_query, query_of, reread, taken
 from .settings import DynamicSettings, ReleasedSettings
-from .timing import ONE_SENTENCE, chance, decide, event
+from .timing import ONE_SENTENCE, chance, decide, event, sentences_of
 
 NOTHING = Found(())
 AGAIN_TOKENS = 20
@@ -110,6 +107,19 @@ class _Answering:
             self.trace.append({"stage": "write", "text": text})
 
 
+def since(settings: DynamicSettings) -> int:
+    """The version since which a way of dynamic retrieval answers as it does now.
+
+    4: a query takes no words of a chat template. 3: at FLARE's moments QFS asks for the token
+    that gave the alarm.
+    """
+    if settings.meets_template:
+        return 4
+    return 3 if (settings.timing, settings.query) == ("flare", "qfs") else 2
+
+
+@builtin("dynamic", 4, DynamicSettings, "DRAGIN, sections 3 and 4.3 (Su et al. 2024)", since)
+@builtin("dragin_released", 4, ReleasedSettings, "DRAGIN, released code (4d71efc)", since)
 def dynamic(
     question: Question,
     settings: DynamicSettings,
@@ -263,22 +273,3 @@ def _answer(now: _Answering) -> Flow:
         said = extract(text, template)
         now.trace.append({"stage": "ask_again", "text": out.text})
     return Answer(text=text, prediction=said, hits=now.found.hits, trace=tuple(now.trace))
-
-
-def since(settings: DynamicSettings) -> int:
-    """The version since which a way of dynamic retrieval answers as it does now.
-
-    4: a query takes no words of a chat template. 3: at FLARE's moments QFS asks for the token
-    that gave the alarm.
-    """
-    if settings.meets_template:
-        return 4
-    return 3 if (settings.timing, settings.query) == ("flare", "qfs") else 2
-
-
-DYNAMIC = MethodSpec(
-    "dynamic", 4, dynamic, DynamicSettings, "DRAGIN, sections 3 and 4.3 (Su et al. 2024)", since
-)
-DRAGIN_RELEASED = MethodSpec(
-    "dragin_released", 4, dynamic, ReleasedSettings, "DRAGIN, released code (4d71efc)", since
-)

@@ -8,11 +8,11 @@ D14, D21); `ReleasedSettings` has them all as that code has them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from ..base import Settings, one_of
+from ..base import Count, Settings, Share, one_of
 from ..reading import PROMPTS
 
-TIMINGS = ("rind", "flare", "sentence", "window", "random", "never")
 QUERIES = (
     *("qfs", "question", "last_sentence", "last_tokens", "sure_sentence", "sentence"),
     *("masked_sentence", "full_context", "random_words", "first_words"),
@@ -20,8 +20,6 @@ QUERIES = (
 MASKING = ("masked_sentence", "sure_sentence")
 """Queries that leave out the doubtful tokens of a sentence."""
 FACTORS = ("entropy", "attention", "meaning", "surprise")
-DOCUMENTS = ("until_replaced", "one_sentence", "one_draft")
-ASK_AGAIN = ("never", "bare", "with_passages")
 AS_RECORDED = ("drrag", "drrag_informed")
 """Chat prompts with which there are records whose queries could take the chat template's words,
 with context "text". With these they still can, so that a record's name says what it does."""
@@ -45,25 +43,20 @@ class Rind:
 
     threshold: float = 1.0
     factors: tuple[str, ...] = ("entropy", "attention", "meaning")
-    heads: str = "mean"
+    heads: Literal["mean", "max", "mean_of_max"] = "mean"
     own_row: bool = False
     normalise: bool = False
     alone: bool = False
-    unit: str = "token"
-    gate: str = "score"
-    meaning: str = "stop_words"
-    cut: str = "token"
+    unit: Literal["token", "word"] = "token"
+    gate: Literal["score", "after"] = "score"
+    meaning: Literal["stop_words", "content"] = "stop_words"
+    cut: Literal["token", "sentence"] = "token"
     pooled: bool = False
 
     def check_rind(self) -> None:
-        """ValueError where one of these is none of what it can be."""
+        """ValueError where factors or threshold are none of what they can be."""
         for factor in self.factors:
             one_of("factors", factor, FACTORS)
-        one_of("heads", self.heads, ("mean", "max", "mean_of_max"))
-        one_of("unit", self.unit, ("token", "word"))
-        one_of("gate", self.gate, ("score", "after"))
-        one_of("meaning", self.meaning, ("stop_words", "content"))
-        one_of("cut", self.cut, ("token", "sentence"))
         if not self.factors or len(set(self.factors)) < len(self.factors):
             raise ValueError(
                 f"factors are {list(self.factors)}; name one to three of them, each once"
@@ -87,10 +80,10 @@ class Qfs:
         "text" with DR-RAG's prompts (`AS_RECORDED`), where "said" is to be taken.
     """
 
-    top_n: int = 25
-    row: str = "own"
-    candidates: str = "all"
-    context: str = "text"
+    top_n: Count = 25
+    row: Literal["own", "previous"] = "own"
+    candidates: Literal["all", "content"] = "all"
+    context: Literal["output", "text", "said", "prompt", "again"] = "text"
 
     @property
     def leaves_template_out(self) -> bool:
@@ -130,22 +123,20 @@ class DynamicSettings(Settings, Rind, Qfs):
         to the model's own settings) in place of greedy decoding.
     """
 
-    k: int = 3
     prompt: str | None = "cot"
-    max_new_tokens: int = 64
-    timing: str = "rind"
-    query: str = "qfs"
+    timing: Literal["rind", "flare", "sentence", "window", "random", "never"] = "rind"
+    query: Literal[*QUERIES] = "qfs"
     first: bool | None = None
-    doubt: float = 0.8
-    mask: float = 0.4
-    doubt_of: str = "token"
-    window: int = 25
-    rate: float = 0.05
+    doubt: Share = 0.8
+    mask: Share = 0.4
+    doubt_of: Literal["token", "sentence"] = "token"
+    window: Count = 25
+    rate: Share = 0.05
     seed: int = 0
-    documents: str = "until_replaced"
-    query_tokens: int | None = None
+    documents: Literal["until_replaced", "one_sentence", "one_draft"] = "until_replaced"
+    query_tokens: Count | None = None
     space: bool = False
-    ask_again: str = "with_passages"
+    ask_again: Literal["never", "bare", "with_passages"] = "with_passages"
     exemplars: str | None = None
     sampled: bool = False
     temperature: float = 0.6
@@ -155,27 +146,12 @@ class DynamicSettings(Settings, Rind, Qfs):
         super().__post_init__()
         if self.prompt is None:
             raise ValueError("dynamic retrieval goes by what a reader writes: name a prompt")
-        one_of("timing", self.timing, TIMINGS)
-        one_of("query", self.query, QUERIES)
-        one_of("documents", self.documents, DOCUMENTS)
-        one_of("ask_again", self.ask_again, ASK_AGAIN)
         self.check_rind()
-        one_of("row", self.row, ("own", "previous"))
-        one_of("candidates", self.candidates, ("all", "content"))
-        one_of("context", self.context, ("output", "text", "said", "prompt", "again"))
-        one_of("doubt_of", self.doubt_of, ("token", "sentence"))
-        for name in ("top_n", "window", "query_tokens"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} is {value}; it must be at least 1")
         if self.sampled and not (self.temperature > 0 and 0 < self.top_p <= 1):
             raise ValueError(
                 f"temperature is {self.temperature} and top_p {self.top_p}; drawing needs the one "
                 "above 0, and the other above 0 and up to 1"
             )
-        for name in ("doubt", "mask", "rate"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
 
     @property
     def leaves_template_out(self) -> bool:
@@ -220,19 +196,19 @@ class ReleasedSettings(DynamicSettings):
 
     normalise: bool = True
     own_row: bool = True
-    heads: str = "mean_of_max"
+    heads: Literal["mean", "max", "mean_of_max"] = "mean_of_max"
     alone: bool = True
-    unit: str = "word"
-    gate: str = "after"
-    meaning: str = "content"
-    cut: str = "sentence"
+    unit: Literal["token", "word"] = "word"
+    gate: Literal["score", "after"] = "after"
+    meaning: Literal["stop_words", "content"] = "content"
+    cut: Literal["token", "sentence"] = "sentence"
     pooled: bool = True
-    row: str = "previous"
-    candidates: str = "content"
-    context: str = "again"
-    documents: str = "one_sentence"
-    query_tokens: int | None = 64
-    ask_again: str = "bare"
+    row: Literal["own", "previous"] = "previous"
+    candidates: Literal["all", "content"] = "content"
+    context: Literal["output", "text", "said", "prompt", "again"] = "again"
+    documents: Literal["until_replaced", "one_sentence", "one_draft"] = "one_sentence"
+    query_tokens: Count | None = 64
+    ask_again: Literal["never", "bare", "with_passages"] = "bare"
 
 
 RELEASED = {name: getattr(ReleasedSettings, name) for name in ReleasedSettings.__annotations__}

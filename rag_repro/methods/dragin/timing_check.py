@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal
 
 import numpy as np
 
@@ -31,15 +32,14 @@ from ...data.synthworld.reasoning import Saying, facts_of, reasoned, saying, sta
 from ...engine import Flow
 from ...evaluation.normalise import squad
 from ...schema import Answer, Generate, Generation, Kept, Prompt, Question, Read
-from ..base import MethodSpec, Settings, one_of
+from ..base import Count, Settings, builtin
 from ..language import ENGLISH, Language
-from ..reading import PROMPTS
+from ..reading import PROMPTS, with_exemplars
 from ..sentences import ENGLISH as RULES
 from ..sentences import Sentences
 from .draft import Draft, Span
-from .exemplars import with_exemplars
-from .rind import scores
 from .settings import ReleasedSettings, Rind
+from .timing import scores
 
 SIGNALS = {
     "entropy": "entropy alone, H",
@@ -68,21 +68,21 @@ class TimingCheckSettings(Settings, Rind):
     """
 
     prompt: str | None = "cot"
-    max_new_tokens: int = 32
-    where: str = "value"
+    max_new_tokens: Count = 32
+    where: Literal["value", "sentence"] = "value"
     exemplars: str | None = None
 
     def __post_init__(self):
         super().__post_init__()
         if self.prompt is None:
             raise ValueError("the check goes by what a reader makes of a text: name a prompt")
-        one_of("where", self.where, ("value", "sentence"))
         self.check_rind()
         # Nothing is searched: what would be found must not make another condition.
         for name in ("k", "own_candidates"):
             object.__setattr__(self, name, getattr(Settings, name))
 
 
+@builtin("timing_check", 2, TimingCheckSettings, "this book: a check of timing rules")
 def timing_check(
     question: Question,
     settings: TimingCheckSettings,
@@ -236,8 +236,3 @@ def _highest(units: Sequence[Span], values: np.ndarray, tokens: Span) -> float:
     """Of the units that hold any of these tokens."""
     first, last = tokens
     return max(float(v) for (a, b), v in zip(units, values, strict=True) if a < last and b > first)
-
-
-TIMING_CHECK = MethodSpec(
-    "timing_check", 2, timing_check, TimingCheckSettings, "this book: a check of timing rules"
-)

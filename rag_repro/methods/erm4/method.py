@@ -23,24 +23,21 @@ The trace holds the stages' events (see their modules) and, last,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ...engine import Flow
 from ...schema import Hit, Question, Remember, Retrieve
-from ..base import MethodSpec
-from ..baselines.given import in_any_order, near
+from ..base import builtin
+from ..baselines.controls import in_any_order, near
 from ..stages import read
 from .knowledge_filter import Filtered, filtered
 from .rewriter import Formulated, formulate
-from .settings import ERM4Settings
-from .settings_memory import RESERVOIR
+from .settings import RESERVOIR, ERM4Settings
 from .trigger import Find, Gathered, gather
 
-FILTER_COUNTS = ("judged", "irrelevant", "unlabelled", "backed_off")
 
-
+@builtin("erm4", 1, ERM4Settings, "Shi et al. 2024, sections 3 and 4.3")
 def erm4(question: Question, settings: ERM4Settings) -> Flow:
     """All stages that the settings name."""
     made, gathered, chosen = yield from knowledge(question, settings)
@@ -96,7 +93,8 @@ def fetched(gathered: Gathered, chosen: Filtered, content: str, order: str) -> t
 
 def counts(made: Formulated, gathered: Gathered, chosen: Filtered) -> dict[str, Any]:
     """The trace's last event."""
-    numbers: Mapping[str, int] = {
+    return {
+        "stage": "counts",
         "queries": len(gathered.events),
         "outputs": made.outputs,
         "unfollowed": made.unfollowed,
@@ -104,10 +102,6 @@ def counts(made: Formulated, gathered: Gathered, chosen: Filtered) -> dict[str, 
         "fetched": sum(map(len, gathered.found)),
         "external": len(gathered.external),
         "memory": len(gathered.from_memory),
-        **{name: chosen.count(name) for name in FILTER_COUNTS},
+        **chosen.counts,
         "shown": len(chosen.kept),
     }
-    return {"stage": "counts", **numbers}
-
-
-ERM4 = MethodSpec("erm4", 1, erm4, ERM4Settings, "Shi et al. 2024, sections 3 and 4.3")

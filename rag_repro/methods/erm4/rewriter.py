@@ -18,82 +18,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from functools import cache
 from typing import Any
 
 from ...schema import Generate, Generation, Prompt, Question
-from ..reading import Template
+from ..reading import TEXTS, Template
 from .settings import ERM4Settings
 
 SEPARATOR = "**"
 
-_TASKS = {
-    "plus": (
-        "Say the question again in clear words, so that nobody can mistake what is meant. Then "
-        "write one to three short search queries, each for another part of what the answer "
-        "needs. All on one line, with ** between them.",
-        "Clear question and queries:",
-    ),
-    "query": (
-        "Write one short search query that finds what the answer to the question needs.",
-        "Query:",
-    ),
-    "rewriting": (
-        "Say the question again in clear words, so that nobody can mistake what is meant.",
-        "Clear question:",
-    ),
-    "queries": (
-        "Write one to three short search queries, each for another part of what the answer to "
-        "the question needs. All on one line, with ** between them.",
-        "Queries:",
-    ),
-}
 
-# Invented for this book; their names occur in no world. (question, s, queries)
-_SHOTS = (
-    (
-        "who was behind that vroom clock firm",
-        "Who founded the clock maker Vroom Instruments?",
-        ("founder of Vroom Instruments", "Vroom Instruments clock maker"),
-    ),
-    (
-        "Is The Quiet Orchard or A Lamp for Winter the older one?",
-        "Which film was released first, The Quiet Orchard or A Lamp for Winter?",
-        ("The Quiet Orchard release year", "A Lamp for Winter release year"),
-    ),
-    (
-        "Where was the director of Harbour of Glass born?",
-        "In which town was the director of the film Harbour of Glass born?",
-        (
-            "director of the film Harbour of Glass",
-            "birthplace of the director of Harbour of Glass",
-            "Harbour of Glass",
-        ),
-    ),
-    (
-        "How many fit into the Corve ground?",
-        "How many spectators does the stadium of Corve United seat?",
-        ("Corve United stadium capacity",),
-    ),
-)
-
-
-def _written(task: str, rewritten: str, queries: Sequence[str]) -> str:
-    """What a perfect rewriter writes."""
+def written(rewritten: str, queries: Sequence[str], task: str = "plus") -> str:
+    """What a rewriter is taught to write: a blank before it, since the prompt ends without."""
     parts = {
         "plus": (rewritten, *queries),
         "query": queries[:1],
         "rewriting": (rewritten,),
         "queries": queries,
     }
-    return SEPARATOR.join(parts[task])
+    return f" {SEPARATOR.join(parts[task])}"
 
 
-def _template(task: str, shots: bool) -> Template:
-    told, lead = _TASKS[task]
-    lines = [f"{told}\n\n"]
-    for question, rewritten, queries in _SHOTS if shots else ():
-        lines.append(f"Question: {question}\n{lead} {_written(task, rewritten, queries)}\n\n")
+@cache
+def template(task: str, shots: bool) -> Template:
+    """The prompt of a task; without exemplars it is what a trained rewriter was taught."""
+    asks, lead = TEXTS["rewriter"]["tasks"][task].values()
+    lines = [f"{asks}\n\n"]
+    for shot in TEXTS["rewriter"]["exemplars"] if shots else ():
+        said = written(shot["rewritten"], shot["queries"], task)
+        lines.append(f"Question: {shot['question']}\n{lead}{said}\n\n")
     return Template(
         name=f"erm4_{task}",
         source="this book, after ERM4, section 3.1",
@@ -102,12 +55,6 @@ def _template(task: str, shots: bool) -> Template:
         exemplars="".join(lines),
         stop=("\n",),
     )
-
-
-TEMPLATES = MappingProxyType(
-    {(task, shots): _template(task, shots) for task in _TASKS for shots in (False, True)}
-)
-"""(task, with exemplars) -> the prompt; without them it is what a trained rewriter was taught."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +82,15 @@ def formulate(question: Question, settings: ERM4Settings):
     tasks = {"none": (), "query": ("query",), "plus": ("plus",)}.get(
         settings.rewrite, ("rewriting", "queries")
     )
-    outs = yield [_call(task, question, settings) for task in tasks]
+    outs = yield [
+        Generate(
+            rewriting_prompt(task, question, settings.rewriter_shots),
+            max_new_tokens=settings.rewriter_tokens,
+            stop=template(task, settings.rewriter_shots).stop,
+            service=settings.rewriter or "reader",
+        )
+        for task in tasks
+    ]
     asked, queries, events = question.text, (question.text,), []
     for task, out in zip(tasks, outs, strict=True):
         parts, fault = parse(out, task)
@@ -143,7 +98,8 @@ def formulate(question: Question, settings: ERM4Settings):
             asked = parts[0]
         if not fault and task != "rewriting":
             queries = parts[1:] if task == "plus" else parts
-        events.append(_told(task, out, parts, fault))
+        event = {"stage": "rewrite", "by": task, "wrote": out.text}
+        events.append(event | {"parts": list(parts), "fault": fault})
     if settings.asked != "rewritten":
         asked = question.text
     return Formulated(
@@ -151,23 +107,9 @@ def formulate(question: Question, settings: ERM4Settings):
     )
 
 
-def _call(task: str, question: Question, settings: ERM4Settings) -> Generate:
-    return Generate(
-        rewriting_prompt(task, question, settings.rewriter_shots),
-        max_new_tokens=settings.rewriter_tokens,
-        stop=TEMPLATES[task, settings.rewriter_shots].stop,
-        service=settings.rewriter or "reader",
-    )
-
-
 def rewriting_prompt(task: str, question: Question, shots: bool) -> Prompt:
     """What a rewriter is asked, and, without exemplars, was taught on."""
-    return TEMPLATES[task, shots].fill(question, ())
-
-
-def written(rewritten: str, queries: Sequence[str], task: str = "plus") -> str:
-    """What a rewriter is taught to write: a blank before it, since the prompt ends without."""
-    return f" {_written(task, rewritten, queries)}"
+    return template(task, shots).fill(question, ())
 
 
 def parse(out: Generation, task: str) -> tuple[tuple[str, ...], str]:
@@ -193,13 +135,3 @@ def once_each(queries: Sequence[str]) -> tuple[str, ...]:
     for query in queries:
         first.setdefault(query.casefold(), query)
     return tuple(first.values())
-
-
-def _told(task: str, out: Generation, parts: Sequence[str], fault: str) -> dict[str, Any]:
-    return {
-        "stage": "rewrite",
-        "by": task,
-        "wrote": out.text,
-        "parts": list(parts),
-        "fault": fault,
-    }

@@ -30,18 +30,86 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Annotated, Literal
 
-from ..base import Settings, one_of
-from ..compressing import at_least_one, fill_or_refuse
-from .settings_memory import RESERVOIR, Remembering
+from rag_repro import data
+from rag_repro.methods.base import Count, Settings, Within, fill_or_refuse
 
-REWRITES = ("none", "query", "plus", "apart")
-ORDERS = ("mixed", "sequential")
-QUESTIONS = ("original", "rewritten")
-FILTERS = ("none", "nli", "ask", "gold")
-HYPOTHESES = ("strong", "weak", "by_hops")
-LABELS = ("scored", "written")
-BACK_OFFS = ("nothing", "all", "top")
+RESERVOIR = "reservoir"
+"""The service that is the memory."""
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """Memory Knowledge Reservoir and Retrieval Trigger (sections 3.3 and 3.4).
+
+    memory: None: none. "filled": a reservoir filled from other questions by the same pipeline
+        (same retriever, reader and settings), then frozen; its hash stands in the record.
+        "online": it begins empty, and each question leaves in it what it fetched from
+        outside, so that questions are asked one after another.
+    fill, fill_split, fill_n: of "filled": the data set whose questions fill it (None: the
+        condition's own), of which split ("tune", of a named one "test"; "all" of it) the first
+        so many (100).
+        Its corpus must be the condition's, and none of its questions one of the condition's.
+    content: "raw": all that was fetched is remembered (the paper); "filtered": what the filter
+        kept (the released code reads such files).
+    same: which pairs replace an older one: of the same "title", exactly (paper and code); of
+        the same title in any case ("folded"); of the same title and content ("passage").
+    capacity: most pairs (10,000); those written longest ago leave first.
+    trigger: "popularity": a query is within the knowledge where the titles of at least `theta`
+        pairs have a cosine of at least `tau` with it (of the same title one pair is kept, unless
+        `same` is "passage"); "exact" (control): where the very same query was
+        asked before, and then it brings what it found then.
+    tau, theta: 0.6 (the fastest of table 2) and 3 (section 6). tau 1.0 is met by an
+        equal text alone.
+    encoder: whose vectors are compared ("minilm"; the paper does not say, its code has
+        all-mpnet-base-v2 commented out).
+    recalled: most pairs that a query brings from memory (10), the most similar first; the
+        popularity counts all.
+    beside: a query outside the knowledge, which is searched for, brings its similar pairs as
+        well, behind what the search found; off: memory instead of a search, or a search.
+    filter_memory: what comes from memory is filtered as what comes from outside (table 2's
+        "irrelevant" falls with tau, which suggests it).
+    """
+
+    memory: Literal["filled", "online"] | None = None
+    fill: str | None = None
+    fill_split: str | None = None
+    fill_n: Count | None = None
+    content: Literal["raw", "filtered"] | None = None
+    same: Literal["title", "folded", "passage"] | None = None
+    capacity: Count | None = None
+    trigger: Literal["popularity", "exact"] | None = None
+    tau: Annotated[float, Within(-1, 1)] | None = None
+    theta: Count | None = None
+    encoder: str | None = None
+    recalled: Count | None = None
+    beside: bool | None = None
+    filter_memory: bool | None = None
+
+    def check_remembering(self, filtered: bool) -> None:
+        kept = {"content": "raw", "same": "title", "capacity": 10_000}
+        kept |= {"tau": 0.6, "theta": 3, "encoder": "minilm", "recalled": 10, "beside": False}
+        split = "tune" if self.fill is None else "test"
+        filling = {"fill": None, "fill_split": split, "fill_n": 100}
+        if self.memory is None:
+            every = kept | filling | {"trigger": None, "filter_memory": None}
+            fill_or_refuse(self, False, every, "no memory")
+            return
+        fill_or_refuse(self, True, {"trigger": "popularity"}, "")
+        if self.trigger == "exact" and self.memory == "online":
+            raise ValueError(
+                "trigger 'exact' goes by queries, which a record that an online run is "
+                "continued from does not hold; take memory: filled"
+            )
+        fill_or_refuse(self, self.trigger != "exact", kept, "trigger 'exact'")
+        fill_or_refuse(self, self.memory == "filled", filling, "memory 'online'")
+        fill_or_refuse(self, filtered, {"filter_memory": True}, "filter 'none'")
+        if self.content == "filtered" and not filtered:
+            raise ValueError("content is 'filtered', and filter is 'none'; name a filter")
+        if self.fill is not None:
+            data.check_name(self.fill)
+
 
 MOST_CALLS = 180
 """Of the filter, for one query: so many passages are more than any reader is shown."""
@@ -70,12 +138,12 @@ class Rewriting:
     rewriting and only query; the count `unfollowed` tells of it.
     """
 
-    rewrite: str = "plus"
+    rewrite: Literal["none", "query", "plus", "apart"] = "plus"
     rewriter: str | None = None
     rewriter_shots: bool | None = None
-    rewriter_tokens: int | None = None
-    queries: int | None = None
-    asked: str | None = None
+    rewriter_tokens: Count | None = None
+    queries: Count | None = None
+    asked: Literal["original", "rewritten"] | None = None
 
     @property
     def several(self) -> bool:
@@ -83,23 +151,10 @@ class Rewriting:
         return self.rewrite in ("plus", "apart")
 
     def check_rewriting(self) -> None:
-        one_of("rewrite", self.rewrite, REWRITES)
-        made = {
-            "rewriter": None,
-            "rewriter_shots": self.rewriter is None,
-            "rewriter_tokens": 100,
-        }
-        more = {"queries": 3, "asked": "rewritten"}
-        if self.rewrite == "none":
-            used, unused = {}, [*made, *more]
-        elif self.several:
-            used, unused = made | more, []
-        else:
-            used, unused = made, list(more)
-        fill_or_refuse(self, used, unused, f"rewrite {self.rewrite!r}")
-        at_least_one(self, "rewriter_tokens", "queries")
-        if self.asked is not None:
-            one_of("asked", self.asked, QUESTIONS)
+        by, shots = f"rewrite {self.rewrite!r}", self.rewriter is None
+        made = {"rewriter": None, "rewriter_shots": shots, "rewriter_tokens": 100}
+        fill_or_refuse(self, self.rewrite != "none", made, by)
+        fill_or_refuse(self, self.several, {"queries": 3, "asked": "rewritten"}, by)
 
 
 @dataclass(frozen=True)
@@ -118,24 +173,16 @@ class Searching:
     """
 
     search: bool = True
-    per_query: int | None = None
-    order: str | None = None
+    per_query: Count | None = None
+    order: Literal["mixed", "sequential"] | None = None
     matched: bool | None = None
-    noise: int | None = None
+    noise: Annotated[int, Within(0)] | None = None
 
     def check_searching(self) -> None:
         used = {"per_query": 10, "order": "mixed", "matched": False}
-        if not self.search:
-            fill_or_refuse(self, {}, [*used, "noise"], "search off")
-            return
-        if self.noise is not None:
-            if self.noise < 0:
-                raise ValueError(f"noise is {self.noise}; it must be at least 0")
-            fill_or_refuse(self, {}, list(used), "noise")
-            return
-        fill_or_refuse(self, used, [], "")
-        one_of("order", self.order, ORDERS)
-        at_least_one(self, "per_query")
+        by = "noise" if self.search else "search off"
+        fill_or_refuse(self, self.search and self.noise is None, used, by)
+        fill_or_refuse(self, self.search, {"noise": None}, by)
 
 
 @dataclass(frozen=True)
@@ -162,17 +209,17 @@ class Filtering:
         judged, or the "top" one (c28).
     """
 
-    filter: str = "none"
+    filter: Literal["none", "nli", "ask", "gold"] = "none"
     judge: str | None = None
     judge_shots: bool | None = None
-    hypothesis: str | None = None
-    label: str | None = None
+    hypothesis: Literal["strong", "weak", "by_hops"] | None = None
+    label: Literal["scored", "written"] | None = None
     explain: bool | None = None
-    explanation_tokens: int | None = None
+    explanation_tokens: Count | None = None
     titled: bool | None = None
-    keep: str | None = None
+    keep: Literal["entailed", "random"] | None = None
     seed: int | None = None
-    back_off: str | None = None
+    back_off: Literal["nothing", "all", "top"] | None = None
 
     @property
     def asks_judge(self) -> bool:
@@ -186,34 +233,14 @@ class Filtering:
         return (3 if self.filter == "nli" else 2) + self.explain
 
     def check_filtering(self) -> None:
-        one_of("filter", self.filter, FILTERS)
-        judging = {
-            "judge": None,
-            "judge_shots": self.judge is None,
-            "hypothesis": "strong",
-            "label": "scored",
-            "explain": False,
-            "titled": True,
-        }
-        keeping = {"keep": "entailed", "back_off": "nothing"}
-        used = (judging if self.asks_judge else {}) | (keeping if self.filter != "none" else {})
         by = f"filter {self.filter!r}"
-        fill_or_refuse(self, used, [n for n in (judging | keeping) if n not in used], by)
-        explained, drawn = {"explanation_tokens": 60}, {"seed": 0}
-        for by, more, on in (
-            ("explain off", explained, self.explain),
-            (f"keep {self.keep!r}", drawn, self.keep == "random"),
-        ):
-            fill_or_refuse(self, more if on else {}, [] if on else list(more), by)
-        at_least_one(self, "explanation_tokens")
-        for name, known in (
-            ("hypothesis", HYPOTHESES),
-            ("label", LABELS),
-            ("keep", ("entailed", "random")),
-            ("back_off", BACK_OFFS),
-        ):
-            if getattr(self, name) is not None:
-                one_of(name, getattr(self, name), known)
+        judging = {"judge": None, "judge_shots": self.judge is None, "hypothesis": "strong"}
+        judging |= {"label": "scored", "explain": False, "titled": True}
+        fill_or_refuse(self, self.asks_judge, judging, by)
+        keeping = {"keep": "entailed", "back_off": "nothing"}
+        fill_or_refuse(self, self.filter != "none", keeping, by)
+        fill_or_refuse(self, bool(self.explain), {"explanation_tokens": 60}, "explain off")
+        fill_or_refuse(self, self.keep == "random", {"seed": 0}, f"keep {self.keep!r}")
 
 
 @dataclass(frozen=True)
@@ -224,7 +251,7 @@ class ERM4Settings(Settings, Rewriting, Searching, Filtering, Remembering):
         this book's grids: 5; 10 where a filter is judged, 15 for table 2, 30 for figure 2).
     """
 
-    k: int = 30
+    k: Count = 30
 
     def __post_init__(self):
         super().__post_init__()

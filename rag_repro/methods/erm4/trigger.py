@@ -19,8 +19,7 @@ from typing import Any
 from ...schema import Hit, Question, Recall
 from ..drrag.concatenation import take_in_turns
 from ..stages import search, side_by_side
-from .settings import ERM4Settings
-from .settings_memory import RESERVOIR
+from .settings import RESERVOIR, ERM4Settings
 
 Ranking = Sequence[Hit]
 Find = Callable[[str], Generator[Any, Any, Ranking]]

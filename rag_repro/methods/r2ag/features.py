@@ -17,8 +17,6 @@ import numpy as np
 COLUMNS = ("relevance", "precedent", "neighbour")
 """The paper's r, gamma, zeta, in its order."""
 
-SIMILARITIES = ("cosine", "dot")
-
 
 def features(query: np.ndarray, passages: np.ndarray, similarity: str = "cosine") -> np.ndarray:
     """float32 (k, 3), one row a passage, by `COLUMNS`.

@@ -36,23 +36,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ...engine import Flow
 from ...retrieval.base import passage_text
 from ...schema import Encode, Hit, Question, Soft
-from ..base import MethodSpec, Settings, one_of
+from ..base import Count, Settings, builtin, one_of
 from ..reading import PROMPTS
 from ..stages import read, retrieve
-from .features import COLUMNS, SIMILARITIES, features
+from .features import COLUMNS, features
 
 SOFT = "r2ag"
 """The name by which soft segments call the reader's former."""
 
 ENCODED = ("features", "shuffled")
-INPUTS = (*ENCODED, "constant", "gold", "free", "scores")
 
 
 @dataclass(frozen=True)
@@ -66,19 +65,17 @@ class R2AGSettings(Settings):
         places (r2ag.c32: does the answer follow?).
     """
 
-    k: int = 10
+    k: Count = 10
     prompt: str | None = "r2ag"
-    max_new_tokens: int = 100
+    max_new_tokens: Count = 100
     encoder: str | None = "minilm"
-    inputs: str = "features"
+    inputs: Literal["features", "shuffled", "constant", "gold", "free", "scores"] = "features"
     columns: Sequence[str] = COLUMNS
-    similarity: str = "cosine"
+    similarity: Literal["cosine", "dot"] = "cosine"
     exchange: bool = False
 
     def __post_init__(self):
         super().__post_init__()
-        one_of("inputs", self.inputs, INPUTS)
-        one_of("similarity", self.similarity, SIMILARITIES)
         for column in self.columns:
             one_of("a column", column, COLUMNS)
         if not self.columns or len(set(self.columns)) < len(self.columns):
@@ -113,6 +110,7 @@ class R2AGSettings(Settings):
         return {self.encoder: "encoder"} if self.encoder else {}
 
 
+@builtin("r2ag", 1, R2AGSettings, "Ye, Li et al. 2024, R²AG")
 def r2ag(question: Question, settings: R2AGSettings) -> Flow:
     """Retrieve, tell the former of the list, and read with its embeddings in place."""
     hits = yield from retrieve(question, settings)
@@ -191,6 +189,3 @@ def _told(hits: Sequence[Hit], rows: np.ndarray, settings: R2AGSettings) -> dict
         "columns": list(settings.columns),
         "rows": [[round(float(x), 6) for x in row] for row in rows],
     }
-
-
-R2AG = MethodSpec("r2ag", 1, r2ag, R2AGSettings, "Ye, Li et al. 2024, R²AG")

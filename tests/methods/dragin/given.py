@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rag_repro.methods.dragin.draft import Draft, text_of
-from rag_repro.methods.dragin.qfs import context_of, qfs
-from rag_repro.methods.dragin.queries import Situation, plain_query
-from rag_repro.methods.dragin.rind import Scores
+from rag_repro.methods.dragin.queries import Situation, context_of, plain_query, qfs
 from rag_repro.methods.dragin.settings import DynamicSettings
-from rag_repro.methods.dragin.timing import decide
+from rag_repro.methods.dragin.timing import Scores, decide
 from rag_repro.methods.language import ENGLISH, Language
 
 

@@ -7,12 +7,20 @@ import pytest
 
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.prompts import Codec
+from rag_repro.methods import base
 from rag_repro.methods.dragin.draft import Draft
-from rag_repro.methods.dragin.loop import DYNAMIC, dynamic
-from rag_repro.methods.dragin.qfs import choice, context_of, qfs, query_of, taken
-from rag_repro.methods.dragin.queries import Situation, plain_query
-from rag_repro.methods.dragin.rind import Moment
+from rag_repro.methods.dragin.loop import dynamic
+from rag_repro.methods.dragin.queries import (
+    Situation,
+    choice,
+    context_of,
+    plain_query,
+    qfs,
+    query_of,
+    taken,
+)
 from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.methods.dragin.timing import Moment
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Hit, Passage, Question
 from tests.lm import templates, tiny
@@ -74,7 +82,7 @@ def test_with_prompts_that_records_have_the_template_is_left_out_where_that_is_a
     assert "<|im_start|>assistant" in qfs(*context_of(now, old), old, SMALL)
     new = DynamicSettings(prompt="drrag", top_n=99, context="said")
     assert qfs(*context_of(now, new), new, SMALL) == f"{ASKED} The user of it was"
-    assert [DYNAMIC.version_of(s) for s in (old, new)] == [2, 4]
+    assert [base.get("dynamic").version_of(s) for s in (old, new)] == [2, 4]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 
 from rag_repro.data import ENVIRONMENT, synthworld
 from rag_repro.data.synthworld.names import WORLDS
-from rag_repro.methods.dragin.exemplars import FILE, with_exemplars
-from rag_repro.methods.reading import PROMPTS, extract
+from rag_repro.methods.reading import EXEMPLARS, PROMPTS, extract, with_exemplars
 from rag_repro.schema import Hit, Passage, Prefix, Question
 
 QUESTION = Question("q", "Who wrote it?", ("Ann",))
@@ -42,13 +41,13 @@ def test_none_of_our_names_occurs_in_a_world():
 
 def test_the_papers_are_read_from_the_data_folder(tmp_path, monkeypatch):
     rows = [{"dataset": d, "question": f"{d}?", "answer": "So the answer is x."} for d in "ab"]
-    (tmp_path / FILE).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / EXEMPLARS).write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
     template = with_exemplars(PROMPTS["dragin_steps"], "b")
     assert template.exemplars == "Question: b?\nAnswer: So the answer is x.\n\n"
     with pytest.raises(ValueError, match="there are: a, b, own"):
         with_exemplars(PROMPTS["dragin"], "c")
-    (tmp_path / FILE).write_text('{"dataset": "a"}\n')
+    (tmp_path / EXEMPLARS).write_text('{"dataset": "a"}\n')
     monkeypatch.setenv(ENVIRONMENT, f"{tmp_path}/.")
     with pytest.raises(ValueError, match="not a file of exemplars"):
         with_exemplars(PROMPTS["dragin"], "a")

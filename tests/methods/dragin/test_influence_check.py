@@ -9,7 +9,7 @@ import pytest
 
 from rag_repro.evaluation import metrics
 from rag_repro.methods.dragin.draft import Draft, text_of
-from rag_repro.methods.dragin.influence_check import (
+from rag_repro.methods.dragin.draft_checks import (
     InfluenceCheckSettings,
     form,
     influence_check,

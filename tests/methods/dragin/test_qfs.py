@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.methods.dragin.qfs import Context, attention_of, choice, qfs, query_of, taken
+from rag_repro.methods.dragin.queries import Context, attention_of, choice, qfs, query_of, taken
 from rag_repro.methods.dragin.settings import Qfs
 
 from .language import SMALL

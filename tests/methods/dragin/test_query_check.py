@@ -9,8 +9,7 @@ import pytest
 
 from rag_repro.engine import Task, run
 from rag_repro.evaluation import query_metrics
-from rag_repro.methods.dragin.loop import dynamic
-from rag_repro.methods.dragin.query_check import (
+from rag_repro.methods.dragin.draft_checks import (
     FEW,
     OTHERWISE,
     PLAIN,
@@ -18,6 +17,7 @@ from rag_repro.methods.dragin.query_check import (
     QueryCheckSettings,
     query_check,
 )
+from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.methods.dragin.settings import DynamicSettings
 from tests.lm import tiny
 from tests.lm.scripted_reader import ScriptedReader

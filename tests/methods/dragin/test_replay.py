@@ -9,8 +9,7 @@ from functools import partial
 import pytest
 
 from rag_repro.engine import Task, run
-from rag_repro.methods.dragin.loop import dynamic
-from rag_repro.methods.dragin.replay import (
+from rag_repro.methods.dragin.draft_checks import (
     DIFFERENCES,
     EQUATIONS,
     RELEASED,
@@ -19,6 +18,7 @@ from rag_repro.methods.dragin.replay import (
     replay,
     variants,
 )
+from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.methods.dragin.settings import RELEASED as SWITCHES
 from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
 from rag_repro.methods.reading import PROMPTS, extract, released_answer

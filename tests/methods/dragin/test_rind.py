@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rag_repro.methods.dragin.draft import Draft, windows, words_of
-from rag_repro.methods.dragin.rind import Moment, bare, influence, rind, scores
 from rag_repro.methods.dragin.settings import RELEASED, Rind
+from rag_repro.methods.dragin.timing import Moment, bare, influence, rind, scores
 
 from .language import SMALL
 
@@ -109,8 +109,8 @@ def test_the_first_tokens_know_nothing_of_later_ones():
 def test_where_question_and_answer_begin_before_a_draft():
     before = ("[1] Was it?", "\n", "Q:", " Was", " it?", " Yes.", " Was it?", " So")
     draft, said = Draft((" x",), np.ones(1), np.ones(1), None, before), " Yes. Was it? So"
-    assert draft.asked_at("Was it?", said) == 3
-    assert (draft.asked_at("Is it?", said), draft.asked_at("", "")) == (0, 0)
+    assert draft.asked("Was it?", said)[0] == 3
+    assert draft.asked("Is it?", said) == draft.asked("", "") == (0, 0)
     assert (draft.answered_at(said), draft.answered_at("")) == (5, 8)
 
 

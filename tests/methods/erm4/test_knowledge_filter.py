@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag_repro.methods.erm4.judging import read_label, scored
-from rag_repro.methods.erm4.knowledge_filter import at_random
+from rag_repro.methods.erm4.knowledge_filter import at_random, read_label, scored
 from rag_repro.schema import Generation, Read
 from tests.lm.scripted_reader import Said, ScriptedReader
 

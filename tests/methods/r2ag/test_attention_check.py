@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rag_repro.methods import base
-from rag_repro.methods.r2ag.attention_check import Line, attention_check, lines_of
+from rag_repro.methods.r2ag.checks import Line, attention_check, lines_of
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Generation, Gold, Hit, Passage, Question, Read, Soft, Trace
 from tests.lm import tiny

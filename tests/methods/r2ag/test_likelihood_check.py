@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rag_repro.methods import base
-from rag_repro.methods.r2ag.likelihood_check import likelihood_check
+from rag_repro.methods.r2ag.checks import likelihood_check
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Generation, Gold, Question, Read, Soft, Trace
 from tests.lm import tiny

@@ -1,5 +1,6 @@
-"""Where does a reader look before it answers? Measured, with R²AG's embeddings and without them.
+"""Prompts that a reader reads and does not answer: R²AG's, and RAG's without embeddings.
 
+`attention_check`: where does a reader look before it answers?
 Figure 6 of the paper shows the last token's attention, by layer and position, for one
 question. Here the prompt is read and nothing is written: its last token, the same one with
 and without embeddings, is that from which the answer's first word is drawn. Its attention
@@ -19,6 +20,21 @@ The trace, behind what R²AG tells of features:
 
 layers from the first to the last; the rest of each layer's attention is on the instruction,
 the question and the template of the chat.
+
+`likelihood_check`: how likely does a reader hold the right answer?
+Whether an answer is right is one bit, and hundreds of questions are needed to tell two
+formers apart by it. Here nothing is written: each accepted answer is put where the reader's
+own would begin, as the lessons have it, and the reader tells how likely it holds each token:
+
+    log p(a) = sum of log p(token | question, passages, a's tokens before it)
+
+which answers even where both formers are wrong, or both right. It is what a former is
+trained to raise, without the answer's end, and it heeds the form as well: a reader that
+begins with "The answer is" holds the bare answer less likely, be it right or wrong.
+
+The trace, behind what R²AG tells of features:
+
+    {"stage": "likelihood", "nats": log p of each accepted answer}
 """
 
 from __future__ import annotations
@@ -29,25 +45,53 @@ from typing import Any
 
 import numpy as np
 
-from ...engine import Flow
-from ...schema import Answer, Hit, Question, Read, Trace
-from ..base import MethodSpec
-from ..reading import PROMPTS, Template
-from .unanswered import UnansweredSettings, prompted
+from rag_repro.engine import Flow
+from rag_repro.methods.base import Count, Settings, builtin
+from rag_repro.methods.r2ag.method import R2AGSettings, informed
+from rag_repro.methods.reading import PROMPTS, Template
+from rag_repro.methods.stages import retrieve
+from rag_repro.schema import Answer, Hit, Question, Read, Trace
+
+_NOT_TOLD = ("inputs", "encoder", "columns", "similarity", "exchange")
+
+
+@dataclass(frozen=True)
+class UnansweredSettings(R2AGSettings):
+    """As R²AG's, but that a prompt may have no place for embeddings: nothing is told then."""
+
+    def __post_init__(self):
+        if self.prompt in PROMPTS and not PROMPTS[self.prompt].informed:
+            # What is not told must not make another condition; "free" is told nothing either.
+            for name in _NOT_TOLD:
+                value = getattr(R2AGSettings, name)
+                object.__setattr__(self, name, "free" if name == "inputs" else value)
+        # Nothing is written.
+        object.__setattr__(self, "max_new_tokens", Settings.max_new_tokens)
+        super().__post_init__()
+
+    def _check_prompt(self) -> None:
+        if self.prompt is None:
+            raise ValueError("a prompt is read here, and nothing else: name a prompt")
+
+
+def prompted(question: Question, settings: UnansweredSettings):
+    """-> the passages, the prompt that would be answered, and the trace of what was told."""
+    hits = yield from retrieve(question, settings)
+    template = PROMPTS[settings.prompt]
+    soft, trace = (), []
+    if template.informed:
+        soft, trace = yield from informed(question, hits, settings)
+    return hits, template.fill(question, hits, soft), trace
 
 
 @dataclass(frozen=True)
 class AttentionCheckSettings(UnansweredSettings):
     """layers: how many, counted from the last; SmolLM2-135M has 30."""
 
-    layers: int = 30
-
-    def __post_init__(self):
-        if self.layers < 1:
-            raise ValueError(f"layers is {self.layers}; it must be at least 1")
-        super().__post_init__()
+    layers: Count = 30
 
 
+@builtin("attention_check", 1, AttentionCheckSettings, "this book, after figure 6")
 def attention_check(question: Question, settings: AttentionCheckSettings) -> Flow:
     """Read the prompt that would be answered, and tell where its last token looks.
 
@@ -127,6 +171,29 @@ def lines_of(pieces: Sequence[str], template: Template, hits: Sequence[Hit]) -> 
     return lines
 
 
-ATTENTION_CHECK = MethodSpec(
-    "attention_check", 1, attention_check, AttentionCheckSettings, "this book, after figure 6"
-)
+@dataclass(frozen=True)
+class LikelihoodCheckSettings(UnansweredSettings):
+    """answers: how many of a question's accepted ones are read, the first."""
+
+    answers: Count = 4
+
+
+@builtin("likelihood_check", 1, LikelihoodCheckSettings, "this book")
+def likelihood_check(question: Question, settings: LikelihoodCheckSettings) -> Flow:
+    """Put each accepted answer behind the prompt, and tell how likely the reader holds it.
+
+    ValueError: the question has no answer.
+    """
+    if not question.answers:
+        raise ValueError(f"question {question.id!r} has no answer whose likelihood could be told")
+    hits, prompt, trace = yield from prompted(question, settings)
+    told = map(PROMPTS[settings.prompt].told, question.answers[: settings.answers])
+    passes = yield [Read(prompt, answer) for answer in told]
+    nats = [_log(one.trace.probability) for one in passes]
+    return Answer(hits=tuple(hits), trace=(*trace, {"stage": "likelihood", "nats": nats}))
+
+
+def _log(probability: np.ndarray) -> float:
+    """log p of tokens (n,); one that the reader rules out is as likely as float32 can tell."""
+    least = np.finfo(np.float32).tiny
+    return float(np.log(np.maximum(probability.astype(float), least)).sum())
