@@ -22,14 +22,12 @@ from rag_repro.schema.dataset import Corpus
 
 from ..words import choices
 from .analyzer import Analyzer, suited
-from .base import Encoder, RetrievalError, Retriever
+from .base import Chance, Encoder, RetrievalError, Retriever, Stored, StoreError
 from .bm25 import BM25, RankBM25
-from .chance import Chance
 from .custom import NO_CORPUS, Custom, adapt
 from .dense import Dense
 from .milvus import Milvus
 from .reservoir import QueryCache, Reservoir
-from .store import Stored, StoreError
 
 KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Chance, Milvus)}
 

@@ -196,7 +196,7 @@ class Workshop:
         """The encoder for texts about this corpus: fitted on it where it is one of `FITTED`."""
         if name not in FITTED:
             return self.encoder(name)
-        from ..retrieval.latent import LatentSemantics
+        from ..retrieval.dense import LatentSemantics
 
         return self._once(("encoder", name, corpus.sha256), lambda: LatentSemantics(corpus))
 
