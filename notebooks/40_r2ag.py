@@ -56,9 +56,8 @@ from IPython.display import display
 
 from rag_repro.analysis import gold_signals
 from rag_repro.evaluation.metrics import of_line
-from rag_repro.lm.former import R2Former
+from rag_repro.lm.former import R2Former, SoftModules
 from rag_repro.lm.passes import Passes
-from rag_repro.lm.soft import SoftModules
 from rag_repro.methods.r2ag import features, method
 from rag_repro.methods.reading import PROMPTS, Template
 from rag_repro.places import here

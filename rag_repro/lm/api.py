@@ -15,9 +15,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-from rag_repro.lm.asking import Asking, shown
+from rag_repro.lm.asking import Asking, Servers, Waiting, shown
 from rag_repro.lm.endpoint import PREFIX, addresses
-from rag_repro.lm.servers import Servers, Waiting
 from rag_repro.post import Key
 from rag_repro.schema import Generate, Generation, Kept, Marker, Prompt, Read, Reply, Soft
 from rag_repro.schema.errors import CallError

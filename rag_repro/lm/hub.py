@@ -1,6 +1,6 @@
 """From a name to weights on this machine.
 
-A name is one of `packaged.PACKAGES` (weights inside an installed package), a folder, one of
+A name is one of `PACKAGES` (weights inside an installed package), a folder, one of
 `PRESETS`, or `hub:owner/name@revision`. Only the last two touch the network. What counts
 as weights is safetensors or GGUF; pickles are never read, code never run.
 """
@@ -8,18 +8,22 @@ as weights is safetensors or GGUF; pickles are never read, code never run.
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
 import json
 import logging
 import math
 import os
 import re
 import shutil
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import yaml
 
 from rag_repro.bars import Bar
 from rag_repro.digest import sha256, write_whole
-from rag_repro.lm.packaged import PACKAGES, checked
 from rag_repro.lm.weights import (
     ADAPTER,
     FORMER,
@@ -33,6 +37,74 @@ from rag_repro.lm.weights import (
 from rag_repro.plain import shortened
 from rag_repro.schema.errors import WeightsError
 from rag_repro.words import choices
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package with weights in it.
+
+    file: of the weights, from the module's folder (None: the module's `assemble` makes it).
+    remedy: how to install it. also: modules that it takes to read the file.
+    note: what a user of the numbers should know.
+    """
+
+    distribution: str
+    module: str
+    file: str | None
+    sha256: str
+    remedy: str
+    licence: str
+    note: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def lacks(self) -> bool:
+        return any(importlib.util.find_spec(module) is None for module in (self.module, *self.also))
+
+    @property
+    def source(self) -> str:
+        """Package, version and file."""
+        if self.file is None:
+            return f"{self.module}, {self.path().name}"
+        told = f"{self.distribution} {importlib.metadata.version(self.distribution)}"
+        file = Path(self.file)
+        return told if file.suffix == ".safetensors" else f"{told}, {file.name}"
+
+    def path(self) -> Path:
+        """The file of weights, found without importing the package where it lies there as it is."""
+        if self.file is None:
+            return Path(importlib.import_module(self.module).assemble())
+        spec = importlib.util.find_spec(self.module)
+        return Path(next(iter(spec.submodule_search_locations))) / self.file
+
+
+_GIVEN = yaml.safe_load((Path(__file__).parent / "packages.yaml").read_text(encoding="utf-8"))
+PACKAGES = {name: Package(**fields) for name, fields in _GIVEN.items()}
+
+
+def lacking(name: str | None) -> bool:
+    """Whether weights of this name come with a package that is not installed here."""
+    return name in PACKAGES and PACKAGES[name].lacks
+
+
+def checked(name: str) -> Path:
+    """The file of a package's weights. WeightsError: not installed, no such file, or another."""
+    package = PACKAGES[name]
+    if importlib.util.find_spec(package.module) is None:
+        raise WeightsError(
+            f"weights {name!r} come with the package {package.distribution}: {package.remedy}"
+        )
+    path = package.path()
+    if not path.is_file():
+        raise WeightsError(f"{path}: no such file; reinstall the package that holds it")
+    found = sha256(path)
+    if found != package.sha256:
+        raise WeightsError(
+            f"{path.name}: SHA-256 is {found}, expected {package.sha256}; "
+            "the file is damaged or another version: reinstall the pinned package"
+        )
+    return path
+
 
 log = logging.getLogger(__name__)
 

@@ -9,10 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rag_repro.lm.choose import entropy
+from rag_repro.lm.decode import entropy
 from rag_repro.lm.passes import Passes, Todo
-from rag_repro.lm.prefix import Store
-from rag_repro.lm.slots import Slots
+from rag_repro.lm.prefix import Slots, Store
 from rag_repro.schema import Generation, Read, Trace
 
 

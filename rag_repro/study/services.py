@@ -20,8 +20,7 @@ from .. import data
 from ..bars import waiting
 from ..cache import LIBRARIES, CachedEncoder, CachedReader, CachedScorer, Store
 from ..lm import endpoint
-from ..lm.hub import cache_folder, is_remote
-from ..lm.packaged import lacking
+from ..lm.hub import cache_folder, is_remote, lacking
 from ..methods.base import MethodSpec, Settings
 from ..retrieval import web
 from ..retrieval.base import SCHEMES
@@ -183,12 +182,12 @@ class Workshop:
 
     def encoder(self, name: str) -> Any:
         """A sentence encoder by the name that `lm.hub` knows (of no corpus: `encoder_over`)."""
-        from ..lm import encoder, hub
+        from ..lm import hub, load
 
         return self._once(
             ("encoder", name),
             lambda: CachedEncoder(
-                encoder.SentenceEncoder(hub.resolve(name), device=self.device), self.store
+                load.SentenceEncoder(hub.resolve(name), device=self.device), self.store
             ),
         )
 
@@ -238,8 +237,8 @@ class Workshop:
         return self._once(("scorer", name), lambda: CachedScorer(self._scorer(name), self.store))
 
     def _scorer(self, name: str) -> Any:
-        from ..lm import adapters, complexity, hub, pairs
-        from ..lm.similarities import SimilarityClassifier
+        from ..lm import adapters, hub, pairs
+        from ..lm.pairs import SimilarityClassifier
 
         name, room = names.scorer_name(name)
         if (command := names.train_command(name, SCORERS)) and name not in hub.artifacts():
@@ -261,7 +260,7 @@ class Workshop:
         made = {
             "pairs": pairs.PairClassifier,
             "relevance": pairs.RelevanceClassifier,
-            "complexity": complexity.ComplexityClassifier,
+            "complexity": pairs.ComplexityClassifier,
         }
         return made[task](weights, device=self.device, room=room)
 

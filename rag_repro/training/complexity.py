@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import data
-from ..lm.complexity import CLASSES, row
-from ..lm.pairs import outputs_of
+from ..lm.pairs import CLASSES, outputs_of, row
 from ..lm.plain import Plain
 from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
 from ..schema import Question

@@ -32,8 +32,8 @@ from ..schema import Hit, Passage, Prompt, Question
 from ..words import nearest
 from . import filtering, reflection, rewriting, summaries
 from .examples import Example
-from .reasoning import public_thoughts
 from .recipes import RecipeError, called
+from .summaries import public_thoughts
 
 # Kinds with one answer that follows from facts; "ambiguous" has several by design.
 REASONED = tuple(kind for kind in synthworld.KINDS if kind != "ambiguous")

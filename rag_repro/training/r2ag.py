@@ -33,8 +33,8 @@ from ..schema import Answer, Hit, Question
 from ..study.services import Workshop
 from .examples import Example, encode
 from .fit import Plan, fit, halved, wrap
-from .reasoning import public_thoughts
 from .recipes import Former, RecipeError, called
+from .summaries import public_thoughts
 
 if TYPE_CHECKING:
     from .joint import Lesson

@@ -22,15 +22,14 @@ from typing import Any
 from ..digest import write_whole
 from ..lm import hub
 from ..lm.adapters import CARD, CURVE, card_of, write_card
-from ..lm.complexity import CLASSES
 from ..lm.hub import Weights, sha256_of_folder
 from ..lm.load import device_of, load
-from ..lm.pairs import Cutter, sequence_classifier
+from ..lm.pairs import CLASSES, Cutter, sequence_classifier
 from ..lm.plain import Plain
 from ..lm.prompts import Codec
 from ..study.manifests import environment
 from ..study.services import Workshop
-from . import complexity, pairs, r2ag, similarities
+from . import complexity, pairs, r2ag
 from .examples import encode
 from .fit import Objective, Plan, fit, halved, loss_of, state_of, suited, wrap
 from .lessons import lessons
@@ -224,7 +223,8 @@ def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources)
     plain = Plain(AutoTokenizer.from_pretrained(weights.path, local_files_only=True))
     made = {
         split: [
-            similarities.asked(_asked(part, split, seed, sources), plain) for part in recipe.lessons
+            pairs.in_both_orders(_asked(part, split, seed, sources), plain)
+            for part in recipe.lessons
         ]
         for split in ("train", "tune")
     }
@@ -258,7 +258,7 @@ def train(prepared: Prepared, folder: Path) -> Path:
         former = prepared.recipe.former
         more = r2ag.train(prepared.model, plan, former, prepared.held_out, folder)
     elif prepared.objective is None:
-        similarities.fit(prepared.model, plan.examples, prepared.held_out, folder)
+        pairs.fit(prepared.model, plan.examples, prepared.held_out, folder)
     else:
         model = wrap(prepared.model, plan.lora, plan.seed, KINDS[prepared.recipe.task])
         model = halved(model, plan.optimiser)

@@ -11,8 +11,7 @@ import pytest
 from rag_repro import cli, data
 from rag_repro.lm import hub
 from rag_repro.lm.adapters import write_card
-from rag_repro.lm.complexity import ComplexityClassifier
-from rag_repro.lm.pairs import sequence_classifier
+from rag_repro.lm.pairs import ComplexityClassifier, sequence_classifier
 from rag_repro.study import papers
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record

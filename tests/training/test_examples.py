@@ -24,8 +24,8 @@ from rag_repro.training.lessons import (
     statements_of,
     taught_facts,
 )
-from rag_repro.training.reasoning import public_thoughts
 from rag_repro.training.recipes import RecipeError, called, recipe, recipes
+from rag_repro.training.summaries import public_thoughts
 from tests.lm import tiny
 
 
