@@ -83,7 +83,10 @@ class R2Former(nn.Module):
         What PyTorch draws is several times longer, and the frozen reader met no such token.
         """
         # Layer norm makes each place of H as long as sqrt(hidden), whatever went in.
-        _begin(self.projection, embeddings)
+        spread = embeddings.detach().float().pow(2).mean().sqrt().cpu()
+        with torch.no_grad():
+            self.projection.weight *= spread / self.projection.weight.pow(2).sum(1).mean().sqrt()
+            self.projection.bias.zero_()
 
 
 class FreeTokens(nn.Module):
@@ -104,9 +107,7 @@ class FreeTokens(nn.Module):
         """(k, anything) -> (k, width). CallError: more passages than places."""
         return self.projection(self.vectors[: _places(features[None], self.places)])
 
-    def start_as(self, embeddings: Tensor) -> None:
-        """As `R2Former.start_as`; what is drawn is as long as a place of H, on average."""
-        _begin(self.projection, embeddings)
+    start_as = R2Former.start_as  # what is drawn is as long as a place of H, on average
 
 
 KINDS = {"r2": R2Former, "free": FreeTokens}
@@ -169,18 +170,6 @@ def met(table: nn.Module) -> Tensor:
     """
     with torch.no_grad():
         return table(torch.arange(len(table.weight), device=table.weight.device))
-
-
-def _begin(projection: nn.Linear, embeddings: Tensor) -> None:
-    """A projection that makes of vectors as long as sqrt(hidden) some as long as embeddings."""
-    with torch.no_grad():
-        drawn = projection.weight.pow(2).sum(1).mean().sqrt()
-        projection.weight *= _spread(embeddings) / drawn
-        projection.bias.zero_()
-
-
-def _spread(embeddings: Tensor) -> Tensor:
-    return embeddings.detach().float().pow(2).mean().sqrt().cpu()
 
 
 class SoftModules:

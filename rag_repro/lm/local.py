@@ -16,15 +16,13 @@ from torch import Tensor
 
 from rag_repro.digest import sha256
 from rag_repro.lm import attention, former, passes
-from rag_repro.lm.adapters import Adapters, card_of
-from rag_repro.lm.decode import Decoder, Job
+from rag_repro.lm.decode import Decoder, Job, Reading, read
 from rag_repro.lm.former import SoftModules, content_id
-from rag_repro.lm.hub import cache_folder
+from rag_repro.lm.hub import Adapters, cache_folder, card_of
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
 from rag_repro.lm.prompts import Codec, Encoded, kept, said
-from rag_repro.lm.reading import Reading, read
 from rag_repro.lm.sizes import KEPT, PACKED
 from rag_repro.lm.weights import FORMER, Weights
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until

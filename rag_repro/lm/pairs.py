@@ -41,7 +41,7 @@ import numpy as np
 from rag_repro.digest import sha256
 from rag_repro.lm.hub import digest_of
 from rag_repro.lm.load import device_of
-from rag_repro.lm.plain import Plain
+from rag_repro.lm.prompts import Plain
 from rag_repro.lm.weights import ADAPTER, Weights, loading, refuse_gaps
 from rag_repro.schema.errors import CallError, ReaderError, WeightsError
 

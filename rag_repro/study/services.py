@@ -237,14 +237,14 @@ class Workshop:
         return self._once(("scorer", name), lambda: CachedScorer(self._scorer(name), self.store))
 
     def _scorer(self, name: str) -> Any:
-        from ..lm import adapters, hub, pairs
+        from ..lm import hub, pairs
         from ..lm.pairs import SimilarityClassifier
 
         name, room = names.scorer_name(name)
         if (command := names.train_command(name, SCORERS)) and name not in hub.artifacts():
             raise Untrained(f"the classifier {name!r} is not trained on this machine: {command}")
         weights = hub.resolve(name)
-        task = adapters.task_of(weights.path) if weights.base else SCORERS[0]
+        task = hub.task_of(weights.path) if weights.base else SCORERS[0]
         if task not in SCORERS:
             raise UnknownService(
                 f"{name} cannot be a scorer: its card says that it was trained for {task!r}, "

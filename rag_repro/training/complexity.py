@@ -17,12 +17,13 @@ from typing import Any
 
 from .. import data
 from ..lm.pairs import CLASSES, outputs_of, row
-from ..lm.plain import Plain
+from ..lm.prompts import Plain
 from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
 from ..schema import Question
 from ..study import papers, records
 from ..study.scores import Results
 from ..words import nearest
+from .examples import EncodedText
 from .recipes import RecipeError, called
 
 HELD_OUT = 10
@@ -35,15 +36,6 @@ class Labelled:
 
     question: str
     label: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedQuestion:
-    """A question as ids; label: the number of its class."""
-
-    tokens: tuple[int, ...]
-    label: int
     source: str
 
 
@@ -200,18 +192,17 @@ def split(made: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
     return learned, [one for one in by_outcome if one.question in apart]
 
 
-def encode(made: Sequence[Labelled], plain: Plain, room: int) -> list[EncodedQuestion]:
+def encode(made: Sequence[Labelled], plain: Plain, room: int) -> list[EncodedText]:
     """Questions as the classifier will meet them."""
     return [
-        EncodedQuestion(row(o.question, plain, room)[0], CLASSES.index(o.label), o.source)
-        for o in made
+        EncodedText(row(o.question, plain, room)[0], CLASSES.index(o.label), o.source) for o in made
     ]
 
 
 def objective(pad: int):
     """Cross-entropy of the three classes, summed; to be minimised by `training.fit`."""
 
-    def loss(model: Any, batch: Sequence[EncodedQuestion]) -> tuple[Any, int]:
+    def loss(model: Any, batch: Sequence[EncodedText]) -> tuple[Any, int]:
         import torch
 
         logits = outputs_of(model, [e.tokens for e in batch], pad)

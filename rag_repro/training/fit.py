@@ -20,8 +20,7 @@ from typing import Any
 from rag_repro.bars import Bar
 from rag_repro.digest import replacing, write_whole
 
-from ..lm.adapters import CARD, CURVE
-from ..lm.hub import trained_files
+from ..lm.hub import CARD, CURVE, trained_files
 from ..lm.load import fast_bfloat16
 from ..lm.weights import quiet
 from .examples import Encoded, batches

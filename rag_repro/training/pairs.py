@@ -40,12 +40,11 @@ from rag_repro.study.services import Workshop
 
 from .. import data
 from ..data import candidates
-from ..lm.adapters import CURVE
-from ..lm.hub import ADAPTER
+from ..lm.hub import ADAPTER, CURVE
 from ..lm.pairs import Cutter, Item, logits_of, similarities, squares
-from ..lm.plain import Plain
+from ..lm.prompts import Plain
 from ..schema import Answer, Passage, Question
-from .examples import batches
+from .examples import EncodedText, batches
 
 NEAR = 10
 """How many of the passages that lexical search finds count as close, where none came along."""
@@ -67,15 +66,6 @@ class Pair:
     label: int
     source: str
     ordered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedPair:
-    """A pair as ids, in one of its two orders."""
-
-    tokens: tuple[int, ...]
-    label: int
-    source: str
 
 
 def pairs(
@@ -256,23 +246,23 @@ def _near(dataset: Any, questions: Sequence[Question]):
     return lambda q: [i for i in by_id[q.id] if i not in q.gold_ids]
 
 
-def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedPair]:
+def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedText]:
     """Each pair in both orders, since C is asked of a set of two; a single passage once."""
     return [
-        EncodedPair(cutter(p.question, *order)[0], p.label, p.source)
+        EncodedText(cutter(p.question, *order)[0], p.label, p.source)
         for p in pairs
         for order in ([(p.a,)] if p.b is None else [(p.a, p.b), (p.b, p.a)])[: 2 - p.ordered]
     ]
 
 
-def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedPair]], dict[str, float]]:
+def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedText]], dict[str, float]]:
     """How often a negative has the higher logit than a positive (1 - AUC), over all held-out pairs.
 
     budget: padded tokens at once. -> {"swapped": of all negatives, "swapped_hard": of hard ones,
     of all where none is}; 0.5, as good as chance, where there is nothing to compare
     """
 
-    def watch(model: Any, examples: Sequence[EncodedPair]) -> dict[str, float]:
+    def watch(model: Any, examples: Sequence[EncodedText]) -> dict[str, float]:
         scores: dict[str, list[float]] = {"positive": [], "hard": [], "other": []}
         for numbers in batches([len(e.tokens) for e in examples], 0, 0, budget):
             batch = [examples[i] for i in numbers]
@@ -291,7 +281,7 @@ def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedPair]], dict[
 def objective(pad: int):
     """Binary cross-entropy of encoded pairs, summed; to be minimised by `training.fit`."""
 
-    def loss(model: Any, batch: Sequence[EncodedPair]) -> tuple[Any, int]:
+    def loss(model: Any, batch: Sequence[EncodedText]) -> tuple[Any, int]:
         import torch
 
         logits = logits_of(model, [e.tokens for e in batch], pad)
@@ -309,7 +299,7 @@ STRENGTH = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(EncodedPair):
+class Asked(EncodedText):
     """A pair whose texts an encoder reads one by one, together `tokens`."""
 
     item: Item

@@ -21,12 +21,10 @@ from typing import Any
 
 from ..digest import write_whole
 from ..lm import hub
-from ..lm.adapters import CARD, CURVE, card_of, write_card
-from ..lm.hub import Weights, sha256_of_folder
+from ..lm.hub import CARD, CURVE, Weights, card_of, sha256_of_folder, write_card
 from ..lm.load import device_of, load
 from ..lm.pairs import CLASSES, Cutter, sequence_classifier
-from ..lm.plain import Plain
-from ..lm.prompts import Codec
+from ..lm.prompts import Codec, Plain
 from ..study.manifests import environment
 from ..study.services import Workshop
 from . import complexity, pairs, r2ag
@@ -240,13 +238,6 @@ TASKS = {
     "complexity": _complexity,
     "similarities": _similarities,
 }
-KINDS = {
-    "reader": "CAUSAL_LM",
-    "pairs": "SEQ_CLS",
-    "relevance": "SEQ_CLS",
-    "complexity": "SEQ_CLS",
-}
-"""peft's names for them."""
 
 
 def train(prepared: Prepared, folder: Path) -> Path:
@@ -260,7 +251,8 @@ def train(prepared: Prepared, folder: Path) -> Path:
     elif prepared.objective is None:
         pairs.fit(prepared.model, plan.examples, prepared.held_out, folder)
     else:
-        model = wrap(prepared.model, plan.lora, plan.seed, KINDS[prepared.recipe.task])
+        kind = "CAUSAL_LM" if prepared.recipe.task == "reader" else "SEQ_CLS"  # peft's names
+        model = wrap(prepared.model, plan.lora, plan.seed, kind)
         model = halved(model, plan.optimiser)
         watched = {"held_out": prepared.held_out}
         if prepared.recipe.task == "pairs":

@@ -13,7 +13,7 @@ import pytest
 
 from rag_repro import post
 from rag_repro.lm.api import ApiReader
-from rag_repro.lm.asking import Servers, Stopped, Waiting
+from rag_repro.lm.endpoint import Servers, Stopped, Waiting
 from rag_repro.schema import Generate, Prompt
 from rag_repro.schema.errors import CallError, ReaderError
 

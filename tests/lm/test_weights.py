@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import write_card
+from rag_repro.lm.hub import write_card
 from rag_repro.lm.load import Loaded, SentenceEncoder, load
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.pairs import sequence_classifier

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import card_of
-from rag_repro.lm.hub import ADAPTER, Weights
+from rag_repro.lm.hub import ADAPTER, Weights, card_of
 from rag_repro.lm.pairs import SimilarityClassifier, similarities, squares
 from rag_repro.methods.drrag.concatenation import concat
 from rag_repro.schema import Passage
