@@ -121,7 +121,6 @@ def made(kind: str, seed: int, **settings: Any) -> nn.Module:
 
 
 def count(module: nn.Module) -> int:
-    """How many numbers it has learned."""
     return sum(p.numel() for p in module.parameters())
 
 

@@ -71,7 +71,6 @@ class Package:
 
     @property
     def source(self) -> str:
-        """Package, version and file."""
         if self.file is None:
             return f"{self.module}, {self.path().name}"
         told = f"{self.distribution} {importlib.metadata.version(self.distribution)}"
@@ -257,7 +256,6 @@ def trained_files(folder: Path) -> list[Path]:
 
 
 def numbers_in(folder: Path) -> int:
-    """How many numbers the files of an artifact hold."""
     from safetensors import safe_open
 
     shapes = []
@@ -282,7 +280,6 @@ def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights
 
 
 def local_folder(name: str, folder: Path) -> Weights:
-    """A folder as `save_pretrained` writes it."""
     check_folder(folder)
     made = identity(folder)
     return Weights(name, folder.resolve(), "safetensors", made, "a local folder", "unknown")

@@ -245,7 +245,6 @@ class SentenceEncoder:
 
     @property
     def width(self) -> int:
-        """Numbers in a vector."""
         return self._model.get_embedding_dimension()
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:

@@ -111,7 +111,6 @@ class LocalReader:
         return self._decoder.ties
 
     def tokens(self, prompt: Prompt) -> int:
-        """How many tokens a prompt takes."""
         return len(self.codec.encode(prompt))
 
     def forget(self) -> None:
@@ -298,7 +297,6 @@ def _hash(facts: list) -> str:
 
 
 def _ids(config) -> set[int]:
-    """The end-of-sequence ids that a configuration names."""
     ids = getattr(config, "eos_token_id", None)
     ids = ids if isinstance(ids, list) else [] if ids is None else [ids]
     if wrong := [i for i in ids if type(i) is not int]:

@@ -125,7 +125,6 @@ def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) 
 
 
 def logits_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
-    """Logits (rows,) of pairs as ids of unequal length."""
     return outputs_of(model, rows, pad)[:, 0]
 
 
@@ -241,7 +240,6 @@ class PairClassifier(Classifier):
         return torch.sigmoid(self.logits([ids for ids, _ in made])).numpy()
 
     def logits(self, rows: Sequence[Sequence[int]]) -> Any:
-        """Logits (rows,) of rows of ids."""
         return self.outputs(rows)[:, 0]
 
 

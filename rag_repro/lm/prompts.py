@@ -476,7 +476,6 @@ def kept(segment: Kept) -> tuple[Sequence[int], Sequence[str]]:
 
 
 def said(segment: Kept) -> str:
-    """The text of the tokens that a segment keeps."""
     return "".join(kept(segment)[1])
 
 

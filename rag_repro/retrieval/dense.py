@@ -214,7 +214,6 @@ class LatentSemantics:
 
     @cached_property
     def _fitted(self) -> tuple[Any, Any]:
-        """tf-idf weights of the corpus, and the directions."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 

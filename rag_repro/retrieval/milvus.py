@@ -191,7 +191,6 @@ class Milvus(Index):
         return self.server.count(self.name) if self.server.has(self.name) else 0
 
     def drop(self) -> None:
-        """Forget the collection and its card."""
         self.server.drop(self.name)
         self._complete = False
 

@@ -88,7 +88,6 @@ class Server:
     # ----------------------------------------------------------- collections
 
     def has(self, name: str) -> bool:
-        """Whether there is a collection of that name."""
         return self._do("has_collection", name)
 
     def create(
@@ -148,7 +147,6 @@ class Server:
             self._do("drop_collection", name)
 
     def open(self, name: str) -> None:
-        """Have the collection ready for searches."""
         self._do("load_collection", name, timeout=LONG)
 
     def settle(self, name: str) -> None:
@@ -157,11 +155,9 @@ class Server:
         self.open(name)
 
     def count(self, name: str) -> int:
-        """Passages in the collection, counted by Milvus."""
         return int(self._do("query", name, output_fields=["count(*)"], timeout=LONG)[0]["count(*)"])
 
     def put(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add passages that are not there yet."""
         self._do("insert", name, list(rows), timeout=LONG)
 
     def held(self, name: str, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict]:
@@ -231,7 +227,6 @@ class Server:
         return card
 
     def write_card(self, name: str, card: Mapping[str, Any]) -> None:
-        """Keep the card, in place of an earlier one."""
         if not self.has(CARDS):
             self._create(CARDS, *self._form_of_cards())
         row = {"id": name, "card": json.dumps(card, ensure_ascii=False), "none": [0.0, 0.0]}

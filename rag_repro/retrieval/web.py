@@ -333,5 +333,4 @@ class Served(WebSearch):
         super().__init__(self._server.url, retriever.corpus, **settings)
 
     def close(self) -> None:
-        """End the service."""
         self._server.stop()

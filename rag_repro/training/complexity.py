@@ -193,7 +193,6 @@ def split(made: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
 
 
 def encode(made: Sequence[Labelled], plain: Plain, room: int) -> list[EncodedText]:
-    """Questions as the classifier will meet them."""
     return [
         EncodedText(row(o.question, plain, room)[0], CLASSES.index(o.label), o.source) for o in made
     ]

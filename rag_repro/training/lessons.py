@@ -260,7 +260,6 @@ def with_others(
     hard: float,
     random: Random,
 ) -> list[Passage]:
-    """The gold passages and others up to n, in random order."""
     chosen = list(gold)
     seen = {p.id for p in gold}
     others = [p for p in near if p.id not in seen]

@@ -336,7 +336,6 @@ def fit(encoder: Any, learned: Sequence[Asked], held_out: Sequence[Asked], folde
         save_file(made, part)
 
     def losses(examples: Sequence[Asked]) -> dict[str, float]:
-        """Mean cross-entropy by source."""
         sums, counts = Counter(), Counter()
         found = similarities(encoder, [e.item for e in examples])
         right = model.predict_log_proba(squares((found - mean) / scale))

@@ -79,7 +79,6 @@ class Prepared:
 
     @property
     def tokens(self) -> int:
-        """Tokens that are learned from, each as often as it is met."""
         return sum(len(e.tokens) for e in self.plan.examples) * self.recipe.optimiser.epochs
 
     @property
@@ -301,7 +300,6 @@ def card(prepared: Prepared, folder: Path, made_on: Mapping[str, Any]) -> dict[s
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The learning curve beside an adapter."""
     text = (folder / CURVE).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
