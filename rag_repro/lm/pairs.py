@@ -124,10 +124,6 @@ def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) 
     return model.to(device).eval(), tokenizer
 
 
-def logits_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
-    return outputs_of(model, rows, pad)[:, 0]
-
-
 def outputs_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
     """All logits (rows, labels) of rows of ids of unequal length."""
     import torch

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import data
-from ..lm.pairs import CLASSES, outputs_of, row
+from ..lm.pairs import CLASSES, row
 from ..lm.prompts import Plain
 from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
 from ..schema import Question
@@ -196,17 +196,3 @@ def encode(made: Sequence[Labelled], plain: Plain, room: int) -> list[EncodedTex
     return [
         EncodedText(row(o.question, plain, room)[0], CLASSES.index(o.label), o.source) for o in made
     ]
-
-
-def objective(pad: int):
-    """Cross-entropy of the three classes, summed; to be minimised by `training.fit`."""
-
-    def loss(model: Any, batch: Sequence[EncodedText]) -> tuple[Any, int]:
-        import torch
-
-        logits = outputs_of(model, [e.tokens for e in batch], pad)
-        labels = torch.tensor([e.label for e in batch], device=logits.device)
-        total = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
-        return total, len(batch)
-
-    return loss

@@ -41,7 +41,7 @@ from rag_repro.study.services import Workshop
 from .. import data
 from ..data import candidates
 from ..lm.hub import ADAPTER, CURVE
-from ..lm.pairs import Cutter, Item, logits_of, similarities, squares
+from ..lm.pairs import Cutter, Item, outputs_of, similarities, squares
 from ..lm.prompts import Plain
 from ..schema import Answer, Passage, Question
 from .examples import EncodedText, batches
@@ -266,7 +266,7 @@ def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedText]], dict[
         scores: dict[str, list[float]] = {"positive": [], "hard": [], "other": []}
         for numbers in batches([len(e.tokens) for e in examples], 0, 0, budget):
             batch = [examples[i] for i in numbers]
-            logits = logits_of(model, [e.tokens for e in batch], pad).tolist()
+            logits = outputs_of(model, [e.tokens for e in batch], pad)[:, 0].tolist()
             for e, logit in zip(batch, logits, strict=True):
                 kind = e.source.partition(":")[0]
                 scores[kind if kind in scores else "other"].append(logit)
@@ -279,17 +279,18 @@ def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedText]], dict[
 
 
 def objective(pad: int):
-    """Binary cross-entropy of encoded pairs, summed; to be minimised by `training.fit`."""
+    """A classifier's cross-entropy, of one logit the binary one, summed, for `training.fit`."""
 
     def loss(model: Any, batch: Sequence[EncodedText]) -> tuple[Any, int]:
         import torch
+        from torch.nn import functional
 
-        logits = logits_of(model, [e.tokens for e in batch], pad)
-        labels = torch.tensor([float(e.label) for e in batch], device=logits.device)
-        total = torch.nn.functional.binary_cross_entropy_with_logits(
-            logits, labels, reduction="sum"
-        )
-        return total, len(batch)
+        logits = outputs_of(model, [e.tokens for e in batch], pad)
+        labels = torch.tensor([e.label for e in batch], device=logits.device)
+        if logits.shape[1] > 1:
+            return functional.cross_entropy(logits, labels, reduction="sum"), len(batch)
+        entropy = functional.binary_cross_entropy_with_logits
+        return entropy(logits[:, 0], labels.float(), reduction="sum"), len(batch)
 
     return loss
 

@@ -47,9 +47,9 @@ from ..methods.stages import retrieve
 from ..schema import Answer, Hit, Question
 from ..study.services import Workshop
 from .examples import Example, batches, encode
+from .filtering import public_thoughts
 from .fit import Plan, fit, halved, publish_adapter, targets, wrap
 from .recipes import Former, RecipeError, called
-from .summaries import public_thoughts
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,7 @@ def _complexity(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     learned, held_out = (
         complexity.encode(part, cutter.plain, cutter.room) for part in complexity.split(made)
     )
-    return model, learned, held_out, complexity.objective(tokenizer.pad_token_id)
+    return model, learned, held_out, pairs.objective(tokenizer.pad_token_id)
 
 
 def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources):

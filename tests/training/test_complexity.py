@@ -15,7 +15,7 @@ from rag_repro.lm.pairs import ComplexityClassifier, sequence_classifier
 from rag_repro.study import papers
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
-from rag_repro.training import complexity, run
+from rag_repro.training import complexity, pairs, run
 from rag_repro.training.complexity import biased, labelled, outcomes, split
 from rag_repro.training.examples import EncodedText
 from rag_repro.training.fit import Plan, fit, wrap
@@ -166,7 +166,7 @@ def test_a_classifier_learns_its_classes(tmp_path):
     examples = [EncodedText(row, i % 3, "x") for i, row in enumerate(rows)]
     plan = Plan(examples, Lora(rank=8), Optimiser(learning_rate=5e-3, epochs=60), 0, "k")
     wrapped = wrap(model, plan.lora, 0, "SEQ_CLS")
-    goal = complexity.objective(tokenizer.pad_token_id)
+    goal = pairs.objective(tokenizer.pad_token_id)
     folder = fit(wrapped, plan, tmp_path / "c", objective=goal, held_out=examples)
     curve = run.read_curve(folder)
     assert curve[-1]["held_out"]["x"] < 0.2 < 0.9 < curve[0]["loss"]
