@@ -109,8 +109,8 @@ def test_a_pair_is_judged_in_both_orders_unless_its_order_was_drawn():
 def test_what_is_watched_is_how_often_a_negative_comes_first(monkeypatch):
     logits = {1: 2.0, 2: 0.5, 3: 1.0, 4: -1.0, 5: 0.0}
     monkeypatch.setattr(
-        "rag_repro.training.pairs.logits_of",
-        lambda model, rows, pad: torch.tensor([logits[row[0]] for row in rows]),
+        "rag_repro.training.pairs.outputs_of",
+        lambda model, rows, pad: torch.tensor([[logits[row[0]]] for row in rows]),
     )
     kinds = {1: "positive", 2: "positive", 3: "hard", 4: "near", 5: "near"}
     held_out = [EncodedText((n,), int(k == "positive"), f"{k}:x") for n, k in kinds.items()]
