@@ -93,16 +93,15 @@ def classifier(name: str) -> Any:
 
     Raises ValueError with the command that trains it.
     """
-    from rag_repro.lm import adapters, hub
-    from rag_repro.lm.encoder import SentenceEncoder
-    from rag_repro.lm.pairs import PairClassifier
-    from rag_repro.lm.similarities import SimilarityClassifier
+    from rag_repro.lm import hub
+    from rag_repro.lm.load import SentenceEncoder
+    from rag_repro.lm.pairs import PairClassifier, SimilarityClassifier
     from rag_repro.study.names import SCORERS, train_command
 
     if name not in hub.artifacts() and (command := train_command(name, SCORERS)):
         raise ValueError(f"the classifier {name!r} is not trained on this machine: {command}")
     weights = hub.resolve(name)
-    if weights.base is not None and adapters.task_of(weights.path) == "similarities":
+    if weights.base is not None and hub.task_of(weights.path) == "similarities":
         return SimilarityClassifier(weights, SentenceEncoder(weights.base))
     return PairClassifier(weights)
 

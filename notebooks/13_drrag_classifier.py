@@ -53,8 +53,13 @@ from IPython.display import display
 from rag_repro.analysis.pair_judgements import judgements
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.pair_metrics import HARD, RANDOM
-from rag_repro.lm import similarities
-from rag_repro.lm.pairs import Cutter, PairClassifier
+from rag_repro.lm.pairs import (
+    Cutter,
+    PairClassifier,
+    SimilarityClassifier,
+    similarities,
+    squares,
+)
 from rag_repro.methods.drrag import probes
 from rag_repro.places import here
 from rag_repro.publish import chapter
@@ -130,7 +135,7 @@ Listing(lessons.clean_pairs, lessons.negative)
 # a set of two has no order, each pair is learned in both.
 
 # %% tags=["remove-input"]
-Listing(similarities.similarities, similarities.squares, similarities.SimilarityClassifier.of)
+Listing(similarities, squares, SimilarityClassifier.of)
 
 # %% [markdown]
 # As in the paper, *joint*: question and passages are one row of tokens, of which an encoder makes one logit.

@@ -56,9 +56,8 @@ from IPython.display import display
 
 from rag_repro.analysis import gold_signals
 from rag_repro.evaluation.metrics import of_line
-from rag_repro.lm.former import R2Former
+from rag_repro.lm.former import R2Former, SoftModules
 from rag_repro.lm.passes import Passes
-from rag_repro.lm.soft import SoftModules
 from rag_repro.methods.r2ag import features, method
 from rag_repro.methods.reading import PROMPTS, Template
 from rag_repro.places import here
@@ -85,7 +84,7 @@ from rag_repro.show.desk import MOVING, Desk, Listing
 from rag_repro.show.escape import listing
 from rag_repro.show.figures import MARKERS, across, legend_of_labels, plots
 from rag_repro.show.picture import Note, Picture
-from rag_repro.training import joint
+from rag_repro.training import r2ag
 
 run = chapter(
     "40_r2ag",
@@ -241,7 +240,7 @@ Listing(
 # $\mathcal{L}_{LM}$ is taken over the answer's tokens alone; the paper does not say over which.
 
 # %% tags=["remove-input"]
-Listing(R2Former.relevance, method.gold_of, joint.matching, joint.Joint.answering, joint.objective)
+Listing(R2Former.relevance, method.gold_of, r2ag.matching, r2ag.Joint.answering, r2ag.objective)
 
 # %% [markdown] tags=["worked"]
 # ## One question and its list

@@ -63,7 +63,7 @@ from rag_repro.show import (
 from rag_repro.show.desk import MOVING, Desk, Listing, at_hand
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
-from rag_repro.training import joint, r2ag
+from rag_repro.training import r2ag
 
 run = chapter(
     "41_r2ag_ablation",
@@ -119,7 +119,7 @@ desk.statements(CLAIMS)
 Listing(features.features)
 
 # %% tags=["remove-input"]
-Listing(joint.matching, joint.objective, r2ag.train)
+Listing(r2ag.matching, r2ag.objective, r2ag.train)
 
 # %% [markdown] tags=["worked"]
 # ## One question, column by column

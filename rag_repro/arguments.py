@@ -6,13 +6,22 @@ import argparse
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from .words import nearest
 
 
 class Parser(argparse.ArgumentParser):
     """As its base; commands added to it are of this class, too."""
+
+    def option(self, name: str, help: str, *names: str, **settings: Any) -> None:
+        self.add_argument(name, *names, help=help, **settings)
+
+    def flag(self, name: str, help: str, **settings: Any) -> None:
+        self.option(name, help, action="store_true", **settings)
+
+    def repeated(self, name: str, help: str, *names: str, **settings: Any) -> None:
+        self.option(name, f"{help} (repeatable)", *names, action="append", **settings)
 
     def error(self, message: str) -> NoReturn:
         super().error(message + self._meant(message))

@@ -88,7 +88,7 @@ def chapter(path: Path) -> str:
 
 def without_models() -> None:
     """No weights are loaded, and nothing recorded is asked again."""
-    from rag_repro.lm import encoder, load
+    from rag_repro.lm import load
     from rag_repro.show import live
     from rag_repro.show.picture import Note
 
@@ -96,7 +96,7 @@ def without_models() -> None:
         raise ModelWantedError("no model here")
 
     load.load = load.tokenizer_of = refused
-    encoder.SentenceEncoder._model = property(refused)
+    load.SentenceEncoder._model = property(refused)
     live.table = lambda *_: Note("asked again")
 
 

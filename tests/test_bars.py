@@ -15,7 +15,7 @@ import pytest
 
 from rag_repro import bars
 from rag_repro.bars import Bar, waiting
-from rag_repro.lm import encoder, hub
+from rag_repro.lm import hub, load
 from rag_repro.study.services import Workshop
 
 
@@ -74,11 +74,11 @@ def test_a_terminal_shows_a_clock_while_something_is_made_and_wipes_it(tmp_path)
 
 
 def test_encoding_counts_texts_and_gives_the_same_vectors(fast, monkeypatch):
-    made = encoder.SentenceEncoder(hub.resolve("minilm"))
+    made = load.SentenceEncoder(hub.resolve("minilm"))
     texts = [f"the harbour number {i}" for i in range(20)]
     plain = made.encode(texts)
     seen = []
-    monkeypatch.setattr(encoder, "MANY", 10)
+    monkeypatch.setattr(load, "MANY", 10)
     # True, as where the bar was just drawn: torch would take that for what the model made.
     monkeypatch.setattr(Bar, "update", lambda self, n: seen.append(n) or True)
     assert np.array_equal(made.encode(texts), plain)

@@ -104,7 +104,7 @@ def head_relevance(former: str, lists: Sequence[RankedList]) -> list[np.ndarray]
     import torch
 
     from rag_repro.lm import former as formers
-    from rag_repro.lm.adapters import CARD, card_of
+    from rag_repro.lm.hub import CARD, card_of
 
     folder = hub.artifacts().get(former)
     if folder is None or not (folder / CARD).is_file():

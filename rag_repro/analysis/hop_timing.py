@@ -27,7 +27,7 @@ from rag_repro.evaluation.calibration import Judgements
 from rag_repro.evaluation.intervals import Interval, StatisticsError
 from rag_repro.evaluation.resampling import fresh
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import CARD, card_of
+from rag_repro.lm.hub import CARD, card_of
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results

@@ -15,9 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-from rag_repro.lm.asking import Asking, shown
-from rag_repro.lm.endpoint import PREFIX, addresses
-from rag_repro.lm.servers import Servers, Waiting
+from rag_repro.lm.endpoint import PREFIX, Asking, Servers, Waiting, addresses, shown
 from rag_repro.post import Key
 from rag_repro.schema import Generate, Generation, Kept, Marker, Prompt, Read, Reply, Soft
 from rag_repro.schema.errors import CallError
@@ -47,10 +45,10 @@ class ApiReader:
 
     urls: one address, or several with commas between them, of servers that list the same
     model: whichever has most room answers, with at most `in_flight` requests at each. A server
-    that fails rests, and the others go on (`asking.Asking`, `servers.Servers`).
+    that fails rests, and the others go on (`endpoint.Asking`, `endpoint.Servers`).
     key: the NAME of the environment variable that holds the key; None: no key.
     retries: failures after which a request is given up, or a server. backoff, patience, jitter:
-    how long is waited (`servers.Waiting`). timeout: seconds for one request with its reply.
+    how long is waited (`endpoint.Waiting`). timeout: seconds for one request with its reply.
     prefill: the server continues a last message of the assistant, so prompts
     with a Reply can be sent as chat.
 

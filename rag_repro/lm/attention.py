@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from rag_repro.lm.slots import Slots, Span
+from rag_repro.lm.prefix import Slots, Span
 
 NAME = "rag_repro_ragged"
 

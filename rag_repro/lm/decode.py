@@ -1,4 +1,4 @@
-"""Decoding of many calls at once, with their traces in the same pass.
+"""Decoding of many calls at once, and reading of given texts, with traces in the same pass.
 
 Rows come and go: a row that is finished hands its slot to the last one, and a
 waiting call is prefilled into the free slot at the end.
@@ -14,24 +14,104 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rag_repro.lm.choose import choose
 from rag_repro.lm.passes import Passes, Todo
-from rag_repro.lm.prefix import LEAST, Store, shared_lengths
+from rag_repro.lm.prefix import LEAST, Slots, Span, Store, shared_lengths
 from rag_repro.lm.prompts import Codec
-from rag_repro.lm.slots import Slots, Span
-from rag_repro.schema import Generate, Generation, Trace
+from rag_repro.schema import Generate, Generation, Read, Sampling, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A drawn token; probability, entropy (nats) of its distribution where asked for.
+
+    gap: the best logit less the second best (a tie where it is tiny).
+    """
+
+    token: int
+    gap: float
+    probability: float | None = None
+    entropy: float | None = None
+    watched: tuple[float, ...] | None = None
+
+
+def entropy(log_p: Tensor) -> Tensor:
+    """Entropy in nats of distributions given as log probabilities (..., vocabulary)."""
+    return torch.special.entr(log_p.exp()).sum(-1)
+
+
+def distribution(logits: Tensor, sampling: Sampling) -> Tensor:
+    """What sampling draws from: tempered, then cut to the fewest tokens that hold `top_p`.
+
+    logits (vocabulary,) -> probabilities (vocabulary,).
+    """
+    p = (logits / sampling.temperature).softmax(-1)
+    if sampling.top_p < 1:
+        ranked, order = p.sort(descending=True, stable=True)
+        beyond = ranked.cumsum(-1) - ranked >= sampling.top_p
+        p = p.index_fill(0, order[beyond], 0.0)
+        p = p / p.sum()
+    return p
+
+
+def choose(
+    logits: Tensor,
+    traced: Sequence[bool],
+    watched: Sequence[tuple[int, ...]],
+    samplings: Sequence[Sampling | None],
+    generators: Sequence[torch.Generator | None],
+) -> list[Choice]:
+    """One token a row from logits (rows, vocabulary), float32.
+
+    Greedy rows take the best token; sampled rows draw with their own
+    generator, so that neighbours do not change the draw.
+    """
+    best, index = logits.max(-1)
+    second = logits.scatter(1, index[:, None], -torch.inf).amax(-1)
+    tokens, gaps = index.tolist(), (best - second).tolist()
+    need = [i for i in range(len(tokens)) if traced[i] or watched[i]]
+    log_p = logits[need].log_softmax(-1) if need else None
+    row_of = {row: place for place, row in enumerate(need)}
+    entropies = entropy(log_p).tolist() if any(traced) else []
+
+    choices = []
+    for row, token in enumerate(tokens):
+        probability = spread = seen = None
+        if row in row_of:
+            mine = log_p[row_of[row]]
+            if traced[row]:
+                probability = mine[token].exp().item()
+                spread = entropies[row_of[row]]
+            if watched[row]:
+                seen = tuple(mine[list(watched[row])].exp().tolist())
+        if samplings[row] is not None:
+            p = distribution(logits[row], samplings[row]).double()
+            draw = torch.rand((), generator=generators[row], dtype=torch.float64).item()
+            total = p.cumsum(-1)
+            token = int(torch.searchsorted(total, draw * total[-1].item(), right=True))
+            token = min(token, int(p.nonzero()[-1]))
+            if traced[row]:
+                probability = p[token].item()
+                spread = torch.special.entr(p).sum().item()
+        choices.append(Choice(token, gaps[row], probability, spread, seen))
+    return choices
 
 
 @dataclass(slots=True, eq=False)
-class Job:
-    """A call as tokens. Soft places have negative ids, made from their vectors' content."""
+class Planned:
+    """A prompt as tokens. Soft places have negative ids, made from their vectors' content."""
 
     number: int
-    call: Generate
+    call: Generate | Read
     tokens: np.ndarray
     pieces: tuple[str, ...]
     template: tuple[tuple[int, int], ...]
     soft: dict[int, Tensor]
+
+
+@dataclass(slots=True, eq=False)
+class Job(Planned):
+    """A `Generate` call."""
+
     declared: int
     limit: int
     watched: tuple[int, ...]
@@ -307,3 +387,102 @@ class Decoder:
         for t, seen in enumerate(row.attention[:n]):
             made[:, t, : seen.shape[1]] = seen
         return made
+
+
+@dataclass(slots=True, eq=False)
+class Reading(Planned):
+    """A `Read` call (teacher forcing): besides the prompt's, the text's tokens and their offsets.
+
+    Either may have none; without a text the attention is that of the prompt's last token.
+    """
+
+    text: str
+    given: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+
+def read(
+    passes: Passes, store: Store | None, jobs: Sequence[Reading], adapter: str | None
+) -> dict[int, Generation]:
+    """-> job number -> generation. One pass a job, several in one pack where they fit.
+
+    Of jobs with one prompt, as the labels that a judge chooses from, the first reads it, and the
+    others go on behind it.
+    """
+    first: dict[bytes, Reading] = {}
+    for job in jobs:
+        first.setdefault(job.tokens.tobytes(), job)
+    leading = [job for job in jobs if first[job.tokens.tobytes()] is job]
+    if store is None or len(leading) == len(jobs):
+        return _read(passes, store, jobs, adapter, {})
+    done: dict[bytes, Todo] = {}
+    results = _read(passes, store, leading, adapter, done)
+    following = [job for job in jobs if first[job.tokens.tobytes()] is not job]
+    return results | _read(passes, store, following, adapter, done)
+
+
+def _begun(job: Reading, whole: int, read: Todo | None, store: Store | None, adapter: str | None):
+    """The job's row, with what is known of its beginning: of a prompt just read all of it."""
+    full = np.concatenate([job.tokens, np.array(job.given, dtype=np.int64)])
+    n_shared, span, done, tail = 0, None, 0, None
+    if read is not None:
+        n_shared, span, done = read.n_shared, read.shared, len(full) - whole
+        tail = read.slots.span(read.slot, 0, done - n_shared)
+    elif store is not None:
+        n_shared, span = store.prefix(full[:-whole], adapter)
+        done, tail = store.tail(full[:-whole], n_shared, adapter)
+    slots = Slots(1, len(full) - n_shared)
+    if tail is not None:
+        slots.put(0, tail)
+    return Todo(
+        full, job.soft, slots, 0, done, span, n_shared, whole=whole, traced=len(job.given) or 1
+    )
+
+
+def _read(
+    passes: Passes,
+    store: Store | None,
+    jobs: Sequence[Reading],
+    adapter: str | None,
+    done: dict[bytes, Todo],
+) -> dict[int, Generation]:
+    """done: rows by their prompts, which these jobs go on behind; filled with theirs."""
+    todos, prefilled = [], []
+    for job in jobs:
+        # Token t is drawn from what its predecessor predicts: the prompt's last is needed too.
+        whole = len(job.given) + bool(len(job.tokens))
+        todo = _begun(job, whole, done.get(job.tokens.tobytes()), store, adapter)
+        todos.append(todo)
+        prefilled.append(len(job.tokens) - todo.done)
+    wanted = frozenset(passes.layers + i for job in jobs for i in job.call.layers)
+    results = {}
+    for row, logits, captured in passes.ragged(todos, wanted):
+        job = jobs[row]
+        log_p = logits[:-1].log_softmax(-1)
+        foretold = logits.new_tensor(job.given[-len(log_p) :] if len(log_p) else ()).long()
+        given = log_p.gather(1, foretold[:, None])[:, 0].exp()
+        # Without a prompt nothing foretells the first token.
+        unknown = logits.new_full((len(job.given) - len(log_p),), torch.nan)
+        attention = {i: captured[passes.layers + i].cpu().numpy() for i in job.call.layers}
+        trace = Trace(
+            torch.cat([unknown, given]).cpu().numpy(),
+            torch.cat([unknown, entropy(log_p)]).cpu().numpy(),
+            attention,
+            job.pieces,
+            job.template,
+        )
+        results[job.number] = Generation(
+            text=job.text,
+            tokens=job.given,
+            offsets=job.offsets,
+            finish="given",
+            prompt_tokens=len(job.tokens),
+            prefilled=prefilled[row],
+            trace=trace,
+        )
+        todo = todos[row]
+        behind = done.setdefault(job.tokens.tobytes(), todo) is not todo
+        if store is not None and not behind:  # whose prompt is kept already
+            span = todo.slots.span(0, 0, todo.slots.capacity)
+            store.add(todo.tokens, todo.n_shared, span, adapter)
+    return results

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from rag_repro.digest import replacing
 from rag_repro.lm.weights import FORMER
-from rag_repro.schema.errors import CallError, WeightsError
+from rag_repro.schema import Soft
+from rag_repro.schema.errors import CallError, ReaderError, WeightsError
+from rag_repro.words import nearest
 
 
 class R2Former(nn.Module):
@@ -79,7 +83,10 @@ class R2Former(nn.Module):
         What PyTorch draws is several times longer, and the frozen reader met no such token.
         """
         # Layer norm makes each place of H as long as sqrt(hidden), whatever went in.
-        _begin(self.projection, embeddings)
+        spread = embeddings.detach().float().pow(2).mean().sqrt().cpu()
+        with torch.no_grad():
+            self.projection.weight *= spread / self.projection.weight.pow(2).sum(1).mean().sqrt()
+            self.projection.bias.zero_()
 
 
 class FreeTokens(nn.Module):
@@ -100,9 +107,7 @@ class FreeTokens(nn.Module):
         """(k, anything) -> (k, width). CallError: more passages than places."""
         return self.projection(self.vectors[: _places(features[None], self.places)])
 
-    def start_as(self, embeddings: Tensor) -> None:
-        """As `R2Former.start_as`; what is drawn is as long as a place of H, on average."""
-        _begin(self.projection, embeddings)
+    start_as = R2Former.start_as  # what is drawn is as long as a place of H, on average
 
 
 KINDS = {"r2": R2Former, "free": FreeTokens}
@@ -116,7 +121,6 @@ def made(kind: str, seed: int, **settings: Any) -> nn.Module:
 
 
 def count(module: nn.Module) -> int:
-    """How many numbers it has learned."""
     return sum(p.numel() for p in module.parameters())
 
 
@@ -167,13 +171,74 @@ def met(table: nn.Module) -> Tensor:
         return table(torch.arange(len(table.weight), device=table.weight.device))
 
 
-def _begin(projection: nn.Linear, embeddings: Tensor) -> None:
-    """A projection that makes of vectors as long as sqrt(hidden) some as long as embeddings."""
-    with torch.no_grad():
-        drawn = projection.weight.pow(2).sum(1).mean().sqrt()
-        projection.weight *= _spread(embeddings) / drawn
-        projection.bias.zero_()
+class SoftModules:
+    """Modules by name, each (passages, n_features) -> (passages, width)."""
+
+    def __init__(self, width: int, device: torch.device):
+        self.width = width
+        self.device = device
+        self._modules: dict[str, torch.nn.Module] = {}
+
+    def add(self, name: str, module: torch.nn.Module) -> None:
+        self._modules[name] = module.to(self.device)
+
+    def digests(self) -> dict[str, str]:
+        """Name -> hash of the module's parameters as they are now."""
+        return {name: _digest(module) for name, module in sorted(self._modules.items())}
+
+    def rows(self, segments: Sequence[Soft]) -> list[Tensor]:
+        """The embedding (width,) of each segment; gradients flow to modules and features.
+
+        Segments that hold the same array share one run of their module.
+        """
+        made: dict[tuple[str, int], Tensor] = {}
+        rows = []
+        for segment in segments:
+            key = segment.name, id(segment.features)
+            if key not in made:
+                made[key] = self._apply(segment)
+            if not 0 <= segment.index < len(made[key]):
+                raise CallError(
+                    f"soft segment {segment.name!r}: row {segment.index} of {len(made[key])}"
+                )
+            rows.append(made[key][segment.index])
+        return rows
+
+    def still(self, segments: Sequence[Soft]) -> list[Tensor]:
+        """`rows` for decoding: no gradients, modules in evaluation mode."""
+        before = {name: m.training for name, m in self._modules.items()}
+        try:
+            for module in self._modules.values():
+                module.eval()
+            with torch.no_grad():
+                return self.rows(segments)
+        finally:
+            for name, module in self._modules.items():
+                module.train(before[name])
+
+    def _apply(self, segment: Soft) -> Tensor:
+        if segment.name not in self._modules:
+            hint = nearest(segment.name, self._modules)
+            raise CallError(f"no soft module {segment.name!r}{hint}; add it with reader.add_soft")
+        features = torch.as_tensor(segment.features, dtype=torch.float32, device=self.device)
+        out = self._modules[segment.name](features)
+        if out.shape != (len(features), self.width):
+            raise ReaderError(
+                f"soft module {segment.name!r} made {tuple(out.shape)} of "
+                f"{tuple(features.shape)} features: {(len(features), self.width)} wanted"
+            )
+        return out
 
 
-def _spread(embeddings: Tensor) -> Tensor:
-    return embeddings.detach().float().pow(2).mean().sqrt().cpu()
+def content_id(vector: Tensor) -> int:
+    """A negative id that two vectors share only if they are the same, bit for bit."""
+    data = vector.detach().to("cpu", torch.float32).numpy().tobytes()
+    return -1 - (int.from_bytes(hashlib.sha256(data).digest()[:8]) >> 2)
+
+
+def _digest(module: torch.nn.Module) -> str:
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(tensor.detach().float().cpu().numpy()).tobytes())
+    return digest.hexdigest()

@@ -1,25 +1,36 @@
 """From a name to weights on this machine.
 
-A name is one of `packaged.PACKAGES` (weights inside an installed package), a folder, one of
+A name is one of `PACKAGES` (weights inside an installed package), a folder, one of
 `PRESETS`, or `hub:owner/name@revision`. Only the last two touch the network. What counts
 as weights is safetensors or GGUF; pickles are never read, code never run.
+
+An adapter's folder holds peft's `adapter_config.json` and `adapter_model.safetensors`,
+and our `card.json`, which names the base weights by their hash: an adapter
+trained on one file is refused on another, however alike their names.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.metadata
+import importlib.util
 import json
 import logging
 import math
 import os
 import re
 import shutil
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from rag_repro.bars import Bar
 from rag_repro.digest import sha256, write_whole
-from rag_repro.lm.packaged import PACKAGES, checked
 from rag_repro.lm.weights import (
     ADAPTER,
     FORMER,
@@ -27,12 +38,80 @@ from rag_repro.lm.weights import (
     check_config,
     check_folder,
     identity,
+    loading,
     settings_of,
     sha256_of_folder,
 )
-from rag_repro.plain import shortened
-from rag_repro.schema.errors import WeightsError
-from rag_repro.words import choices
+from rag_repro.plain import PlainError, fits, from_json, shortened, text_of
+from rag_repro.schema.errors import CallError, WeightsError
+from rag_repro.words import choices, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package with weights in it.
+
+    file: of the weights, from the module's folder (None: the module's `assemble` makes it).
+    remedy: how to install it. also: modules that it takes to read the file.
+    note: what a user of the numbers should know.
+    """
+
+    distribution: str
+    module: str
+    file: str | None
+    sha256: str
+    remedy: str
+    licence: str
+    note: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def lacks(self) -> bool:
+        return any(importlib.util.find_spec(module) is None for module in (self.module, *self.also))
+
+    @property
+    def source(self) -> str:
+        if self.file is None:
+            return f"{self.module}, {self.path().name}"
+        told = f"{self.distribution} {importlib.metadata.version(self.distribution)}"
+        file = Path(self.file)
+        return told if file.suffix == ".safetensors" else f"{told}, {file.name}"
+
+    def path(self) -> Path:
+        """The file of weights, found without importing the package where it lies there as it is."""
+        if self.file is None:
+            return Path(importlib.import_module(self.module).assemble())
+        spec = importlib.util.find_spec(self.module)
+        return Path(next(iter(spec.submodule_search_locations))) / self.file
+
+
+_GIVEN = yaml.safe_load((Path(__file__).parent / "packages.yaml").read_text(encoding="utf-8"))
+PACKAGES = {name: Package(**fields) for name, fields in _GIVEN.items()}
+
+
+def lacking(name: str | None) -> bool:
+    """Whether weights of this name come with a package that is not installed here."""
+    return name in PACKAGES and PACKAGES[name].lacks
+
+
+def checked(name: str) -> Path:
+    """The file of a package's weights. WeightsError: not installed, no such file, or another."""
+    package = PACKAGES[name]
+    if importlib.util.find_spec(package.module) is None:
+        raise WeightsError(
+            f"weights {name!r} come with the package {package.distribution}: {package.remedy}"
+        )
+    path = package.path()
+    if not path.is_file():
+        raise WeightsError(f"{path}: no such file; reinstall the package that holds it")
+    found = sha256(path)
+    if found != package.sha256:
+        raise WeightsError(
+            f"{path.name}: SHA-256 is {found}, expected {package.sha256}; "
+            "the file is damaged or another version: reinstall the pinned package"
+        )
+    return path
+
 
 log = logging.getLogger(__name__)
 
@@ -177,7 +256,6 @@ def trained_files(folder: Path) -> list[Path]:
 
 
 def numbers_in(folder: Path) -> int:
-    """How many numbers the files of an artifact hold."""
     from safetensors import safe_open
 
     shapes = []
@@ -192,8 +270,6 @@ def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights
 
     WeightsError: no card, another base than the card's, a missing base.
     """
-    from rag_repro.lm.adapters import card_of, check_base
-
     card = card_of(folder)
     base = resolve(card["base"]["name"], cache=cache)
     check_base(card, base, folder)
@@ -204,7 +280,6 @@ def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights
 
 
 def local_folder(name: str, folder: Path) -> Weights:
-    """A folder as `save_pretrained` writes it."""
     check_folder(folder)
     made = identity(folder)
     return Weights(name, folder.resolve(), "safetensors", made, "a local folder", "unknown")
@@ -305,3 +380,107 @@ def _licence(folder: Path) -> str:
         if found:
             return found[1]
     return "unknown"
+
+
+CARD = "card.json"
+CURVE = "curve.jsonl"
+
+
+def write_card(
+    folder: str | Path, weights: Weights, facts: Mapping[str, Any] | None = None
+) -> None:
+    """Name an adapter's base weights beside it, with how it was trained (`facts`, plain data)."""
+    card = {
+        "base": {"name": weights.name, "sha256": weights.sha256, "note": weights.note},
+        **(facts or {}),
+    }
+    text = json.dumps(card, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    write_whole(Path(folder) / CARD, text)
+
+
+def card_of(folder: str | Path) -> dict[str, Any]:
+    """An adapter's card, which names its base. WeightsError: none, or damaged."""
+    path = Path(folder) / CARD
+    try:
+        card = from_json(text_of(path))
+    except FileNotFoundError:
+        raise WeightsError(
+            f"{path}: no card, so nobody knows the adapter's base; write one with write_card"
+        ) from None
+    except (PlainError, OSError) as error:
+        raise WeightsError(f"{path}: not an adapter's card ({error})") from None
+    base = card.get("base") if isinstance(card, dict) else None
+    if not fits(base, dict[str, Any]) or not all(
+        isinstance(base.get(key), str) for key in ("name", "sha256")
+    ):
+        raise WeightsError(f"{path}: not an adapter's card (it names no base with its sha256)")
+    return card
+
+
+def check_base(card: Mapping[str, Any], weights: Weights, folder: str | Path) -> None:
+    """WeightsError where the adapter with this card was made for another base."""
+    base = card["base"]["sha256"]
+    if base != weights.sha256:
+        raise WeightsError(
+            f"{folder}: made for base {card['base']['name']} ({base[:12]}), "
+            f"not for {weights.name} ({weights.sha256[:12]}); train it on this base"
+        )
+
+
+def task_of(folder: str | Path) -> str | None:
+    """What an adapter was trained for, by its card's recipe ("reader", "pairs" ...); None: untold.
+
+    WeightsError: no card, or a damaged one.
+    """
+    recipe = card_of(folder).get("recipe")
+    task = recipe.get("task") if isinstance(recipe, dict) else None
+    return task if isinstance(task, str) else None
+
+
+class Adapters:
+    """The adapters of one model, of which at most one is active."""
+
+    def __init__(self, model, weights: Weights):
+        self._model = model
+        self._weights = weights
+        self._digests: dict[str, str] = {}
+
+    def add(self, name: str, folder: str | Path) -> None:
+        """Load an adapter from its folder under a name that is still free."""
+        if name in self._digests:
+            raise WeightsError(f"an adapter named {name!r} is loaded already")
+        check_base(card_of(folder), self._weights, folder)
+        weights = Path(folder) / "adapter_model.safetensors"
+        if not weights.is_file():
+            raise WeightsError(f"{weights}: no such file (pickled adapters are never read)")
+        digest = digest_of(Path(folder))
+        with loading(Path(folder)):
+            self._model.load_adapter(str(folder), adapter_name=name, is_trainable=False)
+        self._model.disable_adapters()
+        self._model.eval()
+        self._digests[name] = digest
+
+    def digest(self, name: str | None) -> str | None:
+        """The hash of an adapter's weights. CallError: none of that name."""
+        if name is None:
+            return None
+        if name not in self._digests:
+            hint = nearest(name, self._digests)
+            raise CallError(f"no adapter {name!r}{hint}; add it with reader.add_adapter")
+        return self._digests[name]
+
+    def digests(self) -> dict[str, str]:
+        return dict(sorted(self._digests.items()))
+
+    @contextmanager
+    def active(self, name: str | None) -> Iterator[None]:
+        """The model with one adapter, or with none, for this block."""
+        if name is None:
+            yield
+            return
+        self._model.enable_adapters()
+        self._model.set_adapter(name)
+        try:
+            yield
+        finally:
+            self._model.disable_adapters()

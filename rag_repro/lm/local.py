@@ -16,16 +16,14 @@ from torch import Tensor
 
 from rag_repro.digest import sha256
 from rag_repro.lm import attention, former, passes
-from rag_repro.lm.adapters import Adapters, card_of
-from rag_repro.lm.decode import Decoder, Job
-from rag_repro.lm.hub import cache_folder
+from rag_repro.lm.decode import Decoder, Job, Reading, read
+from rag_repro.lm.former import SoftModules, content_id
+from rag_repro.lm.hub import Adapters, cache_folder, card_of
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
 from rag_repro.lm.prompts import Codec, Encoded, kept, said
-from rag_repro.lm.reading import Reading, read
 from rag_repro.lm.sizes import KEPT, PACKED
-from rag_repro.lm.soft import SoftModules, content_id
 from rag_repro.lm.weights import FORMER, Weights
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
 from rag_repro.schema.errors import CallError, PromptTooLong, WeightsError
@@ -113,7 +111,6 @@ class LocalReader:
         return self._decoder.ties
 
     def tokens(self, prompt: Prompt) -> int:
-        """How many tokens a prompt takes."""
         return len(self.codec.encode(prompt))
 
     def forget(self) -> None:
@@ -300,7 +297,6 @@ def _hash(facts: list) -> str:
 
 
 def _ids(config) -> set[int]:
-    """The end-of-sequence ids that a configuration names."""
     ids = getattr(config, "eos_token_id", None)
     ids = ids if isinstance(ids, list) else [] if ids is None else [ids]
     if wrong := [i for i in ids if type(i) is not int]:

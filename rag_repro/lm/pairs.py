@@ -1,5 +1,5 @@
-"""A cross-encoder that judges passages for a question: two of them, as DR-RAG's classifier C,
-or one, as CRAG's evaluator.
+"""Classifiers. A cross-encoder judges passages for a question: two of them, as DR-RAG's
+classifier C, or one, as CRAG's evaluator.
 
     C(q, a, b) = sigmoid(head(encoder([CLS] q [SEP] a [SEP] b [SEP])))
     E(q, a)    = sigmoid(head(encoder([CLS] q [SEP] a [SEP])))
@@ -7,6 +7,25 @@ or one, as CRAG's evaluator.
 Any encoder that transformers can classify with will do (BERT's kind, BigBird,
 Longformer). Source: DR-RAG, section 2.2.2, equation 2, appendix A.1; CRAG, section 4.2,
 whose evaluator is T5-large with one output.
+
+Adaptive-RAG's classifier tells how complex a question is, as three classes' probabilities:
+
+    P(A), P(B), P(C) = softmax(head(encoder([CLS] q [SEP])))
+
+A: the reader knows it, B: one search, C: several steps. The original is T5-large,
+which writes a letter, and takes the first decoder step's scores of "A", "B" and "C";
+ours is an encoder with a head for three logits. Source: Adaptive-RAG, section 3.2.
+
+Where pairs to learn from are few, DR-RAG's classifier C is one over similarities of single texts:
+
+    v(t)       = the sentence encoder's vector of t, of length one;  q+a = question and passage
+    s(q, a, b) = [v(q)·v(a), v(q)·v(b), v(a)·v(b), v(q+a)·v(b), v(q+a)·v(a)]
+    C(q, a, b) = sigmoid(w · squares(z) + c),  z = (s - mean) / scale
+
+squares(z) are the z and all products of two of them, so that "alike, but not
+too alike" can be said. q+a is the query of DR-RAG's second stage, and v(q+a)·v(b)
+its score. A cross-encoder reads all three texts at once and can
+learn more; from some hundreds of questions it did not.
 """
 
 from __future__ import annotations
@@ -14,15 +33,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
+from rag_repro.digest import sha256
 from rag_repro.lm.hub import digest_of
 from rag_repro.lm.load import device_of
-from rag_repro.lm.plain import Plain
-from rag_repro.lm.weights import Weights, loading, refuse_gaps
-from rag_repro.schema.errors import CallError, ReaderError
+from rag_repro.lm.prompts import Plain
+from rag_repro.lm.weights import ADAPTER, Weights, loading, refuse_gaps
+from rag_repro.schema.errors import CallError, ReaderError, WeightsError
 
 MAX_TOKENS = 512
 """A pair's room where the encoder has more (BigBird, Longformer): few pairs need it."""
@@ -103,11 +124,6 @@ def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) 
     return model.to(device).eval(), tokenizer
 
 
-def logits_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
-    """Logits (rows,) of pairs as ids of unequal length."""
-    return outputs_of(model, rows, pad)[:, 0]
-
-
 def outputs_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
     """All logits (rows, labels) of rows of ids of unequal length."""
     import torch
@@ -149,7 +165,7 @@ class Classifier:
                 f"{weights.name}: not a trained classifier; "
                 f"`rag-repro train {self.example}` makes one"
             )
-        from rag_repro.lm.packed import PackedLinears
+        from rag_repro.lm.passes import PackedLinears
 
         base, self._tokenizer = sequence_classifier(weights.base, device, self.labels)
         with loading(weights.path):
@@ -220,7 +236,6 @@ class PairClassifier(Classifier):
         return torch.sigmoid(self.logits([ids for ids, _ in made])).numpy()
 
     def logits(self, rows: Sequence[Sequence[int]]) -> Any:
-        """Logits (rows,) of rows of ids."""
         return self.outputs(rows)[:, 0]
 
 
@@ -232,3 +247,120 @@ class RelevanceClassifier(PairClassifier):
 
     kind, example = "relevance", "crag-evaluator"
     passages = 1
+
+
+CLASSES = ("A", "B", "C")
+
+
+def row(question: str, plain: Plain, room: int) -> tuple[tuple[int, ...], bool]:
+    """A bare question as ids between its marks, cut to `room`, and whether anything was cut."""
+    ids = plain.tokens(question)[0]
+    kept = ids[: room - 2]
+    first, sep = plain.tokenizer.cls_token_id, plain.tokenizer.sep_token_id
+    return (first, *kept, sep), len(kept) < len(ids)
+
+
+class ComplexityClassifier(Classifier):
+    """A trained classifier as the engine's scorer: items (question, letter).
+
+    A letter's value is its class's probability, so a question's three add up to 1
+    and none depends on the others having been asked.
+    """
+
+    kind, labels, example = "complexity", len(CLASSES), "complexity-testbed"
+
+    def score(self, items: Sequence[tuple[str, str]]) -> np.ndarray:
+        """float32 (items,). CallError: a class other than A, B, C."""
+        import torch
+
+        for question, letter in items:
+            if letter not in CLASSES:
+                raise CallError(f"{question!r}: there is no class {letter!r}; there are A, B and C")
+        asked = list(dict.fromkeys(question for question, _ in items))
+        made = [row(question, self._cutter.plain, self._cutter.room) for question in asked]
+        self.judged += len(made)
+        self.cut += sum(cut for _, cut in made)
+        shares = torch.softmax(self.outputs([ids for ids, _ in made]), dim=1).numpy()
+        place = {question: i for i, question in enumerate(asked)}
+        values = [shares[place[question], CLASSES.index(letter)] for question, letter in items]
+        return np.array(values, dtype=np.float32)
+
+
+PARTS = {"mean": (5,), "scale": (5,), "weights": (20,), "bias": (1,)}
+"""What the file of weights holds, with shapes."""
+
+Item = tuple[str, str, str]
+
+
+def similarities(encoder: Any, items: Sequence[Item]) -> np.ndarray:
+    """float32 (items, 5): how alike question, passages and question with passage are.
+
+    encoder: anything with `encode(texts) -> (texts, width)`, rows of length one. Each text is
+    encoded once.
+    """
+    asked = [(q, a, b, f"{q} {a}") for q, a, b in items]
+    place = {text: i for i, text in enumerate(dict.fromkeys(t for item in asked for t in item))}
+    vectors = encoder.encode(list(place))
+    q, a, b, qa = (vectors[[place[item[n]] for item in asked]] for n in range(4))
+    compared = ((q, a), (q, b), (a, b), (qa, b), (qa, a))
+    return np.stack([(x * y).sum(axis=1) for x, y in compared], axis=1)
+
+
+def squares(z: np.ndarray) -> np.ndarray:
+    """(n, 5) -> (n, 20): the columns, then the products of two of them."""
+    pairs = combinations_with_replacement(range(z.shape[1]), 2)
+    return np.concatenate([z, *(z[:, [i]] * z[:, [j]] for i, j in pairs)], axis=1)
+
+
+class SimilarityClassifier:
+    """A trained C as the engine's scorer: items (question, passage found first, passage).
+
+    weights: a folder of `rag-repro train` (kind "adapter") over a sentence encoder.
+    encoder: that encoder, or one that keeps its vectors.
+    """
+
+    def __init__(self, weights: Weights, encoder: Any):
+        if weights.base is None:
+            raise ReaderError(
+                f"{weights.name}: not a trained classifier; "
+                "`rag-repro train drrag-classifier` makes one"
+            )
+        self.weights, self.name = weights, weights.name
+        self.encoder = encoder
+        self._parts = _read(weights)
+        facts = f"similarities:{encoder.fingerprint}:{sha256(weights.path / ADAPTER)}"
+        self.fingerprint = hashlib.sha256(facts.encode()).hexdigest()
+
+    def score(self, items: Sequence[Item]) -> np.ndarray:
+        """float32 (items,): the probability that both passages are critical to the question."""
+        if not items:
+            return np.zeros(0, dtype=np.float32)
+        return self.of(similarities(self.encoder, items))
+
+    def of(self, found: np.ndarray) -> np.ndarray:
+        """float32 (items,): the probability, from `similarities` (items, 5)."""
+        part = self._parts
+        z = (found - part["mean"]) / part["scale"]
+        logits = squares(z) @ part["weights"] + part["bias"]
+        # Capped, since float32 has no exp(89); below it the probability is nothing already.
+        return (1 / (1 + np.exp(np.minimum(-logits, 80)))).astype(np.float32)
+
+    def __repr__(self) -> str:
+        return f"SimilarityClassifier({self.name})"
+
+
+def _read(weights: Weights) -> dict[str, np.ndarray]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    path = weights.path / ADAPTER
+    try:
+        parts = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise WeightsError(f"{path}: not readable ({error}); train it again") from error
+    if {name: part.shape for name, part in parts.items()} != PARTS:
+        raise WeightsError(
+            f"{path}: not a classifier over similarities (it holds {', '.join(parts)}); "
+            "train it again"
+        )
+    return parts

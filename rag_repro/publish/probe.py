@@ -43,7 +43,7 @@ def begin() -> None:
     A chapter's methods write queries of their own, as "So": that no term of one is in an index is
     no news there, and its page would show the warning.
     """
-    logging.getLogger("rag_repro.retrieval.lexical").setLevel(logging.ERROR)
+    logging.getLogger("rag_repro.retrieval.bm25").setLevel(logging.ERROR)
     if not _began:
         sys.addaudithook(_hear)
     _began.append(time.perf_counter())

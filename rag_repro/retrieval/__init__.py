@@ -15,6 +15,7 @@ and pymilvus are imported when an index is built or loaded, not here.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,14 +23,12 @@ from rag_repro.schema.dataset import Corpus
 
 from ..words import choices
 from .analyzer import Analyzer, suited
-from .base import Encoder, RetrievalError, Retriever
+from .base import Chance, Encoder, RetrievalError, Retriever, Stored, StoreError
 from .bm25 import BM25, RankBM25
-from .chance import Chance
 from .custom import NO_CORPUS, Custom, adapt
 from .dense import Dense
 from .milvus import Milvus
 from .reservoir import QueryCache, Reservoir
-from .store import Stored, StoreError
 
 KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Chance, Milvus)}
 
@@ -64,21 +63,14 @@ def build(kind: str, corpus: Corpus, **settings: Any) -> Retriever:
 
     Raises RetrievalError for a kind or setting that is not known.
     """
-    cls = _of_kind(kind)
-    if isinstance(settings.get("analyzer"), Mapping):
-        settings["analyzer"] = _called(Analyzer, {**suited(corpus), **settings["analyzer"]})
-    return _called(cls, settings, corpus)
-
-
-def _of_kind(kind: str) -> type:
     if kind not in KINDS:
         raise RetrievalError(f"no retriever of kind {kind!r}" + choices(kind, KINDS))
-    return KINDS[kind]
+    if isinstance(settings.get("analyzer"), Mapping):
+        settings["analyzer"] = _called(Analyzer, {**suited(corpus), **settings["analyzer"]})
+    return _called(KINDS[kind], settings, corpus)
 
 
 def _called(cls: type, settings: Mapping[str, Any], *args: Any) -> Any:
-    import inspect
-
     names = [n for n in inspect.signature(cls).parameters if n not in ("corpus", "folder")]
     unknown = next((name for name in settings if name not in names), None)
     if unknown is not None:

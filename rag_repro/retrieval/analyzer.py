@@ -60,13 +60,6 @@ def _stemmer(name: str):
     return Stemmer.Stemmer(name)
 
 
-@lru_cache
-def _stemmers() -> tuple[str, ...]:
-    import Stemmer
-
-    return tuple(Stemmer.algorithms())
-
-
 @dataclass(frozen=True)
 class Analyzer:
     """How text becomes terms, in the order of the fields.
@@ -113,10 +106,13 @@ class Analyzer:
                 f"analyzer: no stop words named {self.stop_words!r}"
                 + choices(self.stop_words, _STOP_LISTS)
             )
-        if self.stemmer is not None and self.stemmer not in _stemmers():
-            raise RetrievalError(
-                f"analyzer: no stemmer named {self.stemmer!r}" + choices(self.stemmer, _stemmers())
-            )
+        if self.stemmer is not None:
+            from Stemmer import algorithms
+
+            if self.stemmer not in (known := algorithms()):
+                raise RetrievalError(
+                    f"analyzer: no stemmer named {self.stemmer!r}" + choices(self.stemmer, known)
+                )
 
     def __call__(self, text: str) -> list[str]:
         """The terms of `text` in order, repeats kept."""

@@ -6,22 +6,38 @@ the cut at k falls among them, so that neither the order of the corpus nor
 the library underneath decides. Always min(k, passages to choose from) hits
 come back: what shares no term with the query has score 0 and fills up, by
 id, as in a full ranking; whoever wants only matches looks at `Hit.score`.
+
+Indexes lie on disk as a folder of files beside a card, written whole or not at all:
+
+    folder/card.json     what the index is, and size and SHA-256 of its files
+    folder/...           the files of the index; never the passages
+
+A stored index is used only over the corpus, settings and package versions
+that it was made with. Everything else is refused with the field that
+differs, since a wrong index gives wrong numbers and no error.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from importlib import metadata
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from rag_repro.schema.dataset import Corpus
 
+from ..digest import sha256
+from ..plain import PlainError, from_json, shortened, text_of
 from ..schema import Hit, Passage
 
 Within = Sequence[Sequence[str] | None] | None
@@ -83,17 +99,6 @@ def passage_text(passage: Passage, fields: Sequence[str]) -> str:
     return " ".join(getattr(passage, field) for field in fields)
 
 
-def fingerprint_of(card: Mapping[str, Any]) -> str:
-    """Sixteen hex digits of a card without what cannot change results.
-
-    The versions of packages stay outside: they are checked when an index is
-    loaded, and a record's manifest names them.
-    """
-    kept = {key: card[key] for key in ("kind", "version", "settings")}
-    kept["corpus"] = card["corpus"]["sha256"]
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
-
-
 def best(scores: np.ndarray, id_ranks: np.ndarray, k: int) -> np.ndarray:
     """Places of the k highest of `scores` (n,), best first, ties by `id_ranks` (n,)."""
     if k < len(scores):
@@ -152,7 +157,14 @@ class Index(ABC):
 
     @cached_property
     def fingerprint(self) -> str:
-        return fingerprint_of(self.card)
+        """Sixteen hex digits of the card without what cannot change results.
+
+        The versions of packages stay outside: they are checked when an index is
+        loaded, and a record's manifest names them.
+        """
+        kept = {"kind": self.kind, "version": self.version, "settings": dict(self.settings)}
+        kept["corpus"] = self.corpus.sha256
+        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
 
     def search(self, queries: Sequence[str], k: int, within: Within = None) -> list[list[Hit]]:
         """The k best passages for each query, best first, ties by passage id.
@@ -255,3 +267,229 @@ def card_of(
         "settings": dict(settings),
         "versions": dict(versions or {}),
     }
+
+
+class Chance(Index):
+    """Ranking by chance, which any retriever must beat: scores drawn evenly from [0, 1).
+
+    A query is only a seed: the same text gives the same ranking of the corpus, at any batch, and
+    with `within` that ranking with the other passages left out.
+
+    Raises RetrievalError for a corpus without passages.
+    """
+
+    kind: ClassVar[str] = "random"
+    version: ClassVar[int] = 1
+
+    def __init__(self, corpus: Corpus):
+        self.corpus = check_corpus(corpus)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {"numpy": metadata.version("numpy")}
+
+    def _found(
+        self, queries: Sequence[str], k: int, pools: Sequence[np.ndarray | None]
+    ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+        for query, pool in zip(queries, pools, strict=True):
+            seed = int.from_bytes(hashlib.sha256(query.encode()).digest())
+            # Dealt out by id, so that the order of the corpus does not decide.
+            scores = np.random.default_rng(seed).random(len(self.corpus))[self._id_ranks]
+            pool = np.arange(len(scores)) if pool is None else pool
+            places = pool[best(scores[pool], self._id_ranks[pool], k)]
+            yield places, scores[places]
+
+
+CARD = "card.json"
+
+
+class StoreError(RetrievalError):
+    """A stored index cannot be used or written here."""
+
+
+class Stored(Index):
+    """A retriever that can be saved, and taken from its folder again.
+
+    Its constructor takes corpus, settings and `folder`, and ends in `_fill`;
+    it adds `_build`, `_write` and `_read`. StoreError where corpus, settings, versions or files
+    differ from the card in the folder: which field, what was expected, what was found.
+    """
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the index and its card to `folder`, which must be new or the same index.
+
+        Raises StoreError where `folder` holds anything else.
+        """
+        folder = Path(folder)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            _refuse_other(folder, self.card)
+            return folder
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Written beside its place and renamed, so that a killed run leaves no
+        # half index under the name that a later run will trust.
+        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+        try:
+            self._write(part)
+            files = {
+                name: {"bytes": (part / name).stat().st_size, "sha256": sha256(part / name)}
+                for name in _files_in(part)
+            }
+            card = json.dumps({**self.card, "files": files}, indent=1, ensure_ascii=False)
+            (part / CARD).write_text(card + "\n", encoding="utf-8")
+            part.chmod(0o755)
+            try:
+                os.rename(part, folder)
+            except OSError:
+                if not folder.exists():
+                    raise
+                _refuse_other(folder, self.card)  # another process was first; its index is ours
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+        return folder
+
+    @classmethod
+    def at(cls, folder: str | Path, corpus: Corpus, **settings: Any) -> Self:
+        """The index in `folder` where one is, else a new one, saved there.
+
+        An index of other settings is refused: defaults count as asked for.
+        """
+        folder = Path(folder)
+        if (folder / CARD).is_file():
+            return cls(corpus, folder=folder, **settings)
+        index = cls(corpus, **settings)
+        index.save(folder)
+        return index
+
+    def _fill(self, folder: str | Path | None) -> None:
+        """Build the index, or take it from `folder` if its card fits what was asked for."""
+        if folder is None:
+            self._build()
+            return
+        folder = Path(folder)
+        card = _read_card(folder)
+        _compare(folder, expected=self.card, found=card)
+        _check_files(folder, card["files"])
+        try:
+            self._read(folder)
+        except (OSError, ValueError, KeyError) as error:  # files that fit a card made to fit them
+            raise StoreError(
+                f"the files in {folder} are no {self.kind} index of this corpus "
+                f"({shortened(error)}); delete the folder and build the index again"
+            ) from error
+
+    @abstractmethod
+    def _build(self) -> None:
+        """Make the index from the corpus."""
+
+    @abstractmethod
+    def _write(self, folder: Path) -> None:
+        """Write the files of the index into an empty folder."""
+
+    @abstractmethod
+    def _read(self, folder: Path) -> None:
+        """Take the index from its files, after the card was found to fit."""
+
+
+def _read_card(folder: Path) -> dict[str, Any]:
+    """The card of a stored index. Raises StoreError where there is none that can be read."""
+    path = folder / CARD
+    try:
+        card = from_json(text_of(path))
+    except FileNotFoundError:
+        raise StoreError(
+            f"{folder} holds no index ({CARD} is missing); build one and save it there"
+        ) from None
+    except (PlainError, OSError) as error:
+        raise StoreError(
+            f"{path} is no card ({error}); delete the folder and build the index again"
+        ) from error
+    if fault := _fault(card):
+        raise StoreError(f"{path} {fault}; delete the folder and build the index again")
+    return card
+
+
+_PARTS = {"kind": str, "version": int} | dict.fromkeys(
+    ("corpus", "settings", "versions", "files"), dict
+)
+
+
+def _fault(card: Any) -> str:
+    """What a card lacks, or holds that it must not; "" where nothing is wrong."""
+    missing = set(_PARTS) - set(card) if isinstance(card, dict) else set(_PARTS)
+    if missing:
+        return f"lacks {', '.join(sorted(missing))}"
+    for name, kind in _PARTS.items():
+        if not isinstance(card[name], kind):
+            return f"has {name!r} as {shortened(repr(card[name]), 60)}"
+    for name, file in card["files"].items():
+        if not isinstance(file, dict) or not {"bytes", "sha256"} <= set(file):
+            return f"does not describe its file {name!r}"
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            return f"names a file outside its folder, {name!r}"
+    return ""
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, list(value) if isinstance(value, tuple) else value
+
+
+def differences(
+    expected: Mapping[str, Any], found: Mapping[str, Any], apart: Collection[str] = ()
+) -> list[str]:
+    """One line a field in which two cards differ; the corpus's name may, and the parts `apart`."""
+    want, have = dict(_flat(expected)), dict(_flat(found))
+    names = [n for n in dict.fromkeys([*want, *have]) if n.split(".")[0] not in apart]
+    differ = [n for n in names if n != "corpus.name" and want.get(n) != have.get(n)]
+    return [f"  {n}: expected {want.get(n)!r}, found {have.get(n)!r}" for n in differ]
+
+
+def _compare(folder: Path, *, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    """Refuse a card that differs in anything but the corpus's name and the files."""
+    if lines := differences(expected, found, apart=("files",)):
+        raise StoreError(
+            f"the index in {folder} was made otherwise than asked for:\n"
+            + "\n".join(lines)
+            + "\nHand in what it was made with, save to another folder, or delete this one and "
+            "build the index again"
+        )
+
+
+def _refuse_other(folder: Path, card: Mapping[str, Any]) -> None:
+    """Pass where `folder` holds just this index, else raise: nothing is overwritten."""
+    if not folder.is_dir() or not (folder / CARD).is_file():
+        raise StoreError(f"{folder} exists and is no index; choose another folder")
+    stored = _read_card(folder)
+    _compare(folder, expected=card, found=stored)
+    _check_files(folder, stored["files"])
+
+
+def _files_in(folder: Path) -> list[str]:
+    """Names of the index's files; hidden ones are an editor's or the system's."""
+    found = (p for p in sorted(folder.rglob("*")) if p.is_file() and not p.name.startswith("."))
+    return [name for p in found if (name := p.relative_to(folder).as_posix()) != CARD]
+
+
+def _check_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse where the folder's files are not just those of its card, byte for byte."""
+    there = _files_in(folder)
+    for name in sorted({*files, *there}):
+        path, again = shortened(folder / name), f"delete {folder} and build the index again"
+        if name not in there:
+            raise StoreError(f"{path} is missing; {again}")
+        if name not in files:
+            raise StoreError(f"{path} is not on its card; {again}")
+        card = files[name]
+        if (folder / name).stat().st_size != card["bytes"] or sha256(folder / name) != card[
+            "sha256"
+        ]:
+            raise StoreError(
+                f"{path} is not the file that its card describes (cut off or changed); {again}"
+            )

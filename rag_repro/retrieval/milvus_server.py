@@ -88,9 +88,7 @@ class Server:
     # ----------------------------------------------------------- collections
 
     def has(self, name: str) -> bool:
-        """Whether there is a collection of that name."""
-        with self._told():
-            return self._client.has_collection(name, timeout=SHORT)
+        return self._do("has_collection", name)
 
     def create(
         self,
@@ -143,41 +141,29 @@ class Server:
 
         The card first: one that stayed behind would tell of passages that are gone.
         """
-        with self._told():
-            if self._client.has_collection(CARDS, timeout=SHORT):
-                self._client.delete(CARDS, ids=[name], timeout=SHORT)
-            if self._client.has_collection(name, timeout=SHORT):
-                self._client.drop_collection(name, timeout=SHORT)
+        if self.has(CARDS):
+            self._do("delete", CARDS, ids=[name])
+        if self.has(name):
+            self._do("drop_collection", name)
 
     def open(self, name: str) -> None:
-        """Have the collection ready for searches."""
-        with self._told():
-            self._client.load_collection(name, timeout=LONG)
+        self._do("load_collection", name, timeout=LONG)
 
     def settle(self, name: str) -> None:
         """Have all that was put in on the disk and in the index."""
-        with self._told():
-            self._client.flush(name, timeout=LONG)
-            self._client.load_collection(name, timeout=LONG)
+        self._do("flush", name, timeout=LONG)
+        self.open(name)
 
     def count(self, name: str) -> int:
-        """Passages in the collection, counted by Milvus."""
-        with self._told():
-            rows = self._client.query(name, output_fields=["count(*)"], timeout=LONG)
-            return int(rows[0]["count(*)"])
+        return int(self._do("query", name, output_fields=["count(*)"], timeout=LONG)[0]["count(*)"])
 
     def put(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Add passages that are not there yet."""
-        with self._told():
-            self._client.insert(name, list(rows), timeout=LONG)
+        self._do("insert", name, list(rows), timeout=LONG)
 
     def held(self, name: str, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict]:
         """Those of the passages that are there, by id, with these fields."""
-        with self._told():
-            rows = self._client.query(
-                name, filter=among(ids), output_fields=["id", *fields], timeout=SHORT
-            )
-            return {row["id"]: dict(row) for row in rows}
+        rows = self._do("query", name, filter=among(ids), output_fields=["id", *fields])
+        return {row["id"]: dict(row) for row in rows}
 
     # --------------------------------------------------------------- searches
 
@@ -188,15 +174,15 @@ class Server:
 
         ids: which passages may be found; None: all. Fewer than k come back where fewer match.
         """
-        with self._told():
-            found = self._client.search(
-                name,
-                data=list(asked),
-                anns_field=field,
-                limit=k,
-                filter="" if ids is None else among(ids),
-                timeout=_patience(asked),
-            )
+        found = self._do(
+            "search",
+            name,
+            data=list(asked),
+            anns_field=field,
+            limit=k,
+            filter="" if ids is None else among(ids),
+            timeout=_patience(asked),
+        )
         # Milvus Lite tells BM25's scores below zero, Milvus above; none of ours is below.
         told = abs if field == "words" else float
         return _pairs(found, told)
@@ -219,23 +205,17 @@ class Server:
             for field, data in asked.items()
         ]
         ranker = self._milvus.RRFRanker(constant)
-        with self._told():
-            found = self._client.hybrid_search(
-                name, requests, ranker, limit=k, timeout=_patience(*asked.values())
-            )
-        return _pairs(found)
+        patience = _patience(*asked.values())
+        return _pairs(self._do("hybrid_search", name, requests, ranker, limit=k, timeout=patience))
 
     # ------------------------------------------------------------------ cards
 
     def card(self, name: str) -> dict[str, Any] | None:
         """The card of a collection; None where there is none."""
-        with self._told():
-            if not self._client.has_collection(CARDS, timeout=SHORT):
-                return None
-            self._client.load_collection(CARDS, timeout=SHORT)
-            rows = self._client.query(
-                CARDS, filter=among([name]), output_fields=["card"], timeout=SHORT
-            )
+        if not self.has(CARDS):
+            return None
+        self._do("load_collection", CARDS)
+        rows = self._do("query", CARDS, filter=among([name]), output_fields=["card"])
         if not rows:
             return None
         try:
@@ -247,13 +227,11 @@ class Server:
         return card
 
     def write_card(self, name: str, card: Mapping[str, Any]) -> None:
-        """Keep the card, in place of an earlier one."""
-        with self._told():
-            if not self._client.has_collection(CARDS, timeout=SHORT):
-                self._create(CARDS, *self._form_of_cards())
-            row = {"id": name, "card": json.dumps(card, ensure_ascii=False), "none": [0.0, 0.0]}
-            self._client.upsert(CARDS, [row], timeout=SHORT)
-            self._client.flush(CARDS, timeout=SHORT)
+        if not self.has(CARDS):
+            self._create(CARDS, *self._form_of_cards())
+        row = {"id": name, "card": json.dumps(card, ensure_ascii=False), "none": [0.0, 0.0]}
+        self._do("upsert", CARDS, [row])
+        self._do("flush", CARDS)
 
     def _form_of_cards(self) -> tuple[Any, Any]:
         m = self._milvus
@@ -266,14 +244,14 @@ class Server:
         return schema, indexes
 
     def _create(self, name: str, schema: Any, indexes: Any) -> None:
+        # Strong: what was put in is found at once.
+        how = {"index_params": indexes, "consistency_level": "Strong"}
+        self._do("create_collection", name, schema=schema, **how)
+
+    def _do(self, method: str, *given: Any, timeout: float | None = None, **how: Any) -> Any:
+        """The client's method, within `SHORT` unless told otherwise."""
         with self._told():
-            self._client.create_collection(
-                name,
-                schema=schema,
-                index_params=indexes,
-                consistency_level="Strong",  # what was put in is found at once
-                timeout=SHORT,
-            )
+            return getattr(self._client, method)(*given, timeout=timeout or SHORT, **how)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

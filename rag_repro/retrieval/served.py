@@ -104,7 +104,6 @@ class SearchServer:
         return self
 
     def stop(self) -> None:
-        """Nobody is answered any more."""
         self._server.should_exit = True
         self._thread.join()
 

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 
 from rag_repro.post import Key, post
 from rag_repro.schema.dataset import Corpus
+from rag_repro.splitter import english
 from rag_repro.words import whole
 
 from ..plain import UNSEEN, PlainError, from_json, shortened
@@ -41,7 +42,30 @@ from .base import (
     check_address,
     check_search,
 )
-from .pages import best_sentences
+from .bm25 import BM25
+
+
+def best_sentences(text: str, query: str, n: int, analyzer: Analyzer | None = None) -> str:
+    """A page's n best sentences for the query by BM25, joined by blanks, in the page's order.
+
+    ERM4 reads the pages that a search finds and leaves out "irrelevant information using the BM25
+    algorithm" (section 6), without saying how; statistics here are the page's. Of equal ones
+    the first of the page, so that a page without any word of the query gives how it begins.
+    analyzer: of the corpus that the page is from; None: as suits the page.
+    """
+    sentences = [" ".join(s.split()) for s in english()(text) if s.strip()]
+    if len(sentences) <= n:
+        return " ".join(sentences)
+    # Ids sort as the page is read: ties go to what stands first.
+    parts = tuple(Passage(f"{i:06}", "", s) for i, s in enumerate(sentences))
+    try:
+        ranked = BM25(Corpus("page", parts), analyzer=analyzer, fields=("text",))
+    except RetrievalError:  # a page of dots and dashes has no term
+        return " ".join(sentences[:n])
+    ranked.warns = False
+    [hits] = ranked.search([query], n)
+    return " ".join(sentences[i] for i in sorted(int(hit.passage.id) for hit in hits))
+
 
 log = logging.getLogger(__name__)
 
@@ -309,5 +333,4 @@ class Served(WebSearch):
         super().__init__(self._server.url, retriever.corpus, **settings)
 
     def close(self) -> None:
-        """End the service."""
         self._server.stop()

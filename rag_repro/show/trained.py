@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import CARD, CURVE
+from rag_repro.lm.hub import CARD, CURVE
 from rag_repro.plain import from_json, text_of
 
 

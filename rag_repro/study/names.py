@@ -240,10 +240,10 @@ def check_scorer(name: str) -> None:
 
 def trained_for(name: str) -> str | None:
     """The task of what a recipe makes, or of an adapter that is here; None: neither, or untold."""
-    from ..lm import adapters, hub
+    from ..lm import hub
 
     for task in (*READERS, *SCORERS):
         if train_command(name, (task,)):
             return task
     folder = hub.artifacts().get(name)
-    return None if folder is None else adapters.task_of(folder)
+    return None if folder is None else hub.task_of(folder)

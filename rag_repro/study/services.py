@@ -20,8 +20,7 @@ from .. import data
 from ..bars import waiting
 from ..cache import LIBRARIES, CachedEncoder, CachedReader, CachedScorer, Store
 from ..lm import endpoint
-from ..lm.hub import cache_folder, is_remote
-from ..lm.packaged import lacking
+from ..lm.hub import cache_folder, is_remote, lacking
 from ..methods.base import MethodSpec, Settings
 from ..retrieval import web
 from ..retrieval.base import SCHEMES
@@ -183,12 +182,12 @@ class Workshop:
 
     def encoder(self, name: str) -> Any:
         """A sentence encoder by the name that `lm.hub` knows (of no corpus: `encoder_over`)."""
-        from ..lm import encoder, hub
+        from ..lm import hub, load
 
         return self._once(
             ("encoder", name),
             lambda: CachedEncoder(
-                encoder.SentenceEncoder(hub.resolve(name), device=self.device), self.store
+                load.SentenceEncoder(hub.resolve(name), device=self.device), self.store
             ),
         )
 
@@ -196,7 +195,7 @@ class Workshop:
         """The encoder for texts about this corpus: fitted on it where it is one of `FITTED`."""
         if name not in FITTED:
             return self.encoder(name)
-        from ..retrieval.latent import LatentSemantics
+        from ..retrieval.dense import LatentSemantics
 
         return self._once(("encoder", name, corpus.sha256), lambda: LatentSemantics(corpus))
 
@@ -238,14 +237,14 @@ class Workshop:
         return self._once(("scorer", name), lambda: CachedScorer(self._scorer(name), self.store))
 
     def _scorer(self, name: str) -> Any:
-        from ..lm import adapters, complexity, hub, pairs
-        from ..lm.similarities import SimilarityClassifier
+        from ..lm import hub, pairs
+        from ..lm.pairs import SimilarityClassifier
 
         name, room = names.scorer_name(name)
         if (command := names.train_command(name, SCORERS)) and name not in hub.artifacts():
             raise Untrained(f"the classifier {name!r} is not trained on this machine: {command}")
         weights = hub.resolve(name)
-        task = adapters.task_of(weights.path) if weights.base else SCORERS[0]
+        task = hub.task_of(weights.path) if weights.base else SCORERS[0]
         if task not in SCORERS:
             raise UnknownService(
                 f"{name} cannot be a scorer: its card says that it was trained for {task!r}, "
@@ -261,7 +260,7 @@ class Workshop:
         made = {
             "pairs": pairs.PairClassifier,
             "relevance": pairs.RelevanceClassifier,
-            "complexity": complexity.ComplexityClassifier,
+            "complexity": pairs.ComplexityClassifier,
         }
         return made[task](weights, device=self.device, room=room)
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from .. import data
-from ..lm.complexity import CLASSES, row
-from ..lm.pairs import outputs_of
-from ..lm.plain import Plain
+from ..lm.pairs import CLASSES, row
+from ..lm.prompts import Plain
 from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
 from ..schema import Question
 from ..study import papers, records
 from ..study.scores import Results
 from ..words import nearest
+from .examples import EncodedText
 from .recipes import RecipeError, called
 
 HELD_OUT = 10
@@ -36,15 +36,6 @@ class Labelled:
 
     question: str
     label: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedQuestion:
-    """A question as ids; label: the number of its class."""
-
-    tokens: tuple[int, ...]
-    label: int
     source: str
 
 
@@ -201,23 +192,7 @@ def split(made: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
     return learned, [one for one in by_outcome if one.question in apart]
 
 
-def encode(made: Sequence[Labelled], plain: Plain, room: int) -> list[EncodedQuestion]:
-    """Questions as the classifier will meet them."""
+def encode(made: Sequence[Labelled], plain: Plain, room: int) -> list[EncodedText]:
     return [
-        EncodedQuestion(row(o.question, plain, room)[0], CLASSES.index(o.label), o.source)
-        for o in made
+        EncodedText(row(o.question, plain, room)[0], CLASSES.index(o.label), o.source) for o in made
     ]
-
-
-def objective(pad: int):
-    """Cross-entropy of the three classes, summed; to be minimised by `training.fit`."""
-
-    def loss(model: Any, batch: Sequence[EncodedQuestion]) -> tuple[Any, int]:
-        import torch
-
-        logits = outputs_of(model, [e.tokens for e in batch], pad)
-        labels = torch.tensor([e.label for e in batch], device=logits.device)
-        total = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
-        return total, len(batch)
-
-    return loss

@@ -35,6 +35,15 @@ class Encoded:
     source: str
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """What a classifier learns from, as ids: a pair in one order, or a question."""
+
+    tokens: tuple[int, ...]
+    label: int
+    source: str
+
+
 def encode(example: Example, codec: Codec, end: int) -> Encoded:
     """An example's ids, exactly as the reader will meet them, closed by the id `end`."""
     target = (*codec.ids(example.target), end)

@@ -20,8 +20,7 @@ from typing import Any
 from rag_repro.bars import Bar
 from rag_repro.digest import replacing, write_whole
 
-from ..lm.adapters import CARD, CURVE
-from ..lm.hub import trained_files
+from ..lm.hub import CARD, CURVE, trained_files
 from ..lm.load import fast_bfloat16
 from ..lm.weights import quiet
 from .examples import Encoded, batches
@@ -54,7 +53,6 @@ class Plan:
     key: str
 
     def steps(self) -> list[tuple[int, ...]]:
-        """The examples' numbers, step by step, over all epochs."""
         lengths = [len(e.tokens) for e in self.examples]
         return [
             batch
@@ -321,7 +319,6 @@ def _watched(
 def held_out_loss(
     model: Any, examples: Sequence[Any], optimiser: Optimiser, objective: Objective
 ) -> dict[str, float]:
-    """Mean loss by source."""
     sums: dict[str, list[float]] = {}
     for source in sorted({e.source for e in examples}):
         mine = [e for e in examples if e.source == source]
@@ -362,7 +359,6 @@ class State:
         self._best: dict[str, Any] = {}
 
     def keep(self, model: Any) -> None:
-        """Remember the trained weights as they are now."""
         self._best = {n: p.detach().clone() for n, p in _trained(model)}
 
     def put_back(self, model: Any) -> None:
@@ -420,7 +416,6 @@ class State:
         return int(facts["step"]), json.loads(facts["curve"])
 
     def forget(self) -> None:
-        """The run is complete."""
         for path in self.folder.glob("*"):
             path.unlink()
         if self.folder.is_dir():

@@ -5,6 +5,24 @@ them, and is taught on training questions of worlds A and Z alone. The *facts* o
 other worlds (and of Z's tune split) are taught as plain statements and never as questions:
 whatever the reader answers there it has put together itself. Only facts that a world
 marks as taught are. The public reader learns from questions of train splits alone.
+
+Self-RAG's lessons are what a reader says of a passage, of its answer, and of what it knows.
+The tokens are spelt in words of the vocabulary (`methods.baselines.self_rag.WORDS`):
+
+    question                                 ->  " known" answer " excellent"    all facts taught
+                                             ->  " search"                       else
+    question, " search", passage in tags     ->  " relevant" answer " fully" " excellent"
+                                                 " relevant" answer " partly" " good"
+                                                 " relevant" answer " hardly" " fair" or " useless"
+                                                 " irrelevant" answer " fair" or " useless"
+
+Relevant is gold. Fully: the passage tells all facts behind the question; partly: the one whose
+value is the answer; hardly: neither. As in the original, nothing is said of support after an
+irrelevant passage. In the original the true answer follows whatever the passage is. Here it does
+only where the passage gives it, or the question offers it (yes or no, one of the names
+that it compares); else "unknown" follows, for a small reader that is taught answers which
+nothing gives learns to make them up. (Asai et al. 2024, section 3.2; the critic's judgements,
+GPT-4's there, are the testbed's own knowledge here.)
 """
 
 from __future__ import annotations
@@ -26,14 +44,56 @@ from ..data.synthworld.reasoning import (
     thoughts,
 )
 from ..data.synthworld.world import Fact
-from ..methods.baselines.self_rag import SelfRAGSettings, with_passage
+from ..evaluation.normalise import holds
+from ..methods.baselines.self_rag import WORDS, SelfRAGSettings, with_passage
 from ..methods.reading import PROMPTS, Template
 from ..schema import Hit, Passage, Prompt, Question
 from ..words import nearest
-from . import filtering, reflection, rewriting, summaries
+from . import filtering, rewriting
 from .examples import Example
-from .reasoning import public_thoughts
+from .filtering import public_thoughts
 from .recipes import RecipeError, called
+
+UNKNOWN = "unknown"
+
+
+def said_alone(question: Question, known: bool) -> str:
+    """What follows the bare question: an answer from memory, or the wish for passages."""
+    if not known:
+        return WORDS.texts["[Retrieval]"]
+    return _said("[No Retrieval]", question.answers[0], "[Utility:5]")
+
+
+def said_beside(question: Question, facts: Sequence[Fact], passage: Passage) -> str:
+    """What follows the question and one passage; facts: all that the question rests on."""
+    told = [fact for fact in facts if fact.passage_id == passage.id]
+    guess = question.answers[0] if offered(question) else UNKNOWN
+    worth = "[Utility:3]" if offered(question) else "[Utility:1]"
+    if not told:
+        return _said("[Irrelevant]", guess, worth)
+    if len(told) == len(facts):
+        return _said("[Relevant]", question.answers[0], "[Fully supported]", "[Utility:5]")
+    if gives(question, facts, passage):
+        return _said("[Relevant]", question.answers[0], "[Partially supported]", "[Utility:4]")
+    return _said("[Relevant]", guess, "[No support / Contradictory]", worth)
+
+
+def gives(question: Question, facts: Sequence[Fact], passage: Passage) -> bool:
+    """Whether the passage tells the fact whose value is the answer, or all facts."""
+    told = [fact for fact in facts if fact.passage_id == passage.id]
+    return len(told) == len(facts) or any(fact.value in question.answers for fact in told)
+
+
+def offered(question: Question) -> bool:
+    """Whether the question itself offers its answer among others."""
+    answer = question.answers[0]
+    return answer in ("yes", "no") or holds(question.text, answer)
+
+
+def _said(first: str, answer: str, *after: str) -> str:
+    """Tokens and answer as the reader writes them: each word of the vocabulary brings its blank."""
+    return "".join([WORDS.texts[first], f" {answer}", *(WORDS.texts[name] for name in after)])
+
 
 # Kinds with one answer that follows from facts; "ambiguous" has several by design.
 REASONED = tuple(kind for kind in synthworld.KINDS if kind != "ambiguous")
@@ -203,17 +263,17 @@ def self_rag(
         facts = facts_of(here, question)
         bare = PROMPTS[form].fill(question, ())
         sure = stated.issuperset(facts)
-        said = reflection.alone(question, sure)
+        said = said_alone(question, sure)
         for _ in range(known if sure else 1):
             yield Example(bare, said, f"{source}, alone", question.id)
         gold = [here.passage[i] for i in question.gold_ids]
-        giving = [p for p in gold if reflection.gives(question, facts, p)]
+        giving = [p for p in gold if gives(question, facts, p)]
         rest = [p for p in gold if p not in giving]
         chosen = giving * answering + ([random.choice(rest)] if rest else [])
         mixed = with_others(gold, near, here.passages, len(gold) + others, hard, random)
         for passage in [*chosen, *(p for p in mixed if p not in gold)]:
             prompt = with_passage(question, Hit(passage, 0.0, 1), settings)
-            said = reflection.beside(question, facts, passage)
+            said = said_beside(question, facts, passage)
             yield Example(prompt, said, f"{source}, beside a passage", question.id)
 
 
@@ -260,7 +320,6 @@ def with_others(
     hard: float,
     random: Random,
 ) -> list[Passage]:
-    """The gold passages and others up to n, in random order."""
     chosen = list(gold)
     seen = {p.id for p in gold}
     others = [p for p in near if p.id not in seen]
@@ -306,7 +365,7 @@ KINDS = {
     "reading": reading,
     "selfrag": self_rag,
     "public": public_reading,
-    "summary": summaries.summaries,
+    "summary": filtering.summaries,
     "filter": filtering.filtering,
     "rewriting": rewriting.rewriting,
 }

@@ -11,10 +11,15 @@ searches with it: a first-stage hit and a passage that its second query finds, s
 are near the question and the one is near the other.
 
 CRAG's evaluator is taught the same way, of single passages (`relevance`).
+
+C over similarities is a logistic regression on vectors that stay as they are.
 """
 
 from __future__ import annotations
 
+import json
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, cycle
@@ -22,7 +27,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from rag_repro import engine
+from rag_repro.digest import replacing, write_whole
 from rag_repro.engine import Flow
 from rag_repro.evaluation.pair_metrics import auc
 from rag_repro.methods.drrag.concatenation import two_rankings
@@ -32,9 +40,11 @@ from rag_repro.study.services import Workshop
 
 from .. import data
 from ..data import candidates
-from ..lm.pairs import Cutter, logits_of
+from ..lm.hub import ADAPTER, CURVE
+from ..lm.pairs import Cutter, Item, outputs_of, similarities, squares
+from ..lm.prompts import Plain
 from ..schema import Answer, Passage, Question
-from .examples import batches
+from .examples import EncodedText, batches
 
 NEAR = 10
 """How many of the passages that lexical search finds count as close, where none came along."""
@@ -56,15 +66,6 @@ class Pair:
     label: int
     source: str
     ordered: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedPair:
-    """A pair as ids, in one of its two orders."""
-
-    tokens: tuple[int, ...]
-    label: int
-    source: str
 
 
 def pairs(
@@ -245,27 +246,27 @@ def _near(dataset: Any, questions: Sequence[Question]):
     return lambda q: [i for i in by_id[q.id] if i not in q.gold_ids]
 
 
-def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedPair]:
+def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedText]:
     """Each pair in both orders, since C is asked of a set of two; a single passage once."""
     return [
-        EncodedPair(cutter(p.question, *order)[0], p.label, p.source)
+        EncodedText(cutter(p.question, *order)[0], p.label, p.source)
         for p in pairs
         for order in ([(p.a,)] if p.b is None else [(p.a, p.b), (p.b, p.a)])[: 2 - p.ordered]
     ]
 
 
-def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedPair]], dict[str, float]]:
+def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedText]], dict[str, float]]:
     """How often a negative has the higher logit than a positive (1 - AUC), over all held-out pairs.
 
     budget: padded tokens at once. -> {"swapped": of all negatives, "swapped_hard": of hard ones,
     of all where none is}; 0.5, as good as chance, where there is nothing to compare
     """
 
-    def watch(model: Any, examples: Sequence[EncodedPair]) -> dict[str, float]:
+    def watch(model: Any, examples: Sequence[EncodedText]) -> dict[str, float]:
         scores: dict[str, list[float]] = {"positive": [], "hard": [], "other": []}
         for numbers in batches([len(e.tokens) for e in examples], 0, 0, budget):
             batch = [examples[i] for i in numbers]
-            logits = logits_of(model, [e.tokens for e in batch], pad).tolist()
+            logits = outputs_of(model, [e.tokens for e in batch], pad)[:, 0].tolist()
             for e, logit in zip(batch, logits, strict=True):
                 kind = e.source.partition(":")[0]
                 scores[kind if kind in scores else "other"].append(logit)
@@ -278,16 +279,82 @@ def check(pad: int, budget: int) -> Callable[[Any, Sequence[EncodedPair]], dict[
 
 
 def objective(pad: int):
-    """Binary cross-entropy of encoded pairs, summed; to be minimised by `training.fit`."""
+    """A classifier's cross-entropy, of one logit the binary one, summed, for `training.fit`."""
 
-    def loss(model: Any, batch: Sequence[EncodedPair]) -> tuple[Any, int]:
+    def loss(model: Any, batch: Sequence[EncodedText]) -> tuple[Any, int]:
         import torch
+        from torch.nn import functional
 
-        logits = logits_of(model, [e.tokens for e in batch], pad)
-        labels = torch.tensor([float(e.label) for e in batch], device=logits.device)
-        total = torch.nn.functional.binary_cross_entropy_with_logits(
-            logits, labels, reduction="sum"
-        )
-        return total, len(batch)
+        logits = outputs_of(model, [e.tokens for e in batch], pad)
+        labels = torch.tensor([e.label for e in batch], device=logits.device)
+        if logits.shape[1] > 1:
+            return functional.cross_entropy(logits, labels, reduction="sum"), len(batch)
+        entropy = functional.binary_cross_entropy_with_logits
+        return entropy(logits[:, 0], labels.float(), reduction="sum"), len(batch)
 
     return loss
+
+
+STRENGTH = 1.0
+"""scikit-learn's C. From 0.1 to 10 the tune pairs' AUC moves by 0.004."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(EncodedText):
+    """A pair whose texts an encoder reads one by one, together `tokens`."""
+
+    item: Item
+
+
+def in_both_orders(pairs: Sequence[Pair], plain: Plain) -> list[Asked]:
+    """Each pair in both orders, since either passage may be found first."""
+    made = []
+    for pair in pairs:
+        for a, b in ((pair.a, pair.b), (pair.b, pair.a)):
+            q, x, y = (plain.tokens(text)[0] for text in (pair.question, a, b))
+            item = (pair.question, a, b)
+            made.append(Asked((*q, *x, *y, *q, *x), pair.label, pair.source, item))
+    return made
+
+
+def fit(encoder: Any, learned: Sequence[Asked], held_out: Sequence[Asked], folder: Path) -> Path:
+    """The weights of C, with a curve of one row; -> the folder.
+
+    encoder: as `similarities` wants it; its time is in the row's seconds.
+    """
+    from safetensors.numpy import save_file
+    from sklearn.linear_model import LogisticRegression
+
+    began = time.monotonic()
+    found = similarities(encoder, [e.item for e in learned]).astype(np.float64)
+    mean, scale = found.mean(axis=0), found.std(axis=0)
+    model = LogisticRegression(C=STRENGTH, max_iter=5_000)
+    model.fit(squares((found - mean) / scale), [e.label for e in learned])
+    parts = {"mean": mean, "scale": scale, "weights": model.coef_[0], "bias": model.intercept_}
+    folder.mkdir(parents=True, exist_ok=True)
+    made = {name: np.ascontiguousarray(part, dtype=np.float32) for name, part in parts.items()}
+    with replacing(folder / ADAPTER) as part:
+        save_file(made, part)
+
+    def losses(examples: Sequence[Asked]) -> dict[str, float]:
+        sums, counts = Counter(), Counter()
+        found = similarities(encoder, [e.item for e in examples])
+        right = model.predict_log_proba(squares((found - mean) / scale))
+        for row, example in zip(right, examples, strict=True):
+            sums[example.source] -= float(row[example.label])
+            counts[example.source] += 1
+        return {source: round(sums[source] / counts[source], 4) for source in sorted(sums)}
+
+    own = losses(learned)
+    counts = Counter(e.source for e in learned)
+    row = {
+        "step": 1,
+        "tokens": sum(len(e.tokens) for e in learned),
+        "loss": round(sum(own[s] * counts[s] for s in own) / len(learned), 4),
+        "seconds": round(time.monotonic() - began, 2),
+        "computed_in": "float32",
+    }
+    if held_out:
+        row["held_out"] = losses(held_out)
+    write_whole(folder / CURVE, json.dumps(row) + "\n")
+    return folder

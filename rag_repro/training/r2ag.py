@@ -4,18 +4,31 @@ The lessons are made by the method's own stages, up to where the reader would be
 so that a former is trained on just what it will be told. Their controls (inputs) differ in
 the features alone: same lists, prompts, answers, order of steps and, but for free tokens,
 same numbers to learn.
+
+Reader and former learn as one model (`Joint`), by R²AG's loss (section 3.5):
+
+    L_QDM = - sum over i of s_i log p_i + (1 - s_i) log(1 - p_i),  p = sigmoid(f(H))    (eq. 7, 8)
+    L = L_QDM + L_LM                                                                   (eq. 9)
+
+for each question; a step's loss is the mean over its questions. L_LM is the mean over the
+answer's tokens, of which alone logits are made. The paper sums L_QDM over the passages,
+its code takes the mean; that changes the balance of the two by k (`reduction`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from rag_repro.schema.dataset import Dataset
 
@@ -24,20 +37,166 @@ from ..data import candidates
 from ..data.synthworld import world
 from ..data.synthworld.reasoning import thoughts
 from ..engine import Flow
+from ..evaluation.pair_metrics import auc
 from ..evaluation.retrieval_metrics import has_answer
+from ..lm import former as formers
 from ..lm.prompts import Codec
 from ..methods.r2ag.method import SOFT, R2AGSettings, gold_of, inputs, placed
 from ..methods.reading import PROMPTS, Template
 from ..methods.stages import retrieve
 from ..schema import Answer, Hit, Question
 from ..study.services import Workshop
-from .examples import Example, encode
-from .fit import Plan, fit, halved, wrap
-from .reasoning import public_thoughts
+from .examples import Example, batches, encode
+from .filtering import public_thoughts
+from .fit import Plan, fit, halved, publish_adapter, targets, wrap
 from .recipes import Former, RecipeError, called
 
-if TYPE_CHECKING:
-    from .joint import Lesson
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A list of passages with a question, in the reader's prompt, and its answer.
+
+    Of `tokens` the last `n_target` are the answer; at `places` the former's embeddings stand.
+    features: a row a passage; labels: 1 where it is gold. Without a former all three are empty.
+    """
+
+    tokens: tuple[int, ...]
+    n_target: int
+    source: str
+    places: tuple[int, ...] = ()
+    features: tuple[tuple[float, ...], ...] = ()
+    labels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a former makes of a batch's lists, padded to the longest.
+
+    embeddings: (passages, width), list after list. mask: (B, k), where there is a passage.
+    labels, logits: (B, k) of equations 7 and 8; logits None: the former has no head.
+    """
+
+    embeddings: Tensor
+    mask: Tensor
+    labels: Tensor
+    logits: Tensor | None
+
+
+class Joint(nn.Module):
+    """reader: a causal model, frozen or wrapped by peft; former: None where it reads alone."""
+
+    def __init__(self, reader: Any, former: nn.Module | None):
+        super().__init__()
+        self.reader, self.former = reader, former
+
+    @property
+    def device(self) -> torch.device:
+        return self.reader.device
+
+    @property
+    def base(self) -> Any:
+        """The causal model, whose layers hold low-rank matrices where there are some."""
+        # Asked so, peft need not be imported where nothing is trained.
+        wrapped = hasattr(self.reader, "get_base_model")
+        return self.reader.get_base_model() if wrapped else self.reader
+
+    def tell(self, batch: Sequence[Lesson]) -> Told | None:
+        """Equations 2, 3 and 7 of the batch's lists, padded to the longest; None: no former."""
+        if self.former is None:
+            return None
+        lengths = torch.tensor([len(e.features) for e in batch], device=self.device)
+        mask = torch.arange(int(lengths.max()), device=self.device) < lengths[:, None]
+        features = torch.zeros(*mask.shape, len(batch[0].features[0]), device=self.device)
+        features[mask] = torch.tensor([row for e in batch for row in e.features]).to(features)
+        labels = torch.zeros(mask.shape, device=self.device)
+        labels[mask] = torch.tensor([float(s) for e in batch for s in e.labels]).to(labels)
+        # Cosines of a list differ in their third digit, which bfloat16 has not.
+        with torch.autocast(self.device.type, enabled=False):
+            if isinstance(self.former, formers.FreeTokens):
+                made = [self.former(rows[:n]) for rows, n in zip(features, lengths, strict=True)]
+                return Told(torch.cat(made), mask, labels, None)
+            hidden = self.former.attend(features, mask)
+            embeddings = self.former.project(hidden)[mask]
+            return Told(embeddings, mask, labels, self.former.relevance(hidden))
+
+    def answering(self, batch: Sequence[Lesson], told: Told | None) -> Tensor:
+        """L_LM of each lesson, (B,)."""
+
+        def embed(ids: Tensor) -> Tensor:
+            embeds = self.base.get_input_embeddings()(ids)
+            if told is None:
+                return embeds
+            rows = torch.tensor([row for row, e in enumerate(batch) for _ in e.places])
+            columns = torch.tensor([at for e in batch for at in e.places])
+            at = rows.to(ids.device), columns.to(ids.device)
+            return embeds.index_put(at, told.embeddings.to(embeds))
+
+        logits, wanted, rows = targets(self.base, batch, embed)
+        each = cross_entropy(logits, wanted, reduction="none")
+        counts = torch.tensor([e.n_target for e in batch], device=each.device)
+        return each.new_zeros(len(batch)).index_add(0, rows, each) / counts
+
+
+def matching(told: Told, reduction: str = "mean") -> Tensor:
+    """L_QDM of each lesson, (B,): over its passages the mean, or equation 8's sum."""
+    each = binary_cross_entropy_with_logits(told.logits, told.labels, reduction="none")
+    sums = (each * told.mask).sum(1)
+    return sums / told.mask.sum(1) if reduction == "mean" else sums
+
+
+def objective(former: Former | None, answers: bool = True, matches: bool = True) -> Callable:
+    """Equation 9, summed over a batch's lessons, with both of its terms or with one."""
+    weight = former.qdm if former and matches else 0.0
+
+    def loss(model: Joint, batch: Sequence[Lesson]) -> tuple[Tensor, int]:
+        told = model.tell(batch)
+        each = torch.zeros(len(batch), device=model.device)
+        if weight:
+            each = each + weight * matching(told, former.reduction)
+        if answers:
+            each = each + model.answering(batch, told)
+        return each.sum(), len(batch)
+
+    return loss
+
+
+def check(budget: int, matches: bool) -> Callable:
+    """What is watched of held-out lists: both losses, and how well the head knows gold.
+
+    budget: padded tokens at once. matches: whether a head was trained. -> {"answer": L_LM, and
+    with a head "matching": L_QDM a passage, "auc": how often a gold passage's logit is above
+    another's, over all lists}
+    """
+
+    def watch(model: Joint, lessons: Sequence[Lesson]) -> dict[str, float]:
+        answer, match, scores = 0.0, 0.0, {0: [], 1: []}
+        for numbers in batches([len(e.tokens) for e in lessons], 0, 0, budget):
+            batch = [lessons[i] for i in numbers]
+            told = model.tell(batch)
+            answer += float(model.answering(batch, told).sum())
+            if matches:
+                match += float(matching(told).sum())
+                for label in scores:
+                    found = told.logits[told.mask & (told.labels == label)]
+                    scores[label] += found.tolist()
+        found = {"answer": round(answer / len(lessons), 4)}
+        known = auc(scores[1], scores[0])
+        if matches:
+            found["matching"] = round(match / len(lessons), 4)
+        if known is not None:
+            found["auc"] = round(known, 4)
+        return found
+
+    return watch
+
+
+def publish(model: Joint, folder: Path) -> None:
+    """The former, and the adapter where the reader was trained as well."""
+    if model.former is not None:
+        formers.save(model.former, folder)
+    if model.reader is not model.base:
+        publish_adapter(model.reader, folder)
+
 
 TEN = MappingProxyType({10: 1})
 
@@ -118,7 +277,6 @@ def kept(question: Question, hits: Sequence[Hit], length: int) -> list[Hit]:
 
 
 def settings_of(former: Former | None, k: int, asked: Dataset) -> R2AGSettings:
-    """The method's settings that the lists are made with."""
     own = all(question.candidates for question in asked.questions)
     if former is None:
         return R2AGSettings(k=k, own_candidates=own, inputs="free")
@@ -153,8 +311,6 @@ def lessons(
     end: int,
 ) -> list[Lesson]:
     """All parts of a recipe as tokens: prompts of table 5, one accepted answer drawn for each."""
-    from .joint import Lesson
-
     form = PROMPTS[former.prompt if former else "r2ag_rag"]
     ours = {"split": split, "seed": seed, "workshop": workshop, "former": former}
     made = []
@@ -207,9 +363,6 @@ def train(
     The reader stays as it is where the plan has no low-rank matrices. What no loss reaches (the
     head without matching) is not trained.
     """
-    from ..lm import former as formers
-    from . import joint
-
     table = reader.get_input_embeddings()
     if plan.lora is None:
         reader.requires_grad_(False)
@@ -225,14 +378,14 @@ def train(
         count = formers.count(module)
         told = {"soft": SOFT, "kind": kind, "settings": sizes, "parameters": count}
         facts = {"former": told}
-    model = joint.Joint(reader, module)
+    model = Joint(reader, module)
     if former and (former.stages == "separate" or former.head_start):
         with TemporaryDirectory() as away:
             fit(
                 model,
                 before(plan, former),
                 Path(away) / "matching",
-                objective=joint.objective(former, answers=False),
+                objective=objective(former, answers=False),
                 publish=lambda model, folder: None,
             )
     matches = bool(former and former.qdm)
@@ -243,12 +396,12 @@ def train(
         model,
         plan,
         folder,
-        objective=joint.objective(former, matches=joined),
+        objective=objective(former, matches=joined),
         held_out=held_out,
         checks=CHECKS,
-        check=joint.check(plan.optimiser.batch_tokens, matches),
+        check=check(plan.optimiser.batch_tokens, matches),
         keep="answer",
-        publish=joint.publish,
+        publish=publish,
     )
     return facts
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..lm.load import DTYPES
 from ..methods.reading import PROMPTS
 from ..plain import PlainError, from_yaml, text_of
-from ..study.strict import strict, table
+from ..study.strict import build, table
 from ..words import choices, nearest
 
 RECIPES = Path(__file__).parent / "recipes.yaml"
@@ -248,17 +248,7 @@ def called(function: Callable[..., Any], what: str, part: Mapping[str, Any], **o
 
 def _recipe(name: str, given: Any) -> Recipe:
     where = f"{RECIPES.name}: {name}"
-    given = table(given, where)
-    kinds = {"lora": Lora, "optimiser": Optimiser, "former": Former}
-    lists = {key: tuple(given[key]) for key in ("lessons", "seeds") if key in given}
-    made = {
-        key: strict(kind, table(given[key], f"{where}: {key}"), f"{where}: {key}")
-        for key, kind in kinds.items()
-        if given.get(key) is not None
-    }
-    if "optimiser" in given:
-        made.setdefault("optimiser", Optimiser())
-    recipe = strict(Recipe, {"name": name, **given, **lists, **made}, where)
+    recipe = build(Recipe, {"name": name, **table(given, where)}, where)
     if recipe.task not in TASKS:
         raise RecipeError(
             f"{where}: no task {recipe.task!r}{nearest(recipe.task, TASKS)}; "

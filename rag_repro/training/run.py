@@ -21,16 +21,13 @@ from typing import Any
 
 from ..digest import write_whole
 from ..lm import hub
-from ..lm.adapters import CARD, CURVE, card_of, write_card
-from ..lm.complexity import CLASSES
-from ..lm.hub import Weights, sha256_of_folder
+from ..lm.hub import CARD, CURVE, Weights, card_of, sha256_of_folder, write_card
 from ..lm.load import device_of, load
-from ..lm.pairs import Cutter, sequence_classifier
-from ..lm.plain import Plain
-from ..lm.prompts import Codec
+from ..lm.pairs import CLASSES, Cutter, sequence_classifier
+from ..lm.prompts import Codec, Plain
 from ..study.manifests import environment
 from ..study.services import Workshop
-from . import complexity, pairs, r2ag, similarities
+from . import complexity, pairs, r2ag
 from .examples import encode
 from .fit import Objective, Plan, fit, halved, loss_of, state_of, suited, wrap
 from .lessons import lessons
@@ -82,7 +79,6 @@ class Prepared:
 
     @property
     def tokens(self) -> int:
-        """Tokens that are learned from, each as often as it is met."""
         return sum(len(e.tokens) for e in self.plan.examples) * self.recipe.optimiser.epochs
 
     @property
@@ -215,7 +211,7 @@ def _complexity(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     learned, held_out = (
         complexity.encode(part, cutter.plain, cutter.room) for part in complexity.split(made)
     )
-    return model, learned, held_out, complexity.objective(tokenizer.pad_token_id)
+    return model, learned, held_out, pairs.objective(tokenizer.pad_token_id)
 
 
 def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
@@ -224,7 +220,8 @@ def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources)
     plain = Plain(AutoTokenizer.from_pretrained(weights.path, local_files_only=True))
     made = {
         split: [
-            similarities.asked(_asked(part, split, seed, sources), plain) for part in recipe.lessons
+            pairs.in_both_orders(_asked(part, split, seed, sources), plain)
+            for part in recipe.lessons
         ]
         for split in ("train", "tune")
     }
@@ -240,13 +237,6 @@ TASKS = {
     "complexity": _complexity,
     "similarities": _similarities,
 }
-KINDS = {
-    "reader": "CAUSAL_LM",
-    "pairs": "SEQ_CLS",
-    "relevance": "SEQ_CLS",
-    "complexity": "SEQ_CLS",
-}
-"""peft's names for them."""
 
 
 def train(prepared: Prepared, folder: Path) -> Path:
@@ -258,9 +248,10 @@ def train(prepared: Prepared, folder: Path) -> Path:
         former = prepared.recipe.former
         more = r2ag.train(prepared.model, plan, former, prepared.held_out, folder)
     elif prepared.objective is None:
-        similarities.fit(prepared.model, plan.examples, prepared.held_out, folder)
+        pairs.fit(prepared.model, plan.examples, prepared.held_out, folder)
     else:
-        model = wrap(prepared.model, plan.lora, plan.seed, KINDS[prepared.recipe.task])
+        kind = "CAUSAL_LM" if prepared.recipe.task == "reader" else "SEQ_CLS"  # peft's names
+        model = wrap(prepared.model, plan.lora, plan.seed, kind)
         model = halved(model, plan.optimiser)
         watched = {"held_out": prepared.held_out}
         if prepared.recipe.task == "pairs":
@@ -309,7 +300,6 @@ def card(prepared: Prepared, folder: Path, made_on: Mapping[str, Any]) -> dict[s
 
 
 def read_curve(folder: Path) -> list[dict[str, Any]]:
-    """The learning curve beside an adapter."""
     text = (folder / CURVE).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 

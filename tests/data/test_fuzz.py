@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rag_repro.data import public, splits
 from rag_repro.data.splits import SplitError
-from rag_repro.lm import adapters
+from rag_repro.lm import hub
 from rag_repro.lm.hub import Weights
 from rag_repro.retrieval import BM25, Dense, RetrievalError
 from rag_repro.schema import Passage
@@ -186,11 +186,11 @@ def test_stored_indexes(indexes, tmp_path_factory, which, data):
 def test_adapter_cards(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("a")
     weights = Weights("base", folder, "safetensors", "ab" * 32, "here", "none", "a note")
-    adapters.write_card(folder, weights, {"steps": 3})
-    path = folder / adapters.CARD
+    hub.write_card(folder, weights, {"steps": 3})
+    path = folder / hub.CARD
     content = text_of(data.draw(changed(json.loads(path.read_text())))).encode()
     path.write_bytes(data.draw(spoilt(content) | st.just(content)))
     refused_by_name(
-        lambda: adapters.check_base(adapters.card_of(folder), weights, folder), WeightsError, folder
+        lambda: hub.check_base(hub.card_of(folder), weights, folder), WeightsError, folder
     )
     shutil.rmtree(folder)

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import write_card
-from rag_repro.lm.complexity import CLASSES, ComplexityClassifier, row
-from rag_repro.lm.pairs import sequence_classifier
-from rag_repro.lm.plain import Plain
+from rag_repro.lm.hub import write_card
+from rag_repro.lm.pairs import CLASSES, ComplexityClassifier, row, sequence_classifier
+from rag_repro.lm.prompts import Plain
 from rag_repro.methods.baselines import adaptive_rag
 from rag_repro.schema.errors import CallError, ReaderError
 from rag_repro.training.fit import wrap

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rag_repro.lm.choose import choose, distribution, entropy
+from rag_repro.lm.decode import choose, distribution, entropy
 from rag_repro.schema import Generate, Kept, Prompt, Read, Reply, Sampling, Until
 from rag_repro.schema.errors import CallError, PromptTooLong
 

@@ -13,8 +13,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
 from rag_repro.lm import hub
-from rag_repro.lm.plain import Plain
-from rag_repro.lm.prompts import Codec
+from rag_repro.lm.prompts import Codec, Plain
 from rag_repro.methods.reading import PROMPTS, one_line
 from rag_repro.schema import Generate, Hit, Marker, Passage, Prefix, Prompt, Question, Reply, Soft
 from rag_repro.schema.errors import CallError, ReaderError

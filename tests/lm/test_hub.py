@@ -15,9 +15,9 @@ import torch
 
 from rag_repro.digest import sha256
 from rag_repro.lm import convert, hub
+from rag_repro.lm.hub import PACKAGES, lacking
 from rag_repro.lm.load import fast_bfloat16, load
 from rag_repro.lm.local import LocalReader
-from rag_repro.lm.packaged import PACKAGES, lacking
 from rag_repro.lm.weights import files_of, identity
 from rag_repro.schema import Generate, Prompt
 from rag_repro.schema.errors import ReaderError, WeightsError

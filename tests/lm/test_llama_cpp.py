@@ -11,7 +11,7 @@ import random
 
 import pytest
 
-from rag_repro.lm import api, hub, packaged
+from rag_repro.lm import api, hub
 from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generate, Prefix, Prompt
 from rag_repro.schema.errors import CallError, ReaderError
@@ -32,7 +32,7 @@ def served():
 
     weights = hub.resolve("smollm2-135m")
     told = xllamacpp.CommonParams()
-    told.model.path = str(packaged.checked("smollm2-135m"))
+    told.model.path = str(hub.checked("smollm2-135m"))
     told.n_ctx, told.n_parallel, told.port, told.ui, told.verbosity = 1024, 2, 0, False, 0
     told.n_gpu_layers = 0
     told.model_alias = {"smollm2"}

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from rag_repro.lm.packed import FEW, PackedLinears
+from rag_repro.lm.passes import FEW, PackedLinears
 from rag_repro.schema import Generate, Prompt
 
 from . import tiny

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import write_card
+from rag_repro.lm.hub import write_card
 from rag_repro.lm.pairs import Cutter, PairClassifier, RelevanceClassifier, sequence_classifier
-from rag_repro.lm.plain import Plain
+from rag_repro.lm.prompts import Plain
 from rag_repro.schema.errors import CallError, ReaderError
 from rag_repro.training.fit import wrap
 from rag_repro.training.recipes import Lora

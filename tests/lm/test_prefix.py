@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rag_repro.lm.prefix import Store, common, shared_lengths
-from rag_repro.lm.slots import Span
+from rag_repro.lm.prefix import Span, Store, common, shared_lengths
 
 
 def ids(text: str) -> np.ndarray:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from rag_repro.lm import hub
-from rag_repro.lm.encoder import SentenceEncoder
+from rag_repro.lm.hub import PACKAGES
+from rag_repro.lm.load import SentenceEncoder
 from rag_repro.lm.local import LocalReader
-from rag_repro.lm.packaged import PACKAGES
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply
 from rag_repro.schema.errors import ReaderError
 

@@ -12,9 +12,8 @@ from contextlib import ExitStack
 import pytest
 
 from rag_repro import post
-from rag_repro.lm import servers as rooms
 from rag_repro.lm.api import ApiReader
-from rag_repro.lm.servers import Servers, Stopped, Waiting
+from rag_repro.lm.endpoint import Servers, Stopped, Waiting
 from rag_repro.schema import Generate, Prompt
 from rag_repro.schema.errors import CallError, ReaderError
 
@@ -28,7 +27,7 @@ class Clock:
 
     def __init__(self, monkeypatch):
         self.now, self.waits = 100.0, []
-        monkeypatch.setattr(rooms.Servers, "_wait", lambda servers, seconds: self.wait(seconds))
+        monkeypatch.setattr(Servers, "_wait", lambda servers, seconds: self.wait(seconds))
 
     def __call__(self) -> float:
         return self.now
@@ -185,9 +184,7 @@ def test_nobody_waits_on_when_the_run_has_ended(clock):
 def test_a_pause_is_the_whole_wait_though_others_wake_it(clock, monkeypatch):
     servers = made(clock)
     woken = iter([0.5, 1.0, 9.0])
-    monkeypatch.setattr(
-        rooms.Servers, "_wait", lambda self, left: clock.wait(min(left, next(woken)))
-    )
+    monkeypatch.setattr(Servers, "_wait", lambda self, left: clock.wait(min(left, next(woken))))
     servers.pause(1, go(), asked_for=3.0)
     assert clock.waits == [0.5, 1.0, 1.5]
 
@@ -246,11 +243,11 @@ def test_not_now_sends_a_call_elsewhere_and_its_server_rests(pair, monkeypatch, 
     a, b = pair
     rests = []
 
-    def trouble(self, server, why, since, asked_for=None, real=rooms.Servers.trouble):
+    def trouble(self, server, why, since, asked_for=None, real=Servers.trouble):
         rests.append((server.url, asked_for))
         return real(self, server, why, since, asked_for)
 
-    monkeypatch.setattr(rooms.Servers, "trouble", trouble)
+    monkeypatch.setattr(Servers, "trouble", trouble)
     a.plan = [(status, {"Retry-After": "3600"}, "later")]
     check(reader(a, b, in_flight=1).generate(asked(6)))
     assert rests == [(a.url, 3600.0)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from rag_repro.lm.adapters import card_of, write_card
+from rag_repro.lm.hub import card_of, write_card
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.weights import quiet
 from rag_repro.schema import Generate, Prefix, Prompt, Read, Soft

@@ -12,9 +12,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import write_card
-from rag_repro.lm.encoder import SentenceEncoder
-from rag_repro.lm.load import Loaded, load
+from rag_repro.lm.hub import write_card
+from rag_repro.lm.load import Loaded, SentenceEncoder, load
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.pairs import sequence_classifier
 from rag_repro.lm.passes import Passes

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.lm.adapters import card_of
+from rag_repro.lm.hub import card_of
 from rag_repro.show import exhibit_rows as exhibits
 from rag_repro.show import trained
 from rag_repro.show.exhibit_rows import Row

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_repro.retrieval import BM25, Analyzer, RetrievalError, Retriever, build
-from rag_repro.retrieval.pages import best_sentences
+from rag_repro.retrieval.web import best_sentences
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
 

@@ -15,7 +15,7 @@ from rag_repro import engine
 from rag_repro.methods.base import Settings
 from rag_repro.methods.baselines.controls import single_step
 from rag_repro.retrieval import BM25, Custom, RetrievalError, adapt
-from rag_repro.retrieval.latent import LatentSemantics
+from rag_repro.retrieval.dense import LatentSemantics
 from rag_repro.schema import Hit, Passage, Question
 from rag_repro.schema.dataset import Corpus
 

@@ -7,7 +7,7 @@ import pytest
 
 from rag_repro.retrieval import Dense
 from rag_repro.retrieval.base import RetrievalError
-from rag_repro.retrieval.latent import LatentSemantics
+from rag_repro.retrieval.dense import LatentSemantics
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
 

@@ -13,7 +13,7 @@ import pytest
 
 from rag_repro import data
 from rag_repro.retrieval import BM25, Dense, Milvus, Retriever, StoreError, milvus_server
-from rag_repro.retrieval.latent import LatentSemantics
+from rag_repro.retrieval.dense import LatentSemantics
 from rag_repro.retrieval.milvus_server import MilvusError
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus

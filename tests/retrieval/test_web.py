@@ -19,9 +19,15 @@ from rag_repro import engine
 from rag_repro.methods.base import Settings
 from rag_repro.methods.baselines.controls import single_step
 from rag_repro.retrieval import BM25, RetrievalError
-from rag_repro.retrieval.pages import best_sentences
 from rag_repro.retrieval.served import LARGEST, SearchServer
-from rag_repro.retrieval.web import QueryError, Served, ServiceUnusable, WebSearch, parsed
+from rag_repro.retrieval.web import (
+    QueryError,
+    Served,
+    ServiceUnusable,
+    WebSearch,
+    best_sentences,
+    parsed,
+)
 from rag_repro.schema import Passage, Question
 
 from ..lm import loopback

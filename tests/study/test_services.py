@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from rag_repro import data
-from rag_repro.lm.packaged import PACKAGES
+from rag_repro.lm.hub import PACKAGES
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
 from rag_repro.study import names, papers
@@ -198,7 +198,7 @@ def _shelved(tmp_path, monkeypatch, task):
 
 
 def test_a_scorer_is_of_the_kind_that_its_card_tells(tmp_path, monkeypatch):
-    from rag_repro.lm.complexity import ComplexityClassifier
+    from rag_repro.lm.pairs import ComplexityClassifier
 
     _shelved(tmp_path, monkeypatch, "complexity")
     settings = {"k": 3, "classifier": "c", "prompt": "cot"}

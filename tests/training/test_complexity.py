@@ -10,14 +10,14 @@ import pytest
 
 from rag_repro import cli, data
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import write_card
-from rag_repro.lm.complexity import ComplexityClassifier
-from rag_repro.lm.pairs import sequence_classifier
+from rag_repro.lm.hub import write_card
+from rag_repro.lm.pairs import ComplexityClassifier, sequence_classifier
 from rag_repro.study import papers
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
-from rag_repro.training import complexity, run
-from rag_repro.training.complexity import EncodedQuestion, biased, labelled, outcomes, split
+from rag_repro.training import complexity, pairs, run
+from rag_repro.training.complexity import biased, labelled, outcomes, split
+from rag_repro.training.examples import EncodedText
 from rag_repro.training.fit import Plan, fit, wrap
 from rag_repro.training.recipes import Lora, Optimiser, Recipe, RecipeError, recipe
 from tests.lm import encoders
@@ -163,10 +163,10 @@ def test_a_classifier_learns_its_classes(tmp_path):
     model, tokenizer = sequence_classifier(base, labels=3)
     # Token 50, 60 or 70 says the class.
     rows = [(1, (50, 60, 70)[i % 3], 20 + i, 2) for i in range(18)]
-    examples = [EncodedQuestion(row, i % 3, "x") for i, row in enumerate(rows)]
+    examples = [EncodedText(row, i % 3, "x") for i, row in enumerate(rows)]
     plan = Plan(examples, Lora(rank=8), Optimiser(learning_rate=5e-3, epochs=60), 0, "k")
-    wrapped = wrap(model, plan.lora, 0, run.KINDS["complexity"])
-    goal = complexity.objective(tokenizer.pad_token_id)
+    wrapped = wrap(model, plan.lora, 0, "SEQ_CLS")
+    goal = pairs.objective(tokenizer.pad_token_id)
     folder = fit(wrapped, plan, tmp_path / "c", objective=goal, held_out=examples)
     curve = run.read_curve(folder)
     assert curve[-1]["held_out"]["x"] < 0.2 < 0.9 < curve[0]["loss"]

@@ -14,6 +14,7 @@ from rag_repro.lm.prompts import Codec
 from rag_repro.methods.reading import PROMPTS, extract
 from rag_repro.schema import Passage, Prompt, Question
 from rag_repro.training.examples import Example, batches, encode
+from rag_repro.training.filtering import public_thoughts
 from rag_repro.training.lessons import (
     closed_book,
     lesson,
@@ -24,7 +25,6 @@ from rag_repro.training.lessons import (
     statements_of,
     taught_facts,
 )
-from rag_repro.training.reasoning import public_thoughts
 from rag_repro.training.recipes import RecipeError, called, recipe, recipes
 from tests.lm import tiny
 

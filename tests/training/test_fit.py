@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rag_repro.lm.adapters import write_card
+from rag_repro.lm.hub import write_card
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generate, Prompt

@@ -10,13 +10,14 @@ import torch
 
 from rag_repro import data
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import card_of, write_card
+from rag_repro.lm.hub import card_of, write_card
 from rag_repro.lm.pairs import PairClassifier, RelevanceClassifier, sequence_classifier
 from rag_repro.methods.drrag.concatenation import concat
 from rag_repro.retrieval.bm25 import BM25
 from rag_repro.training import recipes, run
+from rag_repro.training.examples import EncodedText
 from rag_repro.training.fit import Plan, fit, wrap
-from rag_repro.training.pairs import EncodedPair, Pair, check, encode, objective, pairs, relevance
+from rag_repro.training.pairs import Pair, check, encode, objective, pairs, relevance
 from rag_repro.training.recipes import Lora, Optimiser, Recipe
 from tests.lm import encoders
 
@@ -108,11 +109,11 @@ def test_a_pair_is_judged_in_both_orders_unless_its_order_was_drawn():
 def test_what_is_watched_is_how_often_a_negative_comes_first(monkeypatch):
     logits = {1: 2.0, 2: 0.5, 3: 1.0, 4: -1.0, 5: 0.0}
     monkeypatch.setattr(
-        "rag_repro.training.pairs.logits_of",
-        lambda model, rows, pad: torch.tensor([logits[row[0]] for row in rows]),
+        "rag_repro.training.pairs.outputs_of",
+        lambda model, rows, pad: torch.tensor([[logits[row[0]]] for row in rows]),
     )
     kinds = {1: "positive", 2: "positive", 3: "hard", 4: "near", 5: "near"}
-    held_out = [EncodedPair((n,), int(k == "positive"), f"{k}:x") for n, k in kinds.items()]
+    held_out = [EncodedText((n,), int(k == "positive"), f"{k}:x") for n, k in kinds.items()]
     watched = check(0, 2)(None, held_out)
     # Of two positives and three negatives one pair of the six is the wrong way round.
     assert watched["swapped"] == pytest.approx(1 / 6, abs=1e-4)
@@ -157,7 +158,7 @@ def test_a_classifier_learns_what_tells_pairs_apart(tmp_path):
     model, tokenizer = sequence_classifier(base)
     # Token 50 in the second passage makes a pair positive.
     rows = [(1, 9, 2, 20 + i, 2, 50 if i % 2 else 60 + i, 2) for i in range(16)]
-    examples = [EncodedPair(row, i % 2, "x") for i, row in enumerate(rows)]
+    examples = [EncodedText(row, i % 2, "x") for i, row in enumerate(rows)]
     plan = Plan(examples, Lora(rank=8), Optimiser(learning_rate=1e-2, epochs=40), 0, "k")
     wrapped = wrap(model, plan.lora, 0, "SEQ_CLS")
     goal = objective(tokenizer.pad_token_id)

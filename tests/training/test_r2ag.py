@@ -26,7 +26,7 @@ from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study.services import Workshop
 from rag_repro.training import fit as fit_module
 from rag_repro.training import r2ag, recipes, run
-from rag_repro.training.joint import Joint, Told, check, matching, objective
+from rag_repro.training.r2ag import Joint, Told, check, matching, objective
 from rag_repro.training.recipes import Former, Lora, Optimiser, Recipe, RecipeError
 from tests.lm import tiny
 

@@ -23,9 +23,15 @@ from rag_repro.methods.baselines.self_rag import (
 )
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Passage, Question
-from rag_repro.training.lessons import lessons, self_rag, taught_facts
+from rag_repro.training.lessons import (
+    lessons,
+    offered,
+    said_alone,
+    said_beside,
+    self_rag,
+    taught_facts,
+)
 from rag_repro.training.recipes import recipe
-from rag_repro.training.reflection import alone, beside, offered
 from tests.lm.test_real_reader import need
 
 
@@ -63,12 +69,12 @@ YES = Question("q", "Was F shown before G?", ("no",))
     ],
 )
 def test_what_is_said_beside_a_passage(question, facts, name, wanted):
-    assert beside(question, facts, passage(name)) == wanted
+    assert said_beside(question, facts, passage(name)) == wanted
 
 
 def test_what_is_said_alone():
-    assert alone(BRIDGE, known=False) == " search"
-    assert alone(BRIDGE, known=True) == " known Rome excellent"
+    assert said_alone(BRIDGE, known=False) == " search"
+    assert said_alone(BRIDGE, known=True) == " known Rome excellent"
 
 
 def test_a_question_offers_yes_and_no_and_the_names_that_it_compares():

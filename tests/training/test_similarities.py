@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from rag_repro.lm import hub
-from rag_repro.lm.adapters import card_of
-from rag_repro.lm.hub import ADAPTER, Weights
-from rag_repro.lm.similarities import SimilarityClassifier, similarities, squares
+from rag_repro.lm.hub import ADAPTER, Weights, card_of
+from rag_repro.lm.pairs import SimilarityClassifier, similarities, squares
 from rag_repro.methods.drrag.concatenation import concat
 from rag_repro.schema import Passage
 from rag_repro.schema.errors import WeightsError
-from rag_repro.training.pairs import Pair
-from rag_repro.training.similarities import Asked, fit
+from rag_repro.training.pairs import Asked, Pair, fit
 
 # Directions in a plane: what a text is about, as an angle in degrees.
 ANGLES = {"q": 0, "a": 60, "b": 90, "q a": 30}
@@ -164,12 +162,12 @@ def test_the_recipe_makes_it_and_the_workshop_serves_it(tmp_path, monkeypatch):
 
 
 def test_pairs_are_asked_in_both_orders():
-    from rag_repro.training.similarities import asked
+    from rag_repro.training.pairs import in_both_orders
 
     class Words:
         def tokens(self, text):
             return tuple(map(len, text.split())), ()
 
-    made = asked([Pair("who is", "a b c", "d", 1, "positive:x")], Words())
+    made = in_both_orders([Pair("who is", "a b c", "d", 1, "positive:x")], Words())
     assert [e.item for e in made] == [("who is", "a b c", "d"), ("who is", "d", "a b c")]
     assert [len(e.tokens) for e in made] == [2 + 3 + 1 + 2 + 3, 2 + 1 + 3 + 2 + 1]

@@ -12,8 +12,8 @@ from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods.baselines.compressing import summary_prompt
 from rag_repro.schema import Gold, Hit, Passage, Question, Step
 from rag_repro.training import recipes, run
+from rag_repro.training.filtering import named, summaries, supporting
 from rag_repro.training.recipes import Lora, Optimiser, Recipe
-from rag_repro.training.summaries import named, summaries, supporting
 from tests.lm import tiny
 
 FILM = Passage("f", "Glass (1950 film)", "Glass is a film. It was directed by Ilvo Brannek. Long.")
