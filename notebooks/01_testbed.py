@@ -42,7 +42,7 @@ from rag_repro.data.synthworld.calibration import calibration
 from rag_repro.data.synthworld.dials import PRESETS
 from rag_repro.data.synthworld.names import WORLDS
 from rag_repro.publish import chapter
-from rag_repro.show.desk import Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table
 
 run = chapter(

@@ -44,7 +44,7 @@ from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.retrieval import bm25
 from rag_repro.show import Column, curve, entries
-from rag_repro.show.desk import Desk
+from rag_repro.show.chapter import Chapter
 from rag_repro.show.picture import Note
 
 run = chapter(
@@ -54,11 +54,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
     depths=range(1, 21),
 )
-desk = Desk("tools", run, here().root, exhibits=("depth", "bm25"))
+view = Chapter("tools", run, here().root, exhibits=("depth", "bm25"))
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown]
 # ## Two retrievers
@@ -119,8 +119,8 @@ def at_depths(entry):
             yield replace(entry, cell=replace(entry.cell, keys={**entry.keys, "k": k}))
 
 
-for shown in desk.tiers():
-    deep = [one for e in entries(desk, "depth", tier=shown) for one in at_depths(e)]
+for shown in view.tiers():
+    deep = [one for e in entries(view, "depth", tier=shown) for one in at_depths(e)]
     display(
         curve(
             deep,
@@ -161,10 +161,10 @@ for shown in desk.tiers():
 # the reference gives a small weight and the formula none.
 
 # %% tags=["remove-input"]
-which = desk.rows("bm25", metric="recall")
+which = view.rows("bm25", metric="recall")
 for shown in dict.fromkeys(row.keys["dataset"] for row in which):
     of_one = [row for row in which if row.keys["dataset"] == shown]
-    display(desk.table("bm25", of_one, name=f"tab-bm25-{shown}"))
+    display(view.table("bm25", of_one, name=f"tab-bm25-{shown}"))
 
 # %% [markdown]
 # ## Asked again, just now
@@ -173,7 +173,7 @@ for shown in dict.fromkeys(row.keys["dataset"] for row in which):
 # asked again while it was made.
 
 # %% tags=["remove-input"]
-desk.live("bm25")
+view.live("bm25")
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

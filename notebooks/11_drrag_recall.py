@@ -55,7 +55,7 @@ from rag_repro.methods.drrag import concatenation, probes
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, forest, gain, level, paper_gain, traces
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 
 run = chapter(
     "11_drrag_recall",
@@ -63,7 +63,7 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-desk = Desk(
+view = Chapter(
     "drrag",
     run,
     here().root,
@@ -72,7 +72,7 @@ desk = Desk(
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -84,7 +84,7 @@ desk.says
 ON_RETRIEVAL = ("c01", "c02", "c03", "c04", "c05", "c06", "s04", "s08")
 ON_SELECTION = ("c08", "c09", "c10", "c11", "c12", "c16", "c40", "s03")
 CLAIMS = [f"drrag.{name}" for name in (*ON_RETRIEVAL, *ON_SELECTION)]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -132,10 +132,10 @@ Listing(concatenation.two_stages, concatenation.concat, concatenation.take_in_tu
 
 # %% tags=["hide-input"]
 one_search, two_searches = (
-    desk.condition("table5", method=name, k=4, own_candidates=False)
+    view.condition("table5", method=name, k=4, own_candidates=False)
     for name in ("bm25", "qdc_bm25")
 )
-example = traces.example(one_search, two_searches, desk.workshop, kind="compositional")
+example = traces.example(one_search, two_searches, view.workshop, kind="compositional")
 traces.question_table(example.question, example.dataset)
 
 # %% [markdown]
@@ -171,7 +171,7 @@ example.counts
 # %% tags=["remove-input"]
 POOLED = {"own_candidates": False}
 forest(
-    entries(desk, "table5", method="qdc", **POOLED),
+    entries(view, "table5", method="qdc", **POOLED),
     gain("recall"),
     printed=paper_gain("recall"),
     rows=("dataset", "k"),
@@ -184,7 +184,7 @@ forest(
 
 # %% tags=["remove-input"]
 forest(
-    entries(desk, "table5", method="cfs", **POOLED),
+    entries(view, "table5", method="cfs", **POOLED),
     gain("recall"),
     printed=paper_gain("recall"),
     rows=("dataset", "k"),
@@ -217,18 +217,18 @@ ROWS = [
     *("bm25", "sm", "qdc", "cis", "cis_fed", "cis_tuned"),
     *("cfs", "cfs_fed", "cfs_tuned", "qdc_bm25"),
 ]
-main = desk.rows("table5", method=ROWS, metric="recall", **POOLED)
+main = view.rows("table5", method=ROWS, metric="recall", **POOLED)
 for shown in dict.fromkeys(row.keys["dataset"] for row in main):
     of_one = [row for row in main if row.keys["dataset"] == shown]
-    display(desk.table("table5", of_one, name=f"tab-table5-{shown}"))
+    display(view.table("table5", of_one, name=f"tab-table5-{shown}"))
 
 # %% [markdown]
 # The *actual number* of passages that CIS and CFS hand on; all other rows hand on $k$:
 
 # %% tags=["remove-input"]
 SELECTIONS = ["cis", "cis_fed", "cis_tuned", "cfs", "cfs_fed", "cfs_tuned"]
-fed = desk.rows("table5", own_candidates=False, method=SELECTIONS, metric="passages")
-desk.table("table5", fed, name="tab-fed")
+fed = view.rows("table5", own_candidates=False, method=SELECTIONS, metric="passages")
+view.table("table5", fed, name="tab-fed")
 
 # %% [markdown]
 # ### Controls
@@ -248,8 +248,8 @@ CONTROLS = [
     *("random", "qdc_random", "cis_random", "cis_similar", "cis_oracle"),
     *("cfs_random", "cfs_similar", "cfs_oracle"),
 ]
-controls = desk.rows("table5", own_candidates=False, method=CONTROLS, k=4, metric="recall")
-desk.table("table5", controls, name="tab-controls")
+controls = view.rows("table5", own_candidates=False, method=CONTROLS, k=4, metric="recall")
+view.table("table5", controls, name="tab-controls")
 
 # %% [markdown]
 # ### The premise, measured
@@ -265,10 +265,10 @@ ROLES = {
     "dynamic-relevant": level("recall_dynamic"),
 }
 COMPARED = ["bm25", "sm", "qdc", "qdc_bm25", "qdc_random", "cfs"]
-for shown in desk.tiers():
+for shown in view.tiers():
     display(
         curve(
-            entries(desk, "roles", tier=shown, method=COMPARED, **POOLED),
+            entries(view, "roles", tier=shown, method=COMPARED, **POOLED),
             "k",
             ROLES,
             caption=f"Recall by role of the passage, {shown}",
@@ -289,7 +289,7 @@ for shown in desk.tiers():
 Listing(probes.uncrowded, probes.shared_words, probes.dropped)
 
 # %% tags=["remove-input"]
-desk.table("crowd", desk.rows("crowd", metric="recall_dynamic"), name="tab-crowd")
+view.table("crowd", view.rows("crowd", metric="recall_dynamic"), name="tab-crowd")
 
 # %% [markdown]
 # ### Where there is no bridge
@@ -299,9 +299,9 @@ desk.table("crowd", desk.rows("crowd", metric="recall_dynamic"), name="tab-crowd
 # two compared things for a pair whichever way they were found.
 
 # %% tags=["remove-input"]
-kinds = desk.rows("kinds", own_candidates=False, k=4, method=["qdc", "cfs"])
+kinds = view.rows("kinds", own_candidates=False, k=4, method=["qdc", "cfs"])
 kinds = [row for row in kinds if row.diff]
-desk.table("kinds", kinds, name="tab-kinds")
+view.table("kinds", kinds, name="tab-kinds")
 
 # %% [markdown]
 # ### How to split k
@@ -310,11 +310,11 @@ desk.table("kinds", kinds, name="tab-kinds")
 # similarity search. CFS was swept on HotpotQA and world B alone.
 
 # %% tags=["remove-input"]
-for shown in desk.tiers():
+for shown in view.tiers():
     for k in (4, 6):
         display(
             curve(
-                entries(desk, "split", tier=shown, k=k),
+                entries(view, "split", tier=shown, k=k),
                 "k1",
                 {"all": level("recall"), **ROLES},
                 caption=f"Recall by size of the first stage, k = {k}, {shown}",
@@ -335,7 +335,7 @@ for shown in desk.tiers():
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table5")
+view.live("table5")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -365,20 +365,20 @@ desk.live("table5")
 # paper's data sets disagree, the reason is to be looked for there.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% [markdown]
 # Some tests are not what they were at first ({doc}`chapter 10 <10_drrag>` says what that costs):
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them the selections at the thresholds that decide nothing here. They
 # decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

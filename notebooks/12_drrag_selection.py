@@ -49,7 +49,7 @@ from rag_repro.methods.drrag import selection
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import cases, curve, entries, key, level, missing
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.table import Table
 from rag_repro.show.values import points
 
@@ -60,11 +60,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 SHOWN = ("parts", "removal", "readings", "depth", "threshold", "put_back")
-desk = Desk("drrag", run, here().root, exhibits=SHOWN)
+view = Chapter("drrag", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -74,7 +74,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c13", "c24", "c41", "s09")]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -138,9 +138,9 @@ def gold_in(line):
 
 
 pages = cases.case(
-    desk.paper.exhibit("readings"),
-    desk.results,
-    desk.workshop,
+    view.paper.exhibit("readings"),
+    view.results,
+    view.workshop,
     {"method": "cis", "k": 4},
     {"method": "cis_text"},
     better=lambda first, second: gold_in(second) < gold_in(first),
@@ -155,9 +155,9 @@ for page in pages:
 
 # %% tags=["hide-input"]
 pages = cases.case(
-    desk.paper.exhibit("put_back"),
-    desk.results,
-    desk.workshop,
+    view.paper.exhibit("put_back"),
+    view.results,
+    view.workshop,
     {"method": "cfs", "k": 4},
     {"method": "cfs_back"},
     better=lambda first, second: gold_in(second) > gold_in(first),
@@ -180,11 +180,11 @@ for page in pages:
 # query adds, and hardly what the classifier does; nothing of it was run at the other thresholds.
 
 # %% tags=["remove-input"]
-desk.table("parts", desk.rows("parts", metric="recall"), name="tab-parts")
+view.table("parts", view.rows("parts", metric="recall"), name="tab-parts")
 
 # %% tags=["remove-input"]
 curve(
-    entries(desk, "parts"),
+    entries(view, "parts"),
     "k",
     {"recall": level("recall")},
     caption="Recall with and without a second query and a classifier",
@@ -200,8 +200,8 @@ curve(
 # and the labels show what there is to be had. Differences are against chance.
 
 # %% tags=["remove-input"]
-taken = desk.rows("removal", method=["cis", "cis_random", "cis_oracle"], k=4)
-desk.table("removal", taken, name="tab-removal")
+taken = view.rows("removal", method=["cis", "cis_random", "cis_oracle"], k=4)
+view.table("removal", taken, name="tab-removal")
 
 # %% [markdown]
 # ### Where the paper can be read in two ways
@@ -215,8 +215,8 @@ for pair in (
     ["cis", "cis_text"],
     ["cfs", "cfs_algorithm", "cfs_uncapped"],
 ):
-    of_pair = desk.rows("readings", method=pair, k=4, metric=["recall", "passages"])
-    display(desk.table("readings", of_pair, name=f"tab-readings-{pair[0]}"))
+    of_pair = view.rows("readings", method=pair, k=4, metric=["recall", "passages"])
+    display(view.table("readings", of_pair, name=f"tab-readings-{pair[0]}"))
 
 # %% [markdown]
 # ### How deep to look
@@ -228,7 +228,7 @@ for pair in (
 # %% tags=["remove-input"]
 OF_EACH = {"recall": level("recall"), "useless passages": level("useless")}
 curve(
-    entries(desk, "depth"),
+    entries(view, "depth"),
     "depth",
     OF_EACH,
     caption="CFS by depth of the second rankings, k = 4",
@@ -243,7 +243,7 @@ curve(
 
 # %% tags=["remove-input"]
 curve(
-    entries(desk, "threshold", method=["cis", "cfs"], split=None),
+    entries(view, "threshold", method=["cis", "cfs"], split=None),
     "threshold",
     OF_EACH,
     caption="Recall and useless passages by the classifier's threshold, k = 4",
@@ -278,11 +278,11 @@ def chosen(start, lines):
     ]
 
 
-tune = entries(desk, "threshold", method="asked")
+tune = entries(view, "threshold", method="asked")
 asked = [(e, e.results.lines(e.cell) or ()) for e in tune]
 asked = [(e, lines) for e, lines in asked if at_threshold(lines, 0.5)]
 body = [chosen(key("dataset").text(e), lines) for e, lines in asked]
-for shown in desk.tiers():
+for shown in view.tiers():
     of_tier = [lines for e, lines in asked if e.cell.tier == shown]
     if len(of_tier) > 1:
         body.append(chosen(f"{shown}, these together", [x for lines in of_tier for x in lines]))
@@ -292,7 +292,7 @@ CHOSEN = "Thresholds chosen on questions to tune on"
 if body:
     display(Table(HEAD, body, CHOSEN, "tab-chosen"))
 else:
-    display(missing.note([e.cell for e in tune], desk.results, CHOSEN))
+    display(missing.note([e.cell for e in tune], view.results, CHOSEN))
 
 # %% [markdown]
 # At that threshold most passages of the second stage are refused; at 0.5 hardly one is, by CIS. The
@@ -321,13 +321,13 @@ else:
 # them, on questions to tune on: those of world A, and of HotpotQA's training file.
 
 # %% tags=["remove-input"]
-desk.table("threshold_answers", desk.rows("threshold_answers"), name="tab-threshold-answers")
+view.table("threshold_answers", view.rows("threshold_answers"), name="tab-threshold-answers")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("parts")
+view.live("parts")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -340,20 +340,20 @@ desk.live("parts")
 # between the ends of the sweep, over both selections.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% [markdown]
 # Some tests are not what they were at first ({doc}`chapter 10 <10_drrag>` says what that costs):
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them the removals at the other two thresholds. They decide no
 # claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -64,7 +64,7 @@ from rag_repro.methods.drrag import probes
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import Column, curve, entries, key, label, level, missing, pair_score, table
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.table import Table
 from rag_repro.show.traces import short
 from rag_repro.training import pairs as lessons
@@ -78,11 +78,13 @@ run = chapter(
 # Elsewhere than on the committed ground only the headline classifiers are asked.
 SHOWN = ("classifier", "learned", "designs", "transfer", "encoders", "encoders_check")
 SHOWN += ("noise", "noise_check", "sizes", "sizes_check")
-desk = Desk("drrag", run, here().root, exhibits=("classifier",) if dataset or retriever else SHOWN)
+view = Chapter(
+    "drrag", run, here().root, exhibits=("classifier",) if dataset or retriever else SHOWN
+)
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -93,7 +95,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c32", "c42", "c44", "s05")]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -169,10 +171,10 @@ def shows(line):
 
 
 def one_question(cell):
-    line = next(filter(shows, desk.results.lines(cell) or ()), None)
+    line = next(filter(shows, view.results.lines(cell) or ()), None)
     if line is None:
-        return missing.note([cell], desk.results)
-    dataset = desk.workshop.dataset(cell.condition.dataset, cell.condition.split)
+        return missing.note([cell], view.results)
+    dataset = view.workshop.dataset(cell.condition.dataset, cell.condition.split)
     text = {name: short(passage.text) for name, passage in dataset.corpus.by_id.items()}
     gold_of = {2: "both", HARD: "one", RANDOM: "none"}
     return Table(
@@ -185,7 +187,7 @@ def one_question(cell):
     )
 
 
-one_question(desk.cell("classifier", own_candidates=False))
+one_question(view.cell("classifier", own_candidates=False))
 
 # %% [markdown] tags=["training"]
 # ## Did it learn anything?
@@ -203,7 +205,7 @@ def of_classifier(entry):
 
 CLASSIFIER = Column(of_classifier, measured=False)
 table(
-    entries(desk, "learned"),
+    entries(view, "learned"),
     {
         "data set": key("dataset"),
         "pairs": label(),
@@ -245,7 +247,7 @@ JUDGED = {
     "Brier score": pair_score(calibration.brier, scale=1).printed(digits=3),
     "calibration error": pair_score(calibration.ece, scale=1).printed(digits=3),
 }
-CHECKED = entries(desk, "classifier", own_candidates=False)
+CHECKED = entries(view, "classifier", own_candidates=False)
 table(CHECKED, JUDGED, "The classifier on pairs it has not seen, %", "tab-judged")
 
 # %% [markdown]
@@ -289,7 +291,7 @@ for shown in dict.fromkeys(e.cell.tier for e in CHECKED):
 # Where a cross-encoder has been trained, both designs stand here on the same pairs:
 
 # %% tags=["remove-input"]
-table(entries(desk, "designs"), JUDGED, "Two designs of the classifier, %", "tab-designs")
+table(entries(view, "designs"), JUDGED, "Two designs of the classifier, %", "tab-designs")
 
 # %% [markdown] tags=["transfer"]
 # ## Does it carry over?
@@ -300,7 +302,7 @@ table(entries(desk, "designs"), JUDGED, "Two designs of the classifier, %", "tab
 # training.
 
 # %% tags=["remove-input"]
-table(entries(desk, "transfer"), JUDGED, "Trained at home and elsewhere, %", "tab-transfer")
+table(entries(view, "transfer"), JUDGED, "Trained at home and elsewhere, %", "tab-transfer")
 
 # %% [markdown] tags=["encoders"]
 # ## Another training, another encoder
@@ -318,7 +320,7 @@ def area(checks):
     """AUC within a question of an entry's classifier, as that exhibit has it."""
     found = {
         (e.keys["dataset"], e.keys["classifier"]): level("pair_auc").read(e)
-        for e in entries(desk, checks)
+        for e in entries(view, checks)
     }
 
     def read(entry):
@@ -328,7 +330,7 @@ def area(checks):
 
 
 table(
-    entries(desk, "encoders"),
+    entries(view, "encoders"),
     {
         "data set": key("dataset"),
         "classifier": key("classifier"),
@@ -353,7 +355,7 @@ table(
 # %% tags=["hide-input"]
 HANDED_ON = {"recall": level("recall"), "not gold": level("useless")}
 curve(
-    entries(desk, "noise", method=["cfs", "cis"]),
+    entries(view, "noise", method=["cfs", "cis"]),
     area("noise_check"),
     HANDED_ON,
     caption="What is handed on, by how well the classifier tells pairs apart: labels turned round",
@@ -367,7 +369,7 @@ curve(
 
 # %% tags=["hide-input"]
 curve(
-    entries(desk, "sizes"),
+    entries(view, "sizes"),
     area("sizes_check"),
     HANDED_ON,
     caption="What is handed on, by how well the classifier tells pairs apart: fewer questions taught",
@@ -378,7 +380,7 @@ curve(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("classifier")
+view.live("classifier")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -389,7 +391,7 @@ desk.live("classifier")
 # that claim, which no verdict covers, since records hold no lengths. That a claim is *not judged* on public data means that its encoders are the paper's own.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them what a bad classifier does at the threshold
@@ -397,7 +399,7 @@ desk.claims(CLAIMS)
 # number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -63,9 +63,9 @@ from rag_repro.show import (
     level,
     mean,
     table,
+    traces,
 )
-from rag_repro.show import timed_answer as times
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.table import Table
 from rag_repro.study import clock, records, timing
 
@@ -93,11 +93,11 @@ run = chapter(
         "cfs",
     ),
 )
-desk = Desk("drrag", run, here().root, exhibits=("fig3", "scale"), methods=run.methods)
+view = Chapter("drrag", run, here().root, exhibits=("fig3", "scale"), methods=run.methods)
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -107,7 +107,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c28", "c29", "c30", "c31", "c34", "s02", "s07")]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -165,10 +165,10 @@ Listing(timing.take_turns, timing.Seat.ask, clock.Clocked)
 # classifier was asked anything.
 
 # %% tags=["remove-input"]
-shown = [c for c in desk.paper.exhibit("fig3").cells() if c.keys["method"] == "dr_rag"]
+shown = [c for c in view.paper.exhibit("fig3").cells() if c.keys["method"] == "dr_rag"]
 cell = min(shown, key=lambda c: c.tier != "testbed", default=None)
-line = times.worked(cell, desk.results) if cell else None
-times.clock_table(line, cell)
+line = traces.timed(cell, view.results) if cell else None
+traces.clock_table(line, cell)
 
 # %% [markdown] tags=["result"]
 # ## Figure 3 and the columns Step and Time of table 2
@@ -184,13 +184,13 @@ times.clock_table(line, cell)
 # one that refuses more would leave less to read.
 
 # %% tags=["hide-input"]
-TIMED = entries(desk, "fig3")
+TIMED = entries(view, "fig3")
 PLACES = [e.keys["dataset"] for e in TIMED]
 TIMED.sort(key=lambda e: PLACES.index(e.keys["dataset"]))
 ONE = {e.keys["dataset"]: e.cell for e in TIMED if e.keys["method"] == "single_step"}
 PRINTED = {
     (e["method"], e["dataset"], e["metric"]): float(e["value"])
-    for e in desk.paper.printed("table2")
+    for e in view.paper.printed("table2")
 }
 
 
@@ -221,7 +221,7 @@ COLUMNS = {
     "searches": mean("retrievals").printed(digits=2),
     "pairs": mean("pairs").printed(digits=2),
 }
-for shown in desk.tiers():
+for shown in view.tiers():
     display(
         table(
             [e for e in TIMED if e.cell.tier == shown],
@@ -244,7 +244,7 @@ def quality(entry):
     return level("f1").read(own) or level("f1").read(entry)
 
 
-for shown in desk.tiers():
+for shown in view.tiers():
     display(
         frontier(
             [e for e in TIMED if e.cell.tier == shown],
@@ -298,7 +298,7 @@ PARTS = {
     "search": mean("seconds_lookup"),
     "all else": mean("seconds_rest"),
 }
-for shown in desk.tiers():
+for shown in view.tiers():
     display(
         bars(
             [e for e in TIMED if e.cell.tier == shown],
@@ -325,7 +325,7 @@ for shown in desk.tiers():
 # %% tags=["hide-input"]
 def passages(entry):
     """Of the corpus that was searched, as its record has it."""
-    folder = records.times_beside(desk.folder, entry.exhibit.name)
+    folder = records.times_beside(view.folder, entry.exhibit.name)
     record = records.load(folder, entry.cell.condition)
     return record and record.header["fingerprint"]["passages"]
 
@@ -333,7 +333,7 @@ def passages(entry):
 # One panel for all sizes, whose data sets are one world grown.
 grown = [
     replace(e, cell=replace(e.cell, keys={**e.keys, "world": "a world that grows"}))
-    for e in entries(desk, "scale")
+    for e in entries(view, "scale")
 ]
 SIZE = Column(passages, measured=False, unit="passages")
 for metric, what in {"recall": "Recall at k = 4", "ms": "Time without a reading"}.items():
@@ -360,9 +360,9 @@ for metric, what in {"recall": "Recall at k = 4", "ms": "Time without a reading"
 
 # %% tags=["hide-input"]
 WORLDS = ["world-B", "world-C", "world-D"]
-worlds = [desk.workshop.dataset(name, "test") for name in WORLDS]
+worlds = [view.workshop.dataset(name, "test") for name in WORLDS]
 AT_4 = {"dataset": WORLDS, "k": 4, "own_candidates": False}
-SEARCHED = entries(desk, "table5", method=["sm", "qdc", "cfs"], **AT_4)
+SEARCHED = entries(view, "table5", method=["sm", "qdc", "cfs"], **AT_4)
 ADDED = {
     "method": label(),
     "recall, % [95 %], n": level("recall"),
@@ -395,7 +395,7 @@ table(
 # Times cannot be repeated to the digit; answers can.
 
 # %% tags=["remove-input"]
-desk.live("fig3")
+view.live("fig3")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -413,7 +413,7 @@ desk.live("fig3")
 # row alone it says little about the two methods.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them those about rows that the paper itself
@@ -421,7 +421,7 @@ desk.claims(CLAIMS)
 # number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -62,7 +62,7 @@ from rag_repro.show import (
     readers,
     table,
 )
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.table import Table
 from rag_repro.study.grouping import SHARES, gold_found
 
@@ -72,12 +72,12 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-desk = Desk("drrag", run, here().root, exhibits=("coverage", "distractors", "readers"))
+view = Chapter("drrag", run, here().root, exhibits=("coverage", "distractors", "readers"))
 TAUGHT = [run.reader] if run.reader else ["testbed-reader", "public-reader"]
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -87,7 +87,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c14", "c15", "c17", "c18", "c19", "c35")]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -124,13 +124,13 @@ Listing(controls.given_passages, controls.others)
 # often that happens against the reverse.
 
 # %% tags=["remove-input"]
-coverage = desk.paper.exhibit("coverage")
+coverage = view.paper.exhibit("coverage")
 SOME, ALL = {"method": "some"}, {"method": "all"}
 two_hops = cases.of_kind("compositional")
 pages = cases.case(
     coverage,
-    desk.results,
-    desk.workshop,
+    view.results,
+    view.workshop,
     SOME,
     ALL,
     fine=two_hops,
@@ -143,13 +143,13 @@ for page in pages:
 # And the first that is answered with the gold passages alone and not among eight others:
 
 # %% tags=["remove-input"]
-distractors = desk.paper.exhibit("distractors")
+distractors = view.paper.exhibit("distractors")
 AMONG, ALONE = {"method": "near", "others": 8}, {"method": "near", "others": 0}
 NAMES = ("gold among eight others", "gold alone")
 pages = cases.case(
     distractors,
-    desk.results,
-    desk.workshop,
+    view.results,
+    view.workshop,
     AMONG,
     ALONE,
     names=NAMES,
@@ -166,13 +166,13 @@ for page in pages:
 # A question with one gold passage has none left where one is missing.
 
 # %% tags=["remove-input"]
-desk.table("coverage", desk.rows("coverage", metric=["acc", "em"]), name="tab-coverage")
+view.table("coverage", view.rows("coverage", metric=["acc", "em"]), name="tab-coverage")
 
 # %% [markdown]
 # Whether the reader can read at all is decided where it has the gold passages and nothing else:
 
 # %% tags=["remove-input"]
-readers.gate(desk.paper, desk.results, desk.tiers())
+readers.gate(view.paper, view.results, view.tiers())
 
 # %% [markdown]
 # ### As found, not as given
@@ -186,7 +186,7 @@ FOUND = {
     for share in SHARES
 }
 table(
-    entries(desk, "table3", k=4, reader=TAUGHT, method=["sm", "cfs"]),
+    entries(view, "table3", k=4, reader=TAUGHT, method=["sm", "cfs"]),
     {"data set": key("dataset"), "reader": key("reader"), "method": label(), **FOUND},
     "Accuracy by how much of the gold the method had found",
     "tab-by-coverage",
@@ -202,7 +202,7 @@ table(
 # %% tags=["hide-input"]
 RECALL = {
     (row["dataset"], row["method"], row["k"]): float(row["value"])
-    for row in desk.paper.printed("table5")
+    for row in view.paper.printed("table5")
     if row["metric"] == "recall"
 }
 
@@ -217,7 +217,7 @@ def their_accuracy(entry):
 
 
 frontier(
-    entries(desk, "table3", reader=TAUGHT),
+    entries(view, "table3", reader=TAUGHT),
     level("recall"),
     level("acc"),
     printed=(Column(their_recall), Column(their_accuracy)),
@@ -232,8 +232,8 @@ frontier(
 # CIS loses:
 
 # %% tags=["hide-input"]
-recall = arithmetic.gains(desk.paper, "table5", "cis", "qdc", metric="recall")
-answers = arithmetic.gains(desk.paper, "table3", "cis", "qdc")
+recall = arithmetic.gains(view.paper, "table5", "cis", "qdc", metric="recall")
+answers = arithmetic.gains(view.paper, "table3", "cis", "qdc")
 body = []
 for place, change in sorted(recall.items(), key=lambda item: item[1]):
     at = {name: dict(place)[name] for name in ("dataset", "k")}
@@ -257,10 +257,10 @@ Table(
 # others by chance.
 
 # %% tags=["remove-input"]
-for shown in desk.tiers():
+for shown in view.tiers():
     display(
         curve(
-            entries(desk, "distractors", tier=shown),
+            entries(view, "distractors", tier=shown),
             "others",
             {"Acc": level("acc")},
             caption=f"Accuracy with all gold passages and a number of others, {shown}",
@@ -272,7 +272,7 @@ for shown in desk.tiers():
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("coverage")
+view.live("coverage")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -285,20 +285,20 @@ desk.live("coverage")
 # on what lost gold costs, by F1 (chapter 12), the higher threshold, at which more gold is lost.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% [markdown]
 # Some tests are not what they were at first ({doc}`chapter 10 <10_drrag>` says what that costs):
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them the selections at the thresholds that decide nothing here. They
 # decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -49,7 +49,7 @@ from rag_repro.methods.erm4 import trigger
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import bars, curve, entries, gain, key, label, level, mean, readers, table
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.training import rewriting
@@ -61,11 +61,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
     n_perfect=range(1, 401),
 )
-desk = Desk("erm4", run, here().root, exhibits=("fig2", "fig3"), folded=["paper"])
+view = Chapter("erm4", run, here().root, exhibits=("fig2", "fig3"), folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -75,7 +75,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"erm4.c{i:02}" for i in range(1, 11)]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -163,8 +163,8 @@ def everything_found(question, k):
     return tuple(set(question.gold_ids) <= {hit.passage.id for hit in side} for side in sides)
 
 
-WORLD = desk.workshop.dataset("world-B-several", "test")
-MINILM = desk.workshop.retriever("minilm", WORLD.corpus)
+WORLD = view.workshop.dataset("world-B-several", "test")
+MINILM = view.workshop.retriever("minilm", WORLD.corpus)
 ASKED = WORLD.questions[: run.n_perfect]
 known = {q.id: rewriting.rewritten(synthworld.world("B"), q) for q in ASKED}
 QUERIES = {name: made.queries for name, made in known.items() if made}
@@ -201,7 +201,7 @@ Table(
 # And the testbed's first ambiguous question. Nothing in its words says which reading is meant:
 
 # %% tags=["remove-input"]
-vague = desk.workshop.dataset("world-B-ambiguous", "test").questions[0]
+vague = view.workshop.dataset("world-B-ambiguous", "test").questions[0]
 Table(
     ["it can mean", "answer", "meant"],
     [
@@ -240,10 +240,10 @@ def first(metric, unit):
     return replace(mean(metric), read=read, unit=unit)
 
 
-for ground in desk.tiers():
+for ground in view.tiers():
     points = [
         cut_at(entry, n)
-        for entry in entries(desk, "fig2", method=LINES)
+        for entry in entries(view, "fig2", method=LINES)
         if entry.cell.tier == ground
         for n in knowledge_metrics.DEPTHS
     ]
@@ -266,7 +266,7 @@ for ground in desk.tiers():
 
 # %% tags=["remove-input"]
 table(
-    entries(desk, "fig2"),
+    entries(view, "fig2"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -309,7 +309,7 @@ table(
 
 # %% tags=["remove-input"]
 bars(
-    entries(desk, "fig3", method=["direct", "rewritten_none", "original_all", "plus"]),
+    entries(view, "fig3", method=["direct", "rewritten_none", "original_all", "plus"]),
     {"EM": level("em"), "F1 over all readings": level("set_f1")},
     caption="Questions as they are and rewritten, without and with retrieval, %",
     name="fig-rewritten",
@@ -334,7 +334,7 @@ columns |= {
     "words": mean("length"),
 }
 table(
-    entries(desk, "fig3"),
+    entries(view, "fig3"),
     columns,
     "Ambiguous questions as they are and rewritten, %; gains in points",
     "tab-table-fig3",
@@ -345,28 +345,28 @@ table(
 # stood near the 15 points that are asked for, more were asked (n 100):
 
 # %% tags=["remove-input"]
-readers.gate(desk.paper, desk.results, desk.tiers())
+readers.gate(view.paper, view.results, view.tiers())
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("fig2")
+view.live("fig2")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

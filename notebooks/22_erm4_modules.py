@@ -59,7 +59,7 @@ from rag_repro.show import (
     paper_gain,
     table,
 )
-from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.chapter import MOVING, Chapter, Listing
 from rag_repro.study.scores import paired
 from rag_repro.training import filtering, rewriting
 
@@ -71,11 +71,11 @@ run = chapter(
 )
 moved = MOVING & set(run.changed)
 SHOWN = ("table3",) if moved else ("table3", "rewriters", "taken", "filters", "noise")
-desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
+view = Chapter("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -91,7 +91,7 @@ CLAIMS = [
         *("c39", "c40", "c41"),
     )
 ]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -190,7 +190,7 @@ def above(metric, other):
 
 
 table(
-    entries(desk, "taken"),
+    entries(view, "taken"),
     {
         "data set": key("dataset"),
         "filter": label(),
@@ -213,7 +213,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    entries(desk, "table3"),
+    entries(view, "table3"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -232,7 +232,7 @@ table(
 # %% tags=["remove-input"]
 ALL = {"method": "original_all"}
 forest(
-    entries(desk, "table3", method="plus"),
+    entries(view, "table3", method="plus"),
     gain("acc_words", over=ALL),
     printed=paper_gain("hit", over=ALL),
     caption="What the rewritten question gains with all knowledge (hits, points; diamonds: the paper)",
@@ -241,7 +241,7 @@ forest(
 
 # %% tags=["remove-input"]
 forest(
-    entries(desk, "table3", method=["original_filtered", "full"]),
+    entries(view, "table3", method=["original_filtered", "full"]),
     gain("acc_words"),
     printed=paper_gain("hit"),
     rows=("dataset", "method"),
@@ -268,7 +268,7 @@ def alone(over):
 
 
 table(
-    entries(desk, "table3", method="full"),
+    entries(view, "table3", method="full"),
     {
         "data set": key("dataset"),
         "rewriting alone": alone(REWRITING),
@@ -296,7 +296,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    entries(desk, "rewriters"),
+    entries(view, "rewriters"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -331,7 +331,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    entries(desk, "filters"),
+    entries(view, "filters"),
     {
         "data set": key("dataset"),
         "filter": label(),
@@ -361,7 +361,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    entries(desk, "noise"),
+    entries(view, "noise"),
     {
         "data set": key("dataset"),
         "others given": key("noise"),
@@ -380,7 +380,7 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table3")
+view.live("table3")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -393,16 +393,16 @@ desk.live("table3")
 # would bear the claim out for a reason that the paper does not mean.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -63,7 +63,7 @@ from rag_repro.show import (
     paper,
     table,
 )
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
@@ -78,11 +78,11 @@ run = chapter(
     n_filling=range(1, 101),
 )
 SHOWN = ("table2", "trigger", "together", "times", "latency")
-desk = Desk("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
+view = Chapter("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -92,7 +92,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"erm4.c{i}" for i in range(29, 38)]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -169,10 +169,10 @@ Listing(QueryCache)
 # other model is asked. The memory is small, so that it can be filled while the page is made:
 
 # %% tags=["remove-input"]
-ONE = desk.cell("trigger", method="memory", dataset="world-B-again-halves")
+ONE = view.cell("trigger", method="memory", dataset="world-B-again-halves")
 small = replace(ONE.condition, settings={**ONE.condition.settings, "fill_n": run.n_filling})
-question = desk.workshop.dataset(small.dataset, small.split).questions[0]
-memory = reservoirs.made(small, desk.workshop)
+question = view.workshop.dataset(small.dataset, small.split).questions[0]
+memory = reservoirs.made(small, view.workshop)
 hits = memory.recall(question.text, k=max(10, len(memory)))
 popular = ", ".join(
     f"{sum(hit.score >= tau for hit in hits)} at τ {tau:g}" for tau in (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -215,7 +215,7 @@ Table(
 
 # %% tags=["remove-input"]
 table(
-    entries(desk, "table2", method=["memory", "outside", "exact"]),
+    entries(view, "table2", method=["memory", "outside", "exact"]),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -238,7 +238,7 @@ table(
 # %% tags=["remove-input"]
 PER_QUESTION = {"unit": "passages per question"}
 curve(
-    entries(desk, "table2", method="memory"),
+    entries(view, "table2", method="memory"),
     "tau",
     {
         "from searches": level("fetched").printed(**PER_QUESTION),
@@ -256,7 +256,7 @@ curve(
 
 # %% tags=["remove-input"]
 table(
-    entries(desk, "table2", method=["memory", "tuned", "every", "beside", "filtered", "online"]),
+    entries(view, "table2", method=["memory", "tuned", "every", "beside", "filtered", "online"]),
     {
         "data set": key("dataset"),
         "row": compared(),
@@ -281,7 +281,7 @@ table(
 
 # %% tags=["remove-input"]
 GRID = entries(
-    desk, "trigger", method="memory", dataset=["world-B-again-halves", "ambignq_again"], split=None
+    view, "trigger", method="memory", dataset=["world-B-again-halves", "ambignq_again"], split=None
 )
 SAVED, LOST = change("searches"), gain("answer_recall")
 heat(
@@ -316,7 +316,7 @@ heat(
 # %% tags=["remove-input"]
 def areas(whole):
     """The lines of a data set; whole: its row that recalls all of memory."""
-    swept = entries(desk, "trigger", method="memory", theta=3, dataset=whole.keys["dataset"])
+    swept = entries(view, "trigger", method="memory", theta=3, dataset=whole.keys["dataset"])
     popular = {e.keys["tau"]: e.results.scores(e.cell, "popularity") for e in swept}
     popular = {tau: scores for tau, scores in popular.items() if scores}
     holds = whole.results.scores(whole.cell, "memory_holds_gold")
@@ -329,7 +329,7 @@ def areas(whole):
 
 
 level_ = level("memory_holds_gold").printed(digits=1)
-TOLD = [line for whole in entries(desk, "trigger", method="everything") for line in areas(whole)]
+TOLD = [line for whole in entries(view, "trigger", method="everything") for line in areas(whole)]
 HEAD = ["data set", "told by", "AUC, %", "memory holds gold, %"]
 CAPTION = "What tells whether memory holds a gold passage"
 Table(HEAD, TOLD, CAPTION, "tab-areas") if TOLD else Note(f"{CAPTION}: not run.")
@@ -340,7 +340,7 @@ Table(HEAD, TOLD, CAPTION, "tab-areas") if TOLD else Note(f"{CAPTION}: not run."
 # questions that had no say in it:
 
 # %% tags=["remove-input"]
-TUNE = entries(desk, "trigger", method="memory", split="tune")
+TUNE = entries(view, "trigger", method="memory", split="tune")
 fits = {
     (e.keys["tau"], e.keys["theta"]): SAVED.read(e).estimate
     for e in TUNE
@@ -348,7 +348,7 @@ fits = {
 }
 if fits:
     TAU, THETA = max(fits, key=lambda pair: (fits[pair], pair))
-    PAIR = entries(desk, "trigger", method="memory", tau=TAU, theta=THETA)
+    PAIR = entries(view, "trigger", method="memory", tau=TAU, theta=THETA)
     columns = {
         "data set": key("dataset"),
         "searches saved, %": SAVED,
@@ -377,7 +377,7 @@ SECONDS = {
     "irrelevant": "irrelevant",
 }
 table(
-    entries(desk, "times"),
+    entries(view, "times"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -404,11 +404,11 @@ def line(entry):
     the exhibit of times."""
     row = entry.keys["method"].partition("_")[0]
     cell = replace(entry.cell, keys={**entry.keys, "method": row})
-    return replace(entry, cell=cell, exhibit=desk.paper.exhibit("times"))
+    return replace(entry, cell=cell, exhibit=view.paper.exhibit("times"))
 
 
 curve(
-    [line(entry) for entry in entries(desk, "latency")],
+    [line(entry) for entry in entries(view, "latency")],
     Column(
         lambda e: float(known_retrievers()[e.cell.condition.retriever].get("latency", 0)),
         measured=False,
@@ -434,7 +434,7 @@ Listing(timing.take_turns)
 
 # %% tags=["remove-input"]
 table(
-    entries(desk, "together"),
+    entries(view, "together"),
     {
         "data set": key("dataset"),
         "row": compared(),
@@ -454,7 +454,7 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("trigger")
+view.live("trigger")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -465,17 +465,17 @@ desk.live("trigger")
 # found, is in the figures by τ and θ.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, the plain cache among them. They decide no claim, and are corrected for their
 # number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -73,7 +73,7 @@ from rag_repro.show import (
     setting,
     table,
 )
-from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.chapter import MOVING, Chapter, Listing
 from rag_repro.show.escape import listing
 from rag_repro.show.heat_map import heat_map
 from rag_repro.show.picture import Note
@@ -87,7 +87,7 @@ run = chapter(
 SHOWN = ("table2", "table3", "readers", "worlds", "tuning")
 # On other ground than the paper's: what decides, and whether the reader can read.
 moved = MOVING & set(run.changed)
-desk = Desk(
+view = Chapter(
     "dragin",
     run,
     here().root,
@@ -97,7 +97,7 @@ desk = Desk(
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -113,7 +113,7 @@ CLAIMS = [
         *("c34", "c35", "c38", "c39", "c40", "c42"),
     )
 ]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -191,9 +191,9 @@ def at(entry):
     return f"{name} {setting(name).read(entry)}" if name else ""
 
 
-rows = {entry.keys["method"]: entry for entry in reversed(entries(desk, "table2"))}
+rows = {entry.keys["method"]: entry for entry in reversed(entries(view, "table2"))}
 table(
-    [rows[method] for method in desk.paper.exhibit("table2").methods if method in rows],
+    [rows[method] for method in view.paper.exhibit("table2").methods if method in rows],
     {
         "method": label(),
         "timing": setting("timing"),
@@ -225,24 +225,24 @@ Note(listing(reading.PROMPTS["dragin"].body, "text"))
 
 # %% tags=["remove-input"]
 heat_map(
-    desk,
+    view,
     {
-        "DRAGIN (equations)": desk.cell("table2", method="dragin"),
-        "FLARE": desk.cell("table2", method="flare"),
+        "DRAGIN (equations)": view.cell("table2", method="dragin"),
+        "FLARE": view.cell("table2", method="flare"),
     },
     "A question answered by DRAGIN, and by FLARE",
     "fig-heat",
 )
 
 # %% tags=["remove-input"]
-MAIN = desk.paper.exhibit("table2")
-cases.counts(MAIN, desk.results, {"method": "flare"}, {"method": "dragin"}, cases.higher("em"))
+MAIN = view.paper.exhibit("table2")
+cases.counts(MAIN, view.results, {"method": "flare"}, {"method": "dragin"}, cases.higher("em"))
 
 # %% [markdown]
 # And against one search with the question:
 
 # %% tags=["remove-input"]
-cases.counts(MAIN, desk.results, {"method": "sr"}, {"method": "dragin"}, cases.higher("em"))
+cases.counts(MAIN, view.results, {"method": "sr"}, {"method": "dragin"}, cases.higher("em"))
 
 # %% [markdown]
 # ## Readers that can read
@@ -251,7 +251,7 @@ cases.counts(MAIN, desk.results, {"method": "sr"}, {"method": "dragin"}, cases.h
 # points of accuracy, its answers decide nothing.
 
 # %% tags=["remove-input"]
-readers.gate(desk.paper, desk.results, desk.tiers())
+readers.gate(view.paper, view.results, view.tiers())
 
 # %% [markdown] tags=["result"]
 # ## Table 2: answers
@@ -260,11 +260,11 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # questions.
 
 # %% tags=["remove-input"]
-main = desk.rows("table2", metric=["em", "f1"])
+main = view.rows("table2", metric=["em", "f1"])
 for shown in dict.fromkeys(row.keys["dataset"] for row in main):
     of_one = [row for row in main if row.keys["dataset"] == shown]
     if any(row.ours or row.paper for row in of_one):
-        display(desk.table("table2", of_one, name=f"tab-table2-{shown}"))
+        display(view.table("table2", of_one, name=f"tab-table2-{shown}"))
     else:
         display(missing.note_of_rows(of_one))
 
@@ -277,7 +277,7 @@ for shown in dict.fromkeys(row.keys["dataset"] for row in main):
 
 # %% tags=["remove-input"]
 forest(
-    entries(desk, "table2", method=["sr", "flare", "dragin"]),
+    entries(view, "table2", method=["sr", "flare", "dragin"]),
     gain("em", over={"method": "none"}),
     printed=paper_gain("em", over={"method": "none"}),
     rows=("dataset", "method"),
@@ -296,7 +296,7 @@ forest(
 
 # %% tags=["remove-input"]
 COSTS = ["retrievals", "used_searches", "reader_calls", "new_tokens"]
-desk.table("table3", desk.rows("table3", metric=COSTS), name="tab-table3")
+view.table("table3", view.rows("table3", metric=COSTS), name="tab-table3")
 
 # %% [markdown]
 # Which is better at the *same* number of searches? A method to the left and above of another is better
@@ -306,10 +306,10 @@ desk.table("table3", desk.rows("table3", metric=COSTS), name="tab-table3")
 # below each figure has their number.
 
 # %% tags=["remove-input"]
-for tier_shown in desk.tiers():
+for tier_shown in view.tiers():
     points = [
         entry
-        for entry in entries(desk, "table2")
+        for entry in entries(view, "table2")
         if entry.cell.tier == tier_shown
         and (entry.cell.role == "primary" or entry.keys["method"] in ("dragin_often", "matched"))
     ]
@@ -329,7 +329,7 @@ for tier_shown in desk.tiers():
 
 # %% tags=["remove-input"]
 curve(
-    entries(desk, "tuning"),
+    entries(view, "tuning"),
     mean("retrievals"),
     {"EM": level("em")},
     caption="Exact match by number of searches, a point a setting, on tuning questions",
@@ -340,7 +340,7 @@ curve(
 # ### Other worlds
 
 # %% tags=["remove-input"]
-desk.table("worlds", desk.rows("worlds", metric=["em", "retrievals"]), name="tab-worlds")
+view.table("worlds", view.rows("worlds", metric=["em", "retrievals"]), name="tab-worlds")
 
 # %% [markdown]
 # ## The paper's numbers against its sentences
@@ -349,30 +349,30 @@ desk.table("worlds", desk.rows("worlds", metric=["em", "retrievals"]), name="tab
 
 # %% tags=["remove-input"]
 arithmetic.best(
-    desk.paper, "table2", ["none", "sr", "fl", "fs", "flare", "dragin"], name="tab-best"
+    view.paper, "table2", ["none", "sr", "fl", "fs", "flare", "dragin"], name="tab-best"
 )
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table2")
+view.live("table2")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them what is left of a claim where nobody, or everybody, searches for the
 # question first. They decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

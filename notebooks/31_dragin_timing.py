@@ -49,9 +49,16 @@ from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import missing
-from rag_repro.show.desk import Desk, Listing
-from rag_repro.show.figures import MARKERS, STYLES, WIDTH, legend_of_labels, plots
-from rag_repro.show.picture import Download, Picture
+from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.picture import (
+    MARKERS,
+    STYLES,
+    WIDTH,
+    Download,
+    Picture,
+    legend_of_labels,
+    plots,
+)
 from rag_repro.show.table import Table
 from rag_repro.show.values import in_points, number
 
@@ -62,11 +69,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 SHOWN = ("table4", "grid", "hops", "time")
-desk = Desk("dragin", run, here().root, exhibits=SHOWN)
+view = Chapter("dragin", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -86,7 +93,7 @@ CLAIMS = [
     "dragin.c29",
     "dragin.c36",
 ]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -145,15 +152,15 @@ WORDS = {
 }
 CHECKED = [
     cell
-    for cell in desk.paper.exhibit("hops").cells("testbed")
+    for cell in view.paper.exhibit("hops").cells("testbed")
     if cell.matches({"method": "check"})
 ]
-HOPS = hop_timing.hops(CHECKED, desk.results)
+HOPS = hop_timing.hops(CHECKED, view.results)
 
 
 def shown(head, body, caption, name):
     if HOPS is None:
-        return missing.note(CHECKED, desk.results, caption)
+        return missing.note(CHECKED, view.results, caption)
     return Table(head, body, caption, name, Download.of(name, head, body))
 
 
@@ -175,7 +182,7 @@ shown(
 
 # %% tags=["remove-input"]
 OWN = {
-    name: desk.condition("table2", method=name).configured
+    name: view.condition("table2", method=name).configured
     for name in ("dragin", "released", "flare")
 }
 THRESHOLDS = {
@@ -236,7 +243,7 @@ def courses():
 
 
 CAPTION = "Hops in need that are found, by the share of hops with an alarm"
-courses() if HOPS else missing.note(CHECKED, desk.results, CAPTION)
+courses() if HOPS else missing.note(CHECKED, view.results, CAPTION)
 
 # %% [markdown]
 # ## Table 4: answers, with the last sentence as query
@@ -247,7 +254,7 @@ courses() if HOPS else missing.note(CHECKED, desk.results, CAPTION)
 # choice of the moment with having the question's passages; the next one does not.
 
 # %% tags=["remove-input"]
-desk.table("table4", desk.rows("table4", metric=["em", "f1", "retrievals"]), name="tab-table4")
+view.table("table4", view.rows("table4", metric=["em", "f1", "retrievals"]), name="tab-table4")
 
 # %% [markdown]
 # ## Timing by query
@@ -261,7 +268,7 @@ desk.table("table4", desk.rows("table4", metric=["em", "f1", "retrievals"]), nam
 # each pairing has to beat.
 
 # %% tags=["remove-input"]
-desk.table("grid", desk.rows("grid", metric=["em", "retrievals", "found_gold"]), name="tab-grid")
+view.table("grid", view.rows("grid", metric=["em", "retrievals", "found_gold"]), name="tab-grid")
 
 # %% [markdown]
 # ## What an alarm costs
@@ -272,13 +279,13 @@ desk.table("grid", desk.rows("grid", metric=["em", "retrievals", "found_gold"]),
 # often, and would take longer.
 
 # %% tags=["remove-input"]
-desk.table("time", desk.rows("time"), name="tab-time")
+view.table("time", view.rows("time"), name="tab-time")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table4")
+view.live("table4")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -289,17 +296,17 @@ desk.live("table4")
 # on the testbed than a search at every sentence.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them what is left of a claim where nobody, or everybody, searches for the
 # question first. They decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

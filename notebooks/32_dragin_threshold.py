@@ -41,7 +41,7 @@ from rag_repro.methods.dragin import timing
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, level, mean
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 
 run = chapter(
     "32_dragin_threshold",
@@ -50,11 +50,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 SHOWN = ("table5", "tuning")
-desk = Desk("dragin", run, here().root, exhibits=SHOWN)
+view = Chapter("dragin", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -64,7 +64,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = ["dragin.c18", "dragin.c19", "dragin.c43"]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -106,14 +106,14 @@ Listing(timing.rind)
 # rate on the testbed, where that gives as many searches.
 
 # %% tags=["remove-input"]
-desk.table("tuning", desk.rows("tuning", metric=["em", "retrievals"]), name="tab-tuning")
+view.table("tuning", view.rows("tuning", metric=["em", "retrievals"]), name="tab-tuning")
 
 # %% [markdown]
 # Each method's curve of quality against searches, on these questions:
 
 # %% tags=["remove-input"]
 curve(
-    entries(desk, "tuning"),
+    entries(view, "tuning"),
     mean("retrievals"),
     {"EM": level("em")},
     caption="Exact match by number of searches, a point a setting",
@@ -127,11 +127,11 @@ curve(
 
 # %% tags=["remove-input"]
 SWEPT = ["em", "f1", "retrievals", "alarm_rate"]
-desk.table("table5", desk.rows("table5", metric=SWEPT), name="tab-table5")
+view.table("table5", view.rows("table5", metric=SWEPT), name="tab-table5")
 
 # %% tags=["remove-input"]
 curve(
-    entries(desk, "table5"),
+    entries(view, "table5"),
     "threshold",
     {"EM": level("em"), "F1": level("f1")},
     caption="Answers by threshold",
@@ -142,16 +142,16 @@ curve(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table5")
+view.live("table5")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

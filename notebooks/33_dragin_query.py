@@ -42,7 +42,7 @@ from rag_repro.methods.dragin import queries
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import bars, entries, level
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.heat_map import heat_map
 
 run = chapter(
@@ -52,11 +52,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 SHOWN = ("queries", "table6", "words")
-desk = Desk("dragin", run, here().root, exhibits=SHOWN)
+view = Chapter("dragin", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -75,7 +75,7 @@ CLAIMS = [
     "dragin.c33",
     "dragin.c41",
 ]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -112,10 +112,10 @@ Listing(queries.last_sentence, queries.last_tokens, queries.masked_sentence)
 
 # %% tags=["remove-input"]
 heat_map(
-    desk,
+    view,
     {
-        "QFS": desk.cell("table6", method="qfs"),
-        "the last sentence": desk.cell("table6", method="last_sentence"),
+        "QFS": view.cell("table6", method="qfs"),
+        "the last sentence": view.cell("table6", method="last_sentence"),
     },
     "A question by two queries",
     "fig-heat-queries",
@@ -133,15 +133,15 @@ heat_map(
 # %% tags=["remove-input"]
 RULES = ["finds_qfs", "finds_masked_sentence", "finds_full_context", "finds_last_sentence"]
 RULES += ["finds_last_tokens", "finds_question"]
-desk.table(
+view.table(
     "queries",
-    desk.rows("queries", metric=["words_taken", *RULES]),
+    view.rows("queries", metric=["words_taken", *RULES]),
     name="tab-queries",
 )
 
 # %% tags=["remove-input"]
 bars(
-    entries(desk, "queries", method="check"),
+    entries(view, "queries", method="check"),
     {
         "QFS": level("finds_qfs"),
         "full context": level("finds_full_context"),
@@ -158,9 +158,9 @@ bars(
 
 # %% tags=["remove-input"]
 LATER = ["qfs", "masked_sentence", "full_context", "last_sentence", "last_tokens", "question"]
-desk.table(
+view.table(
     "queries",
-    desk.rows("queries", metric=[f"finds_later_{rule}" for rule in LATER]),
+    view.rows("queries", metric=[f"finds_later_{rule}" for rule in LATER]),
     name="tab-later",
 )
 
@@ -174,9 +174,9 @@ desk.table(
 
 # %% tags=["remove-input"]
 NEXT = ["qfs", "masked_sentence", "full_context", "last_sentence", "question", "random_words"]
-desk.table(
+view.table(
     "queries",
-    desk.rows("queries", metric=[f"finds_next_{rule}" for rule in NEXT], dataset="world-B"),
+    view.rows("queries", metric=[f"finds_next_{rule}" for rule in NEXT], dataset="world-B"),
     name="tab-next",
 )
 
@@ -190,9 +190,9 @@ desk.table(
 # %% tags=["remove-input"]
 WORDS = ["finds_qfs", "finds_random_words", "finds_first_words"]
 WORDS += ["finds_qfs_few", "finds_random_few", "finds_first_few"]
-desk.table(
+view.table(
     "queries",
-    desk.rows("queries", metric=WORDS),
+    view.rows("queries", metric=WORDS),
     name="tab-words-chosen",
 )
 
@@ -205,9 +205,9 @@ desk.table(
 # of two words can be glued: nobody's code does that, but earlier records here did.
 
 # %% tags=["remove-input"]
-desk.table(
+view.table(
     "queries",
-    desk.rows("queries", metric=["finds_sentence", "finds_masked_sentence", "finds_sure_sentence"]),
+    view.rows("queries", metric=["finds_sentence", "finds_masked_sentence", "finds_sure_sentence"]),
     name="tab-masking",
 )
 
@@ -220,9 +220,9 @@ desk.table(
 # that rows of one name differ.
 
 # %% tags=["remove-input"]
-desk.table(
+view.table(
     "table6",
-    desk.rows("table6", metric=["query_recall", "found_gold", "em", "f1"]),
+    view.rows("table6", metric=["query_recall", "found_gold", "em", "f1"]),
     name="tab-table6",
 )
 
@@ -233,22 +233,22 @@ desk.table(
 # whole context.
 
 # %% tags=["remove-input"]
-desk.table("words", desk.rows("words"), name="tab-words")
+view.table("words", view.rows("words"), name="tab-words")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table6")
+view.live("table6")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

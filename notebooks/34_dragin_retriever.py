@@ -41,7 +41,7 @@ from rag_repro.methods.dragin import loop
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import bars, entries, level
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.heat_map import heat_map
 
 run = chapter(
@@ -51,11 +51,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 SHOWN = ("table7", "queries", "bare_queries", "dense")
-desk = Desk("dragin", run, here().root, exhibits=SHOWN)
+view = Chapter("dragin", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -65,7 +65,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = ["dragin.c25", "dragin.c26", "dragin.c27"]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -91,10 +91,10 @@ Listing(loop._search)
 
 # %% tags=["remove-input"]
 heat_map(
-    desk,
+    view,
     {
-        "BM25": desk.cell("table7", method="bm25"),
-        "MiniLM": desk.cell("table7", method="minilm"),
+        "BM25": view.cell("table7", method="bm25"),
+        "MiniLM": view.cell("table7", method="minilm"),
     },
     "A question by two retrievers",
     "fig-heat-retrievers",
@@ -104,15 +104,15 @@ heat_map(
 # ## Table 7
 
 # %% tags=["remove-input"]
-desk.table(
+view.table(
     "table7",
-    desk.rows("table7", metric=["em", "f1", "query_recall", "found_gold"]),
+    view.rows("table7", metric=["em", "f1", "query_recall", "found_gold"]),
     name="tab-table7",
 )
 
 # %% tags=["remove-input"]
 bars(
-    entries(desk, "table7"),
+    entries(view, "table7"),
     {"one query": level("query_recall"), "all searches of an answer": level("found_gold")},
     caption="Gold passages found, by retriever",
     name="fig-retrievers",
@@ -127,9 +127,9 @@ bars(
 
 # %% tags=["remove-input"]
 METHODS = ["check", "check_minilm"]
-desk.table(
+view.table(
     "queries",
-    desk.rows("queries", method=METHODS, metric=["finds_qfs", "finds_qfs_few", "finds_question"]),
+    view.rows("queries", method=METHODS, metric=["finds_qfs", "finds_qfs_few", "finds_question"]),
     name="tab-same-queries",
 )
 
@@ -139,7 +139,7 @@ desk.table(
 # All questions, recall among three passages. Is the dense retriever the better one *here*?
 
 # %% tags=["remove-input"]
-desk.table("bare_queries", desk.rows("bare_queries"), name="tab-bare")
+view.table("bare_queries", view.rows("bare_queries"), name="tab-bare")
 
 # %% [markdown]
 # ### DRAGIN and its baselines under dense search
@@ -149,22 +149,22 @@ desk.table("bare_queries", desk.rows("bare_queries"), name="tab-bare")
 # chosen over BM25: DRAGIN is compared with SR-RAG and FS-RAG alone.
 
 # %% tags=["remove-input"]
-desk.table("dense", desk.rows("dense"), name="tab-dense")
+view.table("dense", view.rows("dense"), name="tab-dense")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table7")
+view.live("table7")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

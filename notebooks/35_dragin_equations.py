@@ -46,7 +46,7 @@ from rag_repro.methods.dragin import draft, draft_checks, settings, timing
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import Column, entries, key, share, table
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.heat_map import heat_map
 from rag_repro.show.table import Table
 
@@ -57,11 +57,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
 )
 SHOWN = ("influence", "differences", "replayed", "decoding")
-desk = Desk("dragin", run, here().root, exhibits=SHOWN)
+view = Chapter("dragin", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -71,7 +71,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = ["dragin.c30", "dragin.c31", "dragin.c37"]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## The differences
@@ -181,10 +181,10 @@ Listing(draft.windows)
 
 # %% tags=["remove-input"]
 heat_map(
-    desk,
+    view,
     {
-        "the equations": desk.cell("differences", method="equations"),
-        "the released code": desk.cell("differences", method="released"),
+        "the equations": view.cell("differences", method="equations"),
+        "the released code": view.cell("differences", method="released"),
     },
     "A question by the equations, and by the released code",
     "fig-heat-code",
@@ -231,7 +231,7 @@ def alarm(entry):
 table(
     [
         replace(entry, cell=replace(entry.cell, keys={**entry.keys, "variant": variant}))
-        for entry in entries(desk, "replayed")
+        for entry in entries(view, "replayed")
         for variant in draft_checks.VARIANTS
     ],
     {
@@ -265,7 +265,7 @@ table(
 # alike, of answers that have pairs of both.
 
 # %% tags=["remove-input"]
-desk.table("influence", desk.rows("influence"), name="tab-influence")
+view.table("influence", view.rows("influence"), name="tab-influence")
 
 # %% [markdown]
 # ## Whole runs
@@ -280,7 +280,7 @@ desk.table("influence", desk.rows("influence"), name="tab-influence")
 
 # %% tags=["remove-input"]
 WHOLE = ["em", "f1", "retrievals", "alarm_rate", "blank_alarms"]
-desk.table("differences", desk.rows("differences", metric=WHOLE), name="tab-whole")
+view.table("differences", view.rows("differences", metric=WHOLE), name="tab-whole")
 
 # %% [markdown]
 # (section-sampled)=
@@ -294,23 +294,23 @@ desk.table("differences", desk.rows("differences", metric=WHOLE), name="tab-whol
 # SR-RAG's rows alone.
 
 # %% tags=["remove-input"]
-decoded = desk.rows("decoding", metric=["em", "f1", "retrievals"])
-desk.table("decoding", decoded, name="tab-decoding")
+decoded = view.rows("decoding", metric=["em", "f1", "retrievals"])
+view.table("decoding", decoded, name="tab-decoding")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("differences")
+view.live("differences")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper and from its code

@@ -78,12 +78,10 @@ from rag_repro.show import (
     passage_list,
     readers,
     table,
-    trained,
 )
-from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.chapter import MOVING, Chapter, Listing
 from rag_repro.show.escape import listing
-from rag_repro.show.figures import MARKERS, across, legend_of_labels, plots
-from rag_repro.show.picture import Note, Picture
+from rag_repro.show.picture import MARKERS, Note, Picture, across, legend_of_labels, plots
 from rag_repro.training import r2ag
 
 run = chapter(
@@ -94,12 +92,12 @@ run = chapter(
 )
 SHOWN = ("table1", "readers", "proof", "kinds", "kept", "perfect")
 moved = MOVING & set(run.changed)
-desk = Desk("r2ag", run, here().root, exhibits=("table1",) if moved else SHOWN, folded=["paper"])
-MAIN = desk.paper.exhibit("table1")
+view = Chapter("r2ag", run, here().root, exhibits=("table1",) if moved else SHOWN, folded=["paper"])
+MAIN = view.paper.exhibit("table1")
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -115,7 +113,7 @@ CLAIMS = [
         *("c16", "c17", "c35", "c36", "c37", "c42"),
     )
 ]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -249,8 +247,8 @@ Listing(R2Former.relevance, method.gold_of, r2ag.matching, r2ag.Joint.answering,
 # is told, and what its head makes of it, where one is trained. Chosen by its place alone.
 
 # %% tags=["remove-input"]
-WORLD = desk.workshop.dataset("world-B-10", "test")
-[ranked] = gold_signals.rank(WORLD, WORLD.questions[:1], desk.workshop)
+WORLD = view.workshop.dataset("world-B-10", "test")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[:1], view.workshop)
 passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown]
@@ -276,13 +274,13 @@ for name, soft in (("r2ag", method.placed(ranked.rows)), ("r2ag_rag", ())):
 RAG, OURS, FREE = {"method": "rag"}, {"method": "r2ag", "seed": 0}, {"method": "free", "seed": 0}
 RIGHT = cases.higher("acc_line")
 for page in cases.case(
-    MAIN, desk.results, desk.workshop, RAG, OURS, RIGHT, fine=cases.hard_to_guess
+    MAIN, view.results, view.workshop, RAG, OURS, RIGHT, fine=cases.hard_to_guess
 ):
     display(page)
 
 # %% tags=["remove-input"]
 for page in cases.case(
-    MAIN, desk.results, desk.workshop, OURS, RAG, RIGHT, fine=cases.hard_to_guess
+    MAIN, view.results, view.workshop, OURS, RAG, RIGHT, fine=cases.hard_to_guess
 ):
     display(page)
 
@@ -290,10 +288,10 @@ for page in cases.case(
 # Over all data sets, against plain RAG, and against learnable tokens:
 
 # %% tags=["remove-input"]
-cases.counts(MAIN, desk.results, RAG, OURS, RIGHT)
+cases.counts(MAIN, view.results, RAG, OURS, RIGHT)
 
 # %% tags=["remove-input"]
-cases.counts(MAIN, desk.results, FREE, OURS, RIGHT)
+cases.counts(MAIN, view.results, FREE, OURS, RIGHT)
 
 # %% [markdown]
 # ## What was trained, and what stayed as it was
@@ -307,12 +305,12 @@ cases.counts(MAIN, desk.results, FREE, OURS, RIGHT)
 # the others the card is (`results/cards`), where it was kept, and `rag-repro train` makes them anew.
 
 # %% tags=["hide-input"]
-at_hand = trained.folders(["r2ag-mixed", "r2ag-mixed-free"])
+at_hand = readers.trained_folders(["r2ag-mixed", "r2ag-mixed-free"])
 plt, colours = plots()
 figure, axis = plt.subplots(figsize=(across(), 3.4), layout="constrained")
 ends = []
 for i, (name, folder) in enumerate(at_hand.items()):
-    watched = [row for row in trained.curve(folder) if row.get("held_out")]
+    watched = [row for row in readers.training_curve(folder) if row.get("held_out")]
     losses = [row["held_out"]["answer"] for row in watched]
     axis.plot([row["step"] for row in watched], losses,
               color=colours[i], marker=MARKERS[i], label=name)  # fmt: skip
@@ -335,7 +333,7 @@ Picture(
 
 # %% tags=["hide-input"]
 table(
-    entries(desk, "proof"),
+    entries(view, "proof"),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -356,7 +354,7 @@ table(
 # 15.0 have been asked no more.
 
 # %% tags=["remove-input"]
-readers.gate(desk.paper, desk.results, desk.tiers())
+readers.gate(view.paper, view.results, view.tiers())
 
 # %% [markdown] tags=["result"]
 # ## Table 1: answers
@@ -376,7 +374,7 @@ readers.gate(desk.paper, desk.results, desk.tiers())
 # %% tags=["hide-input"]
 EFFECTS = ["r2ag", "free"]
 forest(
-    entries(desk, "table1", method=EFFECTS, reader="smollm2-135m"),
+    entries(view, "table1", method=EFFECTS, reader="smollm2-135m"),
     gain("f1_line"),
     printed=paper_gain("f1_line"),
     rows=("dataset", "method"),
@@ -387,7 +385,7 @@ forest(
 
 # %% tags=["hide-input"]
 table(
-    entries(desk, "table1"),
+    entries(view, "table1"),
     {
         "data set": key("dataset"),
         "reader": key("reader"),
@@ -419,7 +417,7 @@ def choice(line):
 
 
 table(
-    entries(desk, "kinds", method=["r2ag", "free"]),
+    entries(view, "kinds", method=["r2ag", "free"]),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -444,7 +442,7 @@ table(
 
 # %% tags=["hide-input"]
 table(
-    entries(desk, "kept"),
+    entries(view, "kept"),
     {
         "data set": key("dataset"),
         "method": label(),
@@ -472,7 +470,7 @@ table(
 
 # %% tags=["hide-input"]
 table(
-    entries(desk, "perfect"),
+    entries(view, "perfect"),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -487,7 +485,7 @@ table(
 )
 
 # %% tags=["remove-input"]
-desk.apart
+view.unrun_note
 
 # %% [markdown]
 # ## The paper's numbers against its sentences
@@ -499,29 +497,29 @@ desk.apart
 LINE = ("acc_line", "f1_line")
 RIVALS = ["cot", "recomp", "crag", "long_llmlingua", "r2ag"]
 AS_PRINTED = {"metrics": LINE, "labels": {"recomp": "RECOMP"}}
-arithmetic.best(desk.paper, "table1", RIVALS, "tab-best", **AS_PRINTED)
+arithmetic.best(view.paper, "table1", RIVALS, "tab-best", **AS_PRINTED)
 
 # %% [markdown]
 # And over all frozen readers, closed ones among them (r2ag.c08):
 
 # %% tags=["remove-input"]
 FROZEN = ["rag", *RIVALS]
-arithmetic.best(desk.paper, "table1", FROZEN, "tab-best-frozen", across=["reader"], **AS_PRINTED)
+arithmetic.best(view.paper, "table1", FROZEN, "tab-best-frozen", across=["reader"], **AS_PRINTED)
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table1")
+view.live("table1")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them R²AG against learnable tokens, which is what decides whether
@@ -529,7 +527,7 @@ desk.changed(CLAIMS)
 # for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

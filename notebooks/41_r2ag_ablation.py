@@ -60,7 +60,7 @@ from rag_repro.show import (
     table,
     trainings,
 )
-from rag_repro.show.desk import MOVING, Desk, Listing, at_hand
+from rag_repro.show.chapter import MOVING, Chapter, Listing, at_hand
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
 from rag_repro.training import r2ag
@@ -74,11 +74,11 @@ run = chapter(
 )
 moved = MOVING & set(run.changed)
 SHOWN = ("table3",) if moved else ("table3", "likelihood")
-desk = Desk("r2ag", run, here().root, exhibits=SHOWN, folded=["paper"])
+view = Chapter("r2ag", run, here().root, exhibits=SHOWN, folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -88,7 +88,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"r2ag.{name}" for name in ("c18", "c20", "c39", "c43")]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -128,8 +128,8 @@ Listing(r2ag.matching, r2ag.objective, r2ag.train)
 # point at it? One list proves nothing; the areas below are over many.
 
 # %% tags=["remove-input"]
-WORLD = desk.workshop.dataset("world-B-10", "test")
-[ranked] = gold_signals.rank(WORLD, WORLD.questions[1:2], desk.workshop)
+WORLD = view.workshop.dataset("world-B-10", "test")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[1:2], view.workshop)
 passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["features"]
@@ -148,9 +148,9 @@ passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% tags=["hide-input"]
 SETS = ["world-B-10", "nq10", "hotpotqa", "2wikimultihopqa", "musique"]
-RANKED = [e.cell for e in entries(desk, "table1", method="rag", dataset=SETS) if at_hand(e.cell)]
+RANKED = [e.cell for e in entries(view, "table1", method="rag", dataset=SETS) if at_hand(e.cell)]
 body = []
-for name, lists in gold_signals.rank_cells(RANKED, desk.workshop, run.n_lists).items():
+for name, lists in gold_signals.rank_cells(RANKED, view.workshop, run.n_lists).items():
     signals = gold_signals.feature_signals(lists, "r2ag-mixed")
     for signal, area, *more in gold_signals.areas(signals, lists, "r", gold_signals.RANKED):
         gains = [within(interval, 1, "+") for interval in more]
@@ -178,7 +178,7 @@ Listing(gold_signals.fitted)
 # has not learned the form of an answer (its held-out loss, and F1 below), so that r2ag.c39 is no fair test of it.
 
 # %% tags=["hide-input"]
-PARTS = entries(desk, "table3")
+PARTS = entries(view, "table3")
 table(
     PARTS,
     {
@@ -199,7 +199,7 @@ table(
 # part). A share of so small a number moves much with one answer:
 
 # %% tags=["hide-input"]
-PRINTED = {(e["method"], e["dataset"]): e["value"] for e in desk.paper.printed("table3")
+PRINTED = {(e["method"], e["dataset"]): e["value"] for e in view.paper.printed("table3")
            if e["metric"] == "drop"}  # fmt: skip
 WITHOUT = [e for e in PARTS if change("acc_line").read(e)]
 Table(
@@ -245,7 +245,7 @@ Listing(checks.likelihood_check)
 # %% tags=["hide-input"]
 table(
     entries(
-        desk,
+        view,
         "likelihood",
         method=["r2ag", "no_relevance", "no_precedent", "no_neighbour", "no_qdm", "separate"],
     ),
@@ -284,22 +284,22 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("table3")
+view.live("table3")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

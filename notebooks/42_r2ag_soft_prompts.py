@@ -69,7 +69,7 @@ from rag_repro.show import (
     table,
     trainings,
 )
-from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show.chapter import MOVING, Chapter, Listing
 
 run = chapter(
     "42_r2ag_soft_prompts",
@@ -79,12 +79,12 @@ run = chapter(
 )
 moved = MOVING & set(run.changed)
 SHOWN = ("controls",) if moved else ("controls", "more", "likelihood", "fig3", "order")
-desk = Desk("r2ag", run, here().root, exhibits=SHOWN, folded=["paper"])
-CONTROLS = desk.paper.exhibit("controls")
+view = Chapter("r2ag", run, here().root, exhibits=SHOWN, folded=["paper"])
+CONTROLS = view.paper.exhibit("controls")
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -94,7 +94,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"r2ag.{name}" for name in ("c02", "c03", "c19", "c21", "c22", "c23")]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -141,12 +141,12 @@ Listing(method.inputs)
 OURS, FREE = {"method": "r2ag", "seed": 0}, {"method": "free", "seed": 0}
 RIGHT = cases.higher("acc_line")
 for page in cases.case(
-    CONTROLS, desk.results, desk.workshop, FREE, OURS, RIGHT, fine=cases.hard_to_guess
+    CONTROLS, view.results, view.workshop, FREE, OURS, RIGHT, fine=cases.hard_to_guess
 ):
     display(page)
 
 # %% tags=["remove-input"]
-cases.counts(CONTROLS, desk.results, FREE, OURS, RIGHT)
+cases.counts(CONTROLS, view.results, FREE, OURS, RIGHT)
 
 # %% [markdown] tags=["result"]
 # ## The controls
@@ -164,7 +164,7 @@ cases.counts(CONTROLS, desk.results, FREE, OURS, RIGHT)
 # any training; whether it takes it, *length* tells.
 
 # %% tags=["hide-input"]
-TRAINED = entries(desk, "controls")
+TRAINED = entries(view, "controls")
 AGAINST = {
     "data set": key("dataset"),
     "methods": compared(),
@@ -206,7 +206,7 @@ forest(
 
 # %% tags=["hide-input"]
 table(
-    entries(desk, "more"),
+    entries(view, "more"),
     AGAINST,
     "On many more questions (%, and differences in points)",
     "tab-more",
@@ -233,7 +233,7 @@ LIKELY = [
     *("r2ag_long", "free_long", "shuffled_long"),
 ]
 table(
-    entries(desk, "likelihood", method=LIKELY),
+    entries(view, "likelihood", method=LIKELY),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -290,7 +290,7 @@ def added_to(entry):
 
 curve(
     entries(
-        desk,
+        view,
         "fig3",
         dataset=[*ALONE, *ALONE.values()],
         method=["rag", "free", "r2ag", "shuffled"],
@@ -314,7 +314,7 @@ Listing(controls.moved)
 
 # %% tags=["hide-input"]
 table(
-    entries(desk, "order"),
+    entries(view, "order"),
     {
         "data set": key("dataset"),
         "gold stands": label(),
@@ -331,7 +331,7 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("controls")
+view.live("controls")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -354,17 +354,17 @@ desk.live("controls")
 # R²AG's, it has not learned the form of an answer, and accuracy favours long lines.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them the checks of the controls. They decide no claim, and are
 # corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

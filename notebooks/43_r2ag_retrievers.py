@@ -57,7 +57,7 @@ from rag_repro.show import (
     passage_list,
     table,
 )
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.training import r2ag
 
 run = chapter(
@@ -66,11 +66,11 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-desk = Desk("r2ag", run, here().root, exhibits=("fig4", "fig5", "table1"), folded=["paper"])
+view = Chapter("r2ag", run, here().root, exhibits=("fig4", "fig5", "table1"), folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -83,7 +83,7 @@ CLAIMS = [
     f"r2ag.{name}"
     for name in ("c07", "c09", "c10", "c24", "c25", "c26", "c27", "c28", "c29", "c40", "c41")
 ]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -124,8 +124,8 @@ Listing(r2ag.lists)
 # with other numbers:
 
 # %% tags=["remove-input"]
-WORLD = desk.workshop.dataset("world-B-10", "test")
-[ranked] = gold_signals.rank(WORLD, WORLD.questions[3:4], desk.workshop)
+WORLD = view.workshop.dataset("world-B-10", "test")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[3:4], view.workshop)
 passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["result"]
@@ -142,7 +142,7 @@ passage_list(ranked, "r2ag-mixed", "tab-list")
 # retriever.
 
 # %% tags=["hide-input"]
-FIG4 = entries(desk, "fig4")
+FIG4 = entries(view, "fig4")
 table(
     FIG4,
     {
@@ -182,7 +182,7 @@ def gold_ranks(line):
 
 
 table(
-    entries(desk, "table1", method=["r2ag", "free"]),
+    entries(view, "table1", method=["r2ag", "free"]),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -205,7 +205,7 @@ table(
 # counts as wrong.
 
 # %% tags=["hide-input"]
-FIG5 = entries(desk, "fig5")
+FIG5 = entries(view, "fig5")
 table(
     FIG5,
     {
@@ -243,7 +243,7 @@ frontier(
 # %% tags=["remove-input"]
 OPEN = ["llama2-7b", "longchat1.5-7b", "llama3-8b", "llama2-13b"]
 arithmetic.best(
-    desk.paper,
+    view.paper,
     "table1",
     ["rag", "r2ag"],
     "tab-open",
@@ -263,28 +263,28 @@ arithmetic.best(
 
 # %% tags=["remove-input"]
 GENERAL = ["r2ag.c23", "r2ag.c25", "r2ag.c27"]
-desk.contrasts(GENERAL, "R²AG by retriever and reader", "tab-general", roles=["primary"])
+view.contrasts(GENERAL, "R²AG by retriever and reader", "tab-general", roles=["primary"])
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("fig4")
+view.live("fig4")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -44,7 +44,7 @@ batch_size = 4  # questions in flight at once
 # %% tags=["hide-input"]
 from functools import partial
 
-from rag_repro.analysis import attention_layers, gold_signals
+from rag_repro.analysis import gold_signals
 from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import checks, method
 from rag_repro.places import here
@@ -63,7 +63,7 @@ from rag_repro.show import (
     passage_list,
     table,
 )
-from rag_repro.show.desk import Desk, Listing, at_hand
+from rag_repro.show.chapter import Chapter, Listing, at_hand
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
 
@@ -74,11 +74,11 @@ run = chapter(
     n_questions=range(1, 10_000_001),
     n_lists=range(1, 10_001),
 )
-desk = Desk("r2ag", run, here().root, exhibits=("fig6", "controls"), folded=["paper"])
+view = Chapter("r2ag", run, here().root, exhibits=("fig6", "controls"), folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -88,7 +88,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"r2ag.{name}" for name in ("c01", "c30", "c31", "c32")]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -135,8 +135,8 @@ Listing(method.informed, method.steered)
 # question of the testbed, and what the former is told of it:
 
 # %% tags=["remove-input"]
-WORLD = desk.workshop.dataset("world-B-10", "test")
-ranked = gold_signals.rank(WORLD, WORLD.questions[:12], desk.workshop)
+WORLD = view.workshop.dataset("world-B-10", "test")
+ranked = gold_signals.rank(WORLD, WORLD.questions[:12], view.workshop)
 passage_list(next(one for one in ranked if one.labels[:2] == [0, 1]), "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["result"]
@@ -147,7 +147,7 @@ passage_list(next(one for one in ranked if one.labels[:2] == [0, 1]), "r2ag-mixe
 # layers of nine heads, and MiniLM. Trained: the former, and the tokens.
 
 # %% tags=["hide-input"]
-LOOKS = entries(desk, "fig6")
+LOOKS = entries(view, "fig6")
 THREE = [e for e in LOOKS if e.keys["method"] in ("rag", "r2ag", "free")]
 LAYERS = range(1, 33)
 heat(
@@ -158,7 +158,7 @@ heat(
     ),
     "place",
     "layer",
-    part(attention_layers.by_passage, "layer", "place"),
+    part(gold_signals.by_passage, "layer", "place"),
     panel=label(),
     caption="Attention of the last token on the first four passages, by layer (mean %, world B)",
     name="fig-heat",
@@ -175,7 +175,7 @@ curve(
     "layer",
     {
         kind: part(
-            partial(attention_layers.by_kind, kind=of), "layer", unit="attention on one, %"
+            partial(gold_signals.by_kind, kind=of), "layer", unit="attention on one, %"
         ).printed(digits=3)
         for kind, of in (("embedding", "embeddings"), ("token", "words"), ("mark", "marks"))
     },
@@ -241,7 +241,7 @@ table(
 curve(
     expand(THREE, layer=LAYERS),
     "layer",
-    {"gold": part(attention_layers.gold_over_best_other, "layer", unit="points").printed(digits=3)},
+    {"gold": part(gold_signals.gold_over_best_other, "layer", unit="points").printed(digits=3)},
     reference=0,
     caption="Attention on a gold passage above the best other one, by layer (mean, points)",
     name="fig-gold-layers",
@@ -265,8 +265,8 @@ curve(
 # %% tags=["hide-input"]
 PLAIN = {e.keys["dataset"]: e.cell for e in LOOKS if e.keys["method"] == "rag" and at_hand(e.cell)}
 gap = []
-for name, lists in gold_signals.rank_cells(PLAIN.values(), desk.workshop, run.n_lists).items():
-    lines = desk.results.lines(PLAIN[name]) or ()
+for name, lists in gold_signals.rank_cells(PLAIN.values(), view.workshop, run.n_lists).items():
+    lines = view.results.lines(PLAIN[name]) or ()
     lists, signals = gold_signals.attention_signals(lists, lines)
     bases = gold_signals.BARE, gold_signals.READER, gold_signals.RETRIEVER
     for signal, area, *more in gold_signals.areas(signals, lists, *bases):
@@ -296,7 +296,7 @@ Table(
 # %% tags=["hide-input"]
 STEERED = ["rag", "r2ag", "shuffled_test", "exchanged", "free", "exchanged_free"]
 table(
-    entries(desk, "controls", method=STEERED),
+    entries(view, "controls", method=STEERED),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -313,7 +313,7 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("fig6")
+view.live("fig6")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -327,10 +327,10 @@ desk.live("fig6")
 # hidden states, which hold more than what attention takes from them, is not made.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these. They decide no claim, and are corrected for their number. Those of r2ag.c30
@@ -341,7 +341,7 @@ desk.changed(CLAIMS)
 # embedding says, nothing shows.
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

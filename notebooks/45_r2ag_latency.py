@@ -49,7 +49,7 @@ from rag_repro.lm.former import R2Former
 from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, key, label, level, mean, percent, table
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.table import Table
 from rag_repro.study import clock, timing
 
@@ -59,11 +59,11 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-desk = Desk("r2ag", run, here().root, exhibits=("latency",), folded=["paper"])
+view = Chapter("r2ag", run, here().root, exhibits=("latency",), folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -73,7 +73,7 @@ desk.says
 
 # %% tags=["remove-input"]
 CLAIMS = [f"r2ag.{name}" for name in ("c33", "c34", "c38")]
-desk.statements(CLAIMS)
+view.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -147,8 +147,8 @@ Table(
 # the features:
 
 # %% tags=["hide-input"]
-ONE = desk.cell("latency", method="r2ag_first", dataset="world-B-10")
-line = desk.results.lines(ONE)[0]
+ONE = view.cell("latency", method="r2ag_first", dataset="world-B-10")
+line = view.results.lines(ONE)[0]
 turn = line["turns"][0]
 CALLS = {
     "reader": "the reader writes",
@@ -193,7 +193,7 @@ COLUMNS = {
     "in the reader, %": percent("seconds_reader"),
     "encoding, ms": mean("seconds_encoder", scale=1000),
 }
-first = entries(desk, "latency", method=[*FIRST], dataset="world-B-10")
+first = entries(view, "latency", method=[*FIRST], dataset="world-B-10")
 table(first, COLUMNS, "Time to the first token, in % of plain RAG's", "tab-first")
 
 # %% [markdown]
@@ -203,9 +203,9 @@ table(first, COLUMNS, "Time to the first token, in % of plain RAG's", "tab-first
 # By the number of passages. The dashed line is the paper's number:
 
 # %% tags=["remove-input"]
-PRINTED = float(desk.paper.printed("latency")[0]["value"])
+PRINTED = float(view.paper.printed("latency")[0]["value"])
 curve(
-    entries(desk, "latency", method=[*FIRST], dataset="world-B-20"),
+    entries(view, "latency", method=[*FIRST], dataset="world-B-20"),
     "k",
     {"all in all": percent("seconds"), "in the reader": percent("seconds_reader")},
     reference=100 + PRINTED,
@@ -225,7 +225,7 @@ curve(
 
 # %% tags=["remove-input"]
 RIVALS = ("rag_first", "r2ag_first", *AHEAD)
-ahead = entries(desk, "latency", method=[*RIVALS], dataset="world-B-10")
+ahead = entries(view, "latency", method=[*RIVALS], dataset="world-B-10")
 table(ahead, COLUMNS, "Time to the first token, of rivals", "tab-rivals")
 
 # %% [markdown]
@@ -233,7 +233,7 @@ table(ahead, COLUMNS, "Time to the first token, of rivals", "tab-rivals")
 # R²AG only the means say so:
 
 # %% tags=["remove-input"]
-whole = [e for e in entries(desk, "latency") if not e.keys["method"].endswith("_first")]
+whole = [e for e in entries(view, "latency") if not e.keys["method"].endswith("_first")]
 table(whole, COLUMNS, "Time for whole answers, in % of plain RAG's", "tab-whole")
 
 # %% [markdown]
@@ -242,7 +242,7 @@ table(whole, COLUMNS, "Time for whole answers, in % of plain RAG's", "tab-whole"
 # Times cannot be repeated to the digit; answers can.
 
 # %% tags=["remove-input"]
-desk.live("latency")
+view.live("latency")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -252,17 +252,17 @@ desk.live("latency")
 # between no change and twice as much.
 
 # %% tags=["remove-input"]
-desk.claims(CLAIMS)
+view.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-desk.changed(CLAIMS)
+view.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, whole answers and the former alone among them. They decide no claim, and
 # are corrected for their number:
 
 # %% tags=["remove-input"]
-desk.asides(CLAIMS)
+view.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

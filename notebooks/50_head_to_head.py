@@ -41,8 +41,8 @@ from IPython.display import display
 
 from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.show import answered_by_all, entries, frontier, level, split
-from rag_repro.show.desk import Desk
+from rag_repro.show import answered_by_all, entries, frontier, level
+from rag_repro.show.chapter import Chapter
 
 run = chapter(
     "50_head_to_head",
@@ -50,11 +50,11 @@ run = chapter(
     tier=("all", "testbed", "public"),
     n_questions=range(1, 10_000_001),
 )
-desk = Desk("together", run, here().root, exhibits=("head", "kinds", "readers"))
+view = Chapter("together", run, here().root, exhibits=("head", "kinds", "readers"))
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown]
 # ## The ground
@@ -87,7 +87,7 @@ desk.says
 # Can the readers read at all? Passages must help by 15 points:
 
 # %% tags=["remove-input"]
-desk.table("readers", desk.rows("readers"), name="tab-can-read")
+view.table("readers", view.rows("readers"), name="tab-can-read")
 
 # %% [markdown]
 # The thresholds were chosen by so few questions that one of them is 5 to 7 points; of equals the one with
@@ -102,7 +102,7 @@ desk.table("readers", desk.rows("readers"), name="tab-can-read")
 
 # %% tags=["remove-input"]
 QUALITY = ["em", "f1", "recall", "all_gold", "unparsed"]
-for page in split.held(desk, "head", desk.rows("head", metric=QUALITY), "tab-head"):
+for page in view.tables("head", view.rows("head", metric=QUALITY), "tab-head"):
     display(page)
 
 # %% [markdown]
@@ -115,7 +115,7 @@ for page in split.held(desk, "head", desk.rows("head", metric=QUALITY), "tab-hea
 
 # %% tags=["remove-input"]
 COSTS = ["retrievals", "reader_calls", "passes", "pairs", "new_tokens", "prompt_tokens", "passages"]
-for page in split.held(desk, "head", desk.rows("head", metric=COSTS), "tab-costs"):
+for page in view.tables("head", view.rows("head", metric=COSTS), "tab-costs"):
     display(page)
 
 # %% [markdown]
@@ -125,7 +125,7 @@ for page in split.held(desk, "head", desk.rows("head", metric=COSTS), "tab-costs
 # the questions that all methods shown have answered.
 
 # %% tags=["remove-input"]
-points = entries(desk, "head", role="primary")
+points = entries(view, "head", role="primary")
 same = answered_by_all(points)
 for cost, words in {
     "passes": "passes of readers",
@@ -148,10 +148,10 @@ for cost, words in {
 # Of fewer than twenty questions an interval says little, and the kind is left out.
 
 # %% tags=["remove-input"]
-for shown in desk.tiers():
-    kinds = [row for row in desk.rows("kinds", shown, metric="em") if row.ours and row.ours.n >= 20]
+for shown in view.tiers():
+    kinds = [row for row in view.rows("kinds", shown, metric="em") if row.ours and row.ours.n >= 20]
     if kinds:
-        display(desk.table("kinds", kinds, name=f"tab-kinds-{shown}"))
+        display(view.table("kinds", kinds, name=f"tab-kinds-{shown}"))
 
 # %% [markdown]
 # ## Time
@@ -160,11 +160,11 @@ for shown in desk.tiers():
 # its answer with nothing remembered of the others'.
 
 # %% tags=["remove-input"]
-for page in split.held(desk, "time", desk.rows("time", metric=["seconds"]), "tab-time"):
+for page in view.tables("time", view.rows("time", metric=["seconds"]), "tab-time"):
     display(page)
 
 # %% tags=["remove-input"]
-timed = entries(desk, "time")
+timed = entries(view, "time")
 same = answered_by_all(timed)
 frontier(
     timed,
@@ -178,7 +178,7 @@ frontier(
 # ## Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("head")
+view.live("head")
 
 # %% [markdown]
 # ## How this could fool us

@@ -41,8 +41,8 @@ from rag_repro.evaluation.power import mde_of
 from rag_repro.methods import composed
 from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.show import missing, split
-from rag_repro.show.desk import MOVING, Desk, Listing
+from rag_repro.show import missing
+from rag_repro.show.chapter import MOVING, Chapter, Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import number, within
@@ -56,12 +56,14 @@ run = chapter(
 SHOWN = ("composition", "confirmation", "readers")
 # On other ground there is nothing to confirm.
 moved = MOVING & set(run.changed)
-desk = Desk("together", run, here().root, exhibits=("composition", "readers") if moved else SHOWN)
-HALF, HEAD = desk.paper.exhibit("composition"), desk.paper.exhibit("head")
+view = Chapter(
+    "together", run, here().root, exhibits=("composition", "readers") if moved else SHOWN
+)
+HALF, HEAD = view.paper.exhibit("composition"), view.paper.exhibit("head")
 run
 
 # %% tags=["remove-input"]
-desk.says
+view.source_note
 
 # %% [markdown]
 # ## Four methods in one
@@ -90,9 +92,9 @@ Listing(composed.composed, composed.stages)
 # question depend on those before it.
 
 # %% tags=["remove-input"]
-desk.table(
+view.table(
     "composition",
-    desk.rows("composition", metric=["em", "f1", "recall", "passages", "unparsed"]),
+    view.rows("composition", metric=["em", "f1", "recall", "passages", "unparsed"]),
     name="tab-composition",
 )
 
@@ -120,12 +122,12 @@ SETS = dict.fromkeys(cell.keys["dataset"] for cell in HALF.cells())
 
 def scores_of(exhibit, dataset, metric):
     cells = [cell for cell in exhibit.cells() if cell.keys["dataset"] == dataset]
-    return {cell.keys["method"]: desk.results.scores(cell, metric) for cell in cells}
+    return {cell.keys["method"]: view.results.scores(cell, metric) for cell in cells}
 
 
 def shown(head, body, caption, name):
     if not body:
-        return missing.note(HALF.cells(), desk.results, caption)
+        return missing.note(HALF.cells(), view.results, caption)
     return Table(head, body, caption, name)
 
 
@@ -188,14 +190,14 @@ shown(
 # world's questions had been asked without passages and with gold ones, for chapter 10.)
 
 # %% tags=["remove-input"]
-fresh = desk.rows("confirmation", metric=["em", "f1", "recall", "passages", "retrievals"])
-split.whole(desk, "confirmation", fresh, "tab-confirmation")
+fresh = view.rows("confirmation", metric=["em", "f1", "recall", "passages", "retrievals"])
+view.whole_table("confirmation", fresh, "tab-confirmation")
 
 # %% [markdown]
 # ## Asked again, just now
 
 # %% tags=["remove-input"]
-desk.live("composition")
+view.live("composition")
 
 # %% [markdown]
 # ## How this could fool us

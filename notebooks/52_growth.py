@@ -39,8 +39,8 @@ import numpy as np
 from rag_repro.analysis import index_growth
 from rag_repro.places import here
 from rag_repro.publish import chapter
-from rag_repro.show import figures
-from rag_repro.show.desk import Listing
+from rag_repro.show import picture
+from rag_repro.show.chapter import Listing
 from rag_repro.show.picture import Note, Picture
 from rag_repro.show.table import Table
 from rag_repro.show.values import number
@@ -92,12 +92,12 @@ def plain(value, place=None):
     return np.format_float_positional(value, precision=3, fractional=False, trim="-")
 
 
-plt, colours = figures.plots()
-shape = (figures.WIDTH, 0.75 * figures.WIDTH)
+plt, colours = picture.plots()
+shape = (picture.WIDTH, 0.75 * picture.WIDTH)
 figure, axes = plt.subplots(2, 2, figsize=shape, layout="constrained")
 drawn = [one for one in grown if one.measured]
 names = [LABELS.get(one.retriever, one.retriever) for one in drawn]
-styles = list(zip(colours, figures.MARKERS, strict=False))[: len(drawn)]
+styles = list(zip(colours, picture.MARKERS, strict=False))[: len(drawn)]
 largest = []
 for axis, quantity in zip(axes.flat, index_growth.QUANTITIES, strict=True):
     for one, name, (colour, marker) in zip(drawn, names, styles, strict=True):
@@ -112,7 +112,7 @@ for axis, quantity in zip(axes.flat, index_growth.QUANTITIES, strict=True):
     axis.xaxis.set_major_formatter(plain)
     axis.yaxis.set_major_formatter(plain)
     axis.minorticks_off()
-figures.legend(figure, styles, names)
+picture.legend(figure, styles, names)
 Picture(
     figure,
     f"Growth. {'; '.join(largest)}.",

@@ -30,7 +30,7 @@ paper = "all"  # whose claims to show: a paper's name, as "drrag", or "all"
 from IPython.display import display
 
 from rag_repro.places import here
-from rag_repro.publish import chapter, contents, ledger_page, verdict_figure
+from rag_repro.publish import chapter, contents, ledger_page, verdict_summary
 from rag_repro.show.ledger import of_judged
 from rag_repro.show.table import Table
 from rag_repro.study import audits, papers
@@ -46,7 +46,9 @@ run
 # %% tags=["remove-input"]
 shown = [papers.load(name) for name in KNOWN if run.paper in ("all", name)]
 entries = ledger_page.entries(shown, Results(here().records))
-verdict_figure.figure([of_judged(e.paper, judged) for e in entries for judged in e.judged.values()])
+verdict_summary.figure(
+    [of_judged(e.paper, judged) for e in entries for judged in e.judged.values()]
+)
 
 # %% [markdown]
 # ## The ledger

@@ -15,8 +15,7 @@ from rag_repro.methods import systems
 from rag_repro.plain import fits, hints, shortened
 from rag_repro.quick import workshop
 from rag_repro.schema.dataset import Dataset
-from rag_repro.show import exhibit_rows as exhibits
-from rag_repro.show import exhibit_tables as tables
+from rag_repro.show import exhibits
 from rag_repro.show.picture import Picture
 from rag_repro.show.table import Table
 from rag_repro.study import campaign, records
@@ -78,7 +77,7 @@ class Comparison:
             cells = [method]
             for metric in self.metrics:
                 row = next((r for r in self.rows if _at(r, method, metric)), None)
-                cells += [tables.ours(row), tables.gain(row)] if row else ["", ""]
+                cells += [exhibits.ours(row), exhibits.gain(row)] if row else ["", ""]
             if not self.lines(method):
                 cells[1] = f"not run: {self.failures.get(method, 'there is no question')}"
             body.append([*cells, *(self._cost(method, cost) for cost in COSTS)])
@@ -155,7 +154,7 @@ class Comparison:
         metric: one of the compared ones (the last one, if none is named). cost: any metric of
         costs, as "retrievals", "reader_calls", "new_tokens" or "prompt_tokens".
         """
-        from rag_repro.show.figures import MARKERS, across, bars, legend_of_labels, plots
+        from rag_repro.show.picture import MARKERS, across, legend_of_labels, plots, whiskers
 
         metric = metric or self.metrics[-1]
         plt, colours = plots()
@@ -170,7 +169,7 @@ class Comparison:
             axis.errorbar(
                 [mean],
                 [interval.estimate],
-                bars([interval]),
+                whiskers([interval]),
                 color=colours[i % len(colours)],
                 marker=MARKERS[i % len(MARKERS)],
                 ls="",

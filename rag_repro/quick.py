@@ -18,8 +18,8 @@ from rag_repro.retrieval import NO_CORPUS
 from rag_repro.retrieval.base import SCHEMES
 from rag_repro.schema import Answer, Question
 from rag_repro.schema.dataset import Corpus, Dataset
-from rag_repro.show import steps
-from rag_repro.show.steps import Step
+from rag_repro.show import traces
+from rag_repro.show.traces import Step
 from rag_repro.study.services import Workshop, refuse_limits
 from rag_repro.study.setups import DEFAULT, READER, setup
 from rag_repro.words import printable
@@ -51,13 +51,13 @@ class Asked:
         return self.answer.prediction
 
     def __repr__(self) -> str:
-        return steps.text(self.steps, self.question, self.answer)
+        return traces.text(self.steps, self.question, self.answer)
 
     def __str__(self) -> str:
         return printable(repr(self))
 
     def _repr_html_(self) -> str:
-        return steps.table(self.steps, self.question, self.answer)._repr_html_()
+        return traces.table(self.steps, self.question, self.answer)._repr_html_()
 
 
 def ask(
@@ -109,7 +109,7 @@ def ask(
     if chosen.reader is not None:
         serving["reader"] = made.reader(chosen.reader)
     heard: list[Step] = []
-    task = engine.Task(asked, steps.listen(chosen.spec.run, heard), configured)
+    task = engine.Task(asked, traces.listen(chosen.spec.run, heard), configured)
     [(_, answer)] = engine.run([task], serving, batch_size=1)
     if answer.error is not None:
         raise AskError(f"{method} could not answer {asked.text!r}: {answer.error}")

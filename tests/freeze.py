@@ -89,7 +89,7 @@ def chapter(path: Path) -> str:
 def without_models() -> None:
     """No weights are loaded, and nothing recorded is asked again."""
     from rag_repro.lm import load
-    from rag_repro.show import live
+    from rag_repro.show import chapter
     from rag_repro.show.picture import Note
 
     def refused(*_: Any, **__: Any) -> Any:
@@ -97,12 +97,12 @@ def without_models() -> None:
 
     load.load = load.tokenizer_of = refused
     load.SentenceEncoder._model = property(refused)
-    live.table = lambda *_: Note("asked again")
+    chapter.ask_again = lambda *_: Note("asked again")
 
 
 def sharing(results: Any) -> None:
     """Chapters read the records once and judge once, not each anew: minutes in place of an hour."""
-    from rag_repro.show import desk, ledger
+    from rag_repro.show import chapter, ledger
     from rag_repro.study import judge, scores
 
     of_folder = scores.Results
@@ -117,16 +117,14 @@ def sharing(results: Any) -> None:
         return judged[key][0]
 
     judge.judge = ledger.judge = once
-    scores.Results = desk.Results = lambda folder: held.get(folder) or of_folder(folder)
+    scores.Results = chapter.Results = lambda folder: held.get(folder) or of_folder(folder)
 
 
 def write(folder: Path, wanted: list[str]) -> None:
     """Every part as a file of its own."""
     from rag_repro.places import here
     from rag_repro.publish import pages
-    from rag_repro.show import exhibit_rows as exhibits
-    from rag_repro.show import exhibit_tables as tables
-    from rag_repro.show import ledger
+    from rag_repro.show import exhibits, ledger
     from rag_repro.study import papers
     from rag_repro.study.scores import Results
 
@@ -141,13 +139,13 @@ def write(folder: Path, wanted: list[str]) -> None:
 
     for part in wanted or [*PARTS, *places.names()]:
         if part == "claims":
-            save("claims.csv", ledger.text(ledger.rows(results), "csv"))
+            save("ledger.csv", ledger.text(ledger.rows(results), "csv"))
         elif part == "exhibits":
             for name in papers.names():
                 paper = papers.load(name)
                 for exhibit in paper.exhibits.values():
                     rows = exhibits.rows(paper, exhibit, results)
-                    save(f"exhibit-{exhibit.name}.csv", tables.text(rows, "csv"))
+                    save(f"exhibit-{exhibit.name}.csv", exhibits.text(rows, "csv"))
         elif part == "pages":
             front, figure = pages.front_page(places)
             made = {"index.md": front, "verdicts.svg": figure, **pages.tier_pages(places)}

@@ -17,7 +17,7 @@ from rag_repro.publish import parameters
 from rag_repro.retrieval import Analyzer
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
-from rag_repro.show.desk import Desk
+from rag_repro.show.chapter import Chapter
 from rag_repro.study import papers
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import Workshop
@@ -103,7 +103,9 @@ SMALL = Corpus("small", (Passage("p0", "", "a harbour"),))
 
 def desk(**changes):
     run = {"n_questions": None, "device": "cpu", "batch_size": 1, "tier": "all", "changed": ()}
-    return Desk("drrag", types.SimpleNamespace(**run, **changes), here().root, exhibits=["table5"])
+    return Chapter(
+        "drrag", types.SimpleNamespace(**run, **changes), here().root, exhibits=["table5"]
+    )
 
 
 LIBRARY = {

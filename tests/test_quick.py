@@ -17,7 +17,7 @@ from rag_repro.methods import base
 from rag_repro.schema import Answer, Generate, Passage, Prompt, Question, Retrieve
 from rag_repro.schema.dataset import Corpus
 from rag_repro.schema.errors import CallError
-from rag_repro.show import steps
+from rag_repro.show import traces
 from rag_repro.show.table import Table
 from rag_repro.study.services import Workshop
 from tests.lm.scripted_reader import ScriptedReader
@@ -161,7 +161,7 @@ def test_a_refused_call_reaches_the_method_through_the_listener():
 
     reader = ScriptedReader([CallError("too long"), "fine"])
     heard: list = []
-    task = engine.Task(Question("q", "?", ()), steps.listen(stubborn, heard))
+    task = engine.Task(Question("q", "?", ()), traces.listen(stubborn, heard))
     [(_, answer)] = engine.run([task], {"reader": reader})
     assert answer.prediction == "fine"
     assert [step.result.text for step in heard] == ["fine"]
@@ -175,7 +175,7 @@ def test_listening_changes_nothing():
     from rag_repro import engine
 
     [(_, plain)] = engine.run([engine.Task(question, spec.run, given)], services)
-    [(_, heard)] = engine.run([engine.Task(question, steps.listen(spec.run, []), given)], services)
+    [(_, heard)] = engine.run([engine.Task(question, traces.listen(spec.run, []), given)], services)
     assert plain == heard
 
 

@@ -41,9 +41,9 @@ class Design:
                 raise ValueError(f"{factor} is not on in half of the {len(self.runs)} runs")
 
     @classmethod
-    def from_rows(cls, rows: Sequence[str], factors: Sequence[str], none: str = "none") -> Design:
-        """From the rows' names, as "erm4_drrag"; `none`: all off."""
-        runs = {row: frozenset(() if row == none else row.split("_")) for row in rows}
+    def from_rows(cls, rows: Sequence[str], factors: Sequence[str]) -> Design:
+        """From the rows' names, as "erm4_drrag"; "none": all off."""
+        runs = {row: frozenset(() if row == "none" else row.split("_")) for row in rows}
         return cls(tuple(factors), runs)
 
     def signs(self, effect: Effect) -> tuple[int, ...]:

@@ -3,8 +3,9 @@
 Their docstrings end the help of the command.
 """
 
+# ruff: noqa: F401
+
 from .preparing import corpus, data, growth, serve_search, train, tune
-from .publishing import book, chapter
 from .recording import (
     audit,
     claims,
@@ -18,28 +19,4 @@ from .recording import (
     status,
     time,
 )
-from .using import compare_methods, methods
-
-__all__ = [
-    "audit",
-    "book",
-    "chapter",
-    "claims",
-    "compare",
-    "compare_methods",
-    "corpus",
-    "data",
-    "exhibit",
-    "grid",
-    "growth",
-    "methods",
-    "registration",
-    "run",
-    "seal",
-    "serve_search",
-    "show",
-    "status",
-    "time",
-    "train",
-    "tune",
-]
+from .using import book, chapter, compare_methods, methods

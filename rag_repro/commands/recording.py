@@ -177,7 +177,7 @@ def exhibit(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def text() -> str:
-        from rag_repro.show import exhibit_rows, exhibit_tables
+        from rag_repro.show import exhibits
 
         from ..bars import waiting
         from ..study import papers
@@ -185,8 +185,8 @@ def exhibit(arguments: argparse.Namespace) -> None:
 
         with waiting(f"computing {arguments.exhibit}"):
             paper, exhibit = papers.exhibit(arguments.exhibit)
-            rows = exhibit_rows.rows(paper, exhibit, Results(results), arguments.tier)
-        return exhibit_tables.text(rows, arguments.format)
+            rows = exhibits.rows(paper, exhibit, Results(results), arguments.tier)
+        return exhibits.text(rows, arguments.format)
 
     print(kept(arguments, results, text), end="")
 

@@ -1,7 +1,7 @@
 """Chapters: pair, execute, check, and build the book.
 
 `chapter` is what a notebook calls; the rest is for the command line:
-`pairs.pair`, `execute.execute`, `check.check`, `build.build_book`.
+`pairs.pair`, `build.execute`, `check.check`, `build.build_book`.
 """
 
 from rag_repro.publish.parameters import ParameterError, chapter

@@ -1,7 +1,14 @@
-"""From sources to the HTML of the book: only what changed runs again."""
+"""From sources to the HTML of the book: chapters are executed where something changed.
+
+Papermill executes one; nothing that differs between two equal runs stays in the file, but for one
+block, `metadata.rag_repro`, which says what ran, on what, and how long.
+"""
 
 from __future__ import annotations
 
+import builtins
+import contextlib
+import json
 import logging
 import multiprocessing
 import os
@@ -9,17 +16,229 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rag_repro import logs
+from rag_repro.arguments import path as as_path
+from rag_repro.bars import waiting
+from rag_repro.digest import write_whole
 from rag_repro.places import Places, here
-from rag_repro.publish import check, inputs, pages, status
-from rag_repro.publish.execute import execute
-from rag_repro.publish.pairs import pair, run_of, source_hash
+from rag_repro.publish import check, inputs, pages, probe, status
+from rag_repro.publish.pairs import pair, read_source, run_of, source_hash, to_text
+from rag_repro.publish.parameters import override
+from rag_repro.study.files import check_output
 
 log = logging.getLogger(__name__)
+
+# What would leave debris in the outputs: progress bars, tqdm's advice to install
+# widgets, which other packages trigger, and the tokenizers' warning of forks.
+ENVIRONMENT = {
+    "TQDM_DISABLE": "1",
+    "PYTHONWARNINGS": "ignore:IProgress not found",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+FOLDERS = ("RAG_REPRO_DATA", "RAG_REPRO_CACHE", "RAG_REPRO_ARTIFACTS", "RAG_REPRO_PAPERS")
+
+
+class ChapterError(ValueError):
+    """A chapter that did not run to its end."""
+
+
+def execute(
+    name: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    kernel: str | None = None,
+    out: Path | None = None,
+    update: bool = False,
+    places: Places | None = None,
+) -> Path:
+    """Run chapter `name` and write its executed copy; returns the copy's path.
+
+    `parameters` replace defaults; `kernel` names an installed kernel (default:
+    this environment's own Python). Without `out` the copy goes to
+    results/local/chapters/; `update` puts that of a default run into the book,
+    book/chapters/. Raises ParameterError on a name or value that the chapter does
+    not know, ValueError where `out` or the records that it makes cannot be
+    written, both before a kernel starts, and ChapterError with the failing cell
+    where it does not run through.
+    """
+    places = places or here()
+    source = places.source(name)
+    given = override(name, parameters or {}, places)
+    if update and (given or kernel or out):
+        raise ChapterError(
+            f"{name}: the book holds default runs alone; leave --update, or -p, --kernel and --out"
+        )
+    if out is None:
+        out = (places.chapters if update else places.runs) / f"{name}.ipynb"
+    check_output(out, "a notebook")
+    if given:  # what it asks is recorded there
+        check_output(places.own_records / "world-B" / "a-record")
+    if out.is_file() and out.suffix != ".ipynb":
+        raise ChapterError(f"{out} is there and no notebook (.ipynb); name another file")
+    own = places.executed(name).resolve()
+    book = _with_probe(read_source(source))
+    started = datetime.now(UTC).replace(microsecond=0).isoformat()
+    book = _run(book, given, kernel, places, name)
+    heard = _take_probe(book, name)
+    tidy(book)
+    book.metadata["rag_repro"] = {
+        "chapter": name,
+        "source": source_hash(source),
+        "parameters": given,
+        "inputs": inputs.gather(places.root.resolve(), heard, own),
+        "started": started,
+        **{key: heard[key] for key in ("seconds", "memory_mb", "python", "versions", "machine")},
+        "data": heard["data"],
+    }
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, to_text(book))
+    return out
+
+
+def _with_probe(book: Any) -> Any:
+    from nbformat.v4 import new_code_cell
+
+    def cell(text: str, place: str) -> Any:
+        return new_code_cell(text, id=f"probe-{place}", metadata={"tags": [probe.TAG]})
+
+    book.cells = [cell(probe.FIRST, "first"), *book.cells, cell(probe.LAST, "last")]
+    return book
+
+
+def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) -> Any:
+    import papermill
+    from jupyter_client.kernelspec import NoSuchKernel
+    from papermill.exceptions import PapermillExecutionError
+
+    log.info("executing %s", name)
+    wanted = dict(ENVIRONMENT)
+    for one in FOLDERS:  # the kernel works in notebooks/, where a relative path would lead astray
+        if os.environ.get(one):
+            wanted[one] = str(as_path(os.environ[one]).resolve())
+    # A line each minute; on a terminal papermill counts the cells.
+    shown = sys.stderr.isatty() and "TQDM_DISABLE" not in os.environ
+    cells = {"desc": name, "unit": "cell", "leave": False, "disable": False}
+    clock = contextlib.nullcontext() if shown else waiting(f"executing {name}")
+    with clock, _environment(wanted):
+        try:
+            return papermill.execute_notebook(
+                book,
+                None,
+                parameters=given,
+                kernel_name=kernel,
+                progress_bar=cells if shown else False,
+                log_output=False,
+                cwd=str(places.notebooks),
+                extra_arguments=_quiet(kernel or book.metadata.kernelspec.name),
+            )
+        except PapermillExecutionError as error:
+            told = f"{name}: the code cell that begins {_first_line(error.source)!r} raised "
+            told += f"{error.ename}: {error.evalue}"
+            if not given or hasattr(builtins, error.ename):
+                told += re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(["", *(error.traceback or [])]))
+            # Else an error with a name of its own says what is wrong with a parameter.
+            raise ChapterError(told) from None
+        except NoSuchKernel as error:
+            raise ChapterError(
+                f"{name}: no kernel {error.name!r} is installed; `jupyter kernelspec list` "
+                "shows those that are"
+            ) from None
+
+
+def _quiet(kernel: str) -> list[str]:
+    """Keep ipykernel's own notices off the terminal; errors of cells still reach us."""
+    from jupyter_client.kernelspec import get_kernel_spec
+
+    mine = any("ipykernel" in part for part in get_kernel_spec(kernel).argv)
+    return ["--IPKernelApp.log_level=50"] if mine else []
+
+
+def _first_line(text: str) -> str:
+    return next((line for line in text.splitlines() if line.strip()), "")
+
+
+@contextlib.contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for the kernel, which inherits them, and put them back."""
+    before = {key: os.environ.get(key) for key in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+
+
+def _take_probe(book: Any, name: str) -> dict:
+    """Remove the two cells, and return what the last one told."""
+    told = None
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            told = output.get("data", {}).get(probe.MIME, told)
+    book.cells = [c for c in book.cells if probe.TAG not in c.metadata.get("tags", [])]
+    if told is None:
+        raise ChapterError(f"{name}: the kernel did not report; is rag_repro installed in it?")
+    return json.loads(told)
+
+
+def tidy(book: Any) -> None:
+    """Take out of an executed notebook what differs between equal runs."""
+    # An executed copy is no pair: opened in JupyterLab it must not write a script.
+    for key in ("papermill", "jupytext"):
+        book.metadata.pop(key, None)
+    count = 0
+    for cell in book.cells:
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = type(cell.metadata)({"tags": tags} if tags else {})
+        if "injected-parameters" in tags:
+            cell.id = "injected-parameters"
+            cell.metadata["tags"] = [*tags, "remove-cell"]
+        if cell.cell_type != "code" or cell.execution_count is None:
+            continue
+        count += 1
+        cell.execution_count = count
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output["execution_count"] = count
+        cell.outputs = _joined(cell.outputs)
+        for output in cell.outputs:
+            _steady(output.get("data", {}), count)
+
+
+def _joined(outputs: list) -> list:
+    """Neighbouring pieces of one stream as one: how they were cut is chance."""
+    joined: list = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and output["output_type"] == last["output_type"] == "stream"
+            and output["name"] == last["name"]
+        ):
+            last["text"] += output["text"]
+        else:
+            joined.append(output)
+    return joined
+
+
+def _steady(data: dict, count: int) -> None:
+    """Number the ids that pandas draws by lot for styled tables, and drop a plain
+    text that only gives an object's address where there is something to show."""
+    if "text/html" not in data:
+        return
+    for i, found in enumerate(dict.fromkeys(re.findall(r"\bT_([0-9a-f]{5})\b", data["text/html"]))):
+        data["text/html"] = data["text/html"].replace(f"T_{found}", f"T_{count}_{i}")
+    if " at 0x" in data.get("text/plain", ""):
+        del data["text/plain"]
 
 
 class BuildError(ValueError):

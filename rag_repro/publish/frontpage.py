@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from rag_repro.publish import verdict_figure, verdict_lists
-from rag_repro.publish.caveats import Recorded, facts
+from rag_repro.publish import verdict_summary
 from rag_repro.publish.templating import count, render
+from rag_repro.publish.verdict_summary import Recorded, facts
 from rag_repro.show import ledger
 from rag_repro.show.missing import run_command
 from rag_repro.study import campaign, papers
@@ -54,9 +54,9 @@ def text(
     )
     recorded = [Recorded(cell, results.lines(cell)) for cell in asked_for]
     known = facts(claims, recorded)
-    groups = verdict_lists.sort(claims)
-    tally = verdict_figure.counts(claims)
-    verdicts = [g for g in verdict_figure.GROUPS if any(one[g] for one in tally.values())]
+    groups = verdict_summary.sort(claims)
+    tally = verdict_summary.counts(claims)
+    verdicts = [g for g in verdict_summary.GROUPS if any(one[g] for one in tally.values())]
     exploratory = [row for row in known["judged"] if row["state"] == EXPLORATORY]
     ran = [r for r in recorded if r.lines is not None]
     return render(
@@ -65,22 +65,22 @@ def text(
         book=[f"{short} {{cite}}`{cite}`" for _, short, cite in BOOK],
         groups=groups,
         every=counted([rows for group in groups.values() for rows in group]),
-        effects_shown=any(groups[g] for g in verdict_lists.ORDER[:-2]),
-        others=len({row["id"] for row in claims if verdict_lists.of_summary(row)}),
+        effects_shown=any(groups[g] for g in verdict_summary.ORDER[:-2]),
+        others=len({row["id"] for row in claims if verdict_summary.of_summary(row)}),
         states=sorted(Counter(row["state"] for row in known["judged"]).items()),
         changed=sum(bool(row["changed"]) for row in exploratory),
-        main=verdict_lists.main(claims),
-        unborne=verdict_lists.unborne(claims),
+        main=verdict_summary.main(claims),
+        unborne=verdict_summary.unborne(claims),
         counted=counted,
         spread=_spread,
-        by_tier=verdict_lists.by_tier,
-        whys=lambda held: [[verdict_lists.said(r[0]), verdict_lists.reason(r)] for r in held],
+        by_tier=verdict_summary.by_tier,
+        whys=lambda held: [[verdict_summary.said(r[0]), verdict_summary.reason(r)] for r in held],
         workings=lambda held: [
-            [verdict_lists.said(row), row["numbers"], row["working"]] for [row] in held
+            [verdict_summary.said(row), row["numbers"], row["working"]] for [row] in held
         ],
         figure=figure,
-        spoken=figure and verdict_figure.spoken(tally),
-        figure_caption=verdict_figure.CAPTION,
+        spoken=figure and verdict_summary.spoken(tally),
+        figure_caption=verdict_summary.CAPTION,
         ran=len(ran),
         exhibits=len({r.cell.exhibit for r in ran}),
         # Paper and tier in one column, as in the figure, so that all columns fit a page's width.
@@ -101,7 +101,7 @@ def text(
 
 def counted(held: Sequence[Sequence[Mapping[str, Any]]]) -> str:
     """As "9 claims", or "9 claims (7 distinct results)" where some share a contrast."""
-    different = verdict_lists.distinct(held)
+    different = verdict_summary.distinct(held)
     told = f" ({count(different, 'distinct result')})" if different < len(held) else ""
     return count(len(held), "claim") + told
 

@@ -11,13 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from jinja2.ext import Extension
-
 from rag_repro.evaluation.verdicts import OPEN, UNSAID, WORDS
-from rag_repro.show.escape import NO_FORMULAS, as_html
+from rag_repro.publish.templating import TEMPLATES
+from rag_repro.show.arithmetic import workings
+from rag_repro.show.escape import NO_FORMULAS
 from rag_repro.show.ledger import counted, smallest
-from rag_repro.show.worked import workings
 from rag_repro.study import audits, standing
 from rag_repro.study.audits import Finding
 from rag_repro.study.conditions import TIERS
@@ -77,7 +75,7 @@ class Ledger:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return _TEMPLATES.get_template("ledger.jinja").render(
+        return TEMPLATES.get_template("ledger.jinja").render(
             rows=[_row(entry, self.chapters) for entry in self.entries],
             papers={entry.paper.name: entry.paper.short for entry in self.entries},
             words={word.replace(" ", "-"): word for word in self.words},
@@ -126,18 +124,3 @@ def _told(judged: Judged) -> dict[str, Any]:
         "state": "" if verdict.word in UNSAID else judged.state,
         "history": judged.history,
     }
-
-
-class _Unbroken(Extension):
-    """A template's line breaks and indents are no part of what it makes."""
-
-    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        return "".join(map(str.strip, source.splitlines()))
-
-
-_TEMPLATES = Environment(
-    loader=PackageLoader("rag_repro", "publish/templates"),
-    undefined=StrictUndefined,
-    extensions=[_Unbroken],
-)
-_TEMPLATES.filters["e"] = as_html

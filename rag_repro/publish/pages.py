@@ -7,7 +7,18 @@ import textwrap
 
 from rag_repro.digest import write_whole
 from rag_repro.places import Places
-from rag_repro.publish import contents, inputs, parameters, reference
+from rag_repro.publish import (
+    contents,
+    deviations,
+    frontpage,
+    inputs,
+    parameters,
+    reference,
+    tiers,
+    verdict_summary,
+)
+from rag_repro.show import ledger
+from rag_repro.study.scores import Results
 
 FIGURE = "images/verdicts.svg"  # below book/
 README = "../README.md"
@@ -51,27 +62,19 @@ def with_findings(readme: str, front: str) -> str:
 
 def front_page(places: Places) -> tuple[str, str]:
     """What was tested and the verdicts so far; and their figure (SVG)."""
-    from rag_repro.publish import frontpage, verdict_figure
-    from rag_repro.show import ledger
-    from rag_repro.study.scores import Results
-
     results = Results(places.records)  # one, so that each record is read once
     claims = ledger.rows(results)
-    picture = verdict_figure.figure(claims)
+    picture = verdict_summary.figure(claims)
     text = frontpage.text(results, places.root, claims, figure=FIGURE)
     return text, picture.svg.decode()
 
 
 def deviations_page(places: Places) -> str:
     """What differs from the papers, from their files and from the chapters."""
-    from rag_repro.publish import deviations
-
     return deviations.text(contents.deviations(places), contents.titles(places))
 
 
 def tier_pages(places: Places) -> dict[str, str]:
     """What each tier needs and costs, with the chapters whose reader can be exchanged."""
-    from rag_repro.publish import tiers
-
     chapters = [n for n in places.names() if "reader" in parameters.parameters(n, places)]
     return tiers.pages(places.records, chapters)

@@ -61,8 +61,7 @@ def runs(places: Places | None = None) -> Any:
 
 def slowest(table: Any, most: int) -> Any:
     """A figure of the chapters that took longest, from `runs`; a note before any has run."""
-    from rag_repro.show.figures import WIDTH, plots
-    from rag_repro.show.picture import Note, Picture
+    from rag_repro.show.picture import WIDTH, Note, Picture, plots
 
     held = table.set_index("chapter")["seconds"].nlargest(most).iloc[::-1]
     if held.empty:

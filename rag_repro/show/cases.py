@@ -17,7 +17,7 @@ from rag_repro.evaluation.significance import mcnemar
 from rag_repro.schema import Answer, Hit
 from rag_repro.schema.dataset import Dataset
 from rag_repro.show import missing, traces
-from rag_repro.show.exhibit_rows import beside
+from rag_repro.show.exhibits import beside
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import p_value

@@ -1,6 +1,6 @@
 """Cells by columns: a column reads one thing off a cell, or off it and its baseline.
 
-    table(entries(desk, "table2"), {
+    table(entries(chapter, "table2"), {
         "method": label(), "paper": paper("em"), "ours": level("em"),
         "difference": gain("em"), "searches": mean("retrievals")})
 
@@ -28,8 +28,8 @@ from rag_repro.evaluation.resampling import fresh
 from rag_repro.evaluation.statistics import percent_interval
 from rag_repro.evaluation.verdicts import NOT_RUN
 from rag_repro.show import missing
-from rag_repro.show.desk import Desk
-from rag_repro.show.exhibit_rows import beside, printed_of
+from rag_repro.show.chapter import Chapter
+from rag_repro.show.exhibits import beside, printed_of
 from rag_repro.show.picture import Download, Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import number, within
@@ -70,15 +70,15 @@ class Entry:
         return None if found is self.cell else found
 
 
-def entries(desk: Desk, key: str, **wanted: Any) -> list[Entry]:
+def entries(chapter: Chapter, key: str, **wanted: Any) -> list[Entry]:
     """An exhibit's cells on a chapter's ground, data sets together and else in the order of its
     file; all trainings of a row are one.
 
     wanted: keys that pick them, one value or a list, as method=["qdc", "cfs"], k=4,
     role="primary", tier="public".
     """
-    paper, tiers = desk.paper, desk.tiers()
-    whole, means = merged(paper.exhibit(key), desk.results, paper.exhibits.values())
+    paper, tiers = chapter.paper, chapter.tiers()
+    whole, means = merged(paper.exhibit(key), chapter.results, paper.exhibits.values())
     cells = whole.cells(wanted.pop("tier", None), wanted.pop("role", None))
     fits = [c for c in cells if c.tier in tiers and c.matches(wanted)]
     sets = list(dict.fromkeys((cell.tier, cell.keys["dataset"]) for cell in fits))

@@ -16,9 +16,18 @@ from rag_repro.evaluation import metrics
 from rag_repro.evaluation.intervals import Interval
 from rag_repro.show import missing
 from rag_repro.show.columns import Column, Entry, key, label
-from rag_repro.show.figures import MARKERS, WIDTH, across, legend, legend_of_labels, plots
-from rag_repro.show.figures import bars as whiskers
-from rag_repro.show.picture import Download, Note, Picture
+from rag_repro.show.picture import (
+    MARKERS,
+    WIDTH,
+    Download,
+    Note,
+    Picture,
+    across,
+    legend,
+    legend_of_labels,
+    plots,
+    whiskers,
+)
 from rag_repro.show.values import number
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
@@ -77,14 +86,13 @@ def forest(
     column: Column,
     *,
     printed: Column | None = None,
-    delta: float | None = None,
     rows: Sequence[str] = ("dataset",),
     caption: str = "",
     name: str = "",
 ) -> Picture | Note:
     """A line an entry: an interval around its dot, the paper's number as a diamond.
 
-    rows: the keys that name a line, "method" in words. delta: the smallest effect of interest.
+    rows: the keys that name a line, "method" in words.
     """
     marks = _marks(shown, {"ours": column})
     if not marks:
@@ -99,8 +107,6 @@ def forest(
         if value is not None:
             axis.plot(value, place, marker="D", ms=6, mfc="none", mec=colours[1], ls="")
     axis.axvline(0, color="0.2", lw=1)
-    if delta is not None:
-        axis.axvspan(-delta, delta, color="0.5", alpha=0.15, lw=0)
     axis.set_yticks(range(len(told)), told)
     axis.invert_yaxis()
     axis.set_xlabel(_unit(column))
@@ -189,7 +195,6 @@ def frontier(
     x: Column,
     y: Column,
     *,
-    panel: str = "dataset",
     named: Column | None = None,
     printed: tuple[Column, Column] | None = None,
     caption: str = "",
@@ -206,7 +211,7 @@ def frontier(
         return Note(f"{caption}: not drawn, since {_unit(x)} is the same in every row.")
     plt, _ = plots()
     said_by = named or label()
-    panels = list(dict.fromkeys(mark.entry.keys[panel] for mark in marks))
+    panels = list(dict.fromkeys(mark.entry.keys["dataset"] for mark in marks))
     look = method_styles([mark.entry.keys["method"] for mark in marks])
     first = {mark.entry.keys["method"]: said_by.text(mark.entry) for mark in reversed(marks)}
     figure, [axes] = plt.subplots(
@@ -215,7 +220,7 @@ def frontier(
     )  # fmt: skip
     at = dict(zip(panels, axes, strict=True))
     for mark in marks:
-        axis = at[mark.entry.keys[panel]]
+        axis = at[mark.entry.keys["dataset"]]
         colour, marker = look[mark.entry.keys["method"]]
         words = said_by.text(mark.entry)
         axis.errorbar(mark.at("x"), mark.at("y"), xerr=mark.bar("x"), yerr=mark.bar("y"),
@@ -230,12 +235,12 @@ def frontier(
             axis.set_xlabel(_unit(x))
     axes[0].set_ylabel(_unit(y))
     legend_of_labels(figure)
-    where = [[word(str(m.entry.keys[panel])), said_by.text(m.entry)] for m in marks]
+    where = [[word(str(m.entry.keys["dataset"])), said_by.text(m.entry)] for m in marks]
     said = [
         f"{place}, {method}: {m.at('y'):.0f} at {m.at('x'):.1f}"
         for (place, method), m in zip(where, marks, strict=True)
     ]
-    data = _data(name, [panel, "method"], where, marks)
+    data = _data(name, ["dataset", "method"], where, marks)
     alt = f"{_unit(y)} against {_unit(x)}. {'; '.join(said)}."
     return Picture(figure, alt, caption, name, data)
 
@@ -244,7 +249,6 @@ def bars(
     shown: Sequence[Entry],
     columns: Mapping[str, Column],
     *,
-    by: Column | None = None,
     stacked: bool = False,
     caption: str = "",
     name: str = "",
@@ -257,7 +261,7 @@ def bars(
     if not marks:
         return _note(shown, caption)
     plt, colours = plots()
-    told = [f"{key('dataset').text(m.entry)}, {(by or label()).text(m.entry)}" for m in marks]
+    told = [f"{key('dataset').text(m.entry)}, {m.entry.method}" for m in marks]
     thick = 0.8 / (1 if stacked else len(columns))
     size = (across(), 0.3 * len(marks) * max(1, 0.4 / thick) + 1.2)
     ends = [0.0] * len(marks)

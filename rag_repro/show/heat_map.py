@@ -17,7 +17,7 @@ from rag_repro.evaluation import metrics
 from rag_repro.methods.dragin.settings import MASKING, DynamicSettings
 from rag_repro.schema import Answer, Question
 from rag_repro.show import missing
-from rag_repro.show.desk import Desk
+from rag_repro.show.chapter import Chapter
 from rag_repro.show.escape import NO_FORMULAS, as_html, one_line
 from rag_repro.show.picture import Note, id_of
 from rag_repro.show.table import Table
@@ -187,7 +187,7 @@ def rule(settings: DynamicSettings) -> str:
 
 
 def heat_map(
-    desk: Desk, cells: Mapping[str, Cell], caption: str = "", name: str = ""
+    chapter: Chapter, cells: Mapping[str, Cell], caption: str = "", name: str = ""
 ) -> HeatMap | Note:
     """One question by methods of dynamic retrieval, each under its label; the first is shown.
 
@@ -201,17 +201,17 @@ def heat_map(
     conditions = [cell.condition for cell in cells.values()]
     if not all(is_made_here(condition.dataset) for condition in conditions):
         return Note("Texts of public data sets are not shown here.")
-    recorded = [desk.results.lines(cell) for cell in cells.values()]
+    recorded = [chapter.results.lines(cell) for cell in cells.values()]
     if not cells or None in recorded:
-        return missing.note(list(cells.values()), desk.results, caption)
+        return missing.note(list(cells.values()), chapter.results, caption)
     chosen = choose(recorded)
     if chosen is None:
         return Note("No question has been answered by all of these methods.")
-    if unready := [cell for cell in cells.values() if desk.workshop.lacks(cell.condition)]:
+    if unready := [cell for cell in cells.values() if chapter.workshop.lacks(cell.condition)]:
         return missing.note_of_cells(unready, caption)
-    dataset = desk.workshop.dataset(conditions[0].dataset, conditions[0].split)
+    dataset = chapter.workshop.dataset(conditions[0].dataset, conditions[0].split)
     question = dataset.by_id[chosen]
-    answers = again.answered([(condition, question) for condition in conditions], desk.workshop)
+    answers = again.answered([(condition, question) for condition in conditions], chapter.workshop)
     shown = [
         Shown(label, answer, condition.configured)
         for label, answer, condition in zip(cells, answers, conditions, strict=True)

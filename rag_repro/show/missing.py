@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rag_repro.evaluation.verdicts import NOT_RUN
 from rag_repro.show.escape import as_code, as_html, as_myst
-from rag_repro.show.exhibit_rows import Row
 from rag_repro.show.picture import Note
 from rag_repro.study import names
 from rag_repro.study.names import train_command
 from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results
+
+if TYPE_CHECKING:
+    from rag_repro.show.exhibits import Row
 
 NOTHING = "this exhibit has no such condition at this tier"
 UNTOLD = "the records of this exhibit hold nothing of this kind"

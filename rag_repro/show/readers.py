@@ -1,13 +1,18 @@
-"""Readers that can read: whether they may judge answers."""
+"""Readers that can read: whether they may judge answers; and what was trained on this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
 from rag_repro.evaluation.verdicts import NO_GATE, READER_TOO_WEAK
-from rag_repro.show.exhibit_rows import Row
+from rag_repro.lm import hub
+from rag_repro.lm.hub import CARD, CURVE
+from rag_repro.plain import from_json, text_of
+from rag_repro.show.exhibits import Row
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
 from rag_repro.study.gate import sides, tried
@@ -72,3 +77,19 @@ def weak(paper: Paper, exhibit: Exhibit, rows: Sequence[Row], results: Results) 
 
 def _level(scores: Scores | None, gate: Gate) -> str:
     return within(resampled(scores, gate.metric).interval(), 1, n=True) if scores else ""
+
+
+def trained_folders(names: Sequence[str]) -> dict[str, Path]:
+    """Where the card of each of these lies: beside its weights, or kept without them.
+
+    Of what was never trained, or has no card, there is none.
+    """
+    held, kept = hub.artifacts(), hub.cards_folder()
+    places = {name: held.get(name, kept / name) for name in names}
+    return {name: folder for name, folder in places.items() if (folder / CARD).is_file()}
+
+
+def training_curve(folder: Path) -> list[Mapping[str, Any]]:
+    """A line a step: step, tokens, loss, and `held_out` by source at some; [] without a file."""
+    path = folder / CURVE
+    return [from_json(line) for line in text_of(path).splitlines()] if path.is_file() else []

@@ -16,7 +16,7 @@ from typing import Any
 from rag_repro.evaluation import metrics
 from rag_repro.schema import Cost, Passage, Question
 from rag_repro.schema.dataset import Dataset
-from rag_repro.show import steps
+from rag_repro.show import traces
 from rag_repro.show.escape import as_html, one_line
 from rag_repro.show.table import Table
 from rag_repro.study import again, campaign
@@ -218,7 +218,7 @@ def question(recorded: RecordedExhibit, question_id: str, *, anew: bool = False)
         if anew:
             told += _again(recorded, cell, asked, dataset)
         else:
-            told += steps.evidence(_events(cell, line, asked))
+            told += traces.evidence(_events(cell, line, asked))
             told += _missing(cell)
         settings = ", ".join(f"{k} {v}" for k, v in cell.keys.items() if k != "dataset")
         made.append(_part(settings, told))
@@ -257,7 +257,7 @@ def _answer(
         yield "verdict", f"{'right' if right else 'wrong'}, by {recorded.metric}"
     yield "scores", ", ".join(_scores(recorded.exhibit, line)) or "none of this exhibit"
     if "cost" in line:
-        yield "cost", steps.cost(Cost(**line["cost"]))
+        yield "cost", traces.cost(Cost(**line["cost"]))
 
 
 def _scores(exhibit: Exhibit, line: Line) -> Iterator[str]:
@@ -268,7 +268,7 @@ def _scores(exhibit: Exhibit, line: Line) -> Iterator[str]:
             yield f"{metric.name} {round(value * metric.scale, 2):g}{unit}"
 
 
-def _events(cell: Cell, line: Line, asked: Question) -> Iterator[steps.Event]:
+def _events(cell: Cell, line: Line, asked: Question) -> Iterator[traces.Event]:
     """What the record keeps of the trace, as the events of a trace."""
     settings = cell.condition.configured
     for d, e, p, _ in line.get("judged", ()):
@@ -332,7 +332,7 @@ def _again(
     yield "again", f"{kept}: {answer.prediction!r}"
     if answer.error is not None:
         yield "failed", answer.error
-    yield from steps.evidence(answer.trace)
+    yield from traces.evidence(answer.trace)
 
 
 # ------------------------------------------------------------------ as text, as a page
@@ -345,7 +345,7 @@ def text(tables: Sequence[Table]) -> str:
         if len(table.head) > 2:
             parts.append(f"{one_line(table.caption)}\n\n{table!r}")
         else:
-            parts.append("\n".join([one_line(table.caption), *steps.block(table.body)]))
+            parts.append("\n".join([one_line(table.caption), *traces.block(table.body)]))
     return "\n\n".join(parts)
 
 

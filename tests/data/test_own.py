@@ -415,7 +415,7 @@ def test_whatever_a_question_holds_is_read_or_told(folder, rows):
 
 def test_a_papers_exhibits_can_be_put_on_a_folder(folder):
     """Its cells carry the folder's name without a path, and ask for no candidates."""
-    from rag_repro.show.desk import at_hand
+    from rag_repro.show.chapter import at_hand
     from rag_repro.study import papers
     from rag_repro.study.retarget import retarget
 

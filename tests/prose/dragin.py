@@ -14,7 +14,7 @@ from rag_repro.evaluation import calibration
 from rag_repro.evaluation.resampling import fresh
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.methods.dragin import draft_checks
-from rag_repro.show.exhibit_rows import Row
+from rag_repro.show.exhibits import Row
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
 

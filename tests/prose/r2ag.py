@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.show import trained
-from rag_repro.show.exhibit_rows import beside
+from rag_repro.show import readers
+from rag_repro.show.exhibits import beside
 from rag_repro.study import manifests, papers
 from rag_repro.study.papers import Cell
 from rag_repro.study.trainings import merged
@@ -238,7 +238,7 @@ def _lower_loss(told: Told) -> bool:
     every = [
         (f"-{part.replace('_', '-')}{seed}", seed) for part in PART_GONE for seed in ("", "-1")
     ]
-    kept = [(name, seed) for name, seed in every if trained.folders([f"r2ag-mixed{name}"])]
+    kept = [(name, seed) for name, seed in every if readers.trained_folders([f"r2ag-mixed{name}"])]
     return len(kept) == 6 and all(
         _held_out(told, name) < _held_out(told, seed) for name, seed in kept
     )

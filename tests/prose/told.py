@@ -10,9 +10,8 @@ from typing import Any
 
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.lm.hub import card_of
-from rag_repro.show import exhibit_rows as exhibits
-from rag_repro.show import trained
-from rag_repro.show.exhibit_rows import Row
+from rag_repro.show import exhibits, readers
+from rag_repro.show.exhibits import Row
 from rag_repro.study import judge, papers
 from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results
@@ -116,7 +115,7 @@ def holds_zero(interval: Interval) -> bool:
 
 def card(name: str) -> dict[str, Any]:
     """A training's card, which lies beside its weights or without them."""
-    return card_of(trained.folders([name])[name])
+    return card_of(readers.trained_folders([name])[name])
 
 
 def cells(exhibit: str, tier: str | None = None, **keys: Any) -> list[Cell]:

@@ -60,7 +60,7 @@ title: A small book
 only_build_toc_files: true
 execute: {execute_notebooks: "off"}
 sphinx:
-  extra_extensions: [rag_repro.publish.offline]
+  extra_extensions: [rag_repro.publish.extension]
   config: {nb_ipywidgets_js: {}}
 """
 

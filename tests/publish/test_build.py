@@ -9,9 +9,8 @@ import nbformat
 import pytest
 
 from rag_repro.publish import build
-from rag_repro.publish.build import BuildError, build_book, to_html
+from rag_repro.publish.build import BuildError, ChapterError, build_book, to_html
 from rag_repro.publish.check import CheckError
-from rag_repro.publish.execute import ChapterError
 from rag_repro.publish.pairs import pair
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from rag_repro.places import Places
 from rag_repro.publish.build import to_html
-from rag_repro.publish.claim_links import CLAIM
+from rag_repro.publish.extension import CLAIM
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = Places(ROOT).names()

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from rag_repro.places import Places
+from rag_repro.publish.build import execute
 from rag_repro.publish.check import check
-from rag_repro.publish.execute import execute
 from rag_repro.publish.pairs import run_of
 from rag_repro.publish.parameters import parameters
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.publish.claim_links import in_html
+from rag_repro.publish.extension import in_html
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from rag_repro.publish import execute as module
-from rag_repro.publish.build import stale
+from rag_repro.publish import build as module
+from rag_repro.publish.build import ChapterError, execute, stale
 from rag_repro.publish.check import check
-from rag_repro.publish.execute import ChapterError, execute
 from rag_repro.publish.parameters import ParameterError
 
 pytestmark = pytest.mark.slow

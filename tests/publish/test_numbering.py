@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from bs4 import BeautifulSoup
 
-from rag_repro.publish import numbering
-from rag_repro.publish.build import to_html
-from rag_repro.publish.buttons import switch
-from rag_repro.publish.execute import execute
+from rag_repro.publish import extension
+from rag_repro.publish.build import execute, to_html
+from rag_repro.publish.extension import switch
 from rag_repro.show.picture import Download
 from rag_repro.show.table import Table
 
@@ -22,7 +21,7 @@ launch_buttons:
   colab_url: https://colab.research.google.com
 sphinx:
   extra_extensions:
-    [rag_repro.publish.offline, rag_repro.publish.numbering, rag_repro.publish.buttons]
+    [rag_repro.publish.extension]
   config: {nb_ipywidgets_js: {}}
 """
 SHOWN = """
@@ -36,14 +35,14 @@ SHOWN = """
 # %%
 from IPython.display import display
 
-from rag_repro.show import figures
+from rag_repro.show import picture
 from rag_repro.show.picture import Picture
 from rag_repro.show.table import Table
 
 display(Table(["a"], [[1]]))
 display(Table(["a"], [["<b>"]], "First & <b>", "tab-one"))
 display(Table(["a"], [[2]], "Second", "tab-one"))
-plt, _ = figures.plots()
+plt, _ = picture.plots()
 figure, _ = plt.subplots()
 display(Picture(figure, "words", "Drawn", "fig-one"))
 """
@@ -113,7 +112,7 @@ def test_one_address_switches_all_buttons(url, launch, source):
 def test_what_a_table_shows_is_what_the_book_reads():
     """The two must not part: numbering knows the HTML of show."""
     table = Table(["h"], [["1"]], "A & <b>", 'n"1', Download("x.csv", "a,b\n"))
-    found = numbering.TABLE.match(table._repr_html_())
+    found = extension.TABLE.match(table._repr_html_())
     assert found["caption"] == "A &amp; &lt;b&gt;"
     assert "x.csv" in found["after"]
-    assert numbering.TABLE.match(Table(["h"], [["1"]])._repr_html_()) is None
+    assert extension.TABLE.match(Table(["h"], [["1"]])._repr_html_()) is None

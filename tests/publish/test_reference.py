@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rag_repro.places import Places
-from rag_repro.publish import links
+from rag_repro.publish import extension
 from rag_repro.publish.reference import ROOMS, to_rst
 from rag_repro.publish.reference import pages as reference_pages
 
@@ -125,4 +125,4 @@ class Known:
 )
 def test_code_leads_to_the_one_object_that_it_names(text, name):
     names = ("rag_repro.a.f", "rag_repro.a.T.g", "rag_repro.a.twice", "rag_repro.b.twice")
-    assert links.target(text, {n: Known("reference/a") for n in names}) == name
+    assert extension.target(text, {n: Known("reference/a") for n in names}) == name

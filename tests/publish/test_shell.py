@@ -76,7 +76,7 @@ def test_building_never_executes_and_no_button_leads_nowhere():
     assert CONFIG["execute"]["execute_notebooks"] == "off"
     assert CONFIG["launch_buttons"]["thebe"] is False
     # One extension switches all buttons by `repository.url`; test_numbering.py builds both ways.
-    assert "rag_repro.publish.buttons" in CONFIG["sphinx"]["config"]["extensions"]
+    assert "rag_repro.publish.extension" in CONFIG["sphinx"]["config"]["extensions"]
     assert CONFIG["sphinx"]["recursive_update"] is True  # else the address would be dropped
     assert not [k for k in CONFIG["html"] if k.startswith("use_") and "button" in k]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro import data
-from rag_repro.show import arithmetic, readers
-from rag_repro.show import exhibit_rows as exhibits
+from rag_repro.show import arithmetic, exhibits, readers
 from rag_repro.study import papers, printed
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.show import exhibit_rows as exhibits
-from rag_repro.show.exhibit_tables import exhibit_table
+from rag_repro.show import exhibits
+from rag_repro.show.exhibits import exhibit_table
 from rag_repro.show.missing import Missing
 from rag_repro.show.table import Table, Under
 from rag_repro.study import papers

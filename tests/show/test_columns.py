@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from rag_repro import show
-from rag_repro.analysis import attention_layers
+from rag_repro.analysis import gold_signals
 from rag_repro.show.picture import Note, Picture
 from tests.study.mini import number
 from tests.test_readme import ROOT
@@ -200,10 +200,10 @@ def test_places_within_a_record_are_drawn_by_the_same_columns(book):
     shown = show.entries(desk, "table1", dataset="hotpotqa", method=["sm", "qdc"], k=3)
     every = show.expand(shown, layer=range(1, 4), place=["1e", "1w"])
     assert len(every) == 2 * 3 * 2
-    by_place = show.part(partial(attention_layers.by_passage, shown=2), "layer", "place")
+    by_place = show.part(partial(gold_signals.by_passage, shown=2), "layer", "place")
     grid = show.heat(every, "place", "layer", by_place, panel=show.label(), name="a")
     assert "Similarity, place 1e, layer 1: 3.0" in grid.alt
-    by_layer = show.part(partial(attention_layers.by_kind, kind="words"), "layer", unit="%")
+    by_layer = show.part(partial(gold_signals.by_kind, kind="words"), "layer", unit="%")
     drawn = show.curve(
         show.expand(shown, layer=range(1, 4)),
         "layer",

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rag_repro.show import exhibit_rows as exhibits
-from rag_repro.show.desk import Desk, Listing
+from rag_repro.show import exhibits
+from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.picture import Note
 from rag_repro.study import campaign, papers, records
 from rag_repro.study.papers import StudyError
@@ -42,7 +42,7 @@ class Home(SimpleNamespace):
         return self.root / "results" / "local" / "records"
 
     def desk(self, **given):
-        return Desk("mini", parameters(**given), self.root, exhibits=("table1",))
+        return Chapter("mini", parameters(**given), self.root, exhibits=("table1",))
 
     def cell(self, **wanted):
         [found] = [c for c in self.paper.exhibits["table1"].cells() if c.matches(wanted)]
@@ -111,7 +111,7 @@ def test_by_default_the_committed_records_are_shown_and_nothing_runs(home, still
     assert row.diff.estimate == pytest.approx(16)
     assert desk.tiers() == ["public", "testbed"]
     # three data sets, two methods, k = 3 and 4, a hundred questions each
-    assert repr(desk.says) == "Shown are committed records: 1,200 answers."
+    assert repr(desk.source_note) == "Shown are committed records: 1,200 answers."
     assert not home.local.exists()
 
 
@@ -149,7 +149,7 @@ def test_of_fewer_questions_the_first_are_shown(home, still):
     assert np.mean(first) != np.mean([line["scores"]["recall"] for line in lines])
     [row] = desk.rows("table1", metric="recall", dataset="hotpotqa", method="qdc", k=3)
     assert (row.ours.n, row.ours.estimate) == (7, pytest.approx(100 * np.mean(first)))
-    assert repr(desk.says) == (
+    assert repr(desk.source_note) == (
         "Shown are committed records: 84 answers, the first 7 of each data set."
     )
 
@@ -225,7 +225,7 @@ def test_a_moved_chapter_runs_what_is_missing_and_shows_that(home, asked):
     assert {c.condition.retriever for c in desk.paper.exhibits["table1"].cells()} == {"bm25"}
     cell = desk.paper.exhibits["table1"].cells()[0]
     assert len(records.load(home.local, cell.condition)) == 4
-    assert repr(desk.says) == (
+    assert repr(desk.source_note) == (
         f"Run for this page, with `dataset = '{WORLD}'`, `retriever = 'bm25'`, "
         "but for what is committed already."
     )

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rag_repro.show.desk import Desk
+from rag_repro.show.chapter import Chapter
 from rag_repro.study import papers, records
 from rag_repro.study.papers import StudyError
 
@@ -44,7 +44,7 @@ def desk(tmp_path, monkeypatch):
 
     def make(methods=(), **given):
         run = SimpleNamespace(**DEFAULTS | given, changed=tuple(given))
-        return Desk("mini", run, tmp_path, exhibits=("fig3",), methods=methods)
+        return Chapter("mini", run, tmp_path, exhibits=("fig3",), methods=methods)
 
     yield make
     papers.load.cache_clear()

@@ -32,10 +32,9 @@ from rag_repro.schema import (
     Retrieve,
 )
 from rag_repro.schema.dataset import Corpus, Dataset
-from rag_repro.show import desk, escape, figures, ledger, steps, traces
-from rag_repro.show import exhibit_tables as tables
+from rag_repro.show import chapter, escape, exhibits, ledger, picture, traces
 from rag_repro.show import recorded_answers as show
-from rag_repro.show.exhibit_rows import Row
+from rag_repro.show.exhibits import Row
 from rag_repro.show.picture import Download, Picture
 from rag_repro.show.table import Table
 from rag_repro.study import papers, records
@@ -190,7 +189,7 @@ def test_the_tables_of_an_exhibit_of_a_data_set_with_any_name(book):
             note=t)
         for t in HOSTILE
     ]  # fmt: skip
-    made = tables.exhibit_table(book.exhibit, rows)
+    made = exhibits.exhibit_table(book.exhibit, rows)
     made.data = None  # the file beside it is no text of the page
     assert set(map(escape.seen, HOSTILE)) <= set(cells_of(made))
     shown_in(Table([], [[r.note] for r in rows]))
@@ -224,7 +223,7 @@ def test_a_chapters_parameters():
 )
 def test_pictures(text):
     """Their text is drawn as it is, the drawing is sound XML, and words beside it are text."""
-    plt, _ = figures.plots()
+    plt, _ = picture.plots()
     figure, axis = plt.subplots(figsize=(2, 1))
     axis.set_title(text)
     made = Picture(figure, text, text)
@@ -236,7 +235,7 @@ def test_pictures(text):
 
 
 def test_a_dollar_in_a_name_begins_no_formula():
-    plt, _ = figures.plots()
+    plt, _ = picture.plots()
     figure, axis = plt.subplots()
     said = axis.set_title("$x$ and $\\frac{1}{")
     assert not said.get_parse_math()
@@ -372,7 +371,7 @@ def fenced():
 def test_notes_and_listings(myst):
     """A parameter of any value, and code that holds the marks of a block."""
 
-    class Moved(desk.Desk):
+    class Moved(chapter.Chapter):
         def __init__(self, value):
             self.run = type("Run", (), {"dataset": value})()
             self.moved = ("dataset",)
@@ -384,7 +383,7 @@ def test_notes_and_listings(myst):
         ]  # fmt: skip
         assert found[2][1] == as_shown(f"dataset = {text!r}")
 
-    (kind, content), *rest = parts(myst, desk.Listing(fenced)._repr_markdown_())
+    (kind, content), *rest = parts(myst, chapter.Listing(fenced)._repr_markdown_())
     assert kind == "fence"
     assert content.endswith('````\n"""\n\n')
     assert {kind for kind, _ in rest} <= {"paragraph_open", "code_inline", "paragraph_close"}
@@ -421,12 +420,12 @@ def test_the_steps_of_an_answer():
     made = Generation("\x1b[2J said", (1,), (0,), "eos", 3, 3)
     for i, text in enumerate(HOSTILE):
         heard = [
-            steps.Step(Retrieve(text, 1), HITS[i : i + 1]),
-            steps.Step(Generate(Prompt.of(text), 3), made),
+            traces.Step(Retrieve(text, 1), HITS[i : i + 1]),
+            traces.Step(Generate(Prompt.of(text), 3), made),
         ]
         answer = Answer(text=text, prediction=text)
-        shown_in(steps.table(heard, QUESTIONS[i], answer))
-        shown = steps.text(heard, QUESTIONS[i], answer)
+        shown_in(traces.table(heard, QUESTIONS[i], answer))
+        shown = traces.text(heard, QUESTIONS[i], answer)
         printed(shown)
         assert len(shown.split("\n")) == 7
         assert shown.endswith(f"answer: {as_shown(text)}")

@@ -9,9 +9,7 @@ import json
 
 import pytest
 
-from rag_repro.show import escape
-from rag_repro.show import exhibit_rows as exhibits
-from rag_repro.show import exhibit_tables as tables
+from rag_repro.show import escape, exhibits
 from rag_repro.show.picture import Download
 from rag_repro.show.table import Table
 from rag_repro.study import costs, papers
@@ -50,7 +48,7 @@ def test_a_record_shorter_than_what_is_asked_says_so(book):
     book.fill()
     row = one(rows(book), dataset="hotpotqa", method="qdc", k=3, metric="passages")
     assert row.flat()["note"] == "suspect; 100 of 252 answers"
-    caption = tables.exhibit_table(book.exhibit, rows(book, "public")).caption
+    caption = exhibits.exhibit_table(book.exhibit, rows(book, "public")).caption
     assert " rows are not complete (" in caption
     assert "100 of 252 answers" in caption
     [cell, *_] = book.exhibit.cells("testbed")
@@ -217,7 +215,7 @@ def test_a_metric_that_no_question_has_is_told_from_a_run_that_is_missing(book):
 
 def test_the_csv_begins_with_the_promised_columns(book):
     book.fill()
-    lines = list(csv.reader(io.StringIO(tables.text(rows(book), "csv"))))
+    lines = list(csv.reader(io.StringIO(exhibits.text(rows(book), "csv"))))
     assert lines[0] == [
         *("exhibit", "tier", "dataset", "method", "k", "metric", "paper", "ours", "lo", "hi", "n"),
         *("baseline", "diff", "diff_lo", "diff_hi", "role", "note"),
@@ -238,24 +236,24 @@ def test_the_csv_begins_with_the_promised_columns(book):
 def test_json_has_the_same_rows(book):
     book.fill()
     made = rows(book)
-    assert json.loads(tables.text(made, "json")) == [row.flat() for row in made]
+    assert json.loads(exhibits.text(made, "json")) == [row.flat() for row in made]
 
 
 def test_booleans_are_printed_as_in_the_files(book):
-    text = tables.text(rows(book, exhibit=own_candidates(book)), "csv")
+    text = exhibits.text(rows(book, exhibit=own_candidates(book)), "csv")
     assert ",true," in text
     assert "True" not in text
 
 
 def test_the_readers_table_has_gain_ours_and_paper(book):
     book.fill()
-    head, body = tables.grid(rows(book, "public"))
+    head, body = exhibits.grid(rows(book, "public"))
     line = dict(zip(head, next(c for c in body if c[:3] == ["HotpotQA", "3", "qdc"]), strict=True))
     assert line["Recall: gain over baseline"].startswith("+16.00 [+")
     assert line["Recall: ours [95 %], n"].startswith("78.00 [")
     assert line["Recall: ours [95 %], n"].endswith("], n 100")
     assert line["Recall: paper"] == "86.12"
-    markdown = tables.text(rows(book, "public"), "md").splitlines()
+    markdown = exhibits.text(rows(book, "public"), "md").splitlines()
     assert markdown[0] == "| " + " | ".join(head) + " |"
     assert markdown[1] == "|" + " --- |" * len(head)
     assert len(markdown) == 2 + len(body)
@@ -267,7 +265,7 @@ def test_every_exhibit_of_every_paper_can_be_printed_before_anything_is_run(tmp_
     paper = papers.load(name)
     for key, exhibit in paper.exhibits.items():
         made = exhibits.rows(paper, exhibit, Results(tmp_path))
-        text = tables.text(made, form)
+        text = exhibits.text(made, form)
         for entry in paper.printed(key):
             assert entry["value"] in text
 
@@ -304,7 +302,7 @@ def test_a_bar_in_a_cell_opens_no_column_on_a_terminal(book):
     row = exhibits.Row(
         "e", "public", "primary", {"dataset": "d", "method": "a|b"}, "recall", note="x\ny"
     )
-    text = tables.text([row], "md")
+    text = exhibits.text([row], "md")
     assert "a\\|b" in text
     assert "x y" in text
     assert len(text.splitlines()) == 3

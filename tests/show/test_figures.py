@@ -9,12 +9,12 @@ import re
 
 import pytest
 
-from rag_repro.show import figures
+from rag_repro.show import picture
 from rag_repro.show.picture import Picture
 
 
 def drawn(alt="A figure", caption=""):
-    plt, _ = figures.plots()
+    plt, _ = picture.plots()
     figure, axis = plt.subplots()
     axis.errorbar([1, 2], [3, 4], yerr=[1, 1])
     axis.set_title("T")
@@ -28,7 +28,7 @@ def test_the_same_figure_is_the_same_bytes():
 
 
 def test_a_picture_leaves_no_figure_open():
-    plt, _ = figures.plots()
+    plt, _ = picture.plots()
     before = plt.get_fignums()
     drawn()
     assert plt.get_fignums() == before
@@ -97,11 +97,11 @@ def test_distances_of_colours_are_computed_right():
 
 @pytest.mark.parametrize("eye", SEEN_AS)
 def test_the_first_colours_are_told_apart_by_every_eye(eye):
-    _, colours = figures.plots()
+    _, colours = picture.plots()
     for one, other in itertools.combinations(colours[:4], 2):
         assert math.dist(lab(one, eye), lab(other, eye)) > 15
 
 
 def test_there_is_a_marker_for_each_colour():
-    _, colours = figures.plots()
-    assert len(set(figures.MARKERS)) == len(figures.MARKERS) == len(colours)
+    _, colours = picture.plots()
+    assert len(set(picture.MARKERS)) == len(picture.MARKERS) == len(colours)

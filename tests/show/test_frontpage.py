@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import rag_repro
-from rag_repro.publish import caveats, frontpage
+from rag_repro.publish import frontpage, verdict_summary
 from rag_repro.publish.templating import render
-from rag_repro.show import exhibit_rows as exhibits
-from rag_repro.show import ledger
+from rag_repro.show import exhibits, ledger
 from rag_repro.study import campaign, papers, records
 from rag_repro.study.scores import Results
 from tests.study import mini
@@ -165,20 +164,20 @@ def test_a_set_asked_as_a_whole_is_no_part(book, monkeypatch):
     book.fill()
     whole = {
         name: dataclasses.replace(source, full_size=100) if name == "hotpotqa" else source
-        for name, source in caveats.registry().items()
+        for name, source in verdict_summary.registry().items()
     }
-    monkeypatch.setattr(caveats, "registry", lambda: whole)
+    monkeypatch.setattr(verdict_summary, "registry", lambda: whole)
     assert "Asked on parts of the whole sets (MuSiQue)" in page(book)
 
 
 def recorded(cells):
     """These conditions, each with an answer."""
-    return [caveats.Recorded(cell, [{"id": "q"}]) for cell in cells]
+    return [verdict_summary.Recorded(cell, [{"id": "q"}]) for cell in cells]
 
 
 def test_one_interval_in_twenty_is_expected_to_miss():
     row = {"n": 50, "verdict": "reproduced", "reason": "", "tier": "public"}
-    told = render("how_sure", **caveats.facts([row] * 30, []))
+    told = render("how_sure", **verdict_summary.facts([row] * 30, []))
     assert "30 verdicts with an interval, each from 50 to 50" in told
     assert "about 1.5 miss the truth by chance" in told
 
@@ -199,7 +198,7 @@ def test_the_testbed_failures_and_readers_change_what_is_said(book, monkeypatch)
 
     cells = [dataclasses.replace(cell.condition, reader="smollm2-135m")]
     read = dataclasses.replace(cell, condition=cells[0])
-    told = render("how_sure", **caveats.facts([], recorded([cell, read])))
+    told = render("how_sure", **verdict_summary.facts([], recorded([cell, read])))
     assert "Read by 1 reader: open models" in told
     assert "<code>smollm2-135m</code>" in told
     assert "No language model" not in told
@@ -213,7 +212,7 @@ def test_rows_of_one_training_are_counted(book):
         return dataclasses.replace(cell, keys={**cell.keys, "method": method, "seed": seed})
 
     cells = [trained("a", 0), trained("b", 0), trained("b", 1)]
-    told = render("how_sure", **caveats.facts([], recorded(cells)))
+    told = render("how_sure", **verdict_summary.facts([], recorded(cells)))
     assert "Of 2 trained rows 1 rests on one training: how far another training would" in told
 
 

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from rag_repro.methods.dragin.settings import DynamicSettings
-from rag_repro.publish import numbering
+from rag_repro.publish import extension
 from rag_repro.schema import Answer
 from rag_repro.show.heat_map import (
     DARKEST,
@@ -341,7 +341,7 @@ def test_a_level_stays_between_none_and_all():
 
 
 def test_the_book_numbers_it_as_a_figure(html):
-    [node] = numbering._made(html)
+    [node] = extension._made(html)
     assert node["names"] == ["fig-heat"]
     assert node["classes"] == ["rr-exhibit"]
     inner, caption = node.children

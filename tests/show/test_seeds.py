@@ -10,8 +10,7 @@ import pytest
 
 from rag_repro import show
 from rag_repro.lm import hub
-from rag_repro.show import cases, missing
-from rag_repro.show import exhibit_rows as exhibits
+from rag_repro.show import cases, exhibits, missing
 from rag_repro.study import gate, trainings
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.judge import judge, pair_cells

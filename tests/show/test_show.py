@@ -13,7 +13,7 @@ from rag_repro import cli, engine
 from rag_repro.methods import base
 from rag_repro.schema import Answer
 from rag_repro.show import recorded_answers as show
-from rag_repro.show import steps
+from rag_repro.show import traces
 from rag_repro.study import again, papers
 from rag_repro.study.papers import StudyError
 from tests.methods import golden
@@ -42,7 +42,7 @@ def traced(method: str, **given) -> Answer:
 
 def words_of(answer: Answer) -> dict[str, list[str]]:
     made: dict[str, list[str]] = {}
-    for what, said in steps.evidence(answer.trace):
+    for what, said in traces.evidence(answer.trace):
         made.setdefault(what, []).append(said)
     return made
 
@@ -116,25 +116,25 @@ def test_no_event_of_any_method_is_dropped(method):
     questions = golden._asked(method)
     for _, answer in engine.run([engine.Task(q, spec.run, settings) for q in questions], services):
         for event in answer.trace:
-            rows = steps.evidence([event])
+            rows = traces.evidence([event])
             assert rows or event["stage"] == "features"
             assert all(what and said for what, said in rows)
 
 
 def test_an_event_of_a_method_of_ones_own_is_told_by_its_fields():
     event = {"first answer": "Sarrow", "tries": 2, "nothing": None}
-    assert steps.evidence([event]) == [("decision", "first answer Sarrow, tries 2")]
+    assert traces.evidence([event]) == [("decision", "first answer Sarrow, tries 2")]
 
 
 def test_asks_trace_tells_decisions_in_lines_that_fit():
     answer = traced("cfs", k=4)
-    [_, told] = steps.text((), golden.QUESTIONS[0], answer).split("\ndecisions:\n")
+    [_, told] = traces.text((), golden.QUESTIONS[0], answer).split("\ndecisions:\n")
     lines = told.split("\ncost: ")[0].splitlines()
     assert sum(line.startswith("  pair ") for line in lines) == len(
         [e for e in answer.trace if e["stage"] == "judge"]
     )
-    assert max(map(len, lines)) <= steps.WIDE
-    page = steps.table((), golden.QUESTIONS[0], answer)._repr_html_()
+    assert max(map(len, lines)) <= traces.WIDE
+    page = traces.table((), golden.QUESTIONS[0], answer)._repr_html_()
     assert "both needed, classifier 0." in page
 
 
@@ -256,7 +256,7 @@ def test_a_committed_record_tells_what_it_keeps_and_how_to_see_the_rest(capsys, 
     told = printed(capsys, *words)
     for line in lines:
         assert line in told
-    assert max(map(len, told.splitlines())) <= steps.WIDE
+    assert max(map(len, told.splitlines())) <= traces.WIDE
     assert "distinct 1" not in told  # of the thirty scores only the exhibit's own
 
 

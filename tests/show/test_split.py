@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from rag_repro.show import split
-from rag_repro.show.desk import Desk
+from rag_repro.show.chapter import Chapter
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.study import papers
@@ -20,7 +19,7 @@ DEFAULTS = {
 def desk_of(book, **options):
     run = SimpleNamespace(**DEFAULTS)
     (book.root / "results").mkdir(exist_ok=True)
-    made = Desk("mini", run, book.root, exhibits=("table1",), **options)
+    made = Chapter("mini", run, book.root, exhibits=("table1",), **options)
     made.results = book.results()
     return made
 
@@ -28,19 +27,19 @@ def desk_of(book, **options):
 def test_what_has_a_number_is_a_table_and_the_rest_says_how_to_run_it(book):
     book.fill()
     desk = desk_of(book)
-    table, note = split.held(desk, "table1", desk.rows("table1"), "tab")
+    table, note = desk.tables("table1", desk.rows("table1"), "tab")
     assert (type(table), table.name) == (Table, "tab")
     assert repr(note) == "Not run: `rag-repro run mini.table1 --tier testbed`."
-    whole = split.whole(desk, "table1", desk.rows("table1"), "tab")
+    whole = desk.whole_table("table1", desk.rows("table1"), "tab")
     assert any("world-B" in map(str, row) for row in whole.body)
 
 
 def test_without_any_number_there_is_a_note(book):
     desk = desk_of(book)
     testbed = desk.rows("table1", "testbed")
-    assert isinstance(split.whole(desk, "table1", testbed, "tab"), Note)
-    assert [type(p) for p in split.held(desk, "table1", testbed, "tab")] == [Note]
-    assert "no such condition" in repr(split.held(desk, "table1", [], "tab")[0])
+    assert isinstance(desk.whole_table("table1", testbed, "tab"), Note)
+    assert [type(p) for p in desk.tables("table1", testbed, "tab")] == [Note]
+    assert "no such condition" in repr(desk.tables("table1", [], "tab")[0])
 
 
 def test_a_folded_tier_is_shown_when_it_has_a_record(book, monkeypatch):
@@ -52,11 +51,11 @@ def test_a_folded_tier_is_shown_when_it_has_a_record(book, monkeypatch):
     desk = desk_of(book, folded=["paper"])
     assert desk.tiers() == ["public"]
     assert {row.tier for row in desk.rows("table1")} == {"public"}
-    assert repr(desk.apart) == "Not run: `rag-repro run mini.table1 --tier paper`."
+    assert repr(desk.unrun_note) == "Not run: `rag-repro run mini.table1 --tier paper`."
     mini.fill(book.records, book.paper, lambda m, d, k, rng: 0.5, tier="paper")
     desk = desk_of(book, folded=["paper"])
     assert desk.tiers() == ["public", "paper"]
-    assert desk.apart is None
+    assert desk.unrun_note is None
 
 
 def test_all_contrasts_of_claims_stand_side_by_side(book):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rag_repro import show
-from rag_repro.show import timed_answer as times
+from rag_repro.show import traces
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.scores import Results, Scores, ratio
@@ -134,10 +134,10 @@ def fill(book, tier, passages=1000, f1=0.5):
 
 def test_what_nobody_has_timed_says_how_to(book):
     cell = book.exhibit.cells("testbed")[0]
-    assert times.worked(cell, book.results()) is None
+    assert traces.timed(cell, book.results()) is None
     command = "`rag-repro time mini.fig3 --dataset world-B@1000`"
-    assert repr(times.clock_table(None, cell)) == f"Not run: {command}."
-    assert "not among the rows" in repr(times.clock_table(None, None))
+    assert repr(traces.clock_table(None, cell)) == f"Not run: {command}."
+    assert "not among the rows" in repr(traces.clock_table(None, None))
 
 
 def test_parts_of_a_stacked_bar_are_the_whole(book):
@@ -156,9 +156,9 @@ def test_parts_of_a_stacked_bar_are_the_whole(book):
 def test_the_worked_answer_is_one_with_pairs_and_told_call_by_call(book):
     fill(book, "public")
     cell = book.exhibit.cells("public")[1]
-    line = times.worked(cell, book.results())
+    line = traces.timed(cell, book.results())
     assert line["id"] == "q0"
-    table = times.clock_table(line, cell)
+    table = traces.clock_table(line, cell)
     assert [row[0] for row in table.body] == [
         "of it, queries encoded",
         "search",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.evaluation.verdicts import WORDS
-from rag_repro.publish import frontpage, verdict_figure, verdict_lists
+from rag_repro.publish import frontpage, verdict_summary
 from rag_repro.show import ledger
 from rag_repro.study import papers
 from rag_repro.study.conditions import TIERS
@@ -56,32 +56,32 @@ def two(testbed, public):
 @pytest.mark.parametrize(
     ("testbed", "public", "wanted"),
     [
-        ("mechanism holds", "reproduced", verdict_lists.HELD),
-        ("mechanism holds", "not run", verdict_lists.HELD),
-        ("mechanism holds", "inconclusive", verdict_lists.HELD),
-        ("mechanism holds", "direction only", verdict_lists.DIRECTION),
-        ("mechanism fails", "not reproduced", verdict_lists.FAILED),
-        ("not run", "not reproduced", verdict_lists.FAILED),
-        ("mechanism fails", "reproduced", verdict_lists.MIXED),
-        ("mechanism holds", "not reproduced", verdict_lists.MIXED),
-        ("mechanism fails", "direction only", verdict_lists.MIXED),
-        ("inconclusive", "reader too weak", verdict_lists.OPEN),
-        ("not run", "not run", verdict_lists.NEVER),
-        ("not judged", "not run", verdict_lists.NEVER),
-        ("not judged", "reproduced", verdict_lists.HELD),
+        ("mechanism holds", "reproduced", verdict_summary.HELD),
+        ("mechanism holds", "not run", verdict_summary.HELD),
+        ("mechanism holds", "inconclusive", verdict_summary.HELD),
+        ("mechanism holds", "direction only", verdict_summary.DIRECTION),
+        ("mechanism fails", "not reproduced", verdict_summary.FAILED),
+        ("not run", "not reproduced", verdict_summary.FAILED),
+        ("mechanism fails", "reproduced", verdict_summary.MIXED),
+        ("mechanism holds", "not reproduced", verdict_summary.MIXED),
+        ("mechanism fails", "direction only", verdict_summary.MIXED),
+        ("inconclusive", "reader too weak", verdict_summary.OPEN),
+        ("not run", "not run", verdict_summary.NEVER),
+        ("not judged", "not run", verdict_summary.NEVER),
+        ("not judged", "reproduced", verdict_summary.HELD),
     ],
 )
 def test_a_claim_stands_in_one_group(testbed, public, wanted):
-    found = verdict_lists.sort(two(testbed, public))
+    found = verdict_summary.sort(two(testbed, public))
     assert [name for name, held in found.items() if held] == [wanted]
 
 
 def test_what_no_record_can_decide_is_told_from_what_was_not_run(tmp_path):
     nothing = Results(tmp_path)
     rows = [r for tier in TIERS for r in ledger.rows(nothing, ["r2ag"], [tier])]
-    found = verdict_lists.sort(rows)
-    never = {held[0]["id"] for held in found[verdict_lists.NEVER]}
-    unknowable = {held[0]["id"] for held in found[verdict_lists.UNKNOWABLE]}
+    found = verdict_summary.sort(rows)
+    never = {held[0]["id"] for held in found[verdict_summary.NEVER]}
+    unknowable = {held[0]["id"] for held in found[verdict_summary.UNKNOWABLE]}
     paper = papers.load("r2ag")
     assert unknowable == {claim.id for claim in paper.claims if claim.no_contrast}
     assert never == {claim.id for claim in paper.claims} - unknowable
@@ -106,13 +106,13 @@ def test_each_group_has_a_section_with_its_number_and_its_table(page):
 
 
 def test_every_verdict_has_a_place_in_the_figure():
-    assert {verdict_figure.group(word) for word in WORDS} == set(verdict_figure.GROUPS)
+    assert {verdict_summary.group(word) for word in WORDS} == set(verdict_summary.GROUPS)
 
 
 def test_the_figure_counts_claims_and_is_the_same_twice():
     rows = two("mechanism holds", "reproduced")
     rows += [r | {"id": "x.c02"} for r in two("mechanism fails", "inconclusive")]
-    first, second = (verdict_figure.figure(rows) for _ in range(2))
+    first, second = (verdict_summary.figure(rows) for _ in range(2))
     assert first.svg == second.svg
     assert "Mini, testbed: 1 holds, 1 does not hold. Mini, public: 1 holds, 1 incon" in first.alt
     assert first.alt.endswith("Mini, paper: 2 not run.")
@@ -120,12 +120,12 @@ def test_the_figure_counts_claims_and_is_the_same_twice():
 
 
 def test_what_has_no_records_has_no_colour_and_each_group_its_own_look():
-    looks = {name: (colour, hatch) for name, (_, colour, hatch) in verdict_figure.GROUPS.items()}
+    looks = {name: (colour, hatch) for name, (_, colour, hatch) in verdict_summary.GROUPS.items()}
     assert looks["not run"] == (None, "")
     assert {name for name, (colour, _) in looks.items() if colour is None} == {
-        verdict_lists.NEVER,
-        verdict_lists.UNKNOWABLE,
-        verdict_lists.DEVICES,
+        verdict_summary.NEVER,
+        verdict_summary.UNKNOWABLE,
+        verdict_summary.DEVICES,
     }
     assert len(set(looks.values())) == len({hatch for _, hatch in looks.values()}) + 1
 
@@ -155,8 +155,8 @@ def test_what_the_papers_numbers_speak_against_stands_apart_with_its_working(pag
     assert "1 claim, whatever is found here." in text
     assert "| 3 of 9 | Table 1, A less B\\: above in 3. |" in text
     assert "x.c02" not in text
-    assert verdict_lists.unborne([r | {"place": "summary"} for r in rows[:2]]) == []
-    assert verdict_lists.unborne([r | {"support": "yes"} for r in rows]) == []
+    assert verdict_summary.unborne([r | {"place": "summary"} for r in rows[:2]]) == []
+    assert verdict_summary.unborne([r | {"support": "yes"} for r in rows]) == []
     assert "speak against" not in page([r | {"support": "yes"} for r in rows])
 
 
@@ -165,7 +165,7 @@ def test_a_verdict_of_a_registered_test_says_so(page):
     assert r"mechanism holds \(confirmed\)" in page([found | {"state": "confirmed"}])
     assert "exploratory" not in page([found])
     known = found | {"main": True}
-    _, [[_, cell]] = verdict_lists.by_tier(verdict_lists.main([known]), brief=True)
+    _, [[_, cell]] = verdict_summary.by_tier(verdict_summary.main([known]), brief=True)
     assert cell[-1] == "exploratory"
 
 
@@ -176,11 +176,11 @@ def test_claims_that_share_a_contrast_are_one_result(book):
     again = one | {"id": "mini.c02", "delta": "9.00"}  # another effect is asked for
     other = one | {"id": "mini.c03", "contrasts": ["apart"]}
     both = one | {"id": "mini.c04", "contrasts": ["apart", "more"]}
-    assert verdict_lists.distinct([[one], [again]]) == 1
+    assert verdict_summary.distinct([[one], [again]]) == 1
     assert frontpage.counted([[one], [again], [other]]) == "3 claims (2 distinct results)"
-    assert verdict_lists.distinct([[one], [again], [other], [both]]) == 2
+    assert verdict_summary.distinct([[one], [again], [other], [both]]) == 2
     last = one | {"id": "mini.c05", "contrasts": ["more"]}
-    assert verdict_lists.distinct([[both], [other], [last]]) == 1
+    assert verdict_summary.distinct([[both], [other], [last]]) == 1
     bridge = both | {"contrasts": [*one["contrasts"], "more"]}
-    assert verdict_lists.distinct([[one], [other], [both], [bridge]]) == 1
+    assert verdict_summary.distinct([[one], [other], [both], [bridge]]) == 1
     assert frontpage.counted([[one], [other]]) == "2 claims"

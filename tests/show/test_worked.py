@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from rag_repro.show import worked
+from rag_repro.show import arithmetic
 from rag_repro.study import papers
 from rag_repro.study.papers import StudyError
 from rag_repro.study.printed import LEVEL, NOT_ALWAYS, Compared
@@ -18,7 +18,7 @@ WIKI = {"dataset": "2wikimultihopqa", "metric": "em"}
 
 def said(**given):
     claim = replace(DRAGIN.claim("dragin.c01"), printed=(Compared(**given),))
-    return worked.workings(DRAGIN, claim)[0]
+    return arithmetic.workings(DRAGIN, claim)[0]
 
 
 def test_every_pair_of_a_place_is_a_difference():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.show import claims, readers
-from rag_repro.show import exhibit_rows as exhibits
+from rag_repro.show import exhibits, ledger, readers
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.papers import StudyError
@@ -644,17 +643,17 @@ def test_without_gold_passages_there_is_no_gate_and_that_is_said(tmp_path):
 def test_what_can_be_guessed_is_shown_beside_with_what_guessing_gets_right(tmp_path):
     by_kind(tmp_path, GAIN, BOTH)
     paper, results = read(tmp_path), Results(tmp_path / "records")
-    judged = judge(claims.guessable(paper, ["answers.c01"]), "public", results)
+    judged = judge(ledger.guessable(paper, ["answers.c01"]), "public", results)
     [part] = judged[0].parts
     assert (part.interval.n, part.interval.estimate) == (100, -100)
     assert part.contrast.label == "acc, where it can be guessed"
-    for cell in papers.exhibit(claims.GUESSES)[1].cells("public"):
+    for cell in papers.exhibit(ledger.GUESSES)[1].cells("public"):
         if cell.condition.method == "guess" and cell.keys["dataset"] == "hotpotqa":
             with open_record(tmp_path / "records", cell.condition, {}) as record:
                 for i, kind in enumerate(("bridge", *["comparison"] * 4)):
                     line = {"id": f"q{i}", "kind": kind, "cluster": f"q{i}", "hits": []}
                     record.append({**line, "scores": {"acc": float(i == 1)}})
-    lines = claims.guesses(results, "public")
+    lines = ledger.guesses(results, "public")
     assert [line[2] for line in lines] == [
         "HotpotQA: no, whatever is asked",
         "HotpotQA: the first of two that are offered",

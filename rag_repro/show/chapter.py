@@ -9,21 +9,23 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rag_repro.data import ENVIRONMENT, is_made_here
-from rag_repro.show import claims, live, missing, readers
-from rag_repro.show import exhibit_rows as exhibits
-from rag_repro.show import exhibit_tables as tables
+from rag_repro.data.titles import word
+from rag_repro.show import exhibits, ledger, missing, readers
 from rag_repro.show.escape import as_code, listing
-from rag_repro.show.exhibit_rows import Row
+from rag_repro.show.exhibits import Row
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
-from rag_repro.study import campaign, judge, papers, records, standing, timing
+from rag_repro.study import again, campaign, judge, papers, records, standing, timing
 from rag_repro.study.conditions import ROLES, Condition
 from rag_repro.study.papers import Cell, Exhibit, Paper, StudyError
 from rag_repro.study.retarget import only, retarget
@@ -38,7 +40,7 @@ MOVING = frozenset({"dataset", "retriever", "reader", *SETTINGS})
 n_questions: of fewer questions the committed records tell as well."""
 
 
-class Desk:
+class Chapter:
     """One chapter's view of its paper.
 
     run: the chapter's parameters (`publish.chapter`). exhibits: the keys of
@@ -137,7 +139,7 @@ class Desk:
         }
 
     @property
-    def apart(self) -> Note | None:
+    def unrun_note(self) -> Note | None:
         """How to run what is folded away; None: nothing is."""
         cells = [cell for held in self.unrun.values() for cell in held]
         return missing.note_of_cells(cells) if cells else None
@@ -173,11 +175,27 @@ class Desk:
         """The reader's table of these rows; name: by which `{numref}` finds it."""
         exhibit = self.paper.exhibit(key)
         weak = readers.weak(self.paper, exhibit, rows, self.results)
-        return tables.exhibit_table(exhibit, rows, name, weak)
+        return exhibits.exhibit_table(exhibit, rows, name, weak)
+
+    def tables(self, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:
+        """A table of the lines that have a number, and one note on how to run the others."""
+        lines = exhibits.lines_of(list(rows)).values()
+        told = [row for line in lines if any(map(_has_number, line)) for row in line]
+        rest = [row for line in lines if not any(map(_has_number, line)) for row in line]
+        pages: list[Table | Note] = [self.table(key, told, name)] if told else []
+        return [*pages, self._how_to_run(key, rest)] if rest or not told else pages
+
+    def whole_table(self, key: str, rows: Sequence[Row], name: str) -> Table | Note:
+        """One table of all, what is not run among them; without any number how to run it."""
+        numbers = any(map(_has_number, rows))
+        return self.table(key, rows, name) if numbers else self._how_to_run(key, rows)
+
+    def _how_to_run(self, key: str, rows: Sequence[Row]) -> Note:
+        return missing.note_of_rows(rows, "time" if self.paper.exhibit(key).timed else "run")
 
     def claims(self, ids: Sequence[str]) -> Table:
         """What the records say of these claims, one line a claim and tier."""
-        return claims.verdicts(self.paper, self._judgements(ids))
+        return ledger.verdicts(self.paper, self._judgements(ids))
 
     def asides(self, ids: Sequence[str]) -> Table | Note:
         """The claims' secondary contrasts, which decide nothing, of those that have records.
@@ -187,12 +205,12 @@ class Desk:
         """
         caption = "Secondary contrasts, which decide no claim"
         none = "No secondary contrast of these claims has records."
-        aside, held, lines = claims.guessable(self.paper, ids), self._judgements(ids), []
+        aside, held, lines = ledger.guessable(self.paper, ids), self._judgements(ids), []
         for tier in self.tiers():
             judged = judge.judge(aside, tier, self.results, cut=bool(self.run.n_questions))
             if any(part.interval for one in judged for part in one.parts):
-                held, lines = held + judged, lines + claims.guesses(self.results, tier)
-        found = claims.contrasts(held, ("secondary",), caption, "tab-asides", lines)
+                held, lines = held + judged, lines + ledger.guesses(self.results, tier)
+        found = ledger.contrasts(held, ("secondary",), caption, "tab-asides", lines)
         return found or Note(none)
 
     def contrasts(
@@ -200,12 +218,12 @@ class Desk:
     ) -> Table | Note:
         """All contrasts of these claims and roles that have records, side by side."""
         none = "No contrast of these claims has records."
-        return claims.contrasts(self._judgements(ids), roles, caption, name) or Note(none)
+        return ledger.contrasts(self._judgements(ids), roles, caption, name) or Note(none)
 
     def changed(self, ids: Sequence[str]) -> Table | Note:
         """Which of these claims are tested otherwise than at first, after records were seen."""
         none = "No test of these claims was changed after records had been seen."
-        return claims.changed(self.paper, ids, "tab-changed") or Note(none)
+        return ledger.changed(self.paper, ids, "tab-changed") or Note(none)
 
     def _judgements(self, ids: Sequence[str]) -> list[judge.Judged]:
         by_tier = [self._verdicts(tier, ids) for tier in self.tiers()]
@@ -220,7 +238,7 @@ class Desk:
 
     def statements(self, ids: Sequence[str]) -> Table:
         """What the paper claims, and whether its own printed numbers bear it out."""
-        return claims.statements(self.paper, ids)
+        return ledger.statements(self.paper, ids)
 
     def cell(self, key: str, **wanted: Any) -> Cell:
         """The first cell with these keys; on the testbed where there is one.
@@ -245,10 +263,10 @@ class Desk:
         shown = self._cells(self.paper.exhibit(key))
         cells = [c for c in shown if c.role == "primary"] or shown
         cells = [c for c in cells if at_hand(c)]
-        return live.table(cells, self.results, self.workshop, self.run.live_calls, self.run.seed)
+        return ask_again(cells, self.results, self.workshop, self.run.live_calls, self.run.seed)
 
     @cached_property
-    def says(self) -> Note:
+    def source_note(self) -> Note:
         """One sentence on where the numbers of this page come from."""
         if self.moved:
             changed = ", ".join(
@@ -260,6 +278,10 @@ class Desk:
             f", the first {self.run.n_questions} of each data set" if self.run.n_questions else ""
         )
         return Note(f"Shown are committed records: {answers:,} answers{first}.")
+
+
+def _has_number(row: Row) -> bool:
+    return row.ours is not None or row.paper is not None
 
 
 def _fits(row: Row, key: str, wanted: Sequence[Any]) -> bool:
@@ -275,6 +297,74 @@ def at_hand(cell: Cell) -> bool:
     Worlds are made anywhere, folders are where they are; real data must be named.
     """
     return is_made_here(cell.condition.dataset) or bool(os.environ.get(ENVIRONMENT))
+
+
+# ------------------------------------------------------------------ asked again now
+
+
+def ask_again(
+    cells: Sequence[Cell], results: Results, workshop: Workshop, calls: int, seed: int
+) -> Table | Note:
+    """How many answers of up to `calls` questions, drawn in turn from all conditions, are the same.
+
+    A sentence, with a table of the conditions whose answers are not all the same, if any.
+    Asked are those with a record that lack nothing (`Workshop.lacks`): training, or encoding a
+    corpus anew, would take minutes, and `rag-repro run` does that.
+    """
+    cells = [cell for cell in cells if results.lines(cell)]
+    lacks = [workshop.lacks(cell.condition) if calls else None for cell in cells]
+    cells = [cell for cell, lacking in zip(cells, lacks, strict=True) if lacking is None]
+    rng = np.random.default_rng(seed)
+    ids = [[line["id"] for line in results.lines(cell)] for cell in cells]
+    chosen: dict[int, list[str]] = defaultdict(list)
+    for place, question in again.spread(
+        ([(i, q) for q in rng.permutation(of_one)] for i, of_one in enumerate(ids)), calls
+    ):
+        chosen[place].append(str(question))
+    # Cells of one exhibit may have keys that others lack, as the seed of a training.
+    keys = list(dict.fromkeys(key for place in chosen for key in cells[place].keys))
+    held = [
+        again.Recorded(
+            cells[place].condition,
+            {line["id"]: line for line in results.lines(cells[place])},
+            asked,
+        )
+        for place, asked in chosen.items()
+    ]
+    found = list(zip(chosen, again.live_check(held, workshop), strict=True))
+    if not found:
+        return Note(f"No recorded question was asked again here{_left_out(lacks)}.")
+    asked = sum(len(same) for _, same in found)
+    alike = sum(sum(same.values()) for _, same in found)
+    caption = f"{alike} of {asked} recorded answers came out the same on this machine, just now"
+    caption += _left_out(lacks)
+    if alike == asked:
+        return Note(f"{caption}.")
+    body = [
+        [*(_key_in_words(cells[place], key) for key in keys), len(same), sum(same.values())]
+        for place, same in found
+        if not all(same.values())
+    ]
+    return Table([*keys, "asked again", "the same"], body, caption)
+
+
+def _left_out(lacks: Iterable[str | None]) -> str:
+    """How many conditions lack something, and what; nothing where none does."""
+    wanting = Counter(filter(None, lacks))
+    if not wanting:
+        return ""
+    left = f"{wanting.total()} condition{'s' if wanting.total() > 1 else ''}"
+    only = len(wanting) == 1
+    why = ", ".join(what if only else f"{what} ({n})" for what, n in wanting.items())
+    return f"; {left} left out, for want of {why}"
+
+
+def _key_in_words(cell: Cell, key: str) -> str:
+    value = cell.keys.get(key, "")
+    if key == "method":
+        _, exhibit = papers.exhibit(cell.exhibit)
+        return exhibit.methods[value].label
+    return word(str(value))
 
 
 class Listing:
