@@ -5,31 +5,25 @@ hundred questions; `world-B-again`: three other wordings of each, the second of 
 before the third of any, so that the first hundred are one a group. `ambignq_asked` and
 `ambignq_again` follow ERM4's protocol (section 6): a hundred questions drawn at random, and the
 two hundred others that are most like one of them, by the cosine of their embeddings. These
-ids are frozen in `recurring.json`, made once by `make`, so that loading needs no encoder.
+ids are frozen in `recurring.json`, made once (`tests/data/test_recurring.py` has how), so that
+loading needs no encoder.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
-from random import Random
-from typing import TYPE_CHECKING
 
 from rag_repro.schema.dataset import Dataset
 
 from ..plain import PlainError, fits, from_json, text_of
 from ..schema import Question
 
-if TYPE_CHECKING:
-    from ..retrieval import Encoder
-
 ASKED, AGAIN = "asked", "again"
 GROUPS = 100
-SIZES = {ASKED: 100, AGAIN: 200}
 
 
 class RecurringError(ValueError):
@@ -76,26 +70,3 @@ def frozen() -> Mapping[str, Sequence[str]]:
     if not fits(made, dict[str, list[str]]):
         raise RecurringError(f"{path} is no file of recurring questions; install the package again")
     return made
-
-
-def make(dataset: Dataset, encoder: Encoder) -> dict[str, list[str]]:
-    """What `recurring.json` holds, from AmbigNQ's test questions over NQ's passages.
-
-    Drawn by a seed; of equal cosines, to six digits, the smaller id comes first. Those asked
-    again stand in an order that is drawn as well, so that the first n are a sample.
-    """
-    questions = sorted(dataset.questions, key=lambda q: q.id)
-    asked = Random("ambignq asked").sample(questions, SIZES[ASKED])
-    others = [q for q in questions if q not in asked]
-    vectors = [encoder.encode([q.text for q in part]) for part in (others, asked)]
-    nearest = (vectors[0] @ vectors[1].T).max(axis=1).round(6)
-    order = sorted(zip(-nearest, (q.id for q in others), strict=True))
-    again = [name for _, name in order[: SIZES[AGAIN]]]
-    Random("ambignq again").shuffle(again)
-    return {"ambignq_asked": [q.id for q in asked], "ambignq_again": again}
-
-
-def dumps(made: Mapping[str, Sequence[str]]) -> str:
-    """The bytes of `recurring.json`: a line for each list."""
-    rows = (f" {json.dumps(name)}: {json.dumps(list(ids))}" for name, ids in made.items())
-    return "{\n" + ",\n".join(rows) + "\n}\n"

@@ -1,21 +1,21 @@
 """The frozen split file: which questions may be trained on, tuned on and tested on.
 
-`splits.json` holds ids only. It was made once (`split_file`) from the project's
+`splits.json` holds ids only. It was made once (`tests/data/split_file.py`) from the project's
 data files (their hashes are in it) and is read, never made anew, in use; a
 test makes it again where the data are at hand. Its promises:
 
 - no question of a train or tune list, of any data set, shares a gold passage
   or its wording with a question of a test list, of any data set, where
-  "share" includes near copies (`overlap`); train and tune of one set share none;
+  "share" includes near copies; train and tune of one set share none;
 - 2wikimultihopqa and 2wikimultihopqa_open are both test sets and overlap;
   so do hotpotqa and hotpotqa_fullwiki, nq20 and nq, and ambignq and ambignq_nq;
 - the first n of a list are a sample of it: files are in no order of kinds, and of those that
-  are (`split_file` names them) lists are drawn, each kind by its share.
+  are (`tests/data/split_file.py` names them) lists are drawn, each kind by its share.
 
 What recurs (`recurring`) is test whole, and has a file of its own.
 
 Split "confirm" is in no list: it is what lies in the subfolder `confirm` of the data folder,
-released after all that was chosen. `split_file.leaks` holds it to the first promise.
+released after all that was chosen. A test holds it to the first promise.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ words]. Answers of other methods have none, and none of these metrics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from .metric import Line, described, percent
+from .metric import Line, described
 
 UNIT = 10_000
 """A share of 1, as lines have it."""
@@ -122,58 +122,16 @@ def _beside(line: Line) -> dict[int, list[int]]:
     return {place: others for place, others in near.items() if others}
 
 
-def _of(fn: Callable, deep: bool) -> Callable[[Line], float | None]:
-    return lambda line: fn(deep, line)
-
-
 TABLE = (
     *(
-        percent(
-            f"attention_{name}{'_deep' if deep else ''}",
-            f"Attention, {symbol}{', deep' if deep else ''}",
-            "line",
-            _of(fn, deep),
-            f"what of the prompt's last token's attention goes to {meaning}, the mean over "
-            + ("the deeper half of the layers" if deep else "layers"),
-            higher=None,
-        )
-        for name, symbol, fn, meaning in (
-            ("embedding", "an embedding", one_embedding, "one retrieval embedding"),
-            ("word", "a token", one_word, "one token of the passages"),
-            ("mark", "a mark", one_mark, "one token of the marks before passages"),
-        )
+        described(f"attention_{name}{'_deep' if deep else ''}", partial(fn, deep))
+        for name, fn in (("embedding", one_embedding), ("word", one_word), ("mark", one_mark))
         for deep in (False, True)
     ),
     described("attention_gold", gold_part),
-    described("attention_gold_words", lambda line: gold_part(line, words=True)),
-    percent(
-        "attention_gold_near",
-        f"Attention, gold beside others, layers 1 to {EARLY}",
-        "line",
-        gold_near,
-        f"what goes in layers 1 to {EARLY} to a gold passage that stands beside another",
-    ),
-    percent(
-        "attention_other_near",
-        f"Attention, others beside gold, layers 1 to {EARLY}",
-        "line",
-        other_near,
-        f"what goes in layers 1 to {EARLY} to a passage that stands beside a gold one",
-        higher=None,
-    ),
-    percent(
-        "attention_gold_early",
-        f"Attention, gold, layers 1 to {EARLY}",
-        "line",
-        gold_early,
-        f"what goes to a gold passage in layers 1 to {EARLY}, embedding and text",
-    ),
-    percent(
-        "attention_other_early",
-        f"Attention, best other, layers 1 to {EARLY}",
-        "line",
-        other_early,
-        f"what goes to the best passage that is not gold in layers 1 to {EARLY}",
-        higher=None,
-    ),
+    described("attention_gold_words", partial(gold_part, words=True)),
+    described("attention_gold_near", gold_near),
+    described("attention_other_near", other_near),
+    described("attention_gold_early", gold_early),
+    described("attention_other_early", other_early),
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from .metric import Line, Metric
+from .metric import Line, described
 
 Turn = Mapping[str, Any]
 
@@ -108,69 +108,23 @@ def a_scored_item(line: Line) -> float | None:
     return 1000 * sum(s for kind, s, _ in clock if kind == "scorer") / items if items else None
 
 
-def _less(
-    name: str, symbol: str, unit: str, fn: Callable[[Line], float | None], meaning: str
-) -> Metric:
-    return Metric(name, symbol, unit, "line", False, fn, meaning)
-
-
-def _count(name: str, symbol: str, unit: str, meaning: str) -> Metric:
-    return _less(name, symbol, unit, partial(count, name), meaning)
-
-
-def _seconds(name: str, symbol: str, of: Callable[[Turn], float | None], meaning: str) -> Metric:
-    return _less(name, symbol, "seconds", partial(over_turns, of), meaning)
-
-
 TABLE = (
-    _count("reader_calls", "Calls", "calls", "calls in which a reader writes (DR-RAG's Step)"),
-    _less("passes", "Passes", "calls", passes, "calls of readers, to write or to judge"),
-    _count(
-        "prompt_tokens",
-        "Prompt tokens",
-        "tokens",
-        "tokens of all prompts given to a reader, whether computed anew or not",
-    ),
-    _less(
-        "prefilled_tokens",
-        "Prefilled",
-        "tokens",
-        prefilled,
-        "prompt tokens that a reader computed for a question alone",
-    ),
-    _count("new_tokens", "New tokens", "tokens", "tokens that a reader wrote"),
-    _count("retrievals", "Searches", "searches", "queries put to a retriever"),
-    _seconds("seconds", "Seconds", whole, "from question to answer at batch 1 (DR-RAG's Time)"),
-    _seconds("seconds_reader", "Seconds (reader)", reading, "seconds in the reader"),
-    _seconds(
-        "seconds_retriever", "Seconds (search)", searching, "seconds in searches, encoding included"
-    ),
-    _seconds("seconds_lookup", "Seconds (lookup)", looking_up, "seconds in searches, encoded"),
-    _seconds("seconds_encoder", "Seconds (encoder)", encoding, "seconds in encoding texts"),
-    _seconds("seconds_scorer", "Seconds (classifier)", scoring, "seconds in classifiers"),
-    _seconds("seconds_memory", "Seconds (memory)", remembering, "seconds in the reservoir"),
-    _seconds("seconds_rest", "Seconds (rest)", elsewhere, "seconds in no service"),
-    _seconds(
-        "seconds_first", "Seconds (first search)", first_search, "seconds in the first search"
-    ),
-    _seconds(
-        "seconds_later",
-        "Seconds (selection)",
-        after_first_search,
-        "seconds in further searches and classifiers",
-    ),
-    _less(
-        "ms",
-        "Milliseconds",
-        "milliseconds",
-        partial(over_turns, in_milliseconds),
-        "as `seconds`, for answers without a reading",
-    ),
-    _less(
-        "ms_scored",
-        "ms an item",
-        "milliseconds",
-        a_scored_item,
-        "a classifier's milliseconds for one item",
-    ),
+    described("reader_calls", partial(count, "reader_calls")),
+    described("passes", passes),
+    described("prompt_tokens", partial(count, "prompt_tokens")),
+    described("prefilled_tokens", prefilled),
+    described("new_tokens", partial(count, "new_tokens")),
+    described("retrievals", partial(count, "retrievals")),
+    described("seconds", partial(over_turns, whole)),
+    described("seconds_reader", partial(over_turns, reading)),
+    described("seconds_retriever", partial(over_turns, searching)),
+    described("seconds_lookup", partial(over_turns, looking_up)),
+    described("seconds_encoder", partial(over_turns, encoding)),
+    described("seconds_scorer", partial(over_turns, scoring)),
+    described("seconds_memory", partial(over_turns, remembering)),
+    described("seconds_rest", partial(over_turns, elsewhere)),
+    described("seconds_first", partial(over_turns, first_search)),
+    described("seconds_later", partial(over_turns, after_first_search)),
+    described("ms", partial(over_turns, in_milliseconds)),
+    described("ms_scored", a_scored_item),
 )

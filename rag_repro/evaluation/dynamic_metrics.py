@@ -1,14 +1,25 @@
-"""How dynamic retrieval went, out of a record's line: alarms, and what each search found.
+"""How dynamic retrieval went, out of a record's line; `study.line_fields` says what is kept.
 
-A line's `dynamic` is what `study.line_fields` keeps of the trace; answers of other
-methods have none, and none of these metrics.
+Answers of other methods have none of these fields, and none of these metrics. `dynamic`: alarms,
+and what each search found. Of checks that methods of `methods.dragin` made:
+
+- `queries`: of each moment [words that QFS takes, of how many, in which sentence, then each
+  rule's gold passages].
+- `timing`: of each hop at which rules were checked, [1 where the reader's own next answer is
+  wrong, then its signals]: entropy, 1 - p, attention, RIND's score, its parts, and the released
+  code's score. What needs the hops of all questions at once is in `analysis.hop_timing`.
+- `influence`: of each pair of words [a_max of the one with more, a_max of the other, how far the
+  same tokens behind both moved without the one, without the other, in nats a token, 1 where the
+  one with more stands first].
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
-from .metric import Line, described
+from .metric import Line, Metric, described, percent
+from .pair_metrics import auc
 
 
 def counted(name: str) -> Callable[[Line], float | None]:
@@ -91,6 +102,152 @@ def _found(line: Line) -> list[list[int]]:
     return line["dynamic"]["found"] if "dynamic" in line and line.get("gold") else []
 
 
+# --------------------------------------------------- what each query rule finds at the same moments
+
+RULES = {
+    "qfs": "QFS",
+    "question": "the question",
+    "last_sentence": "the last sentence",
+    "last_tokens": "the last tokens",
+    "sure_sentence": "the sentence without its doubtful tokens, words glued",
+    "sentence": "the whole sentence",
+    "full_context": "the full context",
+    "random_words": "as many words as QFS takes, by chance",
+    "first_words": "as many words as QFS takes, the first",
+    "qfs_few": "QFS of few words",
+    "random_few": "as few words by chance",
+    "first_few": "as few words, the first",
+    "masked_sentence": "FLARE's query",
+    "qfs_said": "QFS without the prompt's words",
+}
+"""Rules in the order of `methods.dragin.draft_checks.RULES`, in words."""
+LATER = ("qfs", "masked_sentence", "full_context", "last_sentence", "last_tokens", "question")
+"""Rules of which is told what they find behind the first sentence."""
+NEXT = ("qfs", "masked_sentence", "full_context", "last_sentence", "question", "random_words")
+"""Rules of which is told, too, whether they find what the sentence is about to say."""
+TAKEN, AMONG, SENTENCE, FIRST_RULE = 0, 1, 2, 3
+"""Places in a moment's entry."""
+
+
+def found_by(place: int, line: Line) -> float | None:
+    """Share of the gold passages that one search finds, mean of the moments.
+
+    None without a moment, or where the question names no gold.
+    """
+    moments, gold = line.get("queries"), line.get("gold")
+    if not moments or not gold:
+        return None
+    return sum(len(moment[place]) for moment in moments) / len(moments) / len(gold)
+
+
+def found_later(place: int, line: Line) -> float | None:
+    """As `found_by`, of the moments behind the first sentence.
+
+    In the first there is no last sentence, and the rule takes the question in its place.
+    """
+    later = [moment for moment in line.get("queries", ()) if moment[SENTENCE] > 1]
+    return found_by(place, {**line, "queries": later})
+
+
+def finds_next(place: int, line: Line) -> float | None:
+    """Share of the moments behind the first sentence whose search finds their own step's passage.
+
+    A taught answer says a step a sentence, so that the second sentence needs the gold passage of
+    hop 2. In the first there is no last sentence, and that rule asks the question. None where
+    nobody knows the order of the gold passages, or no moment has a step.
+    """
+    moments, gold = line.get("queries"), line.get("gold") or ()
+    step = {hop: number for number, (_, hop, _) in enumerate(gold) if hop is not None}
+    if not moments or len(step) < len(gold):
+        return None
+    asked = [m for m in moments if m[SENTENCE] > 1 and m[SENTENCE] in step]
+    if not asked:
+        return None
+    return sum(step[m[SENTENCE]] in m[place] for m in asked) / len(asked)
+
+
+def finds_needed(place: int, line: Line) -> float | None:
+    """As `finds_next` where gold passages have an order at all, else as `found_later`."""
+    ordered = any(hop is not None for _, hop, _ in line.get("gold") or ())
+    return finds_next(place, line) if ordered else found_later(place, line)
+
+
+def share_taken(line: Line) -> float | None:
+    """Share of the words that it could take which QFS takes, mean of the moments."""
+    moments = line.get("queries")
+    if not moments:
+        return None
+    return sum(m[TAKEN] / max(1, m[AMONG]) for m in moments) / len(moments)
+
+
+def _by_rule(
+    name: str, said: str, rules: Iterable[str], value: Callable, meaning: str
+) -> Iterator[Metric]:
+    """A metric of each of these rules, whose `value` is by its place in a moment's entry."""
+    places = list(RULES)
+    for rule in rules:
+        of_rule = partial(value, FIRST_RULE + places.index(rule))
+        words = RULES[rule]
+        yield percent(f"{name}_{rule}", f"{said} {words}", "line", of_rule, f"{meaning}: {words}")
+
+
+# ------------------------------------------------------------ how well timing rules tell hops apart
+
+WRONG, ENTROPY, SURPRISE, ATTENTION, SCORE, RELEASED = 0, 1, 2, 3, 4, 8
+"""Places in a hop's entry."""
+
+
+def wrong_hops(line: Line) -> float | None:
+    """Share of the hops at which the reader's own next answer is wrong; None: none was checked."""
+    hops = line.get("timing")
+    return sum(hop[WRONG] for hop in hops) / len(hops) if hops else None
+
+
+def told_apart(signal: int, line: Line) -> float | None:
+    """How often a hop with a wrong answer has the higher signal; None without both kinds."""
+    hops = line.get("timing", ())
+    wrong, right = ([hop[signal] for hop in hops if hop[WRONG] == kind] for kind in (1, 0))
+    return auc(wrong, right)
+
+
+# ------------------------------------------ how far words that are looked at more move what follows
+
+HIGH, LOW, MOVED_HIGH, MOVED_LOW, FIRST = range(5)
+"""Places in a pair's entry."""
+
+
+def mean_of(place: int, line: Line) -> float | None:
+    """Mean of the pairs; None without one."""
+    pairs = line.get("influence")
+    return sum(pair[place] for pair in pairs) / len(pairs) if pairs else None
+
+
+def further(line: Line) -> float | None:
+    """How often the word with the higher a_max moves more, of either order alike, ties by half."""
+    return _balanced(
+        line, lambda p: (p[MOVED_HIGH] > p[MOVED_LOW]) + (p[MOVED_HIGH] == p[MOVED_LOW]) / 2
+    )
+
+
+def more(line: Line) -> float | None:
+    """How much further the word with the higher a_max moves, of either order alike."""
+    return _balanced(line, lambda p: p[MOVED_HIGH] - p[MOVED_LOW])
+
+
+def _balanced(line: Line, of_pair: Callable[[Sequence[float]], float]) -> float | None:
+    """Mean of the pairs' two orders, each the mean of its own; None where one has no pair.
+
+    A word moves most what is near it, and the nearer one of a pair has the higher a_max more
+    often: were all pairs counted alike, being near would pass for being looked at.
+    """
+    orders: dict[int, list[float]] = {0: [], 1: []}
+    for pair in line.get("influence") or ():
+        orders[pair[FIRST]].append(of_pair(pair))
+    if not all(orders.values()):
+        return None
+    return sum(sum(told) / len(told) for told in orders.values()) / len(orders)
+
+
 TABLE = (
     described("drafts", counted("drafts")),
     described("alarms", counted("alarms")),
@@ -103,4 +260,53 @@ TABLE = (
     described("alarm_recall", alarm_recall),
     described("found_gold", found_gold),
     described("new_gold", new_gold),
+    *_by_rule(
+        "finds",
+        "Found by",
+        RULES,
+        found_by,
+        "share of the gold passages that a search finds, at the same moments",
+    ),
+    *_by_rule(
+        "finds_later",
+        "Found later by",
+        LATER,
+        found_later,
+        "share of the gold passages that a search finds, at moments behind the first sentence",
+    ),
+    *_by_rule(
+        "finds_next",
+        "Next by",
+        NEXT,
+        finds_next,
+        "share of moments behind the first sentence at which a search finds the gold passage "
+        "that the sentence in hand needs",
+    ),
+    *_by_rule(
+        "finds_needed",
+        "Needed by",
+        LATER,
+        finds_needed,
+        "at moments behind the first sentence: share at which a search finds the gold passage "
+        "that the sentence in hand needs, where that is known; else share of all gold passages "
+        "that it finds",
+    ),
+    described("words_taken", share_taken),
 )
+
+CHECKS = (
+    described("wrong_hops", wrong_hops),
+    described("hop_auc", partial(told_apart, SCORE)),
+    described("hop_auc_entropy", partial(told_apart, ENTROPY)),
+    described("hop_auc_surprise", partial(told_apart, SURPRISE)),
+    described("hop_auc_attention", partial(told_apart, ATTENTION)),
+    described("hop_auc_released", partial(told_apart, RELEASED)),
+    described("moved_high", partial(mean_of, MOVED_HIGH)),
+    described("moved_low", partial(mean_of, MOVED_LOW)),
+    described("moved_more", more),
+    described("moved_further", further),
+    described("high_a_max", partial(mean_of, HIGH)),
+    described("low_a_max", partial(mean_of, LOW)),
+    described("high_first", partial(mean_of, FIRST)),
+)
+"""Metrics of the checks of timing and influence."""

@@ -60,7 +60,7 @@ def share(name: str, of: str, line: Line) -> float | None:
 # ------------------------------------------------------------------------- filter
 
 
-def entailed(line: Line, *kinds: str) -> float | None:
+def entailed(line: Line, kinds: Sequence[str]) -> float | None:
     """Share of the judged passages of these kinds that the judge takes for entailed.
 
     None where none of them was judged, or the question names no gold passage.
@@ -182,62 +182,30 @@ def _gains() -> list[Metric]:
     ]
 
 
-def _count(name: str, symbol: str, of: str, unit: str, meaning: str) -> Metric:
-    return Metric(name, symbol, unit, "line", None, partial(count, of), meaning)
-
-
-def _by_hypothesis(
-    name: str, symbol: str, fn: Callable, meaning: str, higher: bool | None = True
-) -> list[Metric]:
-    """By the weak hypothesis under the bare name, and by the strong one."""
-    return [
-        percent(
-            f"{name}{end}",
-            f"{symbol}{said}",
-            "line",
-            partial(fn, hypothesis=hypothesis),
-            f"{meaning}, by the {hypothesis} hypothesis",
-            higher=higher,
-        )
-        for end, said, hypothesis in (("", "", "weak"), ("_strong", " (strong)", "strong"))
-    ]
-
-
-def _of_kinds(*kinds: str) -> Callable[[Line], float | None]:
-    return lambda line: entailed(line, *kinds)
-
-
 TABLE = (
     *_at("answer_recall", "Answer recall", answer_recall_at, "as answer recall, of the first {n}"),
     *_at("snippet_precision", "Precision", snippet_precision_at, "as that, of the first {n}"),
     *_gains(),
-    _count("queries", "Queries", "queries", "queries", "queries that a rewriter made"),
-    _count("searches", "Searches outside", "searches", "searches", "queries put to a search"),
-    _count("fetched", "External", "fetched", "passages", "passages that searches brought"),
-    _count("memory_items", "Memory", "memory", "passages", "passages that only memory brought"),
-    _count("irrelevant", "Irrelevant", "irrelevant", "passages", "passages that a filter drops"),
-    _count("shown", "Shown", "shown", "passages", "passages that the reader gets"),
+    *(described(name, partial(count, name)) for name in ("queries", "searches", "fetched")),
+    described("memory_items", partial(count, "memory")),
+    described("irrelevant", partial(count, "irrelevant")),
+    described("shown", partial(count, "shown")),
     described("unfollowed", partial(share, "unfollowed", "outputs")),
     described("unlabelled", partial(share, "unlabelled", "judged")),
     described("irrelevant_share", partial(share, "irrelevant", "judged")),
     described("backed_off", partial(count, "backed_off")),
-    described("entailed_gold", _of_kinds(*GOLD)),
-    described("entailed_static", _of_kinds("static")),
-    described("entailed_dynamic", _of_kinds("dynamic")),
-    described("entailed_other", _of_kinds("answer", "other")),
-    *_by_hypothesis("filter_right", "Filter right", right, "judged passages labelled well"),
-    *_by_hypothesis(
-        "filter_balanced",
-        "Filter balanced",
-        balanced,
-        "mean of the shares labelled well of what should stay and of what should go",
-    ),
-    *_by_hypothesis(
-        "filter_all",
-        "To keep",
-        all_right,
-        "judged passages that should stay: what a filter that entails everything gets right",
-        higher=None,
+    described("entailed_gold", partial(entailed, kinds=GOLD)),
+    described("entailed_static", partial(entailed, kinds=("static",))),
+    described("entailed_dynamic", partial(entailed, kinds=("dynamic",))),
+    described("entailed_other", partial(entailed, kinds=("answer", "other"))),
+    *(
+        described(f"{name}{end}", partial(fn, hypothesis=hypothesis))
+        for name, fn in (
+            ("filter_right", right),
+            ("filter_balanced", balanced),
+            ("filter_all", all_right),
+        )
+        for end, hypothesis in (("", "weak"), ("_strong", "strong"))
     ),
     described("filter_agrees", agrees),
     described("within", within),

@@ -9,15 +9,142 @@ read (`of_line`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..schema import Passage, Question
 from ..words import nearest
-from .metric import Metric, Scored, accepted
-from .registry import METRICS
+from . import answer_metrics as ans
+from . import (
+    attention_metrics,
+    compression_metrics,
+    cost_metrics,
+    dynamic_metrics,
+    knowledge_metrics,
+    line_metrics,
+    pair_metrics,
+)
+from . import retrieval_metrics as ret
+from .answer_metrics import (
+    accuracy,
+    answer_length,
+    answer_set_recall,
+    distinct,
+    erm4_scores,
+    exact_match,
+    hit,
+    outputs,
+    rouge_l,
+    set_scores,
+    token_scores,
+)
+from .metric import Metric, Scored, accepted, described, readings
+from .normalise import answer as normalise_answer
 
-__all__ = ["METRICS", "Metric", "UnknownMetricError", "get", "of_line", "score"]
+
+def _open_text(s: Scored) -> bool:
+    """Yes and no occur everywhere: finding them in a passage tells nothing."""
+    return bool(s.answers) and not s.closed
+
+
+def _with_gold(fn: Callable[[Sequence[str], Sequence[str]], float], role: str | None = None):
+    def scored(s: Scored) -> float | None:
+        return fn(s.hit_ids, s.gold(role)) if s.gold(role) else None
+
+    return scored
+
+
+def _line(s: Scored) -> str | None:
+    return ans.first_line(s.prediction)
+
+
+def _intent_hit(s: Scored) -> float | None:
+    """None where nobody knows what was meant."""
+    meant = s.question.meta.get("intent")
+    if meant is None:
+        return None
+    return accuracy(s.prediction, s.question.interpretations[meant].answers, whole_words=True)
+
+
+def _stands(words: str, passages: Sequence[Passage]) -> bool:
+    return any(ret.has_answer(p, (words,)) for p in passages)
+
+
+def _distracted(s: Scored) -> float | None:
+    """None where nothing was said, or nobody knows what is gold; yes and no stand everywhere."""
+    line, gold = _line(s), set(s.gold())
+    if not line or not gold or not _open_text(s):
+        return None
+    if accuracy(line, s.answers) or normalise_answer(line) in ans.CLOSED:
+        return 0.0
+    others = [p for p in s.passages if p.id not in gold]
+    told = [p for p in s.passages if p.id in gold]
+    return float(_stands(line, others) and not _stands(line, told))
+
+
+_OF_SCORED = (
+    described("em", lambda s: exact_match(s.prediction, s.answers)),
+    described("f1", lambda s: token_scores(s.prediction, s.answers).f1),
+    described("precision", lambda s: token_scores(s.prediction, s.answers).precision),
+    described("recall_tokens", lambda s: token_scores(s.prediction, s.answers).recall),
+    described("acc", lambda s: accuracy(s.prediction, s.answers)),
+    described("acc_words", lambda s: accuracy(s.prediction, s.answers, whole_words=True)),
+    described("acc_line", lambda s: accuracy(_line(s), s.answers)),
+    described("f1_line", lambda s: token_scores(_line(s), s.answers, closed=False).f1),
+    described("hit", lambda s: hit(outputs(s.prediction), s.answers)),
+    described("f1_chars", lambda s: erm4_scores(outputs(s.prediction), s.answers).f1),
+    described("set_recall", lambda s: answer_set_recall(s.prediction, readings(s.question))),
+    described("set_f1", lambda s: set_scores(s.prediction, readings(s.question)).f1),
+    described("set_precision", lambda s: set_scores(s.prediction, readings(s.question)).precision),
+    described("set_recall_tokens", lambda s: set_scores(s.prediction, readings(s.question)).recall),
+    described("distinct", lambda s: float(distinct(s.prediction))),
+    described("intent_hit", _intent_hit),
+    described("rouge_l", lambda s: rouge_l(s.prediction, s.answers)),
+    described("unparsed", lambda s: float(s.prediction is None)),
+    described("length", lambda s: None if s.prediction is None else answer_length(s.prediction)),
+    described("recall", _with_gold(ret.recall)),
+    described("recall_static", _with_gold(ret.recall, "static")),
+    described("recall_dynamic", _with_gold(ret.recall, "dynamic")),
+    described("all_gold", _with_gold(ret.all_found)),
+    described("any_gold", _with_gold(ret.any_found)),
+    described(
+        "gold_precision",
+        lambda s: ret.precision(s.hit_ids, s.gold()) if s.hit_ids and s.gold() else None,
+    ),
+    described("map", _with_gold(ret.average_precision)),
+    described("passages", lambda s: float(len(set(s.hit_ids)))),
+    described(
+        "answer_recall",
+        lambda s: ret.answer_recall(s.passages, readings(s.question)) if _open_text(s) else None,
+    ),
+    described(
+        "snippet_precision",
+        lambda s: (
+            ret.snippet_precision(s.passages, s.answers) if s.passages and _open_text(s) else None
+        ),
+    ),
+    described(
+        "shown_words",
+        lambda s: sum(answer_length(p.text) for p in s.passages) if s.passages else None,
+    ),
+    described("distracted", _distracted),
+)
+
+METRICS: Mapping[str, Metric] = {
+    m.name: m
+    for table in (
+        _OF_SCORED,
+        line_metrics.TABLE,
+        pair_metrics.TABLE,
+        dynamic_metrics.TABLE,
+        compression_metrics.TABLE,
+        knowledge_metrics.TABLE,
+        dynamic_metrics.CHECKS,
+        attention_metrics.TABLE,
+        cost_metrics.TABLE,
+    )
+    for m in table
+}
 
 
 class UnknownMetricError(ValueError):

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from ..evaluation.registry import METRICS
+from ..evaluation.metrics import METRICS
 from ..plain import PlainError, from_json, shortened
 from .conditions import Condition
 from .files import trouble

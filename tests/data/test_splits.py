@@ -10,11 +10,13 @@ from collections import Counter
 import pytest
 
 from rag_repro import data
-from rag_repro.data import split_file, splits
-from rag_repro.data.overlap import Item, components, pairs, same
+from rag_repro.data import splits
 from rag_repro.schema import Question
 from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study.exhibits import Grid
+
+from . import split_file
+from .split_file import Item, components, pairs, same
 
 SIZES = {  # name -> (train, tune, test)
     "hotpotqa": (0, 0, 252),
@@ -257,7 +259,7 @@ def test_frozen_file_is_what_make_makes(data_dir):
 
 
 def test_no_gold_passage_is_trained_on_and_tested_on(everything):
-    """The leak test, by plain text and by title, apart from `overlap`'s own rules."""
+    """The leak test, by plain text and by title, apart from `split_file`'s own rules."""
 
     def plain(text):
         return " ".join(re.findall(r"\w+", text.casefold()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.evaluation import metrics, timing_metrics
+from rag_repro.evaluation import dynamic_metrics, metrics
 from rag_repro.methods.dragin.timing_check import SIGNALS
 
 
@@ -24,7 +24,7 @@ LINE = {
 def test_the_places_are_those_of_the_signals():
     order = list(SIGNALS)
     for name in ("entropy", "surprise", "attention", "score", "released"):
-        assert getattr(timing_metrics, name.upper()) == 1 + order.index(name)
+        assert getattr(dynamic_metrics, name.upper()) == 1 + order.index(name)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_each_metric_looks_at_its_own_signal():
         ("released", "hop_auc_released"),
     ):
         line = {"timing": [hop(0, **{signal: 0.1}), hop(1, **{signal: 0.2})]}
-        told = {m.name: m.fn(line) for m in timing_metrics.TABLE if m.name.startswith("hop_auc")}
+        told = {m.name: m.fn(line) for m in dynamic_metrics.CHECKS if m.name.startswith("hop_auc")}
         assert {key for key, value in told.items() if value == 1} == {name}
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rag_repro.evaluation import metrics
-from rag_repro.evaluation.query_metrics import LATER, NEXT
+from rag_repro.evaluation.dynamic_metrics import LATER, NEXT
 from rag_repro.methods.dragin.draft_checks import RULES
 from rag_repro.schema import Answer, Gold
 from rag_repro.study import line_fields, lines

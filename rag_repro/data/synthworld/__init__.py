@@ -6,10 +6,8 @@ world = synthworld.world("B")                        # entities, facts, passages
 for passage in synthworld.stream_passages("B", 1_000_000): ...
 """
 
-from .building import MULTI_HOP, build
+from .building import KINDS, MULTI_HOP, build
 from .dials import DEFAULT, DialError, Dials
-from .kinds import KINDS
-from .truth import truth
 from .world import Entity, Fact, World, WorldError, stream_passages, world
 
 __all__ = [
@@ -24,6 +22,5 @@ __all__ = [
     "WorldError",
     "build",
     "stream_passages",
-    "truth",
     "world",
 ]

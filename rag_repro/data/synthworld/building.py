@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from random import Random
@@ -14,11 +14,35 @@ from rag_repro.schema.dataset import Corpus, Dataset
 from ...schema import Question
 from ...words import nearest
 from .asking import Asker, pick
-from .desk import Desk, Draft
+from .chains import Desk, Draft
 from .dials import PRESETS, Dials
 from .draft import BLOCK
-from .kinds import KINDS
-from .world import World, WorldError, check_size, world
+from .one_root import ambiguous, chain_of, inference, paraphrase
+from .two_roots import (
+    bridge_comparison,
+    bridge_free,
+    comparison,
+    numeric_difference,
+    yes_no,
+)
+from .world import Entity, World, WorldError, check_size, world
+
+KINDS: Mapping[str, Callable[[Desk, Entity], Draft | None]] = {
+    "single_hop": chain_of(1),
+    "compositional2": chain_of(2),
+    "compositional3": chain_of(3),
+    "compositional4": chain_of(4),
+    "inference": inference,
+    "comparison": comparison,
+    "bridge_comparison": bridge_comparison,
+    "yes_no": yes_no,
+    "numeric_difference": numeric_difference,
+    "ambiguous": ambiguous,
+    "paraphrase": paraphrase,
+    "bridge_free": bridge_free,
+}
+"""Maker of each kind: given a `Desk` and an entity to begin with, what a question is made of,
+or None where this entity does not lead to one."""
 
 # How often each kind is asked, relative to the others. The multi-hop kinds
 # stand to each other roughly as in 2WikiMultihopQA, with more long chains.

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from ...schema import Gold, Interpretation
 from .asking import pick
-from .chains import answers_of, is_clean, is_held_out, needs_all, walk
-from .desk import Desk, Draft
+from .chains import Desk, Draft, answers_of, is_clean, is_held_out, needs_all, walk
 from .world import Entity, Fact
 
 

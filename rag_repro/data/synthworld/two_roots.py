@@ -7,8 +7,7 @@ from typing import Any
 
 from ...schema import Gold
 from .asking import pick
-from .chains import answers_of, is_clean, is_held_out, may_ask, walk
-from .desk import Desk, Draft
+from .chains import Desk, Draft, answers_of, is_clean, is_held_out, may_ask, walk
 from .wordings import options
 from .world import Entity, Fact
 

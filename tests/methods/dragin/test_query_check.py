@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from rag_repro.engine import Task, run
-from rag_repro.evaluation import query_metrics
+from rag_repro.evaluation import dynamic_metrics
 from rag_repro.methods.dragin.draft_checks import (
     FEW,
     OTHERWISE,
@@ -160,7 +160,7 @@ def test_the_first_moment_is_the_loops(query):
 
 
 def test_its_rules_are_those_of_the_metrics():
-    assert tuple(query_metrics.RULES) == RULES
+    assert tuple(dynamic_metrics.RULES) == RULES
     assert set(RULES) == {"qfs", *PLAIN, *FEW, *OTHERWISE}
 
 

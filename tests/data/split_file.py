@@ -1,17 +1,33 @@
-"""How `splits.json` was made from the project's data files, once: its promises are `splits`'s."""
+"""How `splits.json` was made from the project's data files, once: its promises are `splits`'s.
+
+Which gold passages are the same passage, in one data set or in two: the same page is cut, cased
+and dated differently from set to set, so equal characters miss
+copies. Two passages are the same here where
+
+1. their words are equal (case, punctuation, accents and blanks left out), or
+2. their pages have the same name and the shorter of the two shares at least
+   half of its runs of 8 words with the other, or
+3. both sets have one passage a page (HotpotQA, 2WikiMultihopQA: the lead
+   section) and the titles are equal.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from rag_repro.data.public import MissingFile, load
+from rag_repro.data.public.files import lines
+from rag_repro.data.public.roles import page_name, words
+from rag_repro.data.splits import CONFIRM, SPLITS, frozen, lot
+from rag_repro.digest import sha256
+from rag_repro.schema import Question
 from rag_repro.schema.dataset import Dataset
-
-from ..schema import Question
-from .splits import CONFIRM, SPLITS, frozen, lot
 
 # How it is divided. Sizes are questions; where there are two, (train, tune), the rest is test.
 _TEST = (
@@ -46,8 +62,6 @@ def make(data_dir: Path) -> dict[str, Any]:
     another test or divided set is test. Last, training questions that share
     with any test question are dropped, and a part of the rest is for tuning.
     """
-    from ..digest import sha256
-    from .public import load
 
     data = {n: load(n, data_dir) for n in (*_TEST, *_CUT, *_TRAIN)}
     friends = _friends(data)
@@ -92,7 +106,6 @@ def dumps(made: Mapping[str, Any]) -> str:
 def leaks(data_dir: Path) -> list[tuple[Key, Key]]:
     """Questions of the subfolder `confirm` that share a gold passage or their wording with one
     outside it, of whatever split and data set: (theirs, ours), their set as "NAME/confirm"."""
-    from .public import MissingFile, load
 
     data = {}
     for name in frozen()["sets"]:
@@ -112,8 +125,6 @@ def leaks(data_dir: Path) -> list[tuple[Key, Key]]:
 
 def _friends(data: Mapping[str, Dataset]) -> Mapping[Key, set[Key]]:
     """Question -> the questions, of all sets, with the same gold passage or wording."""
-    from .overlap import Item, pairs
-    from .public.roles import words
 
     items, wording = [], defaultdict(list)
     for name, d in data.items():
@@ -177,15 +188,12 @@ def _strata(
 
 def _exemplars(data_dir: Path, d: Dataset) -> frozenset[str]:
     """Questions that DRAGIN's prompts show with their answers: never to be tested on."""
-    from .public.files import lines
-    from .public.roles import words
 
     shown = {words(row["question"]) for _, row in lines(Path(data_dir) / _EXEMPLARS)}
     return frozenset(q.id for q in d.questions if words(q.text) in shown)
 
 
 def _groups(keys: Sequence[Key], friends: Mapping[Key, set[Key]]) -> list[list[Key]]:
-    from .overlap import components
 
     own = set(keys)
     return components(keys, ((k, f) for k in keys for f in sorted(friends[k] & own)))
@@ -229,3 +237,67 @@ def _drawn(questions: Sequence[Question]) -> list[Question]:
         for i, q in enumerate(own)
     }
     return sorted(questions, key=lambda q: places[q.id])
+
+
+T = TypeVar("T")
+
+RUN = 8
+SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A gold passage of the question `owner`; `lead`: its set has one passage a page."""
+
+    owner: tuple[str, str]
+    title: str
+    text: str
+    lead: bool = False
+
+
+def same(a: Item, b: Item) -> bool:
+    """Whether two passages are the same by one of the three rules."""
+    if words(a.text) == words(b.text):
+        return True
+    if words(page_name(a.title)) != words(page_name(b.title)):
+        return False
+    if a.lead and b.lead and words(a.title) == words(b.title):
+        return True
+    short, long = sorted((_runs(a.text), _runs(b.text)), key=len)
+    return bool(short) and len(short & long) >= SHARE * len(short)
+
+
+def pairs(items: Sequence[Item]) -> Iterator[tuple[Item, Item]]:
+    """All pairs of the same passage with different owners."""
+    by_text, by_page = defaultdict(list), defaultdict(list)
+    for item in items:
+        by_text[words(item.text)].append(item)
+        by_page[words(page_name(item.title))].append(item)
+    for group in by_text.values():
+        yield from (p for p in combinations(group, 2) if p[0].owner != p[1].owner)
+    for group in by_page.values():
+        for a, b in combinations(group, 2):
+            if a.owner != b.owner and a.text != b.text and same(a, b):
+                yield a, b
+
+
+def components(nodes: Iterable[T], edges: Iterable[tuple[T, T]]) -> list[list[T]]:
+    """Nodes that hang together, each group and the groups in the order of `nodes`."""
+    parent = {n: n for n in nodes}
+
+    def root(n: T) -> T:
+        while parent[n] != n:
+            n = parent[n]
+        return n
+
+    for a, b in edges:
+        parent[root(b)] = root(a)
+    groups: dict[T, list[T]] = {}
+    for n in parent:
+        groups.setdefault(root(n), []).append(n)
+    return list(groups.values())
+
+
+def _runs(text: str) -> frozenset[tuple[str, ...]]:
+    found = words(text)
+    return frozenset(found[i : i + RUN] for i in range(len(found) - RUN + 1))
