@@ -140,7 +140,7 @@ def whiskers(intervals: Iterable[Interval]) -> list[list[float]]:
 
 def legend(
     figure: Figure,
-    looks: Iterable[tuple[Any, str]],
+    marks: Iterable[tuple[Any, str]],
     words: Iterable[str],
     styles: Iterable[str] = (),
     **line: Any,
@@ -153,7 +153,7 @@ def legend(
 
     handles = [
         Line2D([], [], color=colour, marker=marker, label=said, **line)
-        for (colour, marker), said in zip(looks, words, strict=False)
+        for (colour, marker), said in zip(marks, words, strict=False)
     ]
     handles += [
         Line2D([], [], color="0.3", ls=style, label=said)

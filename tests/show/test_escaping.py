@@ -377,7 +377,7 @@ def test_notes_and_listings(myst):
             self.moved = ("dataset",)
 
     for text in HOSTILE:
-        found = parts(myst, Moved(text).says._repr_markdown_())
+        found = parts(myst, Moved(text).source_note._repr_markdown_())
         assert [kind for kind, _ in found] == [
             "paragraph_open", "text", "code_inline", "text", "paragraph_close",
         ]  # fmt: skip
