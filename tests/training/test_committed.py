@@ -50,5 +50,5 @@ def test_the_recipe_is_still_the_one_it_was_trained_by(card):
     assert known == told
 
 
-def test_all_artifacts_are_under_45_megabytes():
-    assert sum(f.stat().st_size for f in ARTIFACTS.rglob("*") if f.is_file()) < 45e6
+def test_all_artifacts_are_under_66_megabytes():
+    assert sum(f.stat().st_size for f in ARTIFACTS.rglob("*") if f.is_file()) < 66e6
