@@ -63,14 +63,16 @@ def test_the_package_imports_no_library():
     assert "yaml" in loaded_by("import yaml")  # it would be seen
 
 
-def test_no_help_imports_a_library_but_numpy():
+def test_no_help_imports_a_library_but_numpy_and_yaml():
     asked = [["--help"], *([name, "--help"] for name in commands())]
-    assert loaded_by(
+    loaded = loaded_by(
         "from rag_repro import cli",
         f"for words in {asked}:",
         "    with contextlib.suppress(SystemExit):",
         "        cli.main(words)",
-    ) == ["numpy"]
+    )
+    # PyYAML's reader in C brings modules of Cython.
+    assert {name for name in loaded if "cython" not in name} == {"numpy", "yaml"}
 
 
 def test_every_command_is_there_and_explains_itself(capsys):
