@@ -448,7 +448,8 @@ def differences(
     want, have = dict(_flat(expected)), dict(_flat(found))
     names = [n for n in dict.fromkeys([*want, *have]) if n.split(".")[0] not in apart]
     differ = [n for n in names if n != "corpus.name" and want.get(n) != have.get(n)]
-    return [f"  {n}: expected {want.get(n)!r}, found {have.get(n)!r}" for n in differ]
+    told = {n: shortened(repr(have.get(n)), 200) for n in differ}
+    return [f"  {n}: expected {want.get(n)!r}, found {one}" for n, one in told.items()]
 
 
 def _compare(folder: Path, *, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:

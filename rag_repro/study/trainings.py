@@ -41,6 +41,7 @@ class Means(Results):
         self._results = results
         self._family = tuple(family) or (exhibit,)
         self._trainings = _rows(exhibit)
+        self._told = {}
 
     @property
     def folder(self) -> Path:
@@ -62,6 +63,7 @@ class Means(Results):
 
     def on(self, platform: str) -> Means:
         made = copy(self)
+        made._told = {}
         made._results = self._results.on(platform)
         return made
 

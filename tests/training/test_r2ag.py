@@ -794,7 +794,7 @@ OTHERS = {
     "eighth": ({"questions": 22}, {}),
     "minilm-l3": ({"retriever": "minilm-l3"}, {"encoder": "minilm-l3"}),
     "lsa": ({"retriever": "lsa"}, {"encoder": "lsa"}),
-    "bm25": ({"retriever": "bm25"}, {"inputs": "scores", "columns": ["relevance"]}),
+    "bm25": ({"retriever": "bm25"}, {"inputs": "scores", "columns": ("relevance",)}),
     "bm25-free": ({"retriever": "bm25"}, FREE),
 }
 

@@ -17,6 +17,7 @@ QUERIES = (
     *("qfs", "question", "last_sentence", "last_tokens", "sure_sentence", "sentence"),
     *("masked_sentence", "full_context", "random_words", "first_words"),
 )
+Query = Literal[(*QUERIES,)]  # Sphinx reads no star in an annotation
 MASKING = ("masked_sentence", "sure_sentence")
 """Queries that leave out the doubtful tokens of a sentence."""
 FACTORS = ("entropy", "attention", "meaning", "surprise")
@@ -125,7 +126,7 @@ class DynamicSettings(Settings, Rind, Qfs):
 
     prompt: str | None = "cot"
     timing: Literal["rind", "flare", "sentence", "window", "random", "never"] = "rind"
-    query: Literal[*QUERIES] = "qfs"
+    query: Query = "qfs"
     first: bool | None = None
     doubt: Share = 0.8
     mask: Share = 0.4
