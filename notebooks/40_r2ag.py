@@ -408,7 +408,7 @@ table(
 # more than with learnable tokens. A learned form alone shortens the answers to every kind, which lifts
 # F1 and not accuracy. Each world alone has few questions of a kind. The paper's numbers are of HotpotQA,
 # MuSiQue and 2WikiMultihopQA, which this reader cannot read by the gate above. And there is little room: on
-# questions of several steps the gold passages alone add little more than what r2ag.c05 asks of R²AG.
+# questions of several steps the gold passages alone add 12 points of accuracy.
 
 
 # %% tags=["hide-input"]
