@@ -26,9 +26,9 @@
 # Here are the encoders that ship with this book, MiniLM of six layers and of three, latent semantics, and
 # {term}`BM25`, which has no vectors: the paper's limitation on sparse retrievers.
 #
-# What comes out: R²AG does not help with every retriever, since with MiniLM-L6 already it gains no accuracy
-# (r2ag.c25). What the formers of the other retrievers learned from their features is tried on no held-out
-# question. And the ranking of latent semantics, which is surely worse, costs no answers:
+# What comes out: R²AG gains no accuracy with MiniLM-L6, so it does not help with every retriever (r2ag.c25);
+# on NQ-10 one training says so, on the testbed one training and few questions. No held-out question tests
+# what the formers of the other retrievers learned from their features. And the ranking of latent semantics, which is surely worse, costs no answers:
 # this reader favours what stands last ({doc}`chapter 42 <42_r2ag_soft_prompts>`), while a better ranking puts
 # gold first.
 

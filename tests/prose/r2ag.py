@@ -566,7 +566,7 @@ def _shorter_of_gemma(told: Told) -> bool:
 
 CHAPTER_43 = [
     (
-        "since with MiniLM-L6 already it gains no accuracy",
+        "R²AG gains no accuracy with MiniLM-L6, so it does not help with every retriever",
         _not_with_every_one,
     ),
     (
