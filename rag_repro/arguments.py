@@ -81,13 +81,6 @@ def port(text: str) -> int:
     return int(text)
 
 
-def move(text: str) -> tuple[str, tuple[str, ...]]:
-    old, _, new = text.partition("=")
-    if not (old and all(new.split(","))):
-        raise argparse.ArgumentTypeError(f"{text!r} moves nothing; write world-B=world-E,world-F")
-    return old, tuple(new.split(","))
-
-
 def shard(text: str) -> tuple[int, int]:
     i, _, of = text.partition("/")
     whole = i.isdecimal() and of.isdecimal() and len(i) < 10 and len(of) < 10

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from . import __version__, logs
 from . import commands as do
-from .arguments import Parser, move, path, port, positive, seed, shard
+from .arguments import Parser, path, port, positive, seed, shard
 from .study.conditions import ROLES, TIERS
 from .study.files import trouble
 
@@ -135,8 +135,6 @@ def parser() -> Parser:
     tests.option("claims", "as drrag.c05; main: all such", nargs="*", metavar="CLAIM")
     tests.flag("--check", "recompute what is written")
     tests.repeated("--tier", "only this", choices=TIERS)
-    moved = "a data set or reader, and what takes its place"
-    tests.repeated("--move", moved, "-m", type=move, default=[], metavar="NAME=NAME,...")
     tests.option("--split", "of the questions (test)", choices=("test", "confirm"), default="test")
     _data(tests)
 

@@ -310,7 +310,7 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def registration(arguments: argparse.Namespace) -> int:
     """`write` registers the claims that are named (main: the headline ones) and, anew, what has no
-    record yet; --check recomputes every hash."""
+    record yet; those of the testbed on worlds E and F. --check recomputes every hash."""
     from rag_repro.places import here
 
     from ..study import manifests, registration
@@ -329,7 +329,7 @@ def registration(arguments: argparse.Namespace) -> int:
         return 1 if found else 0
     named = arguments.claims
     every = [
-        registration.Registration(name, tier, arguments.split, dict(arguments.move))
+        registration.Registration(name, tier, arguments.split)
         for name in (registration.headline() if named == ["main"] else named)
         for tier in arguments.tier or TIERS[:2]
     ]

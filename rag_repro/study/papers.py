@@ -11,7 +11,7 @@ import csv
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..plain import PlainError, text_of
 from ..words import choices, nearest
 from . import checking
 from .conditions import ROLES
-from .exhibits import Cell, Exhibit
+from .exhibits import Cell, Exhibit, Grid
 from .printed import Compared, Gain
 from .strict import StudyError, build, content, listed, table
 
@@ -215,13 +215,34 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Ground:
+    """What a registered test on the fresh worlds has in place of what its grids name.
+
+    n, kinds: how many questions answers are asked of, on each world, and of which kinds. settings:
+    values that were chosen on world Z with the fresh worlds' reader, as "threshold".
+    """
+
+    n: int | None = None
+    kinds: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def put(self, grid: Grid, asked: bool) -> Grid:
+        """The grid with these settings, in place of its own, and with n and kinds if a reader
+        answers and it is `asked` so many."""
+        fixed = {key: self.settings.get(key, value) for key, value in grid.fixed.items()}
+        if asked and grid.reader:
+            grid = replace(grid, n=self.n or grid.n, kinds=self.kinds or grid.kinds)
+        return replace(grid, fixed=fixed)
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper with its exhibits and claims.
 
     gate: where its readers are tried; needed by claims about answers. proofs: of what else
     is trained. legend: what short forms in its claims' numbers stand for. kinds: the kinds of
     question that the paper's data have, by our data set (a shell pattern); of one that is not
-    named, all.
+    named, all. ground: of registered tests.
     """
 
     name: str
@@ -235,6 +256,7 @@ class Paper:
     proofs: tuple[Proof, ...] = ()
     legend: str = ""
     kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ground: Ground = Ground()
 
     def exhibit(self, key: str) -> Exhibit:
         """The exhibit by its key. Raises StudyError with the nearest one."""

@@ -15,9 +15,11 @@ takes the place of is listed under `withdrawn`.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +32,7 @@ from rag_repro.digest import write_whole
 from rag_repro.lm import hub, weights
 from rag_repro.study import manifests, names, papers, records, trainings
 from rag_repro.study.conditions import Condition
-from rag_repro.study.exhibits import Cell, Grid
+from rag_repro.study.exhibits import Cell, Exhibit, Grid
 from rag_repro.study.judge import pair_cells
 from rag_repro.study.papers import Claim, Contrast, Paper
 from rag_repro.study.strict import StudyError, build, content
@@ -41,6 +43,16 @@ if TYPE_CHECKING:
 FILE, FOLDER, UNCLEAN = "registration.yaml", "registered", "unclean.txt"
 REGISTERED, CONFIRMED = "registered", "confirmed"
 FRESH_WORLDS, FRESH_SPLIT = ("world-E", "world-F"), "confirm"
+FRESH: Mapping[str, Sequence[str]] = {
+    "world-B": FRESH_WORLDS,
+    "world-C": (),
+    "world-D": (),
+    "testbed-reader": ("testbed-reader-2",),
+    "selfrag-reader": ("selfrag-reader-2",),
+    "complexity-testbed": ("complexity-testbed-2",),
+}
+"""World or trained part -> what takes its place in a registered test of the testbed. The readers of
+the fresh worlds were told facts of these."""
 _JUDGING = {
     "study": "gate judge outcomes scores standing trainings",
     "evaluation": "drawing heuristics intervals power ratios resampling significance statistics "
@@ -70,16 +82,15 @@ class RegistrationError(StudyError):
 class Registration:
     """A registered test, as the file has it.
 
-    moves: data set or reader -> what takes its place in this test. split: of the questions that
-    decide. questions: "data set/split/n" -> hash of their ids, but for what is not released yet.
-    trained: name -> hash of the weights. package, commit, since: when it was registered. changed:
-    what the claim said then of changes of its test. until: when another took its place.
+    split: of the questions that decide. questions: "data set/split/n" -> hash of their ids, but
+    for what is not released yet. trained: name -> hash of the weights. package, commit, since: when
+    it was registered. changed: what the claim said then of changes of its test. until: when another
+    took its place.
     """
 
     claim: str
     tier: str
     split: str = "test"
-    moves: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     questions: Mapping[str, str] = field(default_factory=dict)
     trained: Mapping[str, str] = field(default_factory=dict)
     sha256: str = ""
@@ -131,28 +142,45 @@ def sha256(text: str) -> str:
 
 
 def moved(test: Registration) -> Paper:
-    """The paper with the one claim and its deciding contrasts, on the test's own ground."""
+    """The paper with the one claim and its deciding contrasts, on the test's own ground: on the
+    testbed `FRESH`, and there with the paper's `ground`.
+    """
     paper = papers.load(test.claim.split(".")[0])
     claim = paper.claim(test.claim)
-    every = [c for x in paper.exhibits.values() for c in x.cells()]
-    known = {c.condition.dataset for c in every} | {c.condition.reader for c in every}
-    known |= {name[: len("world-B")] for name in known if name and name.startswith("world-")}
-    if unknown := test.moves.keys() - known:
-        raise RegistrationError(
-            f"{test.key}: {', '.join(sorted(unknown))} is no data set or reader of the paper, and "
-            "nothing else can be moved"
-        )
     deciding = tuple(c for c in claim.contrasts if c.role == "primary") or claim.contrasts
-    made = _put(replace(paper, claims=(replace(claim, contrasts=deciding),)), test.moves)
+    made = replace(paper, claims=(replace(claim, contrasts=deciding),))
+    fresh = FRESH if test.tier == "testbed" else {}
+    exhibits = {
+        key: replace(
+            _put(exhibit, fresh),
+            grids=tuple(g for grid in exhibit.grids for g in _moved(grid, test, paper, exhibit)),
+        )
+        for key, exhibit in paper.exhibits.items()
+    }
+    return replace(_put(made, fresh), exhibits=exhibits)
 
-    def asked(grid: Grid) -> Grid:
-        own = grid.tier == test.tier and grid.split == "test"
-        return replace(grid, split=test.split) if own else grid
 
-    return replace(made, exhibits={k: x.regrid(asked) for k, x in made.exhibits.items()})
+def _moved(grid: Grid, test: Registration, paper: Paper, exhibit: Exhibit) -> Iterator[Grid]:
+    """The grid on the test's ground: one per fresh world, since its settings may name the world."""
+    if grid.tier != test.tier:
+        yield grid
+        return
+    if grid.split == "test":
+        grid = replace(grid, split=test.split)
+    if test.tier != "testbed":
+        yield grid
+        return
+    if grid.split == test.split:
+        is_gate = paper.gate is not None and exhibit is paper.exhibits[paper.gate.exhibit]
+        grid = paper.ground.put(grid, asked=not (is_gate or exhibit.timed))
+    made: list[Grid] = []
+    for dataset, world in itertools.product(grid.datasets, range(len(FRESH_WORLDS))):
+        each = {old: new[world : world + 1] or new[:1] for old, new in FRESH.items()}
+        made.append(_put(replace(grid, datasets=(dataset,)), each))
+    yield from (one for i, one in enumerate(made) if one.datasets and one not in made[:i])
 
 
-def _put(value: Any, moves: Mapping[str, tuple[str, ...]]) -> Any:
+def _put(value: Any, moves: Mapping[str, Sequence[str]]) -> Any:
     """The same with every name that moves replaced; one that becomes several, by their list."""
     if isinstance(value, str):
         several = _names(value, moves)
@@ -168,7 +196,7 @@ def _put(value: Any, moves: Mapping[str, tuple[str, ...]]) -> Any:
     return value
 
 
-def _names(name: str, moves: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _names(name: str, moves: Mapping[str, Sequence[str]]) -> Sequence[str]:
     """What takes the name's place; "world-B-10" moves as "world-B" does."""
     for old, new in moves.items():
         rest = name.removeprefix(old)
@@ -227,7 +255,7 @@ def text(test: Registration, own: Paper) -> dict[str, Any]:
     """What the test's hash is of, for `canonical`; own: the paper, `moved`."""
     asked = cells(own, test.tier)
     return {
-        "test": [test.claim, test.tier, test.split, test.moves],
+        "test": [test.claim, test.tier, test.split],
         "claims": list(own.claims),
         "paper": own,
         "printed": {k: [{**row, "note": ""} for row in own.printed(k)] for k in own.exhibits},
@@ -256,16 +284,21 @@ def fixed(test: Registration, workshop: Workshop) -> Registration:
 
 
 def place_of(cell: Cell) -> str:
-    return f"{cell.condition.label}/{cell.condition.split}/{cell.n}"
+    kinds = "".join(f"/{kind}" for kind in cell.kinds)
+    return f"{cell.condition.label}/{cell.condition.split}/{cell.n}{kinds}"
 
 
 def _ids(cell: Cell, workshop: Workshop) -> Sequence[str]:
-    """The cell's first n questions, from the split file, or of the world."""
-    condition = cell.condition
-    try:
-        ids = splits.ids(condition.label, condition.split)
-    except splits.SplitError:
-        ids = [q.id for q in workshop.dataset(condition.dataset, condition.split).questions]
+    """The cell's first n questions of its kinds, from the split file, or of the world."""
+    condition, ids = cell.condition, None
+    if not cell.kinds:
+        with suppress(splits.SplitError):
+            ids = splits.ids(condition.label, condition.split)
+    if ids is None:
+        dataset = workshop.dataset(condition.dataset, condition.split)
+        ids = [q.id for q in dataset.first(None, cell.kinds).questions]
+    if condition.split in CHOSEN_ON:
+        return ids[: cell.asked]  # where a part is tried, on what there is
     if len(ids) < (cell.asked or len(ids) + 1):
         raise RegistrationError(
             f"{cell.exhibit} asks {cell.asked or 'no fixed number'} of {len(ids)} questions of "

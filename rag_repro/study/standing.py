@@ -93,7 +93,7 @@ def standing(root: Path, test: Registration) -> Judged | str:
         told = "its conditions answer different questions"
     else:
         [judged] = judge(own, test.tier, Registered(root, test), [test.claim])
-        fresh = _is_fresh(test, asked) and test.key not in {
+        fresh = _is_fresh(asked) and test.key not in {
             t.key for t in registration.read(root, "withdrawn")
         }
         return replace(judged, state=registration.CONFIRMED if fresh else registration.REGISTERED)
@@ -110,14 +110,11 @@ def _answers_differ(root: Path, asked: Sequence[Cell]) -> bool:
     return any(len(orders) > 1 for orders in ids.values())
 
 
-def _is_fresh(test: Registration, asked: Sequence[Cell]) -> bool:
-    """Whether nothing was chosen on the questions: both fresh worlds as they are, or `confirm`."""
-    worlds = {name for of in test.moves.values() for name in of if name.startswith("world-")}
-    conditions = [
-        cell.condition for cell in asked if cell.condition.split != registration.FRESH_SPLIT
-    ]
-    fresh = all(c.label[:7] in registration.FRESH_WORLDS for c in conditions)
-    return fresh and (not conditions or worlds == set(registration.FRESH_WORLDS))
+def _is_fresh(asked: Sequence[Cell]) -> bool:
+    """Whether nothing was chosen on the questions: fresh worlds as they are, or `confirm`."""
+    conditions = [c.condition for c in asked if c.condition.split != registration.FRESH_SPLIT]
+    worlds = [c.label for c in conditions]
+    return all(w[:7] in registration.FRESH_WORLDS and "~" not in w for w in worlds)
 
 
 def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list[Judged]:

@@ -18,6 +18,7 @@ from rag_repro.evaluation import verdicts
 from rag_repro.schema import Question
 from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study import campaign, manifests, papers, records, registration, runner, standing
+from rag_repro.study.exhibits import Grid
 from rag_repro.study.registration import Registration, RegistrationError
 from rag_repro.study.scores import Results
 
@@ -75,11 +76,9 @@ def root(tmp_path, monkeypatch):
     papers.load.cache_clear()
 
 
-def register(root, *worlds):
-    moves = {"world-B": worlds or registration.FRESH_WORLDS}
-    test = Registration("mini.c01", "testbed", moves=moves)
+def register(root):
     standing._is_committed.cache_clear()
-    registration.write(root, Shop(), [test])
+    registration.write(root, Shop(), [Registration("mini.c01", "testbed")])
     return registration.read(root)[0]
 
 
@@ -117,13 +116,13 @@ def test_without_a_registration_every_verdict_is_exploratory(root):
     ("worlds", "state"),
     [
         (["world-E", "world-F"], "confirmed"),
-        (["world-E"], "registered"),  # one of two can be chosen
-        (["world-E~ties=0", "world-F"], "registered"),  # so can its dials
+        (["world-E~ties=0", "world-F"], "registered"),  # dials can be chosen
         (["world-B"], "registered"),
     ],
 )
-def test_a_registered_test_decides_by_its_own_records(root, worlds, state):
-    test = register(root, *worlds)
+def test_a_registered_test_decides_by_its_own_records(root, monkeypatch, worlds, state):
+    monkeypatch.setitem(registration.FRESH, "world-B", worlds)
+    test = register(root)
     assert (verdict(root).state, verdict(root).verdict.word) == ("exploratory", verdicts.NOT_RUN)
     record(root, test)
     judged = verdict(root)
@@ -135,7 +134,7 @@ def test_a_registered_test_decides_by_its_own_records(root, worlds, state):
 
 
 def test_several_worlds_are_one_test(root):
-    test = register(root, "world-E", "world-F")
+    test = register(root)
     sets = [cell.keys["dataset"] for cell in registration.deciding(test)]
     assert sets == ["world-E", "world-E", "world-F", "world-F"]
     record(root, test)
@@ -274,18 +273,11 @@ def test_rows_that_trade_places_are_another_test(root, tmp_path):
     assert registration.fixed(test, Shop()).sha256 != test.sha256
 
 
-@pytest.mark.parametrize("moves", [{"all": ("some",)}, {"mean": ("some",)}, {"recall": ("f1",)}])
-def test_nothing_but_data_sets_and_readers_moves(root, moves):
-    with pytest.raises(RegistrationError, match="is no data set or reader of the paper"):
-        registration.moved(Registration("mini.c01", "testbed", moves=moves))
-
-
 @pytest.mark.parametrize(
     ("split", "skip", "why"), [("test", 0, "failed"), ("confirm", 20, "different")]
 )
 def test_arms_with_other_questions_decide_nothing(root, split, skip, why):
-    moves = {"world-B": registration.FRESH_WORLDS}
-    registration.write(root, Shop(), [Registration("mini.c01", "testbed", split, moves)])
+    registration.write(root, Shop(), [Registration("mini.c01", "testbed", split)])
     [test] = registration.read(root)
     folder = root / registration.FOLDER / "records"
     for cell in registration.deciding(test):
@@ -317,16 +309,35 @@ def test_the_hash_is_of_content_not_of_form():
 
 
 def test_gate_and_trained_parts_are_in_the_test():
-    moves = {"world-B": ("world-E",), "testbed-reader": ("testbed-reader-2",)}
-    test = Registration("drrag.c20", "testbed", moves=moves)
+    test = Registration("drrag.c20", "testbed")
     cells = registration.deciding(test)
     assert {cell.exhibit for cell in cells} == {"drrag.table3", "drrag.readers"}
-    assert {cell.keys["dataset"] for cell in cells} == {"world-E"}
+    assert {cell.keys["dataset"] for cell in cells} == {"world-E", "world-F"}
+    kinds = ("compositional", "inference")
+    assert {(c.n, c.kinds) for c in cells if c.exhibit == "drrag.table3"} == {(200, kinds)}
+    assert {(c.n, c.kinds) for c in cells if c.exhibit == "drrag.readers"} == {(350, ())}
     assert {cell.condition.reader for cell in cells} == {"testbed-reader-2"}
     whole = registration.text(test, registration.moved(test))
     identity = next(iter(whole["conditions"].values()))
     assert {"settings", "version", "seed", "split"} <= identity.keys()
     assert "testbed-reader-2" in registration.canonical(whole)
+
+
+def test_a_memory_is_filled_with_the_world_that_is_asked():
+    cells = registration.deciding(Registration("erm4.c30", "testbed"))
+    filled = {(c.keys["dataset"], c.condition.configured.fill) for c in cells}
+    filled = {dataset: fill for dataset, fill in filled if fill}
+    assert filled == {f"world-{w}-again-halves": f"world-{w}-asked-halves" for w in "EF"}
+
+
+def test_chosen_settings_take_the_place_of_a_grid_s_own_but_not_of_what_it_varies():
+    grid = Grid("testbed", ("world-B",), ("x",), fixed={"threshold": 0.2, "k": 3}, reader="r")
+    ground = papers.Ground(n=7, kinds=("inference",), settings={"threshold": 0.5, "window": 8})
+    put = ground.put(grid, asked=True)
+    assert put == replace(grid, n=7, kinds=("inference",), fixed={"threshold": 0.5, "k": 3})
+    assert ground.put(grid, asked=False) == replace(put, n=None, kinds=())
+    varied = replace(grid, fixed={}, settings={"threshold": (1, 2)})
+    assert ground.put(varied, asked=False) == varied
 
 
 @pytest.mark.parametrize("name", ["study/judge.py", "evaluation/verdicts.py"])
