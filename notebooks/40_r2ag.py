@@ -327,9 +327,13 @@ Picture(
 
 # %% [markdown]
 # The proof that training did its work: how likely the reader holds the right answer with what was trained,
-# above itself as it comes, on held-out questions. (Labels are compared with constant features.) A row that
-# was tried and failed decides no claim. The formers of the tables here were trained before there was such a
-# proof: nobody has tried them, and their verdicts stay exploratory.
+# above itself as it comes, on held-out questions. A row that was tried and failed decides no claim.
+#
+# R²AG's formers of 360 lists pass: the reader gains on all four sets, and true labels as features beat
+# constant ones. But this does not show that *retrieval information* helps. Learnable tokens, which are told
+# nothing of retrieval, gain more on three of the four sets; and true labels, which tell all that any feature
+# could, gain less than R²AG's own features on the same three. What is learned there is mostly the form of an
+# answer. Formers of lists of five and RAFT are not tried yet, and decide nothing.
 
 # %% tags=["hide-input"]
 table(

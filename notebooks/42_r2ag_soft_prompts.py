@@ -347,7 +347,8 @@ view.live("controls")
 # recorded of more than one training; *distracted* stands beside it and decides nothing.
 #
 # That *retrieval information* helps (c23) needs R²AG above the learnable tokens, by half of what the paper
-# says a feature is worth, in accuracy and in F1, over three trainings of each. So small a difference needs
+# says a feature is worth, in accuracy and in F1, over three trainings of each,
+# or over the one that was asked most questions. So small a difference needs
 # thousands of questions, and the verdict says what these could have shown. After 180 steps a former
 # need not be done learning: one training of each with 600 questions, each read twice, stands beside, and so does one after 180
 # steps on many more questions. So do *shuffled* and *constant*, which decide nothing: where *length* tells that a former writes longer lines than

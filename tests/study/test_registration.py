@@ -325,7 +325,7 @@ def test_gate_and_trained_parts_are_in_the_test():
 
 def test_a_memory_is_filled_with_the_world_that_is_asked():
     cells = registration.deciding(Registration("erm4.c30", "testbed"))
-    filled = {(c.keys["dataset"], c.condition.configured.fill) for c in cells}
+    filled = {(c.keys["dataset"], getattr(c.condition.configured, "fill", None)) for c in cells}
     filled = {dataset: fill for dataset, fill in filled if fill}
     assert filled == {f"world-{w}-again-halves": f"world-{w}-asked-halves" for w in "EF"}
 
