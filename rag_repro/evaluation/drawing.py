@@ -42,7 +42,7 @@ def over_draws(
     return np.concatenate([statistic(block.astype(float)) for block in blocks])
 
 
-@lru_cache(maxsize=48)  # of 3 MB as a rule, 24 MB at most
+@lru_cache(maxsize=32)  # of 3 MB as a rule, 24 MB at most
 def _kept(kind: type, state: bytes, units: int, draws: int) -> tuple[np.ndarray, State]:
     """What a generator in a state draws (draws, units), and its state afterwards."""
     bits = kind()
