@@ -54,7 +54,7 @@ def of_training(paper: Paper, names: Iterable[str], cell: Cell, results: Results
     tried = [proof for proof in paper.proofs if _tries(proof, paper.exhibits[proof.exhibit], cell)]
     told = (
         results.once(
-            lambda proof=proof: proven(proof, paper.exhibits[proof.exhibit], cell, results),
+            lambda proof=proof: proven(paper, proof, cell, results),
             proof,
             *(proof.part(cell), cell.keys["dataset"], cell.tier),
         )
@@ -92,14 +92,15 @@ def parts(cell: Cell) -> list[str]:
     return [name for name in named if name not in (None, over) and known.trained_for(name)]
 
 
-def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verdict | None:
+def proven(paper: Paper, proof: Proof, cell: Cell, results: Results) -> Verdict | None:
     """What keeps a cell from counting because of what it is answered with, or nothing.
 
     On `HELD_OUT` questions like the cell's own the part must gain something over its untrained
-    self for certain, by each metric that they have. `not run` where that is not tried yet, `not
-    judged` where it was and failed: more records would tell nothing. exhibit: the proof's.
+    self for certain, by each metric that those have which are of kinds that decide.
+    `not run` where that is not tried yet, `not judged` where it was and failed: more records would
+    tell nothing.
     """
-    name, dataset = proof.part(cell), cell.keys["dataset"]
+    exhibit, name, dataset = paper.exhibits[proof.exhibit], proof.part(cell), cell.keys["dataset"]
     rows = [c for c in exhibit.cells(cell.tier) if c.matches(proof.more)]
     rows = rows if proof.parts else [c for c in rows if proof.part(c) == name]
     if proof.serves:
@@ -110,7 +111,7 @@ def proven(proof: Proof, exhibit: Exhibit, cell: Cell, results: Results) -> Verd
     for row in rows:
         key = tuple((k, v) for k, v in row.keys.items() if k != "dataset")
         alike.setdefault(key, []).append((row, _untrained(proof, exhibit, row)))
-    told = (_gained(proof, exhibit, name, pairs, results) for pairs in alike.values())
+    told = (_gained(proof, exhibit.name, name, pairs, keep, results) for pairs in alike.values())
     return next((verdict for verdict in told if verdict is not None), None)
 
 
@@ -123,35 +124,39 @@ def _untrained(proof: Proof, exhibit: Exhibit, row: Cell) -> Cell:
 
 
 def _gained(
-    proof: Proof,
-    exhibit: Exhibit,
-    name: str,
-    pairs: Sequence[tuple[Cell, Cell]],
-    results: Results,
+    paper: Paper, proof: Proof, name: str, pairs: Sequence[tuple[Cell, Cell]], results: Results
 ) -> Verdict | None:
     """What one row's gain says, over data sets of like questions, all of one weight."""
-    where = f"{exhibit.name}, {' and '.join(more.keys['dataset'] for more, _ in pairs)}"
+    exhibit = paper.exhibits[proof.exhibit].name
+    where = f"{exhibit}, {' and '.join(more.keys['dataset'] for more, _ in pairs)}"
+    kinds = [Only(outcomes.deciding(paper, more.keys["dataset"])) for more, _ in pairs]
     held_out = sum(min(len(results.lines(side) or ()) for side in pair) for pair in pairs)
     if held_out < HELD_OUT:
         return verdicts.not_run(
             f"whether {name} does its work is tried on {held_out} of {HELD_OUT} held-out "
-            f"questions: rag-repro run {exhibit.name}"
+            f"questions: rag-repro run {exhibit}"
         )
     for metric in proof.metrics:
         read = (metric,) if proof.level is not None else (metric, proof.against or metric)
-        each = [[results.scores(c, n) for c, n in zip(p, read, strict=False)] for p in pairs]
+        each = [
+            [results.scores(c, n, keep) for c, n in zip(pair, read, strict=False)]
+            for pair, keep in zip(pairs, kinds, strict=True)
+        ]
         drawn = [paired([tuple(s)], metric) for s in each if None not in s]
         if not (drawn := [one for one in drawn if one is not None]):
             if metric == proof.metrics[0]:
-                return verdicts.not_judged(f"{where}: no question tells {metric} of {name}")
+                return verdicts.not_judged(
+                    f"{where}: no question of a kind that decides tells {metric} of {name}"
+                )
             continue
         interval = statistics.combine(drawn).interval().shifted(-(proof.level or 0))
         if interval.lo <= 0:
             above = proof.against or (proof.level and f"{proof.level:g}") or "that without it"
             return verdicts.not_judged(
                 f"{name} is not seen to do its work: {where}, {metric} above "
-                f"{above}: {interval.estimate:.1f} "
-                f"[{interval.lo:.1f}, {interval.hi:.1f}] on {held_out} held-out questions"
+                f"{above}: {interval.estimate:.1f} [{interval.lo:.1f}, {interval.hi:.1f}] on "
+                f"{interval.n} of {held_out} held-out questions, which tell it and are of kinds "
+                "that decide"
             )
     return None
 
