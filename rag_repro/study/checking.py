@@ -33,6 +33,9 @@ def problems(paper: Paper) -> Iterator[str]:
             yield f"{paper.name}/paper.yaml, exhibit {key}: {problem}"
     for problem in _of_gate(paper):
         yield f"{paper.name}/paper.yaml, gate: {problem}"
+    rows = {name for exhibit in paper.exhibits.values() for name in exhibit.methods}
+    for problem in _unknown("row", paper.ground.settings, rows):
+        yield f"{paper.name}/paper.yaml, ground: {problem}"
     for number, proof in enumerate(paper.proofs, start=1):
         for problem in _of_proof(paper, proof):
             yield f"{paper.name}/paper.yaml, proof {number}: {problem}"

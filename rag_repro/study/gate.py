@@ -9,6 +9,7 @@ of a claim about filters. What nothing tries decides nothing either.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..evaluation import metrics, statistics, verdicts
 from ..evaluation.metric import Metric
@@ -42,21 +43,22 @@ def of_answers(
     )
 
 
-def of_training(paper: Paper, names: Iterable[str], cell: Cell, results: Results) -> Verdict | None:
-    """What keeps a cell from counting because of what was trained, where one of these metrics tells
-    how good answers, or passages, are.
+def of_training(paper: Paper, contrast: Contrast, cell: Cell, results: Results) -> Verdict | None:
+    """What keeps a cell from counting because of what was trained, where one of the contrast's
+    metrics tells how good answers, or passages, are.
 
     What a part says itself, as a classifier's AUC, needs no proof: it is one. What is only
     prompted, and no proof tries, counts.
     """
-    if not any(_hangs_on_training(metrics.get(name)) for name in names):
+    if not asks(contrast):
         return None
+    contrast = replace(contrast, kinds=())  # a part need not be proven of each kind by itself
     tried = [proof for proof in paper.proofs if _tries(proof, paper.exhibits[proof.exhibit], cell)]
     told = (
         results.once(
-            lambda proof=proof: proven(paper, proof, cell, results),
+            lambda proof=proof: proven(paper, proof, contrast, cell, results),
             proof,
-            *(proof.part(cell), cell.keys["dataset"], cell.tier),
+            *(proof.part(cell), cell.keys["dataset"], cell.tier, outcomes.of_answers(contrast)),
         )
         for proof in tried
     )
@@ -68,6 +70,11 @@ def of_training(paper: Paper, names: Iterable[str], cell: Cell, results: Results
                 f"{part} is tried on no held-out questions: whether it does its work is not known"
             )
     return None
+
+
+def asks(contrast: Contrast) -> bool:
+    """Whether a contrast's verdict asks what a reader can, or what is trained."""
+    return any(map(_hangs_on_training, map(metrics.get, outcomes.read(contrast))))
 
 
 def _tries(proof: Proof, exhibit: Exhibit, cell: Cell) -> bool:
@@ -92,11 +99,13 @@ def parts(cell: Cell) -> list[str]:
     return [name for name in named if name not in (None, over) and known.trained_for(name)]
 
 
-def proven(paper: Paper, proof: Proof, cell: Cell, results: Results) -> Verdict | None:
+def proven(
+    paper: Paper, proof: Proof, contrast: Contrast, cell: Cell, results: Results
+) -> Verdict | None:
     """What keeps a cell from counting because of what it is answered with, or nothing.
 
     On `HELD_OUT` questions like the cell's own the part must gain something over its untrained
-    self for certain, by each metric that those have which are of kinds that decide.
+    self for certain, by each metric that those have which are of kinds that decide the contrast.
     `not run` where that is not tried yet, `not judged` where it was and failed: more records would
     tell nothing.
     """
@@ -111,7 +120,7 @@ def proven(paper: Paper, proof: Proof, cell: Cell, results: Results) -> Verdict 
     for row in rows:
         key = tuple((k, v) for k, v in row.keys.items() if k != "dataset")
         alike.setdefault(key, []).append((row, _untrained(proof, exhibit, row)))
-    told = (_gained(proof, exhibit.name, name, pairs, keep, results) for pairs in alike.values())
+    told = (_gained(paper, proof, contrast, name, pairs, results) for pairs in alike.values())
     return next((verdict for verdict in told if verdict is not None), None)
 
 
@@ -124,12 +133,17 @@ def _untrained(proof: Proof, exhibit: Exhibit, row: Cell) -> Cell:
 
 
 def _gained(
-    paper: Paper, proof: Proof, name: str, pairs: Sequence[tuple[Cell, Cell]], results: Results
+    paper: Paper,
+    proof: Proof,
+    contrast: Contrast,
+    name: str,
+    pairs: Sequence[tuple[Cell, Cell]],
+    results: Results,
 ) -> Verdict | None:
     """What one row's gain says, over data sets of like questions, all of one weight."""
     exhibit = paper.exhibits[proof.exhibit].name
     where = f"{exhibit}, {' and '.join(more.keys['dataset'] for more, _ in pairs)}"
-    kinds = [Only(outcomes.deciding(paper, more.keys["dataset"])) for more, _ in pairs]
+    kinds = [Only(outcomes.deciding(paper, more.keys["dataset"], contrast)) for more, _ in pairs]
     held_out = sum(min(len(results.lines(side) or ()) for side in pair) for pair in pairs)
     if held_out < HELD_OUT:
         return verdicts.not_run(
@@ -154,9 +168,8 @@ def _gained(
             above = proof.against or (proof.level and f"{proof.level:g}") or "that without it"
             return verdicts.not_judged(
                 f"{name} is not seen to do its work: {where}, {metric} above "
-                f"{above}: {interval.estimate:.1f} [{interval.lo:.1f}, {interval.hi:.1f}] on "
-                f"{interval.n} of {held_out} held-out questions, which tell it and are of kinds "
-                "that decide"
+                f"{above}: {interval.estimate:.1f} "
+                f"[{interval.lo:.1f}, {interval.hi:.1f}] on {interval.n} held-out questions"
             )
     return None
 

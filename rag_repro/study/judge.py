@@ -241,12 +241,12 @@ def _held_back(
     also what another method was trained, since a baseline that does not do its work is beaten by
     anything; the same method with another training is a control.
     """
-    names = {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
     cells = [more, less] if contrast.both_read else [more]
+    names = outcomes.read(contrast)
     told = [gate.of_answers(paper, names, cell, results, contrast.gated) for cell in cells]
     if less is not None and less.condition.method != more.condition.method:
         cells = [more, less]
-    told += [gate.of_training(paper, names, cell, results) for cell in cells]
+    told += [gate.of_training(paper, contrast, cell, results) for cell in cells]
     return next((verdict for verdict in told if verdict is not None), None)
 
 

@@ -172,10 +172,14 @@ def deciding(paper: Paper, dataset: str, contrast: Contrast | None = None) -> Of
     return lambda kind: (not named or kind in named) and kind not in out
 
 
+def read(contrast: Contrast) -> set[str]:
+    """The metrics that it reads of its sides."""
+    return {s.get("metric", contrast.metric) for s in (contrast.more, contrast.less or {})}
+
+
 def of_answers(contrast: Contrast) -> bool:
     """Whether one of its metrics tells of answers."""
-    sides = (contrast.more, contrast.less or {})
-    return any(metrics.get(side.get("metric", contrast.metric)).of_answers for side in sides)
+    return any(metrics.get(name).of_answers for name in read(contrast))
 
 
 def keep(

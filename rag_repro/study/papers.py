@@ -74,6 +74,7 @@ class Contrast:
     both_read: bool = False
     gated: bool = True
     premise: bool = False
+    control: bool = False
     where: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     among: Mapping[str, str] = field(default_factory=dict)
@@ -103,6 +104,8 @@ class Contrast:
             raise StudyError("both_read is about a second reader; a side `less` is needed")
         if self.premise and self.role != "primary":
             raise StudyError("a premise is primary: where it fails, nothing else decides the claim")
+        if self.control and self.role == "primary":
+            raise StudyError("a control is secondary: it is recorded beside what decides")
         if self.among and self.less is None:
             raise StudyError("among compares two sides; a side `less` is needed")
         for metric, change in self.among.items():
@@ -218,21 +221,26 @@ class Proof:
 class Ground:
     """What a registered test on the fresh worlds has in place of what its grids name.
 
-    n, kinds: how many questions answers are asked of, on each world, and of which kinds. settings:
-    values that were chosen on world Z with the fresh worlds' reader, as "threshold".
+    n, kinds: how many questions answers are asked of, on each world (all, where it has fewer), and
+    of which kinds. settings: row -> values that were chosen on world Z with the fresh worlds'
+    reader, as {"dragin": {"threshold": 0.1}}.
     """
 
     n: int | None = None
     kinds: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def put(self, grid: Grid, asked: bool) -> Grid:
-        """The grid with these settings, in place of its own, and with n and kinds if a reader
-        answers and it is `asked` so many."""
-        fixed = {key: self.settings.get(key, value) for key, value in grid.fixed.items()}
+    def put(self, grid: Grid, asked: bool) -> list[Grid]:
+        """The grid, a row each, with these settings in place of its own; with n and kinds if a
+        reader answers and it is `asked` so many."""
         if asked and grid.reader:
             grid = replace(grid, n=self.n or grid.n, kinds=self.kinds or grid.kinds)
-        return replace(grid, fixed=fixed)
+        made = []
+        for row in grid.methods:
+            given = self.settings.get(row, {})
+            fixed = {**grid.fixed, **{k: v for k, v in given.items() if k not in grid.settings}}
+            made.append(replace(grid, methods=(row,), fixed=fixed))
+        return made
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ lie in `results/registered/`; their manifests hold the hashes of test and packag
 
 - exploratory: without a registered test, or its records do not count, or not yet;
 - registered: the test was fixed before its records, on questions that were looked at before;
-- confirmed: registered, on worlds and questions on which nothing was chosen, with no other test of
-  the claim registered before.
+- confirmed: registered, on worlds and questions on which nothing was chosen, with no records of
+  another test of the claim that was registered before.
 
 A test is registered when the file is committed. From then on it stays in the file: one that another
 takes the place of is listed under `withdrawn`.
@@ -14,6 +14,7 @@ takes the place of is listed under `withdrawn`.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import itertools
 import json
@@ -30,7 +31,7 @@ from rag_repro.data import splits
 from rag_repro.data.splits import CHOSEN_ON
 from rag_repro.digest import write_whole
 from rag_repro.lm import hub, weights
-from rag_repro.study import manifests, names, papers, records, trainings
+from rag_repro.study import gate, manifests, names, papers, records, trainings
 from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Exhibit, Grid
 from rag_repro.study.judge import pair_cells
@@ -85,7 +86,9 @@ class Registration:
     split: of the questions that decide. questions: "data set/split/n" -> hash of their ids, but
     for what is not released yet. trained: name -> hash of the weights. package, commit, since: when
     it was registered. changed: what the claim said then of changes of its test. until: when another
-    took its place.
+    took its place. proofs: condition -> hash of its answers, of questions that are chosen on; made
+    before, so that nobody tries until they pass. recorded: of one that another took the place of,
+    whether it had records.
     """
 
     claim: str
@@ -93,12 +96,14 @@ class Registration:
     split: str = "test"
     questions: Mapping[str, str] = field(default_factory=dict)
     trained: Mapping[str, str] = field(default_factory=dict)
+    proofs: Mapping[str, str] = field(default_factory=dict)
     sha256: str = ""
     package: str = ""
     commit: str = ""
     since: str = ""
     changed: str = ""
     until: str = ""
+    recorded: bool = False
 
     @property
     def key(self) -> str:
@@ -142,13 +147,13 @@ def sha256(text: str) -> str:
 
 
 def moved(test: Registration) -> Paper:
-    """The paper with the one claim and its deciding contrasts, on the test's own ground: on the
-    testbed `FRESH`, and there with the paper's `ground`.
+    """The paper with the one claim, its deciding contrasts and its controls, on the test's own
+    ground: on the testbed `FRESH`, and there with the paper's `ground`.
     """
     paper = papers.load(test.claim.split(".")[0])
     claim = paper.claim(test.claim)
-    deciding = tuple(c for c in claim.contrasts if c.role == "primary") or claim.contrasts
-    made = replace(paper, claims=(replace(claim, contrasts=deciding),))
+    kept = tuple(c for c in claim.contrasts if c.role == "primary" or c.control)
+    made = replace(paper, claims=(replace(claim, contrasts=kept or claim.contrasts),))
     fresh = FRESH if test.tier == "testbed" else {}
     exhibits = {
         key: replace(
@@ -170,13 +175,14 @@ def _moved(grid: Grid, test: Registration, paper: Paper, exhibit: Exhibit) -> It
     if test.tier != "testbed":
         yield grid
         return
+    rows = [grid]
     if grid.split == test.split:
         is_gate = paper.gate is not None and exhibit is paper.exhibits[paper.gate.exhibit]
-        grid = paper.ground.put(grid, asked=not (is_gate or exhibit.timed))
+        rows = paper.ground.put(grid, asked=not (is_gate or exhibit.timed))
     made: list[Grid] = []
-    for dataset, world in itertools.product(grid.datasets, range(len(FRESH_WORLDS))):
+    for row, dataset, world in itertools.product(rows, grid.datasets, range(len(FRESH_WORLDS))):
         each = {old: new[world : world + 1] or new[:1] for old, new in FRESH.items()}
-        made.append(_put(replace(grid, datasets=(dataset,)), each))
+        made.append(_put(replace(row, datasets=(dataset,)), each))
     yield from (one for i, one in enumerate(made) if one.datasets and one not in made[:i])
 
 
@@ -210,6 +216,7 @@ def cells(paper: Paper, tier: str) -> list[Cell]:
     trainings of a row), of the gate and of the proofs of training.
     """
     found: list[Cell] = []
+    tried: list[Cell] = []  # those whose readers and trained parts matter
     for claim in paper.claims:
         for contrast in claim.contrasts:
             exhibit = paper.exhibits[claim.exhibit_of(contrast).split(".", 1)[1]]
@@ -217,8 +224,10 @@ def cells(paper: Paper, tier: str) -> list[Cell]:
             less = (contrast.minus or {}).values()
             sides += [{**keys, **side} for side in less for keys in sides]
             rows = {_row(tier, keys) for keys in sides}
-            found += [cell for cell in exhibit.cells(tier) if _row(tier, cell.keys) in rows]
-    found += _tried(paper, tier, found)
+            own = [cell for cell in exhibit.cells(tier) if _row(tier, cell.keys) in rows]
+            found += own
+            tried += own if gate.asks(contrast) else []
+    found += _tried(paper, tier, tried)
     return list({(cell.exhibit, cell.condition.hash): cell for cell in found}.values())
 
 
@@ -229,16 +238,19 @@ def _row(tier: str, keys: Mapping[str, Any]) -> tuple:
 def _tried(paper: Paper, tier: str, compared: Sequence[Cell]) -> list[Cell]:
     """The cells in which the readers of these cells, and what else was trained, are tried."""
     found = []
-    if gate := paper.gate:
+    if own_gate := paper.gate:
         readers = {(c.keys["dataset"], c.condition.reader) for c in compared}
         readers |= {(c.keys["dataset"], c.keys.get("reader")) for c in compared}
-        for c in paper.exhibits[gate.exhibit].cells(tier):
+        for c in paper.exhibits[own_gate.exhibit].cells(tier):
             if (c.keys["dataset"], c.condition.reader) in readers:
-                found += [c] if c.matches(gate.given) or c.matches(gate.bare) else []
+                found += [c] if c.matches(own_gate.given) or c.matches(own_gate.bare) else []
     for proof in paper.proofs:
         used = {proof.part(c) for c in compared} - {None}
         every = paper.exhibits[proof.exhibit].cells(tier)
-        own = [c for c in every if used.intersection((proof.part(c), *proof.parts))]
+        if proof.parts:
+            own = [c for c in every if used.intersection(proof.parts) and c.matches(proof.more)]
+        else:
+            own = [c for c in every if proof.part(c) in used]
         found += own + [c for c in every if own and proof.less and c.matches(proof.less)]
     return found
 
@@ -248,7 +260,20 @@ def judging(package: Path = Path(__file__).parents[1]) -> str:
     files = [
         package / room / f"{name}.py" for room, held in _JUDGING.items() for name in held.split()
     ]
-    return sha256("".join(file.read_text(encoding="utf-8") for file in files))
+    return sha256("".join(_code(file.read_text(encoding="utf-8")) for file in files))
+
+
+def _code(source: str) -> str:
+    """What runs of it: no comments, docstrings or line breaks."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            node.body = [one for one in body if not _is_text(one)]
+    return ast.dump(tree)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def text(test: Registration, own: Paper) -> dict[str, Any]:
@@ -263,15 +288,15 @@ def text(test: Registration, own: Paper) -> dict[str, Any]:
             canonical([c.exhibit, c.keys, c.condition.hash, c.n, c.kinds]) for c in asked
         ),
         "conditions": {c.condition.hash: c.condition.identity for c in asked},
-        "data": [test.questions, test.trained],
+        "data": [test.questions, test.trained, test.proofs],
         "judging": judging(),
     }
 
 
-def fixed(test: Registration, workshop: Workshop) -> Registration:
-    """The test with the questions, trained parts and hash that it has on this machine.
+def fixed(test: Registration, workshop: Workshop, root: Path) -> Registration:
+    """The test with the questions, trained parts, proofs and hash that it has on this machine.
 
-    Raises RegistrationError where nothing can be asked, or something is not trained.
+    Raises RegistrationError where nothing can be asked, or something is not trained or tried.
     """
     own = moved(test)
     asked = cells(own, test.tier)
@@ -279,8 +304,29 @@ def fixed(test: Registration, workshop: Workshop) -> Registration:
         raise RegistrationError(f"{test.key}: its contrasts name no condition; choose another tier")
     known = [c for c in asked if c.condition.split != FRESH_SPLIT]
     questions = {place_of(c): sha256("\n".join(_ids(c, workshop))) for c in known}
-    made = replace(test, questions=questions, trained=_trained(asked, test.trained))
+    chosen_on = [c for c in asked if c.condition.split in CHOSEN_ON]
+    made = replace(
+        test,
+        questions=questions,
+        trained=_trained(asked, test.trained),
+        proofs={c.condition.path: _answers(c, root) for c in chosen_on},
+    )
     return replace(made, sha256=sha256(canonical(text(made, own))))
+
+
+def _answers(cell: Cell, root: Path) -> str:
+    """The hash of a record's answers to the questions that the cell asks."""
+    record = records.load(root / "records", cell.condition)
+    if record is None:
+        raise RegistrationError(
+            f"{cell.condition.path} tries what the test rests on, and is tried before it is "
+            f"registered: rag-repro run {cell.exhibit} --condition {cell.condition.hash} --record"
+        )
+    return answers_hash(record.lines[: cell.asked])
+
+
+def answers_hash(lines: Sequence[Mapping[str, Any]]) -> str:
+    return sha256(canonical([[line["id"], line["scores"]] for line in lines]))
 
 
 def place_of(cell: Cell) -> str:
@@ -289,7 +335,7 @@ def place_of(cell: Cell) -> str:
 
 
 def _ids(cell: Cell, workshop: Workshop) -> Sequence[str]:
-    """The cell's first n questions of its kinds, from the split file, or of the world."""
+    """The cell's first n questions of its kinds, or all: from the split file, or of the world."""
     condition, ids = cell.condition, None
     if not cell.kinds:
         with suppress(splits.SplitError):
@@ -297,12 +343,10 @@ def _ids(cell: Cell, workshop: Workshop) -> Sequence[str]:
     if ids is None:
         dataset = workshop.dataset(condition.dataset, condition.split)
         ids = [q.id for q in dataset.first(None, cell.kinds).questions]
-    if condition.split in CHOSEN_ON:
-        return ids[: cell.asked]  # where a part is tried, on what there is
-    if len(ids) < (cell.asked or len(ids) + 1):
+    if cell.asked is None:
         raise RegistrationError(
-            f"{cell.exhibit} asks {cell.asked or 'no fixed number'} of {len(ids)} questions of "
-            f"{condition.label}; give its grid an n that there is"
+            f"{cell.exhibit} asks no fixed number of questions of {condition.label}; give its grid "
+            "an n"
         )
     return ids[: cell.asked]
 
@@ -351,12 +395,14 @@ def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, A
     if root is None and (folder.parent / FILE).is_file() and condition.label[:7] in FRESH_WORLDS:
         raise RegistrationError(
             f"{condition.path} is kept for registered tests, and none asks it; register one with: "
-            "rag-repro registration write, or run without --record"
+            "rag-repro registration write. Whoever looks at it before chooses by it"
         )
     if root is None or not (root / FILE).is_file():
         return {}
     package, tests = _clean_package(), tests_of(root, condition)
-    stale = [t.key for t in tests if t.package != package or fixed(t, workshop).sha256 != t.sha256]
+    stale = [
+        t.key for t in tests if t.package != package or fixed(t, workshop, root).sha256 != t.sha256
+    ]
     if open_ := [t for t in tests if t.sha256 not in (manifests.committed(root / FILE) or "")]:
         raise RegistrationError(f"{open_[0].key} is registered, but not committed; commit {FILE}")
     if stale or not tests:
@@ -403,7 +449,7 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
     kept = {key: test.sha256 for key, test in old.items() if (key, test.sha256) in used}
     for test in (*(test for key, test in old.items() if key not in kept), *tests):
         note = " ".join(moved(test).claims[0].changed)
-        new = replace(fixed(test, workshop), **stamps, changed=note)
+        new = replace(fixed(test, workshop, root), **stamps, changed=note)
         is_new = note not in ("", old[test.key].changed) if test.key in old else True
         if kept.get(test.key, new.sha256) != new.sha256 and not is_new:
             raise RegistrationError(
@@ -415,7 +461,11 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
     every = [asdict(test) for _, test in sorted({**old, **made}.items())]
     before = manifests.committed(root / FILE) or ""
     changed = [t for key, t in old.items() if key in made and made[key].sha256 != t.sha256]
-    gone = [replace(t, until=stamps["since"]) for t in changed if t.sha256 in before]
+    gone = [
+        replace(t, until=stamps["since"], recorded=(t.key, t.sha256) in used)
+        for t in changed
+        if t.sha256 in before
+    ]
     withdrawn = [asdict(t) for t in (*read(root, "withdrawn"), *gone)]
     told = {"main": headline(), "tests": every, "withdrawn": withdrawn}
     plain = json.loads(json.dumps(told))
@@ -438,7 +488,7 @@ def problems(root: Path, workshop: Workshop) -> Iterator[str]:
         if sha256 not in known:
             yield f"the test {sha256[:12]} was registered and is in {FILE} no more; list it there"
     for test in read(root):
-        if fixed(test, workshop).sha256 != test.sha256:
+        if fixed(test, workshop, root).sha256 != test.sha256:
             yield f"{test.key} is another test than was registered"
         made = {(e["commit"], e.get("package")) for e in _entries(root, test)}
         for commit, package in sorted({(test.commit, test.package), *made}):

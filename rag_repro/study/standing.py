@@ -30,7 +30,9 @@ class Registered(Results):
 
     def lines(self, cell: Cell) -> tuple[Mapping[str, Any], ...] | None:
         if cell.condition.split in CHOSEN_ON:
-            return self._others.lines(cell)
+            lines = self._others.lines(cell)
+            known = self._test.proofs.get(cell.condition.path)
+            return lines if lines and registration.answers_hash(lines) == known else None
         return None if fault(self._root, self._test, cell) else super().lines(cell)
 
 
@@ -94,7 +96,7 @@ def standing(root: Path, test: Registration) -> Judged | str:
     else:
         [judged] = judge(own, test.tier, Registered(root, test), [test.claim])
         fresh = _is_fresh(asked) and test.key not in {
-            t.key for t in registration.read(root, "withdrawn")
+            t.key for t in registration.read(root, "withdrawn") if t.recorded
         }
         return replace(judged, state=registration.CONFIRMED if fresh else registration.REGISTERED)
     claim = papers.load(own.name).claim(test.claim)

@@ -66,7 +66,7 @@ def read(tmp_path, contrast=GAIN, text=PAPER):
     return papers.read(folder)
 
 
-def fill(root, paper, shown, right, n=100, **more):
+def fill(root, paper, shown, right, n=100, kind=lambda i: "bridge", **more):
     """A record of each cell: the first `right(dataset, method)` of n questions are right."""
     for cell in paper.exhibits[shown].cells():
         dataset, method = cell.keys["dataset"], cell.keys["method"]
@@ -75,7 +75,7 @@ def fill(root, paper, shown, right, n=100, **more):
                 scores = {"acc": float(i < right(dataset, method))}
                 scores |= {name: float(of(method, i)) for name, of in more.items()}
                 name = f"q{i}-{cell.keys['dataset']}"
-                line = {"id": name, "kind": "bridge", "cluster": name, "hits": []}
+                line = {"id": name, "kind": kind(i), "cluster": name, "hits": []}
                 record.append({**line, "scores": scores})
 
 
@@ -211,7 +211,7 @@ def test_the_other_sides_reader_must_read_only_where_it_is_asked_to(tmp_path, bo
         with open_record(root, cell.condition, {}) as record:
             for i in range(100):
                 name = f"q{i}-{cell.keys['dataset']}"
-                line = {"id": name, "kind": "bridge", "cluster": name, "hits": []}
+                line = {"id": name, "kind": kind(i), "cluster": name, "hits": []}
                 record.append({**line, "scores": {"acc": float(i < right)}})
     [judged] = judge(paper, "public", Results(root))
     assert judged.verdict.word == word
@@ -268,7 +268,7 @@ def test_questions_that_one_side_lacks_moved_nowhere(tmp_path):
         with open_record(root, cell.condition, {}) as record:
             for i in range(n):
                 name = f"q{i}-{cell.keys['dataset']}"
-                line = {"id": name, "kind": "bridge", "cluster": name, "hits": []}
+                line = {"id": name, "kind": kind(i), "cluster": name, "hits": []}
                 record.append({**line, "scores": {"acc": 1.0, "recall": 1.0}})
     [judged] = judge(paper, "public", Results(root))
     assert judged.verdict.interval.n == 120
@@ -367,17 +367,31 @@ def read_proven(tmp_path, judge_of="gemma3-270m", proofs=PROOFS):
     return read(tmp_path, text=text.replace("exhibits:\n", proofs + "exhibits:\n") + TAKEN)
 
 
-def proven(tmp_path, shares, judge_of="gemma3-270m", **how):
+def proven(tmp_path, shares, judge_of="gemma3-270m", kind=lambda i: "bridge", **how):
     """The claim's verdict where the judge's cells have these shares of 100 by metric, `None`s where
-    no question has it; shares None: nobody tried it."""
+    no question has it; shares None: nobody tried it. kind: of a question of these cells."""
     paper, root = read_proven(tmp_path, judge_of, **how), tmp_path / "records"
     fill(root, paper, "readers", lambda d, m: ABLE[m])
     fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
     if shares is not None:
         has = {name: lambda m, i, share=share: i % 50 < share / 2 for name, share in shares.items()}
-        fill(root, paper, "taken", lambda d, m: 0, n=50, **has)
+        fill(root, paper, "taken", lambda d, m: 0, n=50, kind=kind, **has)
     [judged] = judge(paper, "public", Results(root))
     return judged.verdict
+
+
+def test_what_a_part_gains_on_kinds_that_decide_nothing_proves_nothing_of_answers(tmp_path):
+    """It gains on the first twenty of each fifty: guessed ones here, bridges there."""
+    all_alike = PROOFS.partition(", serves")[0] + "}]\n"
+    shares = {"recall": 40, "precision": 0}
+    found = proven(tmp_path, shares, proofs=all_alike)
+    assert found.word == "reproduced"
+    (tmp_path / "guessed").mkdir()
+    guessed = {"kind": lambda i: "comparison" if i < 20 else "bridge", "proofs": all_alike}
+    found = proven(tmp_path / "guessed", shares, **guessed)
+    assert found.word == "not judged"
+    assert "recall above precision: 0.0 [" in found.reason
+    assert found.reason.endswith("on 60 held-out questions")
 
 
 def test_a_filter_that_does_its_work_counts_on_questions_like_those_it_was_tried_on(tmp_path):

@@ -18,7 +18,8 @@ from rag_repro.evaluation import verdicts
 from rag_repro.schema import Question
 from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study import campaign, manifests, papers, records, registration, runner, standing
-from rag_repro.study.exhibits import Grid
+from rag_repro.study.conditions import Condition
+from rag_repro.study.exhibits import Cell, Grid
 from rag_repro.study.registration import Registration, RegistrationError
 from rag_repro.study.scores import Results
 
@@ -32,6 +33,7 @@ MAIN = (
 N = 60
 CONTRAST = "- {metric: recall, more: {method: qdc}, less: {method: sm}, where: WHERE, delta: 2.0}"
 WHERE = "{dataset: world-B, k: 3}"
+TRIED = Condition("world-Z", "qdc", {"k": 3}, retriever="bm25", split="tune")
 HERE = {
     "package": "p1",
     "changes": [],
@@ -136,7 +138,7 @@ def test_a_registered_test_decides_by_its_own_records(root, monkeypatch, worlds,
 def test_several_worlds_are_one_test(root):
     test = register(root)
     sets = [cell.keys["dataset"] for cell in registration.deciding(test)]
-    assert sets == ["world-E", "world-E", "world-F", "world-F"]
+    assert sorted(sets) == ["world-E", "world-E", "world-F", "world-F"]
     record(root, test)
     assert verdict(root).state == "confirmed"
 
@@ -270,7 +272,7 @@ def test_rows_that_trade_places_are_another_test(root, tmp_path):
     text = file.read_text().replace(qdc, "HERE").replace(sm, qdc).replace("HERE", sm)
     file.write_text(text.replace(", baseline: sm", ""))
     papers.load.cache_clear()
-    assert registration.fixed(test, Shop()).sha256 != test.sha256
+    assert registration.fixed(test, Shop(), root).sha256 != test.sha256
 
 
 @pytest.mark.parametrize(
@@ -323,6 +325,52 @@ def test_gate_and_trained_parts_are_in_the_test():
     assert "testbed-reader-2" in registration.canonical(whole)
 
 
+def test_controls_are_recorded_and_decide_nothing():
+    test = Registration("dragin.c01", "testbed")
+    contrasts = registration.moved(test).claims[0].contrasts
+    beside = {c.less["method"]: c.role for c in contrasts if c.control}
+    assert beside == {"sr": "secondary", "random": "secondary"}
+    rows = {cell.keys["method"] for cell in registration.deciding(test)}
+    assert {"random", "dragin_first", "dragin", "sr"} <= rows
+    assert "matched" not in rows
+
+
+def test_times_ask_for_no_gate_and_no_proof():
+    cells = registration.deciding(Registration("erm4.c30", "testbed"))
+    assert {cell.exhibit for cell in cells} == {"erm4.times", "erm4.table2"}
+
+
+def test_proofs_are_made_before_a_test_is_registered_and_stay(root, tmp_path, monkeypatch):
+    whole = registration.cells
+    part = Cell("mini.tried", "testbed", "primary", {}, TRIED, 2)
+    monkeypatch.setattr(registration, "cells", lambda *given: [*whole(*given), part])
+    with pytest.raises(RegistrationError, match="is tried before it is registered: rag-repro run"):
+        register(root)
+    (root / "records").mkdir()
+
+    def tried(*scores):
+        with records.open_record(root / "records", TRIED, {}) as writer:
+            for i, score in enumerate(scores):
+                writer.append(
+                    {"id": f"q{i}", "cluster": "c", "hits": [], "scores": {"recall": score}}
+                )
+
+    tried(0.5, 0.75)
+    test = register(root)
+    assert list(test.proofs) == [TRIED.path]
+    assert standing.Registered(root, test).lines(part) is not None
+    shutil.rmtree(root / "records")
+    tried(0.75, 0.75)
+    assert standing.Registered(root, test).lines(part) is None
+    assert registration.fixed(test, Shop(), root).sha256 != test.sha256
+
+
+def test_words_about_the_code_that_judges_are_no_part_of_it():
+    code = 'def f(x):\n    """Twice."""\n    return 2 * x  # always\n'
+    assert registration._code(code) == registration._code("def f(x):\n\n    return (2 * x)\n")
+    assert registration._code(code) != registration._code(code.replace("2", "3"))
+
+
 def test_a_memory_is_filled_with_the_world_that_is_asked():
     cells = registration.deciding(Registration("erm4.c30", "testbed"))
     filled = {(c.keys["dataset"], getattr(c.condition.configured, "fill", None)) for c in cells}
@@ -331,13 +379,17 @@ def test_a_memory_is_filled_with_the_world_that_is_asked():
 
 
 def test_chosen_settings_take_the_place_of_a_grid_s_own_but_not_of_what_it_varies():
-    grid = Grid("testbed", ("world-B",), ("x",), fixed={"threshold": 0.2, "k": 3}, reader="r")
-    ground = papers.Ground(n=7, kinds=("inference",), settings={"threshold": 0.5, "window": 8})
-    put = ground.put(grid, asked=True)
-    assert put == replace(grid, n=7, kinds=("inference",), fixed={"threshold": 0.5, "k": 3})
-    assert ground.put(grid, asked=False) == replace(put, n=None, kinds=())
-    varied = replace(grid, fixed={}, settings={"threshold": (1, 2)})
-    assert ground.put(varied, asked=False) == varied
+    fixed = {"threshold": 0.2, "k": 3}
+    grid = Grid("testbed", ("world-B",), ("x", "y"), fixed=fixed, reader="r")
+    ground = papers.Ground(n=7, kinds=("inference",), settings={"x": {"threshold": 0.5}})
+    [put, other] = ground.put(grid, asked=True)
+    assert put == replace(
+        grid, methods=("x",), n=7, kinds=("inference",), fixed={"threshold": 0.5, "k": 3}
+    )
+    assert (other.methods, other.fixed) == (("y",), grid.fixed)
+    assert ground.put(grid, asked=False)[0] == replace(put, n=None, kinds=())
+    varied = replace(grid, methods=("x",), fixed={}, settings={"threshold": (1, 2)})
+    assert ground.put(varied, asked=False) == [varied]
 
 
 @pytest.mark.parametrize("name", ["study/judge.py", "evaluation/verdicts.py"])
@@ -549,18 +601,29 @@ def test_other_headline_claims_are_seen(root, monkeypatch):
 
 def test_a_grid_without_a_fixed_number_is_not_registered(root, tmp_path):
     text = (tmp_path / "mini" / "paper.yaml").read_text()
-    for n, message in (("", "asks no fixed number of 80"), ("        n: 81\n", "asks 81 of 80")):
-        (tmp_path / "mini" / "paper.yaml").write_text(text.replace(f"        n: {N}\n", n))
-        papers.load.cache_clear()
-        with pytest.raises(RegistrationError, match=message):
-            register(root)
+    (tmp_path / "mini" / "paper.yaml").write_text(text.replace(f"        n: {N}\n", ""))
+    papers.load.cache_clear()
+    with pytest.raises(RegistrationError, match="asks no fixed number of questions of world-E"):
+        register(root)
+
+
+def test_where_fewer_questions_are_than_are_named_all_are_registered(root, tmp_path):
+    text = (tmp_path / "mini" / "paper.yaml").read_text()
+    (tmp_path / "mini" / "paper.yaml").write_text(text.replace(f"n: {N}", "n: 81"))
+    papers.load.cache_clear()
+    test = register(root)
+    record(root, test, n=N)
+    assert "60 answers, and not those to the first 81" in verdict(root).history[-1]
+    shutil.rmtree(root / "registered")
+    record(root, test, n=80)
+    assert verdict(root).state == "confirmed"
 
 
 def test_what_is_not_trained_is_not_registered(monkeypatch):
     monkeypatch.setattr(registration.hub, "artifacts", dict)
     test = Registration("r2ag.c23", "public")
     with pytest.raises(RegistrationError, match="is not trained on this machine: rag-repro train"):
-        registration.fixed(test, Shop())
+        registration.fixed(test, Shop(), ROOT / "results")
 
 
 def test_the_runs_to_come_are_listed_with_what_they_decide(root, monkeypatch):
