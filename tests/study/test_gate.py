@@ -211,7 +211,7 @@ def test_the_other_sides_reader_must_read_only_where_it_is_asked_to(tmp_path, bo
         with open_record(root, cell.condition, {}) as record:
             for i in range(100):
                 name = f"q{i}-{cell.keys['dataset']}"
-                line = {"id": name, "kind": kind(i), "cluster": name, "hits": []}
+                line = {"id": name, "kind": "bridge", "cluster": name, "hits": []}
                 record.append({**line, "scores": {"acc": float(i < right)}})
     [judged] = judge(paper, "public", Results(root))
     assert judged.verdict.word == word
@@ -268,7 +268,7 @@ def test_questions_that_one_side_lacks_moved_nowhere(tmp_path):
         with open_record(root, cell.condition, {}) as record:
             for i in range(n):
                 name = f"q{i}-{cell.keys['dataset']}"
-                line = {"id": name, "kind": kind(i), "cluster": name, "hits": []}
+                line = {"id": name, "kind": "bridge", "cluster": name, "hits": []}
                 record.append({**line, "scores": {"acc": 1.0, "recall": 1.0}})
     [judged] = judge(paper, "public", Results(root))
     assert judged.verdict.interval.n == 120
