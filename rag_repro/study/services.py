@@ -267,7 +267,7 @@ class Workshop:
     def reservoir(self, condition: Condition) -> Any:
         """The memory of the condition: filled now where it is not yet, or a new one for each run.
 
-        Raises reservoirs.ReservoirFileError where it cannot be filled.
+        Raises reservoirs.ReservoirError where it cannot be filled.
         """
         from . import reservoirs
 
