@@ -38,7 +38,7 @@ from ..plain import PlainError, from_json, text_of
 from ..retrieval import Milvus, RetrievalError, Retriever
 from ..retrieval.milvus_server import versions
 from . import corpora, manifests, timing
-from .clock import uncached
+from .clock import Clocked, Notes, uncached
 from .files import alone
 from .names import FITTED, check_retriever, label
 from .services import Workshop
@@ -313,7 +313,8 @@ def measure(
     scratch: the folder in which the index gets one for a while; None: the system's.
     Raises RetrievalError for a retriever whose index has no files here.
     """
-    kind, settings, encoder = _parts(retriever)
+    encoding: Notes = []
+    kind, settings = _parts(retriever, encoding)
     empty = _most_memory()
     dataset = data.load(f"{WORLD}@{n}")
     corpus = dataset.corpus
@@ -334,14 +335,14 @@ def measure(
             corpus=alone,
             build=round(time.perf_counter() - clock, 3),
             build_cpu=round(time.process_time() - cpu, 3),
-            encoding_cpu=None if encoder is None else round(encoder.seconds, 3),
+            encoding_cpu=round(_seconds(encoding), 3) if "encoder" in settings else None,
         )
         if not isinstance(made, Milvus):
             made.save(folder)
         size = replace(
             size,
             index=sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()),
-            **_searches(made, asked, encoder),
+            **_searches(made, asked, encoding),
             memory=_most_memory(),
         )
         if not isinstance(made, Milvus):
@@ -354,8 +355,8 @@ def measure(
         return replace(size, held=made.count(), overlap=overlap)
 
 
-def _parts(name: str) -> tuple[str, dict[str, Any], _Timed | None]:
-    """Kind, settings and encoder of a retriever: nothing remembered is taken."""
+def _parts(name: str, encoding: Notes) -> tuple[str, dict[str, Any]]:
+    """Kind and settings of a retriever: nothing remembered is taken, and encoding is noted."""
     workshop = Workshop()
     settings = workshop.settings_of(name)
     kind = settings.pop("kind")
@@ -368,12 +369,11 @@ def _parts(name: str) -> tuple[str, dict[str, Any], _Timed | None]:
             f"the growth of {name!r} cannot be measured: its index has no files here; "
             "bm25, minilm, milvus-bm25 and their like have"
         )
-    if "encoder" not in settings:
-        return kind, settings, None
-    encoder = settings["encoder"] = _Timed(uncached(workshop.encoder(settings["encoder"])))
-    encoder.encode(["warm"])
-    encoder.seconds = 0.0
-    return kind, settings, encoder
+    if "encoder" in settings:
+        encoder = uncached(workshop.encoder(settings["encoder"]))
+        encoder.encode(["warm"])
+        settings["encoder"] = Clocked(encoder, time.process_time, encoding)
+    return kind, settings
 
 
 def _built(kind: str, corpus: Corpus, settings: dict[str, Any], folder: Path) -> Any:
@@ -384,20 +384,11 @@ def _built(kind: str, corpus: Corpus, settings: dict[str, Any], folder: Path) ->
     return made
 
 
-class _Timed:
-    """An encoder, with the processor seconds that it took."""
-
-    def __init__(self, encoder: Any):
-        self.encoder, self.fingerprint, self.seconds = encoder, encoder.fingerprint, 0.0
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        begun = time.process_time()
-        made = self.encoder.encode(texts)
-        self.seconds += time.process_time() - begun
-        return made
+def _seconds(notes: Notes) -> float:
+    return sum(seconds for _, seconds, _ in notes)
 
 
-def _searches(made: Retriever, asked: Sequence[str], encoder: _Timed | None) -> dict[str, Any]:
+def _searches(made: Retriever, asked: Sequence[str], encoding: Notes) -> dict[str, Any]:
     """Milliseconds of one query at a time; those of the processor are a mean over all.
 
     Many a system counts the processor's time in steps longer than a search.
@@ -405,20 +396,20 @@ def _searches(made: Retriever, asked: Sequence[str], encoder: _Timed | None) -> 
     for query in asked[:WARM]:
         made.search([query], K)
     queries, clock = asked[WARM:], []
-    spent, encoding = time.process_time(), 0.0 if encoder is None else encoder.seconds
+    encoding.clear()
+    spent = time.process_time()
     while time.process_time() - spent < LONG and len(clock) < MOST * len(queries):
         for query in queries:
             begun = time.perf_counter()
             made.search([query], K)
             clock.append(1000 * (time.perf_counter() - begun))
     used = time.process_time() - spent
-    encoding = 0.0 if encoder is None else encoder.seconds - encoding
     return {
         "queries": len(queries),
         "search": round(median(clock), 3),
         "search_95": round(float(np.quantile(clock, 0.95)), 3),
         "search_cpu": round(1000 * used / len(clock), 3),
-        "lookup_cpu": round(1000 * (used - encoding) / len(clock), 3),
+        "lookup_cpu": round(1000 * (used - _seconds(encoding)) / len(clock), 3),
     }
 
 

@@ -66,10 +66,6 @@ class Scores:
         return np.broadcast_to(self.values, (len(seeds) or 1, len(self.ids)))
 
 
-def everything(line: Mapping[str, Any]) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class Only:
     """A filter of questions: those of a kind that it holds of, and of these ids; None: of all."""
@@ -93,15 +89,16 @@ class Only:
         return kept
 
 
+everything = Only()
+
+
 def _measured(
     lines: Sequence[Mapping[str, Any]], metric: str, keep: Keep
 ) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
     """Ids, clusters and values of the questions that the filter keeps and that have the metric."""
     if isinstance(lines, Lines):  # columns, without a look at any line
-        if isinstance(keep, Only):
-            lines = lines.where(keep.mask(lines))
-        elif keep is not everything:
-            lines = lines.where(np.array([*map(keep, lines)], bool))
+        mask = keep.mask(lines) if isinstance(keep, Only) else [*map(keep, lines)]
+        lines = lines.where(np.array(mask, bool))
         ids, clusters, values = lines.column("id"), lines.column("cluster"), lines.metric(metric)
     else:
         kept = [line for line in lines if keep(line)]
@@ -125,23 +122,23 @@ class Results:
         self.folder = folder
         self._lines: dict[tuple[Path, str], Sequence[Mapping[str, Any]] | None] = {}
         self._platforms: dict[tuple[Path, str], frozenset[str]] = {}
-        self._told: dict[tuple, tuple[Any, Any]] = {}
 
     @cached_property
     def uncut(self) -> Results:
         """The same records with every answer that they hold, however many a cell's n asks for."""
         made = copy(self)
-        made._cut, made._base, made._told = False, self, {}
+        made._cut, made._base = False, self
         return made
 
     def once(self, make: Callable[..., Any], of: Any, *key: Any) -> Any:
         """What `make()` tells of these records, reckoned once for each `of` (which is kept, so that
         no other can take its place) and key: hundreds of contrasts ask the same of a reader.
         """
-        place = (id(of), *key)
-        if place not in self._told:
-            self._told[place] = of, make()
-        return self._told[place][1]
+        reckoned = vars(self).setdefault("_reckoned", {})  # views share it
+        place = id(of), self._cut, self._platform, *key
+        if place not in reckoned:
+            reckoned[place] = of, make()
+        return reckoned[place][1]
 
     @property
     def base(self) -> Results:
@@ -193,7 +190,7 @@ class Results:
     def on(self, platform: str) -> Results:
         """The same of one device and torch alone."""
         made = copy(self)
-        made._platform, made._base, made._told = platform, self.base, {}
+        made._platform, made._base = platform, self.base
         return made
 
     def _place(self, cell: Cell) -> tuple[Path, str]:

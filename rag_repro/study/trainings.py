@@ -41,7 +41,6 @@ class Means(Results):
         self._results = results
         self._family = tuple(family) or (exhibit,)
         self._trainings = _rows(exhibit)
-        self._told = {}
 
     @property
     def folder(self) -> Path:
@@ -63,8 +62,7 @@ class Means(Results):
 
     def on(self, platform: str) -> Means:
         made = copy(self)
-        made._told = {}
-        made._results = self._results.on(platform)
+        made._platform, made._results = platform, self._results.on(platform)
         return made
 
     def count(self, cell: Cell) -> int:
