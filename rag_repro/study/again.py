@@ -53,24 +53,19 @@ def live_check(held: Sequence[Recorded], workshop: Workshop) -> list[dict[str, b
 
     Same: hits, prediction and error all equal what the record holds.
     """
-    whole = [workshop.dataset(one.condition.dataset, one.condition.split) for one in held]
-    wanted = [dataset.only(one.ids) for one, dataset in zip(held, whole, strict=True)]
-    ordered = [runner.is_ordered(workshop.services(one.condition)) for one in held]
-    free = [
-        (one.condition, question)
-        for one, dataset, turns in zip(held, wanted, ordered, strict=True)
-        if not turns
-        for question in dataset.questions
-    ]
-    answers = iter(answered(free, workshop))
-    rows = []
-    for one, every, dataset, turns in zip(held, whole, wanted, ordered, strict=True):
-        asked = (
-            in_their_turn(one, workshop, every, dataset.questions)
-            if turns
-            else zip(dataset.questions, answers, strict=False)
-        )
-        rows.append({q.id: same(one, q, answer, dataset) for q, answer in asked})
+    rows: list[dict[str, bool]] = [{} for _ in held]
+    free = []
+    for one, row in zip(held, rows, strict=True):
+        dataset = workshop.dataset(one.condition.dataset, one.condition.split)
+        asked = dataset.only(one.ids).questions
+        if runner.is_ordered(workshop.services(one.condition)):
+            for question, answer in in_their_turn(one, workshop, dataset, asked):
+                row[question.id] = same(one, question, answer, dataset)
+        else:
+            free += [(one, row, question, dataset) for question in asked]
+    answers = answered([(one.condition, question) for one, _, question, _ in free], workshop)
+    for (one, row, question, dataset), answer in zip(free, answers, strict=True):
+        row[question.id] = same(one, question, answer, dataset)
     return rows
 
 
