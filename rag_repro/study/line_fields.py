@@ -254,7 +254,7 @@ def of_drafts(
             [e[name][i] for name in FACTORS]
             for place, e in judged
             if "score" in e
-            for i in _could_alarm(e, _behind_a_search(stages[:place]))
+            for i in _could_alarm(e, stages[:place])
         ]
     return {"dynamic": made}
 
@@ -274,16 +274,12 @@ def _first_over(event: Any, threshold: float) -> int | None:
     return min(over)[1] if over else None
 
 
-def _could_alarm(event: Any, fresh: bool) -> range:
-    """A draft's words, by number, up to the alarm; without the first, where it is settled."""
+def _could_alarm(event: Any, before: list[str]) -> range:
+    """A draft's words, by number, up to the alarm; without the first, which is settled, where an
+    alarm had just fetched passages."""
     last = event["alarm"][0] + 1 if event["alarm"] else len(event["score"])
-    return range(int(fresh), last)
-
-
-def _behind_a_search(stages: list[Any]) -> bool:
-    """Whether a draft was written for passages that an alarm had fetched."""
-    told = [stage for stage in stages if stage in ("decide", "retrieve")]
-    return told[-2:] == ["decide", "retrieve"]
+    told = [stage for stage in before if stage in ("decide", "retrieve")]
+    return range(int(told[-2:] == ["decide", "retrieve"]), last)
 
 
 def _letters(text: str) -> int:

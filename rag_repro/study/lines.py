@@ -244,10 +244,6 @@ def difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def new_header(condition: Condition, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
-    return {"format": FORMAT, "identity": condition.identity, "fingerprint": dict(fingerprint)}
-
-
 def line_bytes(line: Mapping[str, Any]) -> bytes:
     """An answer's line. Raises RecordError for what could not be read back.
 

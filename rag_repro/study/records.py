@@ -10,6 +10,7 @@ settings or data, is refused by name.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -150,12 +151,6 @@ def beside(root: Path) -> set[str]:
     }
 
 
-def count(root: Path, condition: Condition) -> int:
-    """Answers in the condition's record; 0 where there is none."""
-    record = at(root, condition.path)
-    return len(record) if record else 0
-
-
 class RecordWriter:
     """Appends to one condition's record; see `open_record`."""
 
@@ -269,7 +264,9 @@ def open_record(
             stored = _stored(root, plain, condition, fingerprint)
             begun = stored is None or plain.exists()
             if stored is None:
-                stored = Record(plain, form.new_header(condition, fingerprint), ())
+                facts = {"identity": condition.identity, "fingerprint": dict(fingerprint)}
+                header = {"format": form.FORMAT, **facts}
+                stored = Record(plain, header, ())
             writer = RecordWriter(plain, stored, begun)
         except OSError as error:
             raise RecordError(f"{base}: cannot be written ({trouble(error)}, {AGAIN})") from error
@@ -321,7 +318,8 @@ def is_same(header: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> bool:
 
 
 def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> Path | None:
-    """Rename a record that was made with other data or weights -> its new name, or None.
+    """Rename a record that was made with other data or weights -> its new name, the first free
+    one of ".stale", ".stale-2", ...; or None.
 
     For records that nobody publishes, where starting anew is what is wanted.
     """
@@ -333,7 +331,8 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
             sealed.rewrite(root, record.path, {condition.path: None}, {})
         file = root / (condition.path + form.PACKED)
         write_whole(file, form.packed_bytes(record.content))
-    return files.set_aside(file)
+    names = (f"{file.name}.stale{f'-{i}' if i > 1 else ''}" for i in itertools.count(1))
+    return file.rename(next(p for p in map(file.with_name, names) if not p.exists()))
 
 
 def forget_failed(root: Path, condition: Condition) -> int:
