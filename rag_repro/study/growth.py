@@ -29,8 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.schema.dataset import Corpus
-
 from .. import data, retrieval
 from ..bars import waiting
 from ..digest import write_whole
@@ -247,14 +245,11 @@ def apart(retriever: str, n: int, *, queries: int, minutes: int, gigabytes: int)
     return Size(n, stopped=told, **stamp)
 
 
-def _told(
-    retriever: str, n: int, queries: int, minutes: int, gigabytes: int, scratch: str
-) -> Size | Exception | str:
-    """What a process that measures the size tells; a limit, where it is killed for it."""
+def _told(retriever: str, n: int, *given: Any) -> Size | Exception | str:
+    """What a process of `_child` tells of the size; a limit, where it is killed for it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    given = (theirs, retriever, n, queries, minutes, gigabytes, scratch)
-    child = context.Process(target=_child, args=given)
+    child = context.Process(target=_child, args=(theirs, retriever, n, *given))
     child.start()
     theirs.close()
     with ours:
@@ -327,7 +322,11 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="growth-", dir=scratch) as parent:
         folder = Path(parent) / "index.db"
         clock, cpu = time.perf_counter(), time.process_time()
-        made = _built(kind, corpus, settings, folder)
+        if in_milvus := kind == Milvus.kind:
+            made = Milvus(corpus, folder, **settings)
+            made.load()
+        else:
+            made = retrieval.build(kind, corpus, **settings)
         size = Size(
             n,
             text=text,
@@ -337,7 +336,7 @@ def measure(
             build_cpu=round(time.process_time() - cpu, 3),
             encoding_cpu=round(_seconds(encoding), 3) if "encoder" in settings else None,
         )
-        if not isinstance(made, Milvus):
+        if not in_milvus:
             made.save(folder)
         size = replace(
             size,
@@ -345,7 +344,7 @@ def measure(
             **_searches(made, asked, encoding),
             memory=_most_memory(),
         )
-        if not isinstance(made, Milvus):
+        if not in_milvus:
             return size
         # After the memory was read: what it is compared with takes memory, too.
         overlap = {
@@ -374,14 +373,6 @@ def _parts(name: str, encoding: Notes) -> tuple[str, dict[str, Any]]:
         encoder.encode(["warm"])
         settings["encoder"] = Clocked(encoder, time.process_time, encoding)
     return kind, settings
-
-
-def _built(kind: str, corpus: Corpus, settings: dict[str, Any], folder: Path) -> Any:
-    if kind != Milvus.kind:
-        return retrieval.build(kind, corpus, **settings)
-    made = Milvus(corpus, folder, **settings)
-    made.load()
-    return made
 
 
 def _seconds(notes: Notes) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -92,18 +93,22 @@ class Only:
 everything = Only()
 
 
+def _chosen(lines: Sequence[Mapping[str, Any]], keep: Keep) -> Sequence[Mapping[str, Any]]:
+    """The lines that a filter keeps."""
+    mask = keep.mask(lines) if isinstance(keep, Only) else np.array([*map(keep, lines)], bool)
+    return lines.where(mask) if isinstance(lines, Lines) else tuple(compress(lines, mask))
+
+
 def _measured(
     lines: Sequence[Mapping[str, Any]], metric: str, keep: Keep
 ) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
     """Ids, clusters and values of the questions that the filter keeps and that have the metric."""
+    lines = _chosen(lines, keep)
     if isinstance(lines, Lines):  # columns, without a look at any line
-        mask = keep.mask(lines) if isinstance(keep, Only) else [*map(keep, lines)]
-        lines = lines.where(np.array(mask, bool))
         ids, clusters, values = lines.column("id"), lines.column("cluster"), lines.metric(metric)
     else:
-        kept = [line for line in lines if keep(line)]
-        ids, clusters = ([line[name] for line in kept] for name in ("id", "cluster"))
-        values = np.array([metrics.of_line(metric, line) for line in kept], float)  # None: NaN
+        ids, clusters = ([line[name] for line in lines] for name in ("id", "cluster"))
+        values = np.array([metrics.of_line(metric, line) for line in lines], float)  # None: NaN
     there = np.flatnonzero(~np.isnan(values))
     return tuple(ids[i] for i in there), tuple(clusters[i] for i in there), values[there]
 
@@ -167,12 +172,7 @@ class Results:
         if lines is None or (self._platform and not self.platforms(cell)[0] <= {self._platform}):
             return None
         if cell.kinds:
-            of_kinds = Only(lambda kind: kind in cell.kinds)
-            lines = (
-                lines.where(of_kinds.mask(lines))
-                if isinstance(lines, Lines)
-                else tuple(filter(of_kinds, lines))
-            )
+            lines = _chosen(lines, Only(lambda kind: kind in cell.kinds))
         return lines[: cell.n if self._cut else None]
 
     def platforms(self, cell: Cell) -> list[frozenset[str]]:

@@ -115,17 +115,17 @@ class Workshop:
             return web.WebSearch(corpus=corpus, **settings)
         if "encoder" not in settings:
             return retrieval.build(kind, corpus, **settings)
-        encoder = self.encoder_over(settings["encoder"], corpus)
+        given = {**settings, "encoder": self.encoder_over(settings["encoder"], corpus)}
         if settings["encoder"] in FITTED:
             # Its axes may turn with the last digits; vectors kept on disk would not turn along.
-            return retrieval.Dense(corpus, **{**settings, "encoder": encoder})
+            return retrieval.Dense(corpus, **given)
         folder = self._folder(corpus, kind, **settings)
         try:
-            return retrieval.Dense.at(folder, corpus, **{**settings, "encoder": encoder})
+            return retrieval.Dense.at(folder, corpus, **given)
         except retrieval.StoreError as error:
             log.warning("%s: it is done now", error)
             shutil.rmtree(folder)
-            return retrieval.Dense.at(folder, corpus, **{**settings, "encoder": encoder})
+            return retrieval.Dense.at(folder, corpus, **given)
 
     def _folder(self, corpus: Corpus, kind: str, encoder: str, **settings: Any) -> Path:
         """Where an index is kept on disk, since encoding a corpus takes minutes."""

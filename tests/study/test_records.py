@@ -88,9 +88,9 @@ def test_what_is_written_is_read_back_and_compressed(tmp_path):
 def test_answers_are_counted_also_while_a_run_opens_or_compresses_the_record(tmp_path, monkeypatch):
     assert not records.load(tmp_path, CONDITION)
     write(tmp_path, "a", "b")
-    packed, find = records.find(tmp_path, CONDITION), records.find
+    packed, look = records.find(tmp_path, CONDITION), records._file
     gone = iter([packed.with_suffix("")])
-    monkeypatch.setattr(records, "find", lambda *given: next(gone, None) or find(*given))
+    monkeypatch.setattr(records, "_file", lambda base: next(gone, None) or look(base))
     assert len(records.load(tmp_path, CONDITION)) == 2
 
 
