@@ -124,7 +124,8 @@ def filled(condition: Condition, workshop: Workshop) -> list[Brought]:
     before, content = filling(condition), condition.configured.content or "raw"
     questions, store = asked(condition, workshop), workshop.store
     facts = [before.identity, content, workshop.fingerprint(before)]
-    with alone(store.path.with_name("reservoirs.lock")):
+    whole = _whole(condition, workshop)
+    with alone(store.path.with_name(f"reservoir-{whole.hex()[:16]}.lock")):
         brought = cache.through(
             store,
             [cache.key_of(["reservoir", VERSION, *facts, question.id]) for question in questions],
@@ -134,7 +135,7 @@ def filled(condition: Condition, workshop: Workshop) -> list[Brought]:
             Brought.packed,
             Brought.unpacked,
         )
-        store.put([(_whole(condition, workshop), b"")])
+        store.put([(whole, b"")])
     return brought
 
 

@@ -83,14 +83,18 @@ def run(
             return 0
         raise
     known: set[str] = set()
-    copied = _committed(results, condition, fingerprint)
+    there = held(results, condition)
+    # One's own record begins with the committed lines of these very data and weights.
+    behind = there.committed
+    same = behind is not None and records.is_same(behind.header, fingerprint)
+    copied = behind.by_question if same else {}
     if part:
         if is_ordered(services):
             raise RunError(
                 f"{condition.path} cannot be run in shards: each question may draw on those "
                 "before it; run it without --shard"
             )
-        known = replace(held(results, condition), committed=None).ids()
+        known = replace(there, committed=None).ids()
     else:
         records.absorb(results, condition)
     with (
@@ -122,15 +126,6 @@ def run(
         if alarms is not None and (remark := alarms.remark()):
             log.warning("%s: %s", condition.path, remark)
     return len(missing)
-
-
-def _committed(results: Path, condition: Condition, fingerprint: Mapping) -> dict[str, Mapping]:
-    """The committed lines of these very data and weights, by question: one's own record begins
-    with them, so that it is whole by itself."""
-    behind = records.committed(results)
-    record = records.load(behind, condition) if behind else None
-    same = record is not None and records.is_same(record.header, fingerprint)
-    return record.by_question if same else {}
 
 
 def _ties(services: Mapping[str, Any]) -> int | None:
