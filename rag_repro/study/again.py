@@ -16,9 +16,7 @@ from .conditions import Condition
 from .services import Workshop
 
 
-def answered(
-    asked: Sequence[tuple[Condition, Question]], workshop: Workshop, batch_size: int = 16
-) -> list[Answer]:
+def answered(asked: Sequence[tuple[Condition, Question]], workshop: Workshop) -> list[Answer]:
     """An answer to each question by its condition, in order.
 
     Conditions whose services are the same run as one batch: a reader reads for all of them at
@@ -34,7 +32,7 @@ def answered(
     for services, places in batches.values():
         tasks = [engine.Task(q, c.spec.run, c.configured) for c, q in (asked[i] for i in places)]
         place_of = {id(task): place for task, place in zip(tasks, places, strict=True)}
-        for task, answer in engine.run(tasks, services, batch_size=batch_size):
+        for task, answer in engine.run(tasks, services, batch_size=16):
             answers[place_of[id(task)]] = answer
     return [answers[place] for place in range(len(asked))]
 

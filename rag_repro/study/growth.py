@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
@@ -144,15 +144,12 @@ def run(
     queries: int = 100,
     minutes: int = 10,
     gigabytes: int = 6,
-    measured: Callable[..., Size] | None = None,
 ) -> Growth:
     """Measure the sizes that the record does not have, in order, until one is beyond a limit.
 
-    measured: what measures one, in place of `apart`. Raises GrowthError
-    where the record is of another machine, versions or limits.
+    Raises GrowthError where the record is of another machine, versions or limits.
     """
     check_retriever(retriever)
-    measured = measured or apart
     path = file_of(folder, retriever)
     folder.mkdir(parents=True, exist_ok=True)
     limits = {"minutes": minutes, "gigabytes": gigabytes}
@@ -169,7 +166,7 @@ def run(
             if any(size.passages == n for size in growth.sizes):
                 continue
             with waiting(f"{retriever}, {n} passages"):
-                size = measured(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
+                size = apart(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
             held = sorted([*growth.sizes, size], key=lambda one: one.passages)
             growth = replace(growth, sizes=tuple(held))
             _write(path, growth)

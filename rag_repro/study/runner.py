@@ -33,6 +33,7 @@ more questions take the rows that are free: a third more answers in the same tim
 """
 ALL_FAILED = 8  # so many failures without a single answer: the cause is common, stop
 PATIENT = 4  # times as many where an earlier run had answers: some may fail for themselves
+TRIAL = 4  # questions that an estimate asks
 _SHARED = "prefilled_tokens"  # depends on the batch, so it is no property of an answer
 
 
@@ -283,7 +284,6 @@ def estimate(
     workshop: Workshop,
     *,
     missing: int,
-    trial: int = 4,
     batch_size: int = 16,
     done: Collection[str] = (),
 ) -> Estimate:
@@ -294,7 +294,7 @@ def estimate(
     """
     dataset = workshop.dataset(condition.dataset, condition.split)
     services = workshop.services(condition)
-    questions = [q for q in dataset.questions if q.id not in done][:trial]
+    questions = [q for q in dataset.questions if q.id not in done][:TRIAL]
     start = time.perf_counter()
     tried = list(answers(condition, questions, services, batch_size))
     seconds = time.perf_counter() - start
