@@ -128,7 +128,7 @@ def _checked(key: bytes, stored: Any) -> bytes | None:
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def _through(
+def through(
     store: Store,
     keys: Sequence[bytes | None],
     ask: Callable[[list[int], Keep], Sequence[Any]],
@@ -203,9 +203,9 @@ class CachedEncoder:
         """float32 (texts, d)."""
         if not len(texts):
             return self.encoder.encode(texts)
-        rows = _through(
+        rows = through(
             self.store,
-            [_key([self._with, self.fingerprint, text]) for text in texts],
+            [key_of([self._with, self.fingerprint, text]) for text in texts],
             lambda places, keep: list(self.encoder.encode([texts[i] for i in places])),
             lambda row: np.asarray(row, dtype="<f4").tobytes(),
             _floats,
@@ -225,9 +225,9 @@ class CachedScorer:
 
     def score(self, items: Sequence[tuple[str, ...]]) -> np.ndarray:
         """float32 (items,)."""
-        values = _through(
+        values = through(
             self.store,
-            [_key([self._with, self.fingerprint, *item]) for item in items],
+            [key_of([self._with, self.fingerprint, *item]) for item in items],
             lambda places, keep: list(self.scorer.score([items[i] for i in places])),
             lambda value: np.asarray(value, dtype="<f4").tobytes(),
             _share,
@@ -260,7 +260,7 @@ class CachedReader:
         return self._asked(lambda calls, keep: self.reader.read(calls), calls)
 
     def _asked(self, ask: Callable, calls: Sequence[Generate | Read]) -> list[Any]:
-        return _through(
+        return through(
             self.store,
             [self._key(call) for call in calls],
             lambda places, keep: ask([calls[i] for i in places], keep),
@@ -273,7 +273,7 @@ class CachedReader:
         if call.layers if isinstance(call, Read) else call.trace or call.watch:
             return None
         try:
-            return _key([self._with, self.reader.key(call)])
+            return key_of([self._with, self.reader.key(call)])
         except ValueError:  # the reader refuses the call, and will say why in its place
             return None
 
@@ -282,7 +282,7 @@ def _libraries(names: Sequence[str]) -> str:
     return json.dumps(installed(names))
 
 
-def _key(facts: list) -> bytes:
+def key_of(facts: list) -> bytes:
     return hashlib.sha256(json.dumps(facts).encode()).digest()
 
 

@@ -136,10 +136,10 @@ def corpus(arguments: argparse.Namespace) -> int:
     if arguments.action == "build":
         from ..bars import Bar
 
+        if arguments.anew:
+            made.drop()
         with Bar(total=len(dataset.corpus), desc=dataset.corpus.name, unit="p") as bar:
-            put = corpora.build(
-                made, anew=arguments.anew, report=lambda done: bar.update(done - bar.n)
-            )
+            put = made.load(report=lambda done: bar.update(done - bar.n))
         print(f"{made.count():,} passages of {dataset.corpus.name}, {put:,} of them put in now")
         print(f"{made.name} at {made.server.where}")
         return 0

@@ -16,9 +16,7 @@ from .conditions import Condition
 from .services import Workshop
 
 
-def answered(
-    asked: Sequence[tuple[Condition, Question]], workshop: Workshop, batch_size: int = 16
-) -> list[Answer]:
+def answered(asked: Sequence[tuple[Condition, Question]], workshop: Workshop) -> list[Answer]:
     """An answer to each question by its condition, in order.
 
     Conditions whose services are the same run as one batch: a reader reads for all of them at
@@ -34,7 +32,7 @@ def answered(
     for services, places in batches.values():
         tasks = [engine.Task(q, c.spec.run, c.configured) for c, q in (asked[i] for i in places)]
         place_of = {id(task): place for task, place in zip(tasks, places, strict=True)}
-        for task, answer in engine.run(tasks, services, batch_size=batch_size):
+        for task, answer in engine.run(tasks, services, batch_size=16):
             answers[place_of[id(task)]] = answer
     return [answers[place] for place in range(len(asked))]
 
@@ -53,24 +51,19 @@ def live_check(held: Sequence[Recorded], workshop: Workshop) -> list[dict[str, b
 
     Same: hits, prediction and error all equal what the record holds.
     """
-    whole = [workshop.dataset(one.condition.dataset, one.condition.split) for one in held]
-    wanted = [dataset.only(one.ids) for one, dataset in zip(held, whole, strict=True)]
-    ordered = [runner.is_ordered(workshop.services(one.condition)) for one in held]
-    free = [
-        (one.condition, question)
-        for one, dataset, turns in zip(held, wanted, ordered, strict=True)
-        if not turns
-        for question in dataset.questions
-    ]
-    answers = iter(answered(free, workshop))
-    rows = []
-    for one, every, dataset, turns in zip(held, whole, wanted, ordered, strict=True):
-        asked = (
-            in_their_turn(one, workshop, every, dataset.questions)
-            if turns
-            else zip(dataset.questions, answers, strict=False)
-        )
-        rows.append({q.id: same(one, q, answer, dataset) for q, answer in asked})
+    rows: list[dict[str, bool]] = [{} for _ in held]
+    free = []
+    for one, row in zip(held, rows, strict=True):
+        dataset = workshop.dataset(one.condition.dataset, one.condition.split)
+        asked = dataset.only(one.ids).questions
+        if runner.is_ordered(workshop.services(one.condition)):
+            for question, answer in in_their_turn(one, workshop, dataset, asked):
+                row[question.id] = same(one, question, answer, dataset)
+        else:
+            free += [(one, row, question, dataset) for question in asked]
+    answers = answered([(one.condition, question) for one, _, question, _ in free], workshop)
+    for (one, row, question, dataset), answer in zip(free, answers, strict=True):
+        row[question.id] = same(one, question, answer, dataset)
     return rows
 
 

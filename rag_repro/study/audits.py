@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined, TemplateError
 
 from ..data.titles import word
 from .papers import Paper
-from .printed import sizes
+from .printed import has, sizes
 from .strict import StudyError, build, content
 
 AGREES = "agrees"
@@ -156,19 +156,17 @@ def _rows(paper: Paper, one: Sentence, names: Mapping[str, str]) -> Iterator[dic
 def _block(paper: Paper, block: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     if "from" not in block:
         return _product(block)
-    found = _pick(paper.printed(block["from"]), {k: v for k, v in block.items() if k != "from"})
-    return [{k: v for k, v in row.items() if k not in ("value", "note")} for row in found]
+    keys = {k: v for k, v in block.items() if k != "from"}
+    return [
+        {k: v for k, v in row.items() if k not in ("value", "note")}
+        for row in paper.printed(block["from"])
+        if has(row, keys)
+    ]
 
 
 def _product(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     values = [one if isinstance(one, list | tuple) else [one] for one in block.values()]
     return (dict(zip(block, each, strict=True)) for each in product(*values))
-
-
-def _pick(rows: Iterable[Mapping[str, str]], keys: Mapping[str, Any]) -> list[Mapping[str, str]]:
-    """The rows whose keys have the wanted value, or one of several."""
-    wanted = {k: v if isinstance(v, list | tuple) else (v,) for k, v in keys.items()}
-    return [row for row in rows if all(row.get(k) in v for k, v in wanted.items())]
 
 
 def _readers(paper: Paper, cell: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -180,7 +178,8 @@ def _readers(paper: Paper, cell: Mapping[str, Any], names: Mapping[str, str]) ->
 
     def picked(table: str, **keys: Any) -> list[Mapping[str, str]]:
         rows = paper.printed(table)
-        return _pick(rows, {k: v for k, v in cell.items() if rows and k in rows[0]} | keys)
+        wanted = {k: v for k, v in cell.items() if rows and k in rows[0]} | keys
+        return [row for row in rows if has(row, wanted)]
 
     def values(table: str, **keys: Any) -> list[Decimal]:
         if not (rows := picked(table, **keys)):

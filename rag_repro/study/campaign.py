@@ -148,9 +148,8 @@ def run(
     none behind it, unless the disk is what failed; StudyError names them at the end.
     """
     asked, untrained, stopped = 0, Counter(), []
-    into = results
     for place, cell in enumerate(cells, start=1):
-        results = registration.destination(into, cell.condition)
+        folder = registration.destination(results, cell.condition)
         label = f"[{place}/{len(cells)}] {cell.condition.path}"
         with Bar(desc=label, unit="q") as bar:
 
@@ -159,7 +158,7 @@ def run(
                 bar.update(progress.done - bar.n)
 
             try:
-                if behind := _recorded(cell, workshop, results, n, shard, failed=failed):
+                if behind := _recorded(cell, workshop, folder, n, shard, failed=failed):
                     log.info(
                         "%s: already recorded in %s; 0 to ask (--results FOLDER asks anew)",
                         *(label, behind),
@@ -167,12 +166,12 @@ def run(
                     continue
                 if failed:
                     if shard == (1, 1):  # the run joins finished shards, failures and all
-                        records.absorb(results, cell.condition)
-                    records.forget_failed(results, cell.condition)
+                        records.absorb(folder, cell.condition)
+                    records.forget_failed(folder, cell.condition)
                 new = runner.run(
                     cell.condition,
                     workshop,
-                    results,
+                    folder,
                     n=least(n, cell.n),
                     kinds=cell.kinds,
                     shard=shard,

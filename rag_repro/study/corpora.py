@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -79,15 +79,6 @@ def is_filled(name: str, corpus: Corpus, workshop: Workshop) -> bool:
         return place(name, corpus, workshop).finished
     except RetrievalError:
         return False
-
-
-def build(
-    made: Milvus, *, anew: bool = False, report: Callable[[int], None] = lambda done: None
-) -> int:
-    """Load what is missing, or all of it anew -> passages that were put in."""
-    if anew:
-        made.drop()
-    return made.load(report=report)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def recorded(cell: Cell, results: Path) -> int:
     Its manifest does not tell: a run that was killed lags behind there, and a record that was
     made anew has the entries of both.
     """
-    return records.count(_folder(cell, results), cell.condition)
+    return len(records.at(_folder(cell, results), cell.condition.path) or ())
 
 
 def _folder(cell: Cell, results: Path) -> Path:
@@ -113,13 +113,11 @@ def spent(cell: Cell, known: Sizes, results: Path) -> Spent:
         unsized=int(asked is None),
         answers=answers,
         timed=sum(entry["questions"] for entry in ended),
-        seconds=sum(_took(entry) for entry in ended),
+        seconds=sum(
+            (datetime.fromisoformat(e["end"]) - datetime.fromisoformat(e["start"])).total_seconds()
+            for e in ended
+        ),
     )
-
-
-def _took(entry: Mapping[str, Any]) -> float:
-    began, ended = (datetime.fromisoformat(entry[key]) for key in ("start", "end"))
-    return (ended - began).total_seconds()
 
 
 def machines(some: Iterable[Cell], results: Path) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -77,13 +76,6 @@ def _is_still(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a file to the first free name behind it (".stale", ".stale-2", ...) -> that name."""
-    names = (f"{path.name}.stale{f'-{i}' if i > 1 else ''}" for i in count(1))
-    aside = next(p for p in map(path.with_name, names) if not p.exists())
-    return path.rename(aside)
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -36,21 +36,14 @@ def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.D
     by `evaluation.metrics.METRICS` (400 MB).
 
     Mean EM by method and kind: `results().groupby(["method", "kind"], observed=True).em.mean()`.
-    Raises RecordError for a damaged record.
-    """
-    if folder is None:
-        from rag_repro.places import here
-
-        folder = here().records
-    return load(folder, metrics)
-
-
-def load(root: Path, metrics: Sequence[str] = STORED) -> pd.DataFrame:
-    """As `results`, of the records below `root`. Parts of a record that are not joined are left
-    out; a record in JSON lines is read in place of the sealed one of its name.
+    Parts of a record that are not joined are left out; a record in JSON lines is read in place of
+    the sealed one of its name. Raises RecordError for a damaged record.
     """
     import pandas as pd
 
+    from rag_repro.places import here
+
+    root = here().records if folder is None else folder
     sys.audit(READ, f"{root}/")
     told = {
         path: json.loads(row["header"])["identity"] for path, row in sealed.conditions(root).items()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Line = Mapping[str, Any]
 
-ALL, SOME, NONE = SHARES = ("all", "some", "none")
+SHARES = ("all", "some", "none")
 
 
 def gold_found(line: Line) -> str | None:
@@ -30,18 +30,15 @@ def _share(line: Line, count: int) -> str | None:
     needed = max(len(line.get("gold", ())), line.get("hops") or 0)
     if not needed:
         return None
-    return ALL if count == needed else SOME if count else NONE
-
-
-_OF_GOLD: Mapping[str, Callable[[Line], str | None]] = {"gold_there": gold_there}
+    return SHARES[0 if count == needed else 1 if count else 2]
 
 
 def group_of(line: Line, by: str) -> str | None:
     """The group of one answer's line; None: of none."""
-    return _OF_GOLD[by](line) if by in _OF_GOLD else str(line[by])
+    return gold_there(line) if by == "gold_there" else str(line[by])
 
 
 def groups(lines: Sequence[Line], by: str) -> list[str]:
     """The groups that lines fall into, in the order of their rows."""
     found = {group_of(line, by) for line in lines} - {None}
-    return [share for share in SHARES if share in found] if by in _OF_GOLD else sorted(found)
+    return sorted(found, key=SHARES.index if by == "gold_there" else None)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
@@ -29,8 +29,6 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.schema.dataset import Corpus
-
 from .. import data, retrieval
 from ..bars import waiting
 from ..digest import write_whole
@@ -38,7 +36,7 @@ from ..plain import PlainError, from_json, text_of
 from ..retrieval import Milvus, RetrievalError, Retriever
 from ..retrieval.milvus_server import versions
 from . import corpora, manifests, timing
-from .clock import uncached
+from .clock import Clocked, Notes, uncached
 from .files import alone
 from .names import FITTED, check_retriever, label
 from .services import Workshop
@@ -146,15 +144,12 @@ def run(
     queries: int = 100,
     minutes: int = 10,
     gigabytes: int = 6,
-    measured: Callable[..., Size] | None = None,
 ) -> Growth:
     """Measure the sizes that the record does not have, in order, until one is beyond a limit.
 
-    measured: what measures one, in place of `apart`. Raises GrowthError
-    where the record is of another machine, versions or limits.
+    Raises GrowthError where the record is of another machine, versions or limits.
     """
     check_retriever(retriever)
-    measured = measured or apart
     path = file_of(folder, retriever)
     folder.mkdir(parents=True, exist_ok=True)
     limits = {"minutes": minutes, "gigabytes": gigabytes}
@@ -171,7 +166,7 @@ def run(
             if any(size.passages == n for size in growth.sizes):
                 continue
             with waiting(f"{retriever}, {n} passages"):
-                size = measured(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
+                size = apart(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
             held = sorted([*growth.sizes, size], key=lambda one: one.passages)
             growth = replace(growth, sizes=tuple(held))
             _write(path, growth)
@@ -247,14 +242,11 @@ def apart(retriever: str, n: int, *, queries: int, minutes: int, gigabytes: int)
     return Size(n, stopped=told, **stamp)
 
 
-def _told(
-    retriever: str, n: int, queries: int, minutes: int, gigabytes: int, scratch: str
-) -> Size | Exception | str:
-    """What a process that measures the size tells; a limit, where it is killed for it."""
+def _told(retriever: str, n: int, *given: Any) -> Size | Exception | str:
+    """What a process of `_child` tells of the size; a limit, where it is killed for it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    given = (theirs, retriever, n, queries, minutes, gigabytes, scratch)
-    child = context.Process(target=_child, args=given)
+    child = context.Process(target=_child, args=(theirs, retriever, n, *given))
     child.start()
     theirs.close()
     with ours:
@@ -313,7 +305,8 @@ def measure(
     scratch: the folder in which the index gets one for a while; None: the system's.
     Raises RetrievalError for a retriever whose index has no files here.
     """
-    kind, settings, encoder = _parts(retriever)
+    encoding: Notes = []
+    kind, settings = _parts(retriever, encoding)
     empty = _most_memory()
     dataset = data.load(f"{WORLD}@{n}")
     corpus = dataset.corpus
@@ -326,7 +319,11 @@ def measure(
     with tempfile.TemporaryDirectory(prefix="growth-", dir=scratch) as parent:
         folder = Path(parent) / "index.db"
         clock, cpu = time.perf_counter(), time.process_time()
-        made = _built(kind, corpus, settings, folder)
+        if in_milvus := kind == Milvus.kind:
+            made = Milvus(corpus, folder, **settings)
+            made.load()
+        else:
+            made = retrieval.build(kind, corpus, **settings)
         size = Size(
             n,
             text=text,
@@ -334,17 +331,17 @@ def measure(
             corpus=alone,
             build=round(time.perf_counter() - clock, 3),
             build_cpu=round(time.process_time() - cpu, 3),
-            encoding_cpu=None if encoder is None else round(encoder.seconds, 3),
+            encoding_cpu=round(_seconds(encoding), 3) if "encoder" in settings else None,
         )
-        if not isinstance(made, Milvus):
+        if not in_milvus:
             made.save(folder)
         size = replace(
             size,
             index=sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()),
-            **_searches(made, asked, encoder),
+            **_searches(made, asked, encoding),
             memory=_most_memory(),
         )
-        if not isinstance(made, Milvus):
+        if not in_milvus:
             return size
         # After the memory was read: what it is compared with takes memory, too.
         overlap = {
@@ -354,8 +351,8 @@ def measure(
         return replace(size, held=made.count(), overlap=overlap)
 
 
-def _parts(name: str) -> tuple[str, dict[str, Any], _Timed | None]:
-    """Kind, settings and encoder of a retriever: nothing remembered is taken."""
+def _parts(name: str, encoding: Notes) -> tuple[str, dict[str, Any]]:
+    """Kind and settings of a retriever: nothing remembered is taken, and encoding is noted."""
     workshop = Workshop()
     settings = workshop.settings_of(name)
     kind = settings.pop("kind")
@@ -368,36 +365,18 @@ def _parts(name: str) -> tuple[str, dict[str, Any], _Timed | None]:
             f"the growth of {name!r} cannot be measured: its index has no files here; "
             "bm25, minilm, milvus-bm25 and their like have"
         )
-    if "encoder" not in settings:
-        return kind, settings, None
-    encoder = settings["encoder"] = _Timed(uncached(workshop.encoder(settings["encoder"])))
-    encoder.encode(["warm"])
-    encoder.seconds = 0.0
-    return kind, settings, encoder
+    if "encoder" in settings:
+        encoder = uncached(workshop.encoder(settings["encoder"]))
+        encoder.encode(["warm"])
+        settings["encoder"] = Clocked(encoder, time.process_time, encoding)
+    return kind, settings
 
 
-def _built(kind: str, corpus: Corpus, settings: dict[str, Any], folder: Path) -> Any:
-    if kind != Milvus.kind:
-        return retrieval.build(kind, corpus, **settings)
-    made = Milvus(corpus, folder, **settings)
-    made.load()
-    return made
+def _seconds(notes: Notes) -> float:
+    return sum(seconds for _, seconds, _ in notes)
 
 
-class _Timed:
-    """An encoder, with the processor seconds that it took."""
-
-    def __init__(self, encoder: Any):
-        self.encoder, self.fingerprint, self.seconds = encoder, encoder.fingerprint, 0.0
-
-    def encode(self, texts: Sequence[str]) -> np.ndarray:
-        begun = time.process_time()
-        made = self.encoder.encode(texts)
-        self.seconds += time.process_time() - begun
-        return made
-
-
-def _searches(made: Retriever, asked: Sequence[str], encoder: _Timed | None) -> dict[str, Any]:
+def _searches(made: Retriever, asked: Sequence[str], encoding: Notes) -> dict[str, Any]:
     """Milliseconds of one query at a time; those of the processor are a mean over all.
 
     Many a system counts the processor's time in steps longer than a search.
@@ -405,20 +384,20 @@ def _searches(made: Retriever, asked: Sequence[str], encoder: _Timed | None) -> 
     for query in asked[:WARM]:
         made.search([query], K)
     queries, clock = asked[WARM:], []
-    spent, encoding = time.process_time(), 0.0 if encoder is None else encoder.seconds
+    encoding.clear()
+    spent = time.process_time()
     while time.process_time() - spent < LONG and len(clock) < MOST * len(queries):
         for query in queries:
             begun = time.perf_counter()
             made.search([query], K)
             clock.append(1000 * (time.perf_counter() - begun))
     used = time.process_time() - spent
-    encoding = 0.0 if encoder is None else encoder.seconds - encoding
     return {
         "queries": len(queries),
         "search": round(median(clock), 3),
         "search_95": round(float(np.quantile(clock, 0.95)), 3),
         "search_cpu": round(1000 * used / len(clock), 3),
-        "lookup_cpu": round(1000 * (used - encoding) / len(clock), 3),
+        "lookup_cpu": round(1000 * (used - _seconds(encoding)) / len(clock), 3),
     }
 
 

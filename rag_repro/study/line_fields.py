@@ -222,10 +222,11 @@ def of_drafts(
     """
     # Of what is composed with it the events lie between a decision and its search.
     events = [e for e in answer.trace if e.get("stage") in _OWN and not _OF_OTHERS & e.keys()]
-    judged = [(i, e) for i, e in enumerate(events) if _is_draft(e)]
+    # Adaptive methods decide as well, once and without a draft, which nothing is kept of.
+    judged = [(i, e) for i, e in enumerate(events) if e["stage"] == "decide" and "keep" in e]
     if not judged:
         return {}
-    stages = [e.get("stage") for e in events]
+    stages = [e["stage"] for e in events]
     alarms = [e for i, e in judged if stages[i + 1 : i + 2] == ["retrieve"]]
     gold = [g.passage_id for g in question.gold]
     made: dict[str, Any] = {
@@ -235,7 +236,7 @@ def of_drafts(
         "found": [
             [place for place, name in enumerate(gold) if name in e["found"]]
             for e in events
-            if e.get("stage") == "retrieve"
+            if e["stage"] == "retrieve"
         ],
     }
     chosen = [[len(e["taken"]), len(e["context"])] for e in events if "taken" in e]
@@ -253,14 +254,9 @@ def of_drafts(
             [e[name][i] for name in FACTORS]
             for place, e in judged
             if "score" in e
-            for i in _could_alarm(e, _behind_a_search(stages[:place]))
+            for i in _could_alarm(e, stages[:place])
         ]
     return {"dynamic": made}
-
-
-def _is_draft(event: Any) -> bool:
-    """Adaptive methods decide as well, once and without a draft."""
-    return event.get("stage") == "decide" and "keep" in event
 
 
 def _first_over(event: Any, threshold: float) -> int | None:
@@ -278,16 +274,12 @@ def _first_over(event: Any, threshold: float) -> int | None:
     return min(over)[1] if over else None
 
 
-def _could_alarm(event: Any, fresh: bool) -> range:
-    """A draft's words, by number, up to the alarm; without the first, where it is settled."""
+def _could_alarm(event: Any, before: list[str]) -> range:
+    """A draft's words, by number, up to the alarm; without the first, which is settled, where an
+    alarm had just fetched passages."""
     last = event["alarm"][0] + 1 if event["alarm"] else len(event["score"])
-    return range(int(fresh), last)
-
-
-def _behind_a_search(stages: list[Any]) -> bool:
-    """Whether a draft was written for passages that an alarm had fetched."""
-    told = [stage for stage in stages if stage in ("decide", "retrieve")]
-    return told[-2:] == ["decide", "retrieve"]
+    told = [stage for stage in before if stage in ("decide", "retrieve")]
+    return range(int(told[-2:] == ["decide", "retrieve"]), last)
 
 
 def _letters(text: str) -> int:
@@ -398,8 +390,7 @@ def _judged(
     kind = gold.get(name, "answer" if holds else "other") if gold else None
     if name in gold and name in passages and (plain or question.steps):
         holds = int(tells_answer(question, passages[name]))
-    rounded = None if probability is None else round(probability, 4)
-    return [name, event["label"], rounded, kind, holds]
+    return [name, event["label"], _rounded(probability), kind, holds]
 
 
 def _triggered(event: Mapping[str, Any], question: Question) -> list[Any]:

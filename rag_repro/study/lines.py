@@ -234,23 +234,14 @@ def check_identity(path: Path, header: Mapping[str, Any], condition: Condition) 
         )
 
 
-def difference(
-    stored: Mapping[str, Any],
-    wanted: Mapping[str, Any],
-    sides: tuple[str, str] = ("stored", "now"),
-) -> str:
-    """As "k: stored 3, now 4; seed: stored 0, now 1"; sides: in place of these two words."""
-    one, other = sides
+def difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """As "k: stored 3, now 4; seed: stored 0, now 1"."""
     parts = [
-        f"{key}: {one} {shortened(repr(stored.get(key)))}, {other} {wanted.get(key)!r}"
+        f"{key}: stored {shortened(repr(stored.get(key)))}, now {wanted.get(key)!r}"
         for key in sorted({*stored, *wanted})
         if stored.get(key) != wanted.get(key)
     ]
     return "; ".join(parts)
-
-
-def new_header(condition: Condition, fingerprint: Mapping[str, Any]) -> dict[str, Any]:
-    return {"format": FORMAT, "identity": condition.identity, "fingerprint": dict(fingerprint)}
 
 
 def line_bytes(line: Mapping[str, Any]) -> bytes:

@@ -67,7 +67,7 @@ class Entry:
 
     def __init__(self, file: Path, facts: Mapping[str, Any], earlier: list[dict[str, Any]]):
         self._file, self._earlier = file, earlier
-        self._saved: dict[str, Any] | None = None
+        self._before: list[dict[str, Any]] | None = None
         self._when = 0.0
         self.facts = {"start": now(), "questions": 0, **environment(), **facts}
         _entries(file, earlier)  # a damaged manifest is told before the run, not after it
@@ -75,7 +75,7 @@ class Entry:
     def answered(self) -> None:
         """One more question is recorded."""
         self.facts["questions"] += 1
-        if self._saved is None or time.monotonic() - self._when > OFTEN:
+        if self._before is None or time.monotonic() - self._when > OFTEN:
             self._save()
 
     def end(self) -> None:
@@ -85,13 +85,10 @@ class Entry:
             self._save()
 
     def _save(self) -> None:
-        entries, told = _entries(self._file, self._earlier), dict(self.facts)
-        # From the end: a run that was killed within this second looks the same.
-        places = [i for i, entry in enumerate(entries) if entry == self._saved]
-        place = places[-1] if places else len(entries)
-        entries[place : place + 1] = [told]
-        _write(self._file, entries)
-        self._saved, self._when = told, time.monotonic()
+        if self._before is None:
+            self._before = _entries(self._file, self._earlier)
+        _write(self._file, [*self._before, self.facts])
+        self._when = time.monotonic()
 
 
 @contextmanager
@@ -182,7 +179,7 @@ def environment() -> dict[str, Any]:
     return {
         "machine": machine(),
         "python": platform.python_version(),
-        "packages": versions(),
+        "packages": installed(PACKAGES),
         "commit": commit(),
     }
 
@@ -211,10 +208,6 @@ def processor() -> str:
             if name.strip() == "model name":
                 return value.strip()
     return platform.processor() or platform.machine()
-
-
-def versions() -> Mapping[str, str]:
-    return installed(PACKAGES)
 
 
 def commit() -> str | None:

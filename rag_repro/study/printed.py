@@ -51,15 +51,15 @@ class Compared:
 
     def sides(self, paper: Paper) -> dict[Place, tuple[Decimal, Decimal | None]]:
         """Each place's values of `more` and of `less`, None without. Raises as `values`."""
-        rows = [row for row in paper.printed(self.exhibit) if _has(row, self.where)]
-        more = [row for row in rows if _has(row, self.more)]
+        rows = [row for row in paper.printed(self.exhibit) if has(row, self.where)]
+        more = [row for row in rows if has(row, self.more)]
         if self.less is None:
             made = {_place(row): (Decimal(row["value"]), None) for row in more}
         else:
             apart = {*self.more, *self.less}
             less: dict[Place, list[Decimal]] = defaultdict(list)
             for row in rows:
-                if _has(row, self.less):
+                if has(row, self.less):
                     less[_place(row, apart)].append(Decimal(row["value"]))
             made = {
                 _place(row): (Decimal(row["value"]), max(less[_place(row, apart)]))
@@ -121,7 +121,8 @@ def _of_cell(printed: Mapping[Place, Side], keys: Mapping[str, Any]) -> list[Sid
     return made if sum(more - less for more, less in made) > 0 else []
 
 
-def _has(row: Mapping[str, str], keys: Mapping[str, Any]) -> bool:
+def has(row: Mapping[str, str], keys: Mapping[str, Any]) -> bool:
+    """Whether a printed value has these keys, each of one value or one of several."""
     return all(
         row.get(k) in [str(one) for one in (v if isinstance(v, tuple | list) else [v])]
         for k, v in keys.items()

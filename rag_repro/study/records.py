@@ -10,6 +10,7 @@ settings or data, is refused by name.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import logging
 import os
@@ -55,12 +56,13 @@ def find(root: Path, condition: Condition, shard: str = "") -> Path | None:
 
     shard: that of a part, as "1-of-4".
     """
+    return _file(root / _name(condition, shard))
+
+
+def _file(base: Path) -> Path | None:
     # More than once: a run that opens or compresses it moves it between two looks.
-    for ending in (form.PLAIN, form.PACKED) * 3:
-        path = root / (_name(condition, shard) + ending)
-        if path.exists():
-            return path
-    return None
+    names = (base.name + ending for ending in (form.PLAIN, form.PACKED) * 3)
+    return next((path for name in names if (path := base.with_name(name)).exists()), None)
 
 
 def _name(condition: Condition, shard: str) -> str:
@@ -79,7 +81,7 @@ def parts(root: Path, condition: Condition) -> list[str]:
     )
 
 
-def is_written(root: Path, condition: Condition, shard: str = "") -> bool:
+def is_written(root: Path, condition: Condition, shard: str) -> bool:
     """Whether a run is at work on it now. One that was killed is not: the system frees its lock."""
     return files.is_locked(_lock(root, condition, shard))
 
@@ -102,18 +104,16 @@ def load(root: Path, condition: Condition, shard: str = "") -> Record | None:
 def at(root: Path, path: str) -> Record | None:
     """The record of this path below `root`, as `Condition.path` has it; None as of `load`."""
     sys.audit(READ, str(root / path))
-    # More than once: a run, or sealing, moves it between two looks.
-    for ending in (form.PLAIN, form.PACKED) * 3:
-        file = root / (path + ending)
-        if file.exists():
-            try:
-                return form.parse(file, form.content(file))
-            except RecordError as error:
-                if isinstance(error.__cause__, FileNotFoundError):
-                    continue
+    for _ in range(3):  # a run, or sealing, moves it between two looks
+        if (file := _file(root / path)) is None:
+            if (found := sealed.read(root, path)) is not None:
+                return found
+            continue
+        try:
+            return form.parse(file, form.content(file))
+        except RecordError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
                 raise
-        if ending == form.PACKED and (found := sealed.read(root, path)):
-            return found
     return None
 
 
@@ -151,12 +151,6 @@ def beside(root: Path) -> set[str]:
     }
 
 
-def count(root: Path, condition: Condition) -> int:
-    """Answers in the condition's record; 0 where there is none."""
-    record = at(root, condition.path)
-    return len(record) if record else 0
-
-
 class RecordWriter:
     """Appends to one condition's record; see `open_record`."""
 
@@ -181,12 +175,16 @@ class RecordWriter:
         try:
             if self._descriptor is None:
                 self._begin()
-            self._write(data)
+            write_all(self._descriptor, data)
             if time.monotonic() - self._synced > 1:
                 os.fsync(self._descriptor)
                 self._synced = time.monotonic()
         except OSError as error:
+            if self._descriptor is not None:
+                with suppress(OSError):  # the torn line is cut off by the next run, too
+                    os.ftruncate(self._descriptor, self._end)
             raise self._stuck(error) from error
+        self._end += len(data)
         self.done.add(line["id"])
         self.lines.append(dict(line))
 
@@ -203,15 +201,6 @@ class RecordWriter:
         _packed(self.plain).unlink(missing_ok=True)
         self._descriptor = os.open(self.plain, os.O_WRONLY | os.O_APPEND)
         self._end = len(content)
-
-    def _write(self, data: bytes) -> None:
-        try:
-            write_all(self._descriptor, data)
-        except OSError:
-            with suppress(OSError):  # the torn line is cut off by the next run, too
-                os.ftruncate(self._descriptor, self._end)
-            raise
-        self._end += len(data)
 
     def _stuck(self, error: OSError) -> RecordError:
         return RecordError(
@@ -235,7 +224,7 @@ class RecordWriter:
             if begun:
                 os.close(self._descriptor)
                 self._descriptor = None
-            if begun or ordered != self.lines:
+            if begun or ordered != [*self._held.lines]:
                 content = replace(self._held, lines=ordered).content
                 write_whole(_packed(self.plain), form.packed_bytes(content))
                 self.plain.unlink(missing_ok=True)
@@ -275,7 +264,9 @@ def open_record(
             stored = _stored(root, plain, condition, fingerprint)
             begun = stored is None or plain.exists()
             if stored is None:
-                stored = Record(plain, form.new_header(condition, fingerprint), ())
+                facts = {"identity": condition.identity, "fingerprint": dict(fingerprint)}
+                header = {"format": form.FORMAT, **facts}
+                stored = Record(plain, header, ())
             writer = RecordWriter(plain, stored, begun)
         except OSError as error:
             raise RecordError(f"{base}: cannot be written ({trouble(error)}, {AGAIN})") from error
@@ -327,7 +318,8 @@ def is_same(header: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> bool:
 
 
 def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) -> Path | None:
-    """Rename a record that was made with other data or weights -> its new name, or None.
+    """Rename a record that was made with other data or weights -> its new name, the first free
+    one of ".stale", ".stale-2", ...; or None.
 
     For records that nobody publishes, where starting anew is what is wanted.
     """
@@ -339,7 +331,8 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
             sealed.rewrite(root, record.path, {condition.path: None}, {})
         file = root / (condition.path + form.PACKED)
         write_whole(file, form.packed_bytes(record.content))
-    return files.set_aside(file)
+    names = (f"{file.name}.stale{f'-{i}' if i > 1 else ''}" for i in itertools.count(1))
+    return file.rename(next(p for p in map(file.with_name, names) if not p.exists()))
 
 
 def forget_failed(root: Path, condition: Condition) -> int:
@@ -348,22 +341,13 @@ def forget_failed(root: Path, condition: Condition) -> int:
     For where the cause is mended: a run by itself never asks one again, since a method that fails
     is wrong.
     """
-    base = root / condition.path
-    with ExitStack() as stack:
-        if base.parent.is_dir():
-            stack.enter_context(alone(_lock(root, condition)))
-        failed: set[str] = set()
-        for ending in (form.PLAIN, form.PACKED):  # a kill can leave both
-            path = base.with_name(base.name + ending)
-            held = form.parse(path, form.content(path)) if path.is_file() else None
-            if ending == form.PACKED and find(root, condition) is None:
-                held = sealed.read(root, condition.path)
-            if held and sealed.failed(held.lines):
-                kept = tuple(line for line in held.lines if "error" not in line)
-                content = replace(held, lines=kept).content
-                write_whole(path, form.packed_bytes(content) if ending == form.PACKED else content)
-                failed |= held.by_question.keys() - {line["id"] for line in kept}
-        return len(failed)
+    if (record := load(root, condition)) is None:
+        return 0
+    order = [line["id"] for line in record.lines]
+    with open_record(root, condition, record.header["fingerprint"], order=order) as writer:
+        failed = [line for line in writer.lines if "error" in line]
+        writer.lines = [line for line in writer.lines if "error" not in line]
+    return len(failed)
 
 
 def absorb(root: Path, condition: Condition) -> int:

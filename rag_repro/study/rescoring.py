@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,7 @@ from rag_repro.evaluation.metrics import METRICS
 from rag_repro.schema import Answer, Cost, Hit, Passage
 from rag_repro.schema.dataset import Dataset
 from rag_repro.study import lines as form
-from rag_repro.study import records, runner, sealed
+from rag_repro.study import records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.names import is_outside
 
@@ -47,57 +47,48 @@ class Audit:
 
 
 def audit(
-    paths: Iterable[Path],
+    found: Iterable[tuple[Path, str]],
     data_dir: Path | None = None,
     *,
     share: float = 1.0,
     report: Callable[[], object] = lambda: None,
 ) -> Audit:
-    """Compute the scores of these compressed records again.
+    """Compute the scores of these records again, each a folder and a path in it (`recorded`).
 
-    share: of the lines of each record, chosen by a hash of the file's name and the line's number;
-    the first line always. report: called after each record.
+    share: of the lines of each record, chosen by a hash of its name and the line's number; the
+    first line always. report: called after each record.
     """
     made = Audit()
-    headers = sorted(((path, _record(path).header) for path in sorted(paths)), key=_data)
+    headers = sorted(((*one, records.at(*one).header) for one in sorted(found)), key=_data)
     for (name, split), group in groupby(headers, _data):
         try:
             dataset = data.load(name, data_dir=data_dir, split=split)
             here = {"corpus": dataset.corpus.sha256, "questions": dataset.questions_sha256}
         except MissingFile:
             here = {}
-        for path, header in group:
+        for root, path, header in group:
             if here and header["fingerprint"].items() >= here.items():
-                _audit_record(path, condition_of(header["identity"]), dataset, share, made)
+                condition = condition_of(header["identity"])
+                _audit_record(root, path, condition, dataset, share, made)
             else:
                 made.missing[name] += 1
             report()
     return made
 
 
-def recorded(folder: Path) -> list[Path]:
-    """The finished records of a folder and the timed answers beside it, by the names that they have
-    as compressed files, also where they are sealed.
-    """
+def recorded(folder: Path) -> list[tuple[Path, str]]:
+    """The finished records of a folder and the timed answers beside it, as `audit` takes them."""
     times = sorted(path for path in (folder.parent / "times").glob("*") if path.is_dir())
     return [
-        root / (path + form.PACKED)
+        (root, path)
         for root in (folder, *times)
         for path in records.paths(root)
         if form.SHARD not in path and not (root / (path + form.PLAIN)).exists()
     ]
 
 
-def _record(path: Path) -> form.Record:
-    """A compressed file, or the sealed record that stands in its place."""
-    if path.is_file():
-        return form.read_whole(path)
-    root = next(folder for folder in path.parents if (folder / sealed.CONDITIONS).is_file())
-    return sealed.read(root, path.relative_to(root).as_posix().removesuffix(form.PACKED))
-
-
-def _data(one: tuple[Path, Mapping[str, Any]]) -> tuple[str, str]:
-    identity = one[1]["identity"]
+def _data(one: tuple[Path, str, Mapping[str, Any]]) -> tuple[str, str]:
+    identity = one[2]["identity"]
     return identity["dataset"], identity["split"]
 
 
@@ -112,15 +103,19 @@ def condition_of(identity: Mapping[str, Any]) -> Condition:
 
 
 def _audit_record(
-    path: Path, condition: Condition, dataset: Dataset, share: float, made: Audit
+    root: Path, path: str, condition: Condition, dataset: Dataset, share: float, made: Audit
 ) -> None:
     questions, passages = {q.id: q for q in dataset.questions}, dataset.corpus.by_id
     outside = condition.retriever is not None and is_outside(condition.retriever)
     left_out = OF_TEXTS if outside else set()  # no record keeps what a service showed
     counts = made.scores.setdefault(condition.dataset, Counter())
     made.records += 1
-    for number, line in _lines(path, share):
-        place = f"{path}, line {number}: question {line['id']!r}"
+    file = root / (path + form.PACKED)  # the name that it has, or had before it was sealed
+    for number, line in enumerate(records.at(root, path).lines, start=2):
+        drawn = hashlib.sha256(f"{file.name} {number}".encode()).digest()[:4]
+        if number > 2 and int.from_bytes(drawn) >= share * 2**32:
+            continue
+        place = f"{file}, line {number}: question {line['id']!r}"
         made.answers += 1
         counts.update(line["scores"].keys() - left_out)
         if line["id"] not in questions or not (outside or passages.keys() >= {*line["hits"]}):
@@ -136,14 +131,6 @@ def _audit_record(
             for name, (one, other) in pairs.items()
             if one != other and not (one is None and name in YOUNGER)
         ]
-
-
-def _lines(path: Path, share: float) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The chosen lines of a record, with their numbers in the file."""
-    for number, line in enumerate(_record(path).lines, start=2):
-        drawn = hashlib.sha256(f"{path.name} {number}".encode()).digest()[:4]
-        if number == 2 or int.from_bytes(drawn) < share * 2**32:
-            yield number, line
 
 
 def _answer(line: Mapping[str, Any], dataset: Dataset, condition: Condition) -> Answer:

@@ -33,6 +33,7 @@ more questions take the rows that are free: a third more answers in the same tim
 """
 ALL_FAILED = 8  # so many failures without a single answer: the cause is common, stop
 PATIENT = 4  # times as many where an earlier run had answers: some may fail for themselves
+TRIAL = 4  # questions that an estimate asks
 _SHARED = "prefilled_tokens"  # depends on the batch, so it is no property of an answer
 
 
@@ -83,14 +84,18 @@ def run(
             return 0
         raise
     known: set[str] = set()
-    copied = _committed(results, condition, fingerprint)
+    there = held(results, condition)
+    # One's own record begins with the committed lines of these very data and weights.
+    behind = there.committed
+    same = behind is not None and records.is_same(behind.header, fingerprint)
+    copied = behind.by_question if same else {}
     if part:
         if is_ordered(services):
             raise RunError(
                 f"{condition.path} cannot be run in shards: each question may draw on those "
                 "before it; run it without --shard"
             )
-        known = replace(held(results, condition), committed=None).ids()
+        known = replace(there, committed=None).ids()
     else:
         records.absorb(results, condition)
     with (
@@ -122,15 +127,6 @@ def run(
         if alarms is not None and (remark := alarms.remark()):
             log.warning("%s: %s", condition.path, remark)
     return len(missing)
-
-
-def _committed(results: Path, condition: Condition, fingerprint: Mapping) -> dict[str, Mapping]:
-    """The committed lines of these very data and weights, by question: one's own record begins
-    with them, so that it is whole by itself."""
-    behind = records.committed(results)
-    record = records.load(behind, condition) if behind else None
-    same = record is not None and records.is_same(record.header, fingerprint)
-    return record.by_question if same else {}
 
 
 def _ties(services: Mapping[str, Any]) -> int | None:
@@ -288,7 +284,6 @@ def estimate(
     workshop: Workshop,
     *,
     missing: int,
-    trial: int = 4,
     batch_size: int = 16,
     done: Collection[str] = (),
 ) -> Estimate:
@@ -299,7 +294,7 @@ def estimate(
     """
     dataset = workshop.dataset(condition.dataset, condition.split)
     services = workshop.services(condition)
-    questions = [q for q in dataset.questions if q.id not in done][:trial]
+    questions = [q for q in dataset.questions if q.id not in done][:TRIAL]
     start = time.perf_counter()
     tried = list(answers(condition, questions, services, batch_size))
     seconds = time.perf_counter() - start

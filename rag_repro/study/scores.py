@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,6 @@ class Scores:
         return np.broadcast_to(self.values, (len(seeds) or 1, len(self.ids)))
 
 
-def everything(line: Mapping[str, Any]) -> bool:
-    return True
-
-
 @dataclass(frozen=True)
 class Only:
     """A filter of questions: those of a kind that it holds of, and of these ids; None: of all."""
@@ -93,20 +90,25 @@ class Only:
         return kept
 
 
+everything = Only()
+
+
+def _chosen(lines: Sequence[Mapping[str, Any]], keep: Keep) -> Sequence[Mapping[str, Any]]:
+    """The lines that a filter keeps."""
+    mask = keep.mask(lines) if isinstance(keep, Only) else np.array([*map(keep, lines)], bool)
+    return lines.where(mask) if isinstance(lines, Lines) else tuple(compress(lines, mask))
+
+
 def _measured(
     lines: Sequence[Mapping[str, Any]], metric: str, keep: Keep
 ) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
     """Ids, clusters and values of the questions that the filter keeps and that have the metric."""
+    lines = _chosen(lines, keep)
     if isinstance(lines, Lines):  # columns, without a look at any line
-        if isinstance(keep, Only):
-            lines = lines.where(keep.mask(lines))
-        elif keep is not everything:
-            lines = lines.where(np.array([*map(keep, lines)], bool))
         ids, clusters, values = lines.column("id"), lines.column("cluster"), lines.metric(metric)
     else:
-        kept = [line for line in lines if keep(line)]
-        ids, clusters = ([line[name] for line in kept] for name in ("id", "cluster"))
-        values = np.array([metrics.of_line(metric, line) for line in kept], float)  # None: NaN
+        ids, clusters = ([line[name] for line in lines] for name in ("id", "cluster"))
+        values = np.array([metrics.of_line(metric, line) for line in lines], float)  # None: NaN
     there = np.flatnonzero(~np.isnan(values))
     return tuple(ids[i] for i in there), tuple(clusters[i] for i in there), values[there]
 
@@ -125,23 +127,23 @@ class Results:
         self.folder = folder
         self._lines: dict[tuple[Path, str], Sequence[Mapping[str, Any]] | None] = {}
         self._platforms: dict[tuple[Path, str], frozenset[str]] = {}
-        self._told: dict[tuple, tuple[Any, Any]] = {}
 
     @cached_property
     def uncut(self) -> Results:
         """The same records with every answer that they hold, however many a cell's n asks for."""
         made = copy(self)
-        made._cut, made._base, made._told = False, self, {}
+        made._cut, made._base = False, self
         return made
 
     def once(self, make: Callable[..., Any], of: Any, *key: Any) -> Any:
         """What `make()` tells of these records, reckoned once for each `of` (which is kept, so that
         no other can take its place) and key: hundreds of contrasts ask the same of a reader.
         """
-        place = (id(of), *key)
-        if place not in self._told:
-            self._told[place] = of, make()
-        return self._told[place][1]
+        reckoned = vars(self).setdefault("_reckoned", {})  # views share it
+        place = id(of), self._cut, self._platform, *key
+        if place not in reckoned:
+            reckoned[place] = of, make()
+        return reckoned[place][1]
 
     @property
     def base(self) -> Results:
@@ -170,12 +172,7 @@ class Results:
         if lines is None or (self._platform and not self.platforms(cell)[0] <= {self._platform}):
             return None
         if cell.kinds:
-            of_kinds = Only(lambda kind: kind in cell.kinds)
-            lines = (
-                lines.where(of_kinds.mask(lines))
-                if isinstance(lines, Lines)
-                else tuple(filter(of_kinds, lines))
-            )
+            lines = _chosen(lines, Only(lambda kind: kind in cell.kinds))
         return lines[: cell.n if self._cut else None]
 
     def platforms(self, cell: Cell) -> list[frozenset[str]]:
@@ -193,7 +190,7 @@ class Results:
     def on(self, platform: str) -> Results:
         """The same of one device and torch alone."""
         made = copy(self)
-        made._platform, made._base, made._told = platform, self.base, {}
+        made._platform, made._base = platform, self.base
         return made
 
     def _place(self, cell: Cell) -> tuple[Path, str]:

@@ -115,17 +115,17 @@ class Workshop:
             return web.WebSearch(corpus=corpus, **settings)
         if "encoder" not in settings:
             return retrieval.build(kind, corpus, **settings)
-        encoder = self.encoder_over(settings["encoder"], corpus)
+        given = {**settings, "encoder": self.encoder_over(settings["encoder"], corpus)}
         if settings["encoder"] in FITTED:
             # Its axes may turn with the last digits; vectors kept on disk would not turn along.
-            return retrieval.Dense(corpus, **{**settings, "encoder": encoder})
+            return retrieval.Dense(corpus, **given)
         folder = self._folder(corpus, kind, **settings)
         try:
-            return retrieval.Dense.at(folder, corpus, **{**settings, "encoder": encoder})
+            return retrieval.Dense.at(folder, corpus, **given)
         except retrieval.StoreError as error:
             log.warning("%s: it is done now", error)
             shutil.rmtree(folder)
-            return retrieval.Dense.at(folder, corpus, **{**settings, "encoder": encoder})
+            return retrieval.Dense.at(folder, corpus, **given)
 
     def _folder(self, corpus: Corpus, kind: str, encoder: str, **settings: Any) -> Path:
         """Where an index is kept on disk, since encoding a corpus takes minutes."""
@@ -156,8 +156,11 @@ class Workshop:
             return "weights to download"
         if not retrieving:
             return None
-        if "reservoir" in needs.values() and not self._filled(condition):
-            return "a filled memory"
+        if "reservoir" in needs.values() and condition.configured.memory == "filled":
+            from . import reservoirs
+
+            if not reservoirs.is_filled(condition, self):
+                return "a filled memory"
         return None if self._indexed(condition, settings) else "an index"
 
     def _indexed(self, condition: Condition, settings: Mapping[str, Any]) -> bool:
@@ -173,12 +176,6 @@ class Workshop:
 
             return corpora.is_filled(condition.retriever, corpus, self)
         return self._folder(corpus, **settings).is_dir()
-
-    def _filled(self, condition: Condition) -> bool:
-        """Whether its memory is there, or begins empty."""
-        from . import reservoirs
-
-        return condition.configured.memory != "filled" or reservoirs.is_filled(condition, self)
 
     def encoder(self, name: str) -> Any:
         """A sentence encoder by the name that `lm.hub` knows (of no corpus: `encoder_over`)."""
@@ -238,7 +235,6 @@ class Workshop:
 
     def _scorer(self, name: str) -> Any:
         from ..lm import hub, pairs
-        from ..lm.pairs import SimilarityClassifier
 
         name, room = names.scorer_name(name)
         if (command := names.train_command(name, SCORERS)) and name not in hub.artifacts():
@@ -256,7 +252,7 @@ class Workshop:
                     f"{name}@{room}: it compares single texts and has no room to give; "
                     f"leave @{room} out"
                 )
-            return SimilarityClassifier(weights, self.encoder(weights.base.name))
+            return pairs.SimilarityClassifier(weights, self.encoder(weights.base.name))
         made = {
             "pairs": pairs.PairClassifier,
             "relevance": pairs.RelevanceClassifier,
@@ -267,7 +263,7 @@ class Workshop:
     def reservoir(self, condition: Condition) -> Any:
         """The memory of the condition: filled now where it is not yet, or a new one for each run.
 
-        Raises reservoirs.ReservoirFileError where it cannot be filled.
+        Raises reservoirs.ReservoirError where it cannot be filled.
         """
         from . import reservoirs
 

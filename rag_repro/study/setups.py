@@ -117,12 +117,11 @@ def listing() -> list[dict[str, str]]:
                 "needs": "; ".join(needs) or "any reader",
                 "costs": system.costs,
                 "retriever": chosen.retriever,
-                "settings": ", ".join(f"{key}={_spelt(value)}" for key, value in settings.items()),
+                "settings": ", ".join(
+                    f"{key}={value if isinstance(value, str) else repr(value)}"
+                    for key, value in settings.items()
+                ),
                 "example": f'ask(QUESTION, "folder:PATH", method="{name}")',
             }
         )
     return made
-
-
-def _spelt(value: Any) -> str:
-    return str(value) if isinstance(value, str) else repr(value)

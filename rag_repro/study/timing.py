@@ -24,6 +24,7 @@ from typing import Any
 from rag_repro.schema.dataset import Dataset
 
 from ..bars import Bar
+from ..digest import installed
 from ..schema import Question
 from . import campaign, manifests, records, registration, runner
 from .clock import Clock, Notes, clocked
@@ -225,5 +226,5 @@ def surroundings() -> dict[str, Any]:
         "machine": f"{manifests.processor()}; {manifests.machine()}",
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "threads": torch.get_num_threads(),
-        "versions": {"python": sys.version.split()[0], **manifests.versions()},
+        "versions": {"python": sys.version.split()[0], **installed(manifests.PACKAGES)},
     }

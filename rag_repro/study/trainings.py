@@ -40,8 +40,9 @@ class Means(Results):
     def __init__(self, results: Results, exhibit: Exhibit, family: Iterable[Exhibit] = ()):
         self._results = results
         self._family = tuple(family) or (exhibit,)
-        self._trainings = _rows(exhibit)
-        self._told = {}
+        self._trainings: dict[tuple, list[Cell]] = {}
+        for cell in exhibit.cells():
+            self._trainings.setdefault(place(cell.tier, cell.keys), []).append(cell)
 
     @property
     def folder(self) -> Path:
@@ -63,8 +64,7 @@ class Means(Results):
 
     def on(self, platform: str) -> Means:
         made = copy(self)
-        made._told = {}
-        made._results = self._results.on(platform)
+        made._platform, made._results = platform, self._results.on(platform)
         return made
 
     def count(self, cell: Cell) -> int:
@@ -174,13 +174,6 @@ def apart(rows: Iterable[Scores]) -> float | None:
         total += free * (float(means.var(ddof=1)) - float(noise))
         known += free
     return max(total / known, 0.0) ** 0.5 if known else None
-
-
-def _rows(exhibit: Exhibit) -> dict[tuple, list[Cell]]:
-    rows: dict[tuple, list[Cell]] = {}
-    for cell in exhibit.cells():
-        rows.setdefault(place(cell.tier, cell.keys), []).append(cell)
-    return rows
 
 
 def place(tier: str, keys: Mapping[str, Any]) -> tuple:

@@ -114,7 +114,7 @@ def test_a_server_of_others_is_filled_by_the_command_alone(milvus, tmp_path):
         with pytest.raises(MilvusError, match="`rag-repro corpus build small` loads it"):
             Workshop().retriever(name, SMALL)
         address = name.removeprefix("milvus:")
-        assert corpora.build(corpora.place("milvus-bm25", SMALL, Workshop(), address)) == 5
+        assert corpora.place("milvus-bm25", SMALL, Workshop(), address).load() == 5
         [hits] = Workshop().retriever(name, SMALL).search(["4"], 1)
         assert hits[0].passage.id == "p4"
     finally:
@@ -129,7 +129,7 @@ def test_a_named_retriever_at_an_address_is_filled_where_its_milvus_is(milvus, t
     workshop = Workshop(retrievers={"ours": settings})
     try:
         assert not corpora.is_filled("ours", SMALL, workshop)
-        corpora.build(corpora.place("ours", SMALL, workshop))
+        corpora.place("ours", SMALL, workshop).load()
         assert corpora.is_filled("ours", SMALL, workshop)
     finally:
         manager.release_server(where)

@@ -40,13 +40,20 @@ class Measured:
         return Size(n, build=1.5, index=10 * n, overlap={"bm25s": 1.0}, when="now")
 
 
+def ran(*given, measured, **named):
+    """`growth.run`, with this in place of a process that measures."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(growth, "apart", measured)
+        return growth.run(*given, **named)
+
+
 def test_each_size_is_written_and_not_measured_again(tmp_path):
     first, second = Measured(), Measured()
-    made = growth.run("bm25", [20, 10, 10], tmp_path, queries=5, measured=first)
+    made = ran("bm25", [20, 10, 10], tmp_path, queries=5, measured=first)
     assert [size.passages for size in made.sizes] == [10, 20]
     assert first.asked == [("bm25", 10, 5, 10, 6), ("bm25", 20, 5, 10, 6)]
     assert growth.load(tmp_path / "bm25.json") == made
-    again = growth.run("bm25", [10, 15, 20], tmp_path, measured=second)
+    again = ran("bm25", [10, 15, 20], tmp_path, measured=second)
     assert [n for _, n, *_ in second.asked] == [15]
     assert [size.passages for size in again.sizes] == [10, 15, 20]
     assert growth.load_all(tmp_path) == [again]
@@ -61,17 +68,17 @@ def test_what_is_measured_is_kept_when_the_next_size_fails(tmp_path):
             return super().__call__(retriever, n, **given)
 
     with pytest.raises(KeyboardInterrupt):
-        growth.run("bm25", [10, 20, 30], tmp_path, measured=Failing())
+        ran("bm25", [10, 20, 30], tmp_path, measured=Failing())
     assert [s.passages for s in growth.load(tmp_path / "bm25.json").sizes] == [10]
 
 
 def test_beyond_the_first_limit_no_size_is_tried(tmp_path, caplog):
     caplog.set_level("INFO")
     measured = Measured(20)
-    made = growth.run("bm25", [10, 20, 30], tmp_path, measured=measured)
+    made = ran("bm25", [10, 20, 30], tmp_path, measured=measured)
     assert [size.stopped for size in made.sizes] == [None, "memory"]
     assert [size.passages for size in made.measured] == [10]
-    growth.run("bm25", [5, 20], tmp_path, measured=measured)
+    ran("bm25", [5, 20], tmp_path, measured=measured)
     assert [n for _, n, *_ in measured.asked] == [10, 20, 5]
     assert "bm25: beyond its memory at 20 passages" in caplog.messages
 
@@ -81,16 +88,16 @@ def test_beyond_the_first_limit_no_size_is_tried(tmp_path, caplog):
     [({"machine": "another"}, "machine"), ({"versions": {"bm25s": "2"}}, "versions")],
 )
 def test_a_record_of_another_machine_is_not_continued(tmp_path, monkeypatch, change, word):
-    growth.run("bm25", [10], tmp_path, measured=Measured())
+    ran("bm25", [10], tmp_path, measured=Measured())
     monkeypatch.setattr(timing, "surroundings", lambda: {**HERE, **change})
     with pytest.raises(GrowthError, match=f"measured with other {word} than here"):
-        growth.run("bm25", [20], tmp_path, measured=Measured())
+        ran("bm25", [20], tmp_path, measured=Measured())
 
 
 def test_a_record_of_other_limits_is_not_continued(tmp_path):
-    growth.run("bm25", [10], tmp_path, measured=Measured())
+    ran("bm25", [10], tmp_path, measured=Measured())
     with pytest.raises(GrowthError, match="other limits"):
-        growth.run("bm25", [20], tmp_path, minutes=3, measured=Measured())
+        ran("bm25", [20], tmp_path, minutes=3, measured=Measured())
 
 
 @pytest.mark.parametrize(
@@ -106,15 +113,15 @@ def test_a_record_of_other_limits_is_not_continued(tmp_path):
 )
 def test_a_damaged_record_is_told(tmp_path, change):
     path = tmp_path / "bm25.json"
-    growth.run("bm25", [10], tmp_path, measured=Measured())
+    ran("bm25", [10], tmp_path, measured=Measured())
     path.write_text(change(json.loads(path.read_text())))
     with pytest.raises(GrowthError, match="is no record of growth"):
-        growth.run("bm25", [20], tmp_path, measured=Measured())
+        ran("bm25", [20], tmp_path, measured=Measured())
 
 
 def test_a_misspelt_retriever_is_refused_before_anything_is_written(tmp_path):
     with pytest.raises(ValueError, match=r"did you mean 'bm25'\?"):
-        growth.run("bm52", [10], tmp_path / "growth", measured=Measured())
+        ran("bm52", [10], tmp_path / "growth", measured=Measured())
     assert not (tmp_path / "growth").exists()
 
 

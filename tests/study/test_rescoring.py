@@ -42,6 +42,10 @@ def record(tmp_path, dataset):
     return path
 
 
+def audited(record):
+    return rescoring.audit(rescoring.recorded(record.parents[1]))
+
+
 def change(path, number, edit):
     """Change one line of a record in place; number: in the file, where the header is 1."""
     lines = lzma.decompress(path.read_bytes()).splitlines()
@@ -52,7 +56,7 @@ def change(path, number, edit):
 
 
 def test_a_record_as_it_was_made_has_the_scores_that_it_says(record):
-    made = rescoring.audit([record])
+    made = audited(record)
     assert (made.records, made.answers, made.faults, made.missing) == (1, 3, [], {})
     assert made.scores[CONDITION.dataset]["em"] == 3
 
@@ -80,9 +84,9 @@ def test_a_changed_line_is_found_by_file_and_line(record, capsys, edit, names):
 
 def test_a_metric_that_is_younger_than_a_record_may_be_absent_and_never_wrong(record):
     change(record, 2, lambda x: x["scores"].pop("shown_words"))
-    assert rescoring.audit([record]).faults == []
+    assert audited(record).faults == []
     change(record, 3, lambda x: x["scores"].update(shown_words=1.0))
-    [fault] = rescoring.audit([record]).faults
+    [fault] = audited(record).faults
     assert "line 3" in fault
 
 
@@ -90,9 +94,9 @@ def test_scores_of_texts_are_left_out_where_a_service_showed_them(record):
     """It shows what it likes, and no record keeps its words."""
     change(record, 1, lambda x: x["identity"].update(retriever="web-bm25-pages"))
     change(record, 2, lambda x: x["scores"].update(shown_words=1.0))
-    assert rescoring.audit([record]).faults == []
+    assert audited(record).faults == []
     change(record, 2, lambda x: x["scores"].update(map=0.25))
-    assert len(rescoring.audit([record]).faults) == 1
+    assert len(audited(record).faults) == 1
 
 
 def test_a_record_of_other_data_is_left_out_and_counted(record, capsys):
@@ -105,8 +109,8 @@ def test_a_record_of_other_data_is_left_out_and_counted(record, capsys):
 
 def committed(made_here):
     """The committed records of worlds, or those of public data."""
-    paths = rescoring.recorded(RESULTS / "records")
-    return [path for path in paths if data.is_made_here(path.parent.name) == made_here]
+    every = rescoring.recorded(RESULTS / "records")
+    return [one for one in every if data.is_made_here(one[1].partition("/")[0]) == made_here]
 
 
 def assert_sound(made, paths):
@@ -114,7 +118,7 @@ def assert_sound(made, paths):
     assert made.faults == []
     assert made.missing == {}
     assert made.records == len(paths)
-    assert set(made.scores) == {path.parent.name for path in paths}
+    assert set(made.scores) == {path.partition("/")[0] for _, path in paths}
     metrics = {name for counts in made.scores.values() for name in counts}
     assert metrics >= {m.name for m in METRICS.values() if m.needs != "line"} - {"intent_hit"}
 

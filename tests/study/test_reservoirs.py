@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study import again, records, reservoirs, runner
 from rag_repro.study.clock import clocked
 from rag_repro.study.conditions import Condition
-from rag_repro.study.reservoirs import Brought, ReservoirFileError
+from rag_repro.study.reservoirs import Brought, ReservoirError
 from rag_repro.study.services import Workshop
 from tests.lm.scripted_reader import ScriptedReader
 
@@ -97,11 +96,6 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
-def the_file(cache):
-    [path] = (cache / "reservoirs").glob("*.jsonl")
-    return path
-
-
 def held(shop, made):
     return [p.id for p in shop.services(made)["reservoir"].passages]
 
@@ -117,15 +111,13 @@ def test_a_memory_is_filled_in_the_order_of_the_questions(cache):
     assert [p.id for p in reservoir.passages] == ["p3", "p2", "p1"]
     assert reservoir.ordered is False
     assert sorted(shop.tables.asked) == ["ask 0", "ask 1", "ask 2"]
-    brought = {one.question: one for one in reservoirs.read(the_file(cache))[1]}
-    assert [p.id for p in brought["t0"].passages] == ["p1", "p0"]
-    assert brought["t0"].found == (("ask 0", ("p0", "p1")),)
+    _, brought, _ = reservoirs.filled(condition(), Shop())
+    assert brought == Brought((PASSAGES[1], PASSAGES[0]), (("ask 0", ("p0", "p1")),))
 
 
-def test_batches_leave_the_same_memory():
+def test_batches_leave_the_same_memory(cache):
     one = Shop(batch_size=1).services(condition())["reservoir"].fingerprint
-    for path in (hub.cache_folder() / "reservoirs").iterdir():
-        path.unlink()
+    (cache / "answers.sqlite").unlink()
     assert Shop(batch_size=16).services(condition())["reservoir"].fingerprint == one
 
 
@@ -146,19 +138,21 @@ def test_a_filled_memory_is_not_filled_again():
 
 def test_a_killed_filling_goes_on_where_it_stopped(cache):
     whole = Shop().services(condition())["reservoir"].fingerprint
-    the_file(cache).unlink()
+    (cache / "answers.sqlite").unlink()
     with pytest.raises(KeyboardInterrupt):
         Shop(Tables(stop=3), batch_size=1).services(condition())
     assert not reservoirs.is_filled(condition(), Shop())
-    assert [one.question for one in reservoirs.read(the_file(cache))[1]] == ["t2", "t0"]
-    # The last line is torn, as a power cut leaves it.
-    data = the_file(cache).read_bytes()
-    the_file(cache).write_bytes(data[:-9])
     shop = Shop()
     assert shop.services(condition())["reservoir"].fingerprint == whole
-    assert sorted(shop.tables.asked) == ["ask 0", "ask 1"]
+    assert shop.tables.asked == ["ask 1"]
     assert reservoirs.is_filled(condition(), Shop())
-    assert len(reservoirs.read(the_file(cache))[1]) == 3
+
+
+def test_other_weights_fill_anew():
+    Shop().services(condition())
+    shop = Shop(Tables("tables-2"))
+    shop.services(condition())
+    assert len(shop.tables.asked) == 3
 
 
 def test_filtered_content_is_what_the_filter_kept():
@@ -208,115 +202,8 @@ def test_what_cannot_fill_a_memory_is_refused():
         ({"fill": "nq", "fill_split": "tune"}, Shop(corpus=Corpus("o", PASSAGES[:5])), "another"),
         ({"own_candidates": True}, Shop(), "'t2', which is to fill the memory, failed: ValueError"),
     ):
-        with pytest.raises(ReservoirFileError, match=wrong):
+        with pytest.raises(ReservoirError, match=wrong):
             shop.services(condition(**given))
-
-
-# ---------------------------------------------------------------------------------- the file
-
-
-ONE = Brought("a", (PASSAGES[0], PASSAGES[1]), (("ask", ("p1", "p0")), ("äsk", ())))
-TWO = Brought("b", (), ())
-
-
-@pytest.fixture
-def path(tmp_path):
-    made = tmp_path / "deep" / "memory.jsonl"
-    with reservoirs.opened(made, {"n": 2}) as file:
-        file.append(ONE)
-        file.append(TWO)
-    return made
-
-
-def reopened(path, made=None):
-    with reservoirs.opened(path, made or {"n": 2}) as file:
-        return file.brought
-
-
-def test_what_is_written_is_read_again(path):
-    facts, brought, size = reservoirs.read(path)
-    assert (facts, brought) == ({"n": 2}, [ONE, TWO])
-    assert size == path.stat().st_size
-    assert reopened(path) == [ONE, TWO]
-    assert [p.name for p in path.parent.iterdir()] == ["memory.jsonl"]
-
-
-def test_a_torn_last_line_is_cut_off_and_written_anew(path):
-    whole = path.read_bytes()
-    for torn in (whole[:-1], whole[:-5], whole + b'{"id": "c"', whole + b"\0\0\0"):
-        path.write_bytes(torn)
-        with reservoirs.opened(path, {"n": 2}) as file:
-            left = [one.question for one in file.brought]
-            if left == ["a"]:
-                file.append(TWO)
-        assert path.read_bytes() == whole
-
-
-@pytest.mark.parametrize(
-    ("data", "wrong"),
-    [
-        (b"", "no memory's file"),
-        (b"ids,titles\n1,2\n", "no memory's file"),
-        (b'{"reservoir": 2, "made": {}}\n', "no memory's file"),
-        (b'{"format": 1, "identity": {}}\n', "no memory's file"),
-        (b'{"reservoir": 1, "made": []}\n', "no memory's file"),
-    ],
-)
-def test_a_foreign_file_is_refused_by_name_and_left_alone(path, data, wrong):
-    path.write_bytes(data)
-    with pytest.raises(ReservoirFileError, match=f"memory.jsonl is {wrong}.* move it away"):
-        reopened(path)
-    assert path.read_bytes() == data
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        b"nothing\n",
-        b'{"id": "c"}\n',
-        b'{"id": 3, "passages": [], "found": []}\n',
-        b'{"id": "c", "passages": [["p", "t"]], "found": []}\n',
-        b'{"id": "c", "passages": [["p", "t", 1]], "found": []}\n',
-        b'{"id": "c", "passages": [], "found": [["q"]]}\n',
-        b'{"id": "c", "passages": [], "found": [[1, []]]}\n',
-        b'{"id": "c", "passages": [], "found": [["q", [1]]]}\n',
-        b'{"id": "a", "passages": [], "found": []}\n',
-    ],
-)
-def test_a_damaged_line_is_refused_by_number(path, row):
-    data = path.read_bytes() + row + TWO.line().replace(b'"b"', b'"d"')
-    path.write_bytes(data)
-    with pytest.raises(ReservoirFileError, match=r"memory.jsonl, line 4: .*filled anew"):
-        reopened(path)
-    assert path.read_bytes() == data
-
-
-def test_a_line_that_was_changed_is_refused_and_one_without_a_sum_is_read(path):
-    data = path.read_bytes()
-    changed = data.replace(b'"b"', b'"d"', 1)
-    assert changed != data
-    path.write_bytes(changed)
-    with pytest.raises(ReservoirFileError, match=r"memory.jsonl, line \d: its checksum is another"):
-        reopened(path)
-    path.write_bytes(re.sub(rb', "sum": "\w+"', b"", data))
-    assert reopened(path) == [ONE, TWO]
-
-
-def test_a_file_made_otherwise_goes_aside(path):
-    assert reopened(path, {"n": 3}) == []
-    assert reservoirs.read(path.with_name("memory.jsonl.stale"))[1] == [ONE, TWO]
-    assert reopened(path, {"n": 3}) == []
-
-
-def test_a_disk_that_takes_nothing_is_told(path, tmp_path):
-    (tmp_path / "plain").write_text("")
-    with pytest.raises(ReservoirFileError, match="cannot be written"):
-        reopened(tmp_path / "plain" / "memory.jsonl")
-    with reservoirs.opened(path, {"n": 2}) as file:
-        file._descriptor = -1
-        with pytest.raises(ReservoirFileError, match="cannot be written"):
-            file.append(Brought("c", (), ()))
-        file._descriptor = None
 
 
 # ------------------------------------------------------------------------------ runs with it
@@ -387,7 +274,7 @@ def test_a_live_check_finds_each_online_question_as_it_was(tmp_path):
 
 def test_an_online_memory_over_a_service_outside_is_refused():
     made = dataclasses.replace(condition(**ONLINE), retriever="http://127.0.0.1:1")
-    with pytest.raises(ReservoirFileError, match="take memory: filled"):
+    with pytest.raises(ReservoirError, match="take memory: filled"):
         Shop().services(made)
 
 

@@ -300,7 +300,7 @@ def test_shards_of_a_reservoir_are_refused(tmp_path):
 def test_an_estimate_reckons_from_a_trial_and_records_nothing(tmp_path, monkeypatch):
     clock = iter([10.0, 16.0, 20.0, 21.0])
     monkeypatch.setattr(runner.time, "perf_counter", lambda: next(clock))
-    cost = runner.estimate(condition(), Shop(), missing=50, trial=4)
+    cost = runner.estimate(condition(), Shop(), missing=50)
     assert (cost.trial, cost.seconds_a_question, cost.seconds) == (4, 1.5, 75.0)
     # 3 + 1 + 2 + 3 searches and 4 readings over four questions
     assert cost.cost_a_question["retrievals"] == 2.25

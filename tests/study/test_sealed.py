@@ -52,7 +52,7 @@ def test_sealing_gives_back_header_lines_and_manifest(tmp_path):
     assert list(map(form.line_bytes, after.lines)) == list(map(form.line_bytes, before.lines))
     assert manifests.read(tmp_path, condition()) == entries
     assert after.is_sealed
-    assert records.count(tmp_path, condition()) == 6
+    assert len(records.load(tmp_path, condition())) == 6
     assert records.paths(tmp_path) == [condition().path]
 
 
@@ -264,7 +264,7 @@ def test_a_metric_that_is_newer_than_the_file_is_computed_from_lines(cells, monk
 def test_the_frame_has_a_row_per_condition_and_question(cells):
     root, cells = cells
     every = [*metrics.METRICS]
-    plain, stored = frame.load(root / "r", every), frame.load(root / "s", every)
+    plain, stored = frame.results(root / "r", every), frame.results(root / "s", every)
     order = ["condition", "id"]
     one, other = (f.sort_values(order).reset_index(drop=True) for f in (plain, stored))
     assert sorted(one.columns) == sorted(other.columns)
@@ -280,7 +280,7 @@ def test_the_frame_has_a_row_per_condition_and_question(cells):
     assert set(stored.hops) == {2}
     assert stored.em.isna().all()
     others = set(metrics.METRICS) - set(frame.STORED)
-    assert not others & set(frame.load(root / "s"))
+    assert not others & set(frame.results(root / "s"))
     assert len(stored) == 100 * len(records.paths(root / "s"))
 
 
@@ -290,13 +290,13 @@ def test_the_frame_reads_json_lines_in_place_of_what_was_sealed(cells):
     record = records.load(root / "s", made)
     with open_record(root / "s", made, record.header["fingerprint"]) as writer:
         writer.append({**record.lines[0], "id": "one more"})
-    rows = frame.load(root / "s").query("condition == @made.hash")
+    rows = frame.results(root / "s").query("condition == @made.hash")
     assert len(rows) == 101
     assert "one more" in set(rows.id)
 
 
 def test_a_folder_without_records_has_an_empty_frame(tmp_path):
-    assert frame.load(tmp_path).empty
+    assert frame.results(tmp_path).empty
 
 
 # ------------------------------------------------------------------ all committed records
