@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from rag_repro.digest import installed
+from rag_repro.study import manifests
 from rag_repro.study.records import READ
 
 TAG = "rag-repro-probe"
@@ -73,23 +74,18 @@ def end() -> None:
         "seconds": round(time.perf_counter() - _began[-1], 1),
         "memory_mb": _memory_mb(),
         "python": platform.python_version(),
-        "versions": versions(),
+        "versions": installed(TOLD),
         "machine": machine(),
         "data": bool(os.environ.get("RAG_REPRO_DATA")),
     }
     display({MIME: json.dumps(told), "text/plain": ""}, raw=True)
 
 
-def versions() -> dict[str, str]:
-    """Installed versions of the packages that count."""
-    return installed(TOLD)
-
-
 def machine() -> dict[str, str | int]:
     """Processor, cores that may be used, memory, GPU; no name of a host or user."""
     told: dict[str, str | int] = {
         "system": platform.system(),
-        "processor": _processor(),
+        "processor": manifests.processor(),
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1,
@@ -99,15 +95,6 @@ def machine() -> dict[str, str | int]:
     if torch is not None and torch.cuda.is_available():
         told["gpu"] = torch.cuda.get_device_name(0)
     return told
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def _total_memory_gb() -> int:
