@@ -376,20 +376,10 @@ def _freeze(values: dict[str, Any], declared: Mapping[str, Declared]) -> Any:
 
 def _table(run: Any, declared: Mapping[str, Declared]) -> str:
     """Name, value and meaning of each parameter; changed ones in bold."""
-    from rag_repro.show.escape import NO_FORMULAS, as_html
+    from rag_repro.show.markup import html
 
-    rows = []
-    for one in declared.values():
-        value = as_html(repr(getattr(run, one.name)))
-        value = f"<b>{value}</b>" if one.name in run.changed else value
-        meaning = f'<td class="prose">{as_html(one.comment)}</td>'
-        rows.append(f"<tr><td><code>{one.name}</code></td><td>{value}</td>{meaning}</tr>")
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("parameter", "value", "meaning"))
-    return (
-        f'<div class="rr-table"><table class="run-parameters {NO_FORMULAS}">'
-        f"<thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    rows = [[one.name, repr(getattr(run, one.name)), one.comment] for one in declared.values()]
+    return html("run_parameters", rows=rows, changed=run.changed)
 
 
 def guarded_name(source: Path) -> str | None:

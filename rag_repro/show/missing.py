@@ -31,7 +31,7 @@ class Missing:
     def __str__(self) -> str:
         return self._with(as_code)
 
-    def html(self) -> str:
+    def __html__(self) -> str:
         """For a cell of a table on a page."""
         return self._with(lambda command: f"<code>{as_html(command)}</code>")
 
