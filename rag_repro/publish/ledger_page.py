@@ -13,8 +13,8 @@ from typing import Any
 
 from rag_repro.evaluation.verdicts import OPEN, UNSAID, WORDS
 from rag_repro.show.arithmetic import workings
+from rag_repro.show.escape import html
 from rag_repro.show.ledger import counted, smallest
-from rag_repro.show.markup import html
 from rag_repro.study import audits, standing
 from rag_repro.study.audits import Finding
 from rag_repro.study.conditions import TIERS

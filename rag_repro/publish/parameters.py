@@ -376,7 +376,7 @@ def _freeze(values: dict[str, Any], declared: Mapping[str, Declared]) -> Any:
 
 def _table(run: Any, declared: Mapping[str, Declared]) -> str:
     """Name, value and meaning of each parameter; changed ones in bold."""
-    from rag_repro.show.markup import html
+    from rag_repro.show.escape import html
 
     rows = [[one.name, repr(getattr(run, one.name)), one.comment] for one in declared.values()]
     return html("run_parameters", rows=rows, changed=run.changed)

@@ -18,8 +18,7 @@ from rag_repro.methods.dragin.settings import MASKING, DynamicSettings
 from rag_repro.schema import Answer, Question
 from rag_repro.show import missing
 from rag_repro.show.chapter import Chapter
-from rag_repro.show.escape import one_line
-from rag_repro.show.markup import html
+from rag_repro.show.escape import html, one_line
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.study import again

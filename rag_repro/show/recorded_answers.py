@@ -17,8 +17,7 @@ from rag_repro.evaluation import metrics
 from rag_repro.schema import Cost, Passage, Question
 from rag_repro.schema.dataset import Dataset
 from rag_repro.show import traces
-from rag_repro.show.escape import one_line
-from rag_repro.show.markup import html
+from rag_repro.show.escape import html, one_line
 from rag_repro.show.table import Table
 from rag_repro.study import again, campaign
 from rag_repro.study.papers import Cell, Exhibit, StudyError

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_repro.evaluation.verdicts import NOT_RUN
-from rag_repro.show.escape import as_cell, as_html
-from rag_repro.show.markup import escaped, html
+from rag_repro.show.escape import as_cell, as_html, escaped, html
 from rag_repro.show.missing import Missing
 from rag_repro.show.picture import Download
 from rag_repro.words import printable
