@@ -212,7 +212,7 @@ class Decoder:
         made: dict[bytes, Span] = {}
         for job, n in zip(jobs, lengths, strict=True):
             if not n:
-                have, span = self.store.prefix(job.tokens[:-1], adapter)
+                have, span = self.store.longest(job.tokens[:-1], 0, adapter)
                 if span is not None and have >= LEAST:
                     key = job.tokens[:have].tobytes()
                     job.shared, job.n_shared = made.setdefault(key, span), have
@@ -224,7 +224,7 @@ class Decoder:
 
     def _prefix(self, job: Job, n: int, adapter: str | None) -> tuple[Span, int]:
         """Keys and values of a job's first n tokens, and how many had to be computed."""
-        have, span = self.store.prefix(job.tokens[:n], adapter)
+        have, span = self.store.longest(job.tokens[:n], 0, adapter)
         if have == n:
             return span, 0
         slots = Slots(1, n)
@@ -257,7 +257,7 @@ class Decoder:
             job = row.job
             done = job.n_shared
             if self.reuse:
-                done, tail = self.store.tail(job.tokens[:-1], job.n_shared, adapter)
+                done, tail = self.store.longest(job.tokens[:-1], job.n_shared, adapter)
                 if tail is not None:
                     slots.put(slot, tail)
             job.prefilled += len(job.tokens) - done
@@ -429,8 +429,8 @@ def _begun(job: Reading, whole: int, read: Todo | None, store: Store | None, ada
         n_shared, span, done = read.n_shared, read.shared, len(full) - whole
         tail = read.slots.span(read.slot, 0, done - n_shared)
     elif store is not None:
-        n_shared, span = store.prefix(full[:-whole], adapter)
-        done, tail = store.tail(full[:-whole], n_shared, adapter)
+        n_shared, span = store.longest(full[:-whole], 0, adapter)
+        done, tail = store.longest(full[:-whole], n_shared, adapter)
     slots = Slots(1, len(full) - n_shared)
     if tail is not None:
         slots.put(0, tail)

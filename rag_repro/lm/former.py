@@ -120,10 +120,6 @@ def made(kind: str, seed: int, **settings: Any) -> nn.Module:
         return KINDS[kind](**settings)
 
 
-def count(module: nn.Module) -> int:
-    return sum(p.numel() for p in module.parameters())
-
-
 def save(module: nn.Module, folder: Path) -> None:
     """Its weights in half precision, as `former.safetensors`; what they are, says the card."""
     from safetensors.torch import save_file

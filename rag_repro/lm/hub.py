@@ -180,7 +180,9 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
     if trained_files(folder):
         return adapted(name, folder, cache)
     if folder.is_dir():
-        return local_folder(name, folder)
+        check_folder(folder)
+        made = identity(folder)
+        return Weights(name, folder.resolve(), "safetensors", made, "a local folder", "unknown")
     raise _unknown(name)
 
 
@@ -200,8 +202,6 @@ def _unknown(name: str) -> WeightsError:
 
 
 ARTIFACTS_VARIABLE = "RAG_REPRO_ARTIFACTS"
-
-
 _INSTALLED = Path(__file__).parents[1] / "artifacts"  # which setup.py puts into a wheel
 
 
@@ -277,12 +277,6 @@ def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights
     digest = hashlib.sha256(f"{base.sha256} {trained}".encode()).hexdigest()
     source = f"adapter {folder.name} over {base.source}"
     return Weights(name, folder.resolve(), "adapter", digest, source, base.licence, base.note, base)
-
-
-def local_folder(name: str, folder: Path) -> Weights:
-    check_folder(folder)
-    made = identity(folder)
-    return Weights(name, folder.resolve(), "safetensors", made, "a local folder", "unknown")
 
 
 # --------------------------------------------------------------------- from a hub
@@ -374,12 +368,9 @@ def _download(repo: str, revision: str, cache: Path) -> Path:
 def _licence(folder: Path) -> str:
     """What the model's card declares in its front matter."""
     readme = folder / "README.md"
-    if readme.is_file():
-        head = readme.read_text(encoding="utf-8", errors="replace")[:4000]
-        found = re.search(r"^license:\s*(\S+)", head, re.MULTILINE)
-        if found:
-            return found[1]
-    return "unknown"
+    head = readme.read_text("utf-8", errors="replace")[:4000] if readme.is_file() else ""
+    found = re.search(r"^license:\s*(\S+)", head, re.MULTILINE)
+    return found[1] if found else "unknown"
 
 
 CARD = "card.json"
@@ -450,7 +441,7 @@ class Adapters:
         if name in self._digests:
             raise WeightsError(f"an adapter named {name!r} is loaded already")
         check_base(card_of(folder), self._weights, folder)
-        weights = Path(folder) / "adapter_model.safetensors"
+        weights = Path(folder) / ADAPTER
         if not weights.is_file():
             raise WeightsError(f"{weights}: no such file (pickled adapters are never read)")
         digest = digest_of(Path(folder))
