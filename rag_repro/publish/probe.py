@@ -18,7 +18,6 @@ import time
 from pathlib import Path
 
 from rag_repro.digest import installed
-from rag_repro.study import manifests
 from rag_repro.study.records import READ
 
 TAG = "rag-repro-probe"
@@ -83,9 +82,12 @@ def end() -> None:
 
 def machine() -> dict[str, str | int]:
     """Processor, cores that may be used, memory, GPU; no name of a host or user."""
+    # Only here, at the end: the chapter itself may do without.
+    from rag_repro.study.manifests import processor
+
     told: dict[str, str | int] = {
         "system": platform.system(),
-        "processor": manifests.processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1,

@@ -92,14 +92,17 @@ def one_line(text: Any) -> str:
 def as_code(text: Any) -> str:
     """Text as a code span in a sentence of a MyST page."""
     line = one_line(text)
-    longest = max(map(len, re.findall("`+", line)), default=0)
-    fence = "`" * (longest + 1)
+    fence = _fence(line, 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
 def listing(code: str, language: str = "") -> str:
     """Code as a block of a MyST page, whatever runs of backticks it holds."""
-    longest = max(map(len, re.findall("`+", code)), default=0)
-    fence = "`" * max(3, longest + 1)
+    fence = _fence(code, 3)
     return f"{fence}{language}\n{seen(code)}\n{fence}"
+
+
+def _fence(code: str, least: int) -> str:
+    """More backticks than stand together in the code."""
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", code)), default=0))

@@ -223,9 +223,7 @@ def _joined(*notes: str | None) -> str:
 
 def columns(made: list[Row]) -> list[str]:
     """The columns of these rows: fixed ones, and between them what the exhibit varies."""
-    varied = dict.fromkeys(k for row in made for k in row.keys if k not in ("dataset", "method"))
-    head = list(HEAD)
-    return [*head[:4], *varied, *head[4:], *TAIL]
+    return [*HEAD[:4], *_places(made)[2:], *HEAD[4:], *TAIL]
 
 
 def to_csv(made: list[Row]) -> str:

@@ -44,10 +44,6 @@ class Missing:
         return _sentence(str(self))
 
 
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def of_cells(cells: Iterable[Cell]) -> Missing:
     """What makes the cells' records: first the training of what is not there."""
     cells = list(cells)
@@ -79,7 +75,7 @@ def note_of_cells(cells: Sequence[Cell], caption: str = "") -> Note:
 
 
 def _sentence(text: str, caption: str = "") -> Note:
-    return Note(f"{as_myst(caption)}: {text}." if caption else f"{_upper(text)}.")
+    return Note(f"{as_myst(caption)}: {text}." if caption else f"{text[:1].upper()}{text[1:]}.")
 
 
 def note_of_rows(rows: Iterable[exhibits.Row], verb: str = "run") -> Note:

@@ -347,12 +347,9 @@ def _features(event: Event) -> Iterator[tuple[str, str]]:
 
 def _fields(event: Event) -> Iterator[tuple[str, str]]:
     """Any other event; fields without a value say nothing."""
-    told = [f"{k} {short(one_line(v))}" for k, v in event.items() if k != "stage" and _holds(v)]
+    held = {k: v for k, v in event.items() if k != "stage" and v not in (None, 0, "", [], {})}
+    told = [f"{k} {short(one_line(v))}" for k, v in held.items()]
     yield str(event.get("stage", "decision")), ", ".join(told) or "none"
-
-
-def _holds(value: Any) -> bool:
-    return value is not None and value != 0 and value != "" and value != [] and value != {}
 
 
 def _names(ids: Sequence[str]) -> str:
