@@ -21,8 +21,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,13 +37,12 @@ from rag_repro.lm.weights import (
     check_config,
     check_folder,
     identity,
-    loading,
     settings_of,
     sha256_of_folder,
 )
 from rag_repro.plain import PlainError, fits, from_json, shortened, text_of
-from rag_repro.schema.errors import CallError, WeightsError
-from rag_repro.words import choices, nearest
+from rag_repro.schema.errors import WeightsError
+from rag_repro.words import choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,52 +424,3 @@ def task_of(folder: str | Path) -> str | None:
     recipe = card_of(folder).get("recipe")
     task = recipe.get("task") if isinstance(recipe, dict) else None
     return task if isinstance(task, str) else None
-
-
-class Adapters:
-    """The adapters of one model, of which at most one is active."""
-
-    def __init__(self, model, weights: Weights):
-        self._model = model
-        self._weights = weights
-        self._digests: dict[str, str] = {}
-
-    def add(self, name: str, folder: str | Path) -> None:
-        """Load an adapter from its folder under a name that is still free."""
-        if name in self._digests:
-            raise WeightsError(f"an adapter named {name!r} is loaded already")
-        check_base(card_of(folder), self._weights, folder)
-        weights = Path(folder) / ADAPTER
-        if not weights.is_file():
-            raise WeightsError(f"{weights}: no such file (pickled adapters are never read)")
-        digest = digest_of(Path(folder))
-        with loading(Path(folder)):
-            self._model.load_adapter(str(folder), adapter_name=name, is_trainable=False)
-        self._model.disable_adapters()
-        self._model.eval()
-        self._digests[name] = digest
-
-    def digest(self, name: str | None) -> str | None:
-        """The hash of an adapter's weights. CallError: none of that name."""
-        if name is None:
-            return None
-        if name not in self._digests:
-            hint = nearest(name, self._digests)
-            raise CallError(f"no adapter {name!r}{hint}; add it with reader.add_adapter")
-        return self._digests[name]
-
-    def digests(self) -> dict[str, str]:
-        return dict(sorted(self._digests.items()))
-
-    @contextmanager
-    def active(self, name: str | None) -> Iterator[None]:
-        """The model with one adapter, or with none, for this block."""
-        if name is None:
-            yield
-            return
-        self._model.enable_adapters()
-        self._model.set_adapter(name)
-        try:
-            yield
-        finally:
-            self._model.disable_adapters()

@@ -144,7 +144,6 @@ class Entry:
     tokens: np.ndarray
     base: int
     span: Span
-    adapter: str | None
 
 
 class Store:
@@ -166,26 +165,23 @@ class Store:
     def _drop(self, key: int) -> None:
         self.used -= self._entries.pop(key).span.nbytes
 
-    def add(self, tokens: np.ndarray, base: int, span: Span, adapter: str | None) -> None:
+    def add(self, tokens: np.ndarray, base: int, span: Span) -> None:
         """Keep a span (the caller's copy), in place of what it extends."""
         for key, old in list(self._entries.items()):
-            alike = old.adapter == adapter and old.base == base
-            if alike and common(old.tokens, tokens) == len(old.tokens):
+            if old.base == base and common(old.tokens, tokens) == len(old.tokens):
                 self._drop(key)
-        self._entries[self._next] = Entry(tokens, base, span, adapter)
+        self._entries[self._next] = Entry(tokens, base, span)
         self._next += 1
         self.used += span.nbytes
         while self.used > self.budget and self._entries:
             self._drop(next(iter(self._entries)))
 
-    def longest(
-        self, tokens: np.ndarray, base: int, adapter: str | None
-    ) -> tuple[int, Span | None]:
+    def longest(self, tokens: np.ndarray, base: int = 0) -> tuple[int, Span | None]:
         """The longest kept run of tokens[base:]: up to which token, and its span."""
         found, length = None, base
         for key, entry in self._entries.items():
             # An entry that begins earlier holds what we need too, further in.
-            if entry.adapter == adapter and entry.base <= base:
+            if entry.base <= base:
                 same = common(entry.tokens, tokens)
                 if same > length:
                     found, length = key, same

@@ -258,7 +258,6 @@ def test_new_tokens_end_where_the_context_does():
         (Generate(Prompt.of("a"), 3, watch=("two words here",)), "watch"),
         (Generate(Prompt.of("a"), 3, sampling=Sampling(0, temperature=0)), "temperature"),
         (Generate(Prompt.of("a"), 3, sampling=Sampling(0, top_p=1.5)), "top_p"),
-        (Generate(Prompt.of("a"), 3, adapter="qa"), "no adapter 'qa'"),
     ],
 )
 def test_calls_that_make_no_sense_are_refused_by_name(call: Generate, why: str):

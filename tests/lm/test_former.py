@@ -84,18 +84,14 @@ def test_place_matters_and_every_place_sees_every_other():
     assert not torch.allclose(made[0], last[0], atol=1e-4)
 
 
-def count(module):
-    return sum(p.numel() for p in module.parameters())
-
-
 def test_sizes_of_the_paper():
     """1.5 million numbers beside a 576-wide reader, 2.4 million beside a 4096-wide one."""
-    assert count(R2Former(3, 576)) == 1_469_505
-    assert count(R2Former(3, 4096)) == 2_374_145
+    assert former.count(R2Former(3, 576)) == 1_469_505
+    assert former.count(R2Former(3, 4096)) == 2_374_145
     # A vector a place, and a projection as large as a former's.
-    assert count(FreeTokens(20, 576)) == 20 * 256 + 576 * 257
+    assert former.count(FreeTokens(20, 576)) == 20 * 256 + 576 * 257
     # Three columns or two: 256 numbers of 1.5 million.
-    assert count(R2Former(2, 576)) == 1_469_505 - 256
+    assert former.count(R2Former(2, 576)) == 1_469_505 - 256
 
 
 def test_what_does_not_fit_is_named():
