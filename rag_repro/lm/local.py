@@ -26,7 +26,7 @@ from rag_repro.lm.prefix import Store
 from rag_repro.lm.prompts import Codec, Encoded, kept, said
 from rag_repro.lm.sizes import KEPT, PACKED
 from rag_repro.lm.weights import FORMER, Weights
-from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
+from rag_repro.schema import Generate, Generation, Kept, Read, Until
 from rag_repro.schema.errors import CallError, PromptTooLong, WeightsError
 
 WAVE = 256
@@ -106,9 +106,6 @@ class LocalReader:
     def ties(self) -> int:
         """New tokens so far whose two best logits were closer than `tie_margin`."""
         return self._decoder.ties
-
-    def tokens(self, prompt: Prompt) -> int:
-        return len(self.codec.encode(prompt))
 
     def forget(self) -> None:
         """Drop all kept beginnings of prompts."""

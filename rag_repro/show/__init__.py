@@ -2,12 +2,10 @@
 
 from rag_repro.show.columns import (
     Column,
-    Entry,
     answered_by_all,
     beyond,
     change,
     compared,
-    count,
     entries,
     expand,
     gain,
@@ -27,5 +25,5 @@ from rag_repro.show.columns import (
     table,
     trainings,
 )
-from rag_repro.show.drawing import bars, curve, forest, frontier, heat, method_styles
+from rag_repro.show.drawing import bars, curve, forest, frontier, heat
 from rag_repro.show.passage_list import passage_list

@@ -331,15 +331,6 @@ def pair_score(
     return Column(read, unit="%")
 
 
-def count() -> Column:
-    """How many answers are recorded, at most the n that the exhibit asks for."""
-
-    def read(entry: Entry) -> float | None:
-        return len(entry.results.lines(entry.cell) or ()) or None
-
-    return Column(read, digits=0, unit="questions")
-
-
 def paper(metric: str) -> Column:
     """What the paper prints for this cell, as printed."""
 
