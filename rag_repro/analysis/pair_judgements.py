@@ -41,7 +41,6 @@ class Pairs:
 
     threshold: float
     pairs: int
-    positive: float
     gold: float
     right: float
     precision: float | None
@@ -69,7 +68,6 @@ def at_threshold(lines: Iterable[Line], threshold: float) -> Pairs | None:
     return Pairs(
         threshold,
         len(pairs),
-        positive / len(pairs),
         gold / len(pairs),
         sum(yes == needed for yes, needed in pairs.values()) / len(pairs),
         both / positive if positive else None,

@@ -166,7 +166,6 @@ class ApiReader:
             for what, asked in {
                 "traces": call.trace,
                 "watched tokens": call.watch,
-                "adapters": call.adapter,
                 "soft tokens": any(isinstance(s, Soft) for s in call.prompt.segments),
                 "kept tokens": any(isinstance(s, Kept) for s in call.prompt.segments),
                 "markers": any(isinstance(s, Marker) for s in call.prompt.segments),

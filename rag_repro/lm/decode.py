@@ -150,7 +150,7 @@ class Row:
 
 
 class Decoder:
-    """Writes the answers of jobs that use one adapter.
+    """Writes the answers of jobs.
 
     ties: new tokens whose best two logits were closer than `margin`.
     """
@@ -175,10 +175,10 @@ class Decoder:
         self.ties = 0
         self._slots: Slots | None = None
 
-    def run(self, jobs: Sequence[Job], adapter: str | None) -> dict[int, Generation]:
+    def run(self, jobs: Sequence[Job]) -> dict[int, Generation]:
         """-> job number -> generation"""
         if self.reuse:
-            self._share(jobs, adapter)
+            self._share(jobs)
         # Rows of one prefix and of like length stand together: one product, short columns.
         waiting = deque(
             sorted(jobs, key=lambda j: (j.n_shared, id(j.shared), len(j.tokens)), reverse=True)
@@ -196,35 +196,35 @@ class Decoder:
                 fresh.append(row)
                 rows.append(row)
             if fresh:
-                logits = self._prefill(fresh, slots, len(rows) - len(fresh), adapter)
+                logits = self._prefill(fresh, slots, len(rows) - len(fresh))
                 self._extend(fresh, logits)
-            self._retire(rows, slots, results, adapter)
+            self._retire(rows, slots, results)
             if rows:
                 self._step(rows, slots)
-                self._retire(rows, slots, results, adapter)
+                self._retire(rows, slots, results)
         return results
 
     # -------------------------------------------------------------- prefixes
 
-    def _share(self, jobs: Sequence[Job], adapter: str | None) -> None:
+    def _share(self, jobs: Sequence[Job]) -> None:
         """Point each job to its shared prefix, computing those that are not kept."""
         lengths = shared_lengths([j.tokens for j in jobs], [j.declared for j in jobs])
         made: dict[bytes, Span] = {}
         for job, n in zip(jobs, lengths, strict=True):
             if not n:
-                have, span = self.store.prefix(job.tokens[:-1], adapter)
+                have, span = self.store.longest(job.tokens[:-1])
                 if span is not None and have >= LEAST:
                     key = job.tokens[:have].tobytes()
                     job.shared, job.n_shared = made.setdefault(key, span), have
                 continue
             key = job.tokens[:n].tobytes()
             if key not in made:
-                made[key], job.prefilled = self._prefix(job, n, adapter)
+                made[key], job.prefilled = self._prefix(job, n)
             job.shared, job.n_shared = made[key], n
 
-    def _prefix(self, job: Job, n: int, adapter: str | None) -> tuple[Span, int]:
+    def _prefix(self, job: Job, n: int) -> tuple[Span, int]:
         """Keys and values of a job's first n tokens, and how many had to be computed."""
-        have, span = self.store.prefix(job.tokens[:n], adapter)
+        have, span = self.store.longest(job.tokens[:n])
         if have == n:
             return span, 0
         slots = Slots(1, n)
@@ -234,7 +234,7 @@ class Decoder:
         for _ in self.passes.ragged([todo]):
             pass
         span = slots.span(0, 0, n)
-        self.store.add(job.tokens[:n], 0, span, adapter)
+        self.store.add(job.tokens[:n], 0, span)
         return span, n - have
 
     def _room(self, jobs: Sequence[Job]) -> Slots:
@@ -248,16 +248,14 @@ class Decoder:
 
     # ------------------------------------------------------------------ rows
 
-    def _prefill(
-        self, rows: Sequence[Row], slots: Slots, first: int, adapter: str | None
-    ) -> Tensor:
+    def _prefill(self, rows: Sequence[Row], slots: Slots, first: int) -> Tensor:
         """Logits (rows, vocabulary) after the prompts."""
         todos = []
         for slot, row in enumerate(rows, start=first):
             job = row.job
             done = job.n_shared
             if self.reuse:
-                done, tail = self.store.tail(job.tokens[:-1], job.n_shared, adapter)
+                done, tail = self.store.longest(job.tokens[:-1], job.n_shared)
                 if tail is not None:
                     slots.put(slot, tail)
             job.prefilled += len(job.tokens) - done
@@ -334,9 +332,7 @@ class Decoder:
             row.kept = sum(start < cut for start in offsets)
         row.offsets = offsets[: row.kept]
 
-    def _retire(
-        self, rows: list[Row], slots: Slots, results: dict[int, Generation], adapter: str | None
-    ) -> None:
+    def _retire(self, rows: list[Row], slots: Slots, results: dict[int, Generation]) -> None:
         """Take finished rows out; the last row moves into the slot that is free."""
         place = 0
         while place < len(rows):
@@ -348,7 +344,7 @@ class Decoder:
             if self.reuse:
                 full = np.concatenate([row.job.tokens, row.tokens[: row.fed]]).astype(np.int64)
                 span = slots.span(place, 0, row.own).clone()
-                self.store.add(full, row.job.n_shared, span, adapter)
+                self.store.add(full, row.job.n_shared, span)
             last = rows.pop()
             if last is not row:
                 slots.copy(len(rows), place, last.own)
@@ -401,9 +397,7 @@ class Reading(Planned):
     offsets: tuple[int, ...]
 
 
-def read(
-    passes: Passes, store: Store | None, jobs: Sequence[Reading], adapter: str | None
-) -> dict[int, Generation]:
+def read(passes: Passes, store: Store | None, jobs: Sequence[Reading]) -> dict[int, Generation]:
     """-> job number -> generation. One pass a job, several in one pack where they fit.
 
     Of jobs with one prompt, as the labels that a judge chooses from, the first reads it, and the
@@ -414,14 +408,14 @@ def read(
         first.setdefault(job.tokens.tobytes(), job)
     leading = [job for job in jobs if first[job.tokens.tobytes()] is job]
     if store is None or len(leading) == len(jobs):
-        return _read(passes, store, jobs, adapter, {})
+        return _read(passes, store, jobs, {})
     done: dict[bytes, Todo] = {}
-    results = _read(passes, store, leading, adapter, done)
+    results = _read(passes, store, leading, done)
     following = [job for job in jobs if first[job.tokens.tobytes()] is not job]
-    return results | _read(passes, store, following, adapter, done)
+    return results | _read(passes, store, following, done)
 
 
-def _begun(job: Reading, whole: int, read: Todo | None, store: Store | None, adapter: str | None):
+def _begun(job: Reading, whole: int, read: Todo | None, store: Store | None):
     """The job's row, with what is known of its beginning: of a prompt just read all of it."""
     full = np.concatenate([job.tokens, np.array(job.given, dtype=np.int64)])
     n_shared, span, done, tail = 0, None, 0, None
@@ -429,8 +423,8 @@ def _begun(job: Reading, whole: int, read: Todo | None, store: Store | None, ada
         n_shared, span, done = read.n_shared, read.shared, len(full) - whole
         tail = read.slots.span(read.slot, 0, done - n_shared)
     elif store is not None:
-        n_shared, span = store.prefix(full[:-whole], adapter)
-        done, tail = store.tail(full[:-whole], n_shared, adapter)
+        n_shared, span = store.longest(full[:-whole])
+        done, tail = store.longest(full[:-whole], n_shared)
     slots = Slots(1, len(full) - n_shared)
     if tail is not None:
         slots.put(0, tail)
@@ -443,7 +437,6 @@ def _read(
     passes: Passes,
     store: Store | None,
     jobs: Sequence[Reading],
-    adapter: str | None,
     done: dict[bytes, Todo],
 ) -> dict[int, Generation]:
     """done: rows by their prompts, which these jobs go on behind; filled with theirs."""
@@ -451,7 +444,7 @@ def _read(
     for job in jobs:
         # Token t is drawn from what its predecessor predicts: the prompt's last is needed too.
         whole = len(job.given) + bool(len(job.tokens))
-        todo = _begun(job, whole, done.get(job.tokens.tobytes()), store, adapter)
+        todo = _begun(job, whole, done.get(job.tokens.tobytes()), store)
         todos.append(todo)
         prefilled.append(len(job.tokens) - todo.done)
     wanted = frozenset(passes.layers + i for job in jobs for i in job.call.layers)
@@ -484,5 +477,5 @@ def _read(
         behind = done.setdefault(job.tokens.tobytes(), todo) is not todo
         if store is not None and not behind:  # whose prompt is kept already
             span = todo.slots.span(0, 0, todo.slots.capacity)
-            store.add(todo.tokens, todo.n_shared, span, adapter)
+            store.add(todo.tokens, todo.n_shared, span)
     return results

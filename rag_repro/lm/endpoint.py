@@ -193,7 +193,8 @@ class Servers:
                     server.load += 1
                     server.served += 1
                     return server
-                self._wait(min((s.until - now for s in left if s.until > now), default=None))
+                rests = (s.until - now for s in left if s.until > now)
+                self._wait(min(rests, default=None))
 
     def fine(self, server: Server) -> None:
         """It answered a request, be it with a refusal of that one request."""
@@ -262,12 +263,10 @@ class Servers:
         return all(server.lost or server.refuses for server in self.all)
 
     def _why(self) -> str:
-        told = [
-            f"{s.url} {'refuses us' if s.refuses else 'does not answer'} ({s.why})"
-            for s in self.all
-        ]
-        again = "run again once one does" if len(self.all) > 1 else "run again once it does"
-        return f"{self.name}: {'; '.join(told)}; what was finished is kept: {again}"
+        says = {True: "refuses us", False: "does not answer"}
+        told = "; ".join(f"{s.url} {says[s.refuses]} ({s.why})" for s in self.all)
+        one = "one" if len(self.all) > 1 else "it"
+        return f"{self.name}: {told}; what was finished is kept: run again once {one} does"
 
 
 _TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}

@@ -187,7 +187,7 @@ class SoftModules:
         return {name: _digest(module) for name, module in sorted(self._modules.items())}
 
     def rows(self, segments: Sequence[Soft]) -> list[Tensor]:
-        """The embedding (width,) of each segment; gradients flow to modules and features.
+        """The embedding (width,) of each segment, by modules in evaluation mode, no gradients.
 
         Segments that hold the same array share one run of their module.
         """
@@ -204,24 +204,18 @@ class SoftModules:
             rows.append(made[key][segment.index])
         return rows
 
-    def still(self, segments: Sequence[Soft]) -> list[Tensor]:
-        """`rows` for decoding: no gradients, modules in evaluation mode."""
-        before = {name: m.training for name, m in self._modules.items()}
-        try:
-            for module in self._modules.values():
-                module.eval()
-            with torch.no_grad():
-                return self.rows(segments)
-        finally:
-            for name, module in self._modules.items():
-                module.train(before[name])
-
     def _apply(self, segment: Soft) -> Tensor:
         if segment.name not in self._modules:
             hint = nearest(segment.name, self._modules)
             raise CallError(f"no soft module {segment.name!r}{hint}; add it with reader.add_soft")
         features = torch.as_tensor(segment.features, dtype=torch.float32, device=self.device)
-        out = self._modules[segment.name](features)
+        module = self._modules[segment.name]
+        training = module.training
+        try:
+            with torch.no_grad():
+                out = module.eval()(features)
+        finally:
+            module.train(training)
         if out.shape != (len(features), self.width):
             raise ReaderError(
                 f"soft module {segment.name!r} made {tuple(out.shape)} of "

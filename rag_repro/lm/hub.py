@@ -21,8 +21,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,13 +37,12 @@ from rag_repro.lm.weights import (
     check_config,
     check_folder,
     identity,
-    loading,
     settings_of,
     sha256_of_folder,
 )
 from rag_repro.plain import PlainError, fits, from_json, shortened, text_of
-from rag_repro.schema.errors import CallError, WeightsError
-from rag_repro.words import choices, nearest
+from rag_repro.schema.errors import WeightsError
+from rag_repro.words import choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +178,9 @@ def resolve(name: str, *, cache: str | Path | None = None) -> Weights:
     if trained_files(folder):
         return adapted(name, folder, cache)
     if folder.is_dir():
-        return local_folder(name, folder)
+        check_folder(folder)
+        made = identity(folder)
+        return Weights(name, folder.resolve(), "safetensors", made, "a local folder", "unknown")
     raise _unknown(name)
 
 
@@ -200,8 +200,6 @@ def _unknown(name: str) -> WeightsError:
 
 
 ARTIFACTS_VARIABLE = "RAG_REPRO_ARTIFACTS"
-
-
 _INSTALLED = Path(__file__).parents[1] / "artifacts"  # which setup.py puts into a wheel
 
 
@@ -277,12 +275,6 @@ def adapted(name: str, folder: Path, cache: str | Path | None = None) -> Weights
     digest = hashlib.sha256(f"{base.sha256} {trained}".encode()).hexdigest()
     source = f"adapter {folder.name} over {base.source}"
     return Weights(name, folder.resolve(), "adapter", digest, source, base.licence, base.note, base)
-
-
-def local_folder(name: str, folder: Path) -> Weights:
-    check_folder(folder)
-    made = identity(folder)
-    return Weights(name, folder.resolve(), "safetensors", made, "a local folder", "unknown")
 
 
 # --------------------------------------------------------------------- from a hub
@@ -374,12 +366,9 @@ def _download(repo: str, revision: str, cache: Path) -> Path:
 def _licence(folder: Path) -> str:
     """What the model's card declares in its front matter."""
     readme = folder / "README.md"
-    if readme.is_file():
-        head = readme.read_text(encoding="utf-8", errors="replace")[:4000]
-        found = re.search(r"^license:\s*(\S+)", head, re.MULTILINE)
-        if found:
-            return found[1]
-    return "unknown"
+    head = readme.read_text("utf-8", errors="replace")[:4000] if readme.is_file() else ""
+    found = re.search(r"^license:\s*(\S+)", head, re.MULTILINE)
+    return found[1] if found else "unknown"
 
 
 CARD = "card.json"
@@ -435,52 +424,3 @@ def task_of(folder: str | Path) -> str | None:
     recipe = card_of(folder).get("recipe")
     task = recipe.get("task") if isinstance(recipe, dict) else None
     return task if isinstance(task, str) else None
-
-
-class Adapters:
-    """The adapters of one model, of which at most one is active."""
-
-    def __init__(self, model, weights: Weights):
-        self._model = model
-        self._weights = weights
-        self._digests: dict[str, str] = {}
-
-    def add(self, name: str, folder: str | Path) -> None:
-        """Load an adapter from its folder under a name that is still free."""
-        if name in self._digests:
-            raise WeightsError(f"an adapter named {name!r} is loaded already")
-        check_base(card_of(folder), self._weights, folder)
-        weights = Path(folder) / "adapter_model.safetensors"
-        if not weights.is_file():
-            raise WeightsError(f"{weights}: no such file (pickled adapters are never read)")
-        digest = digest_of(Path(folder))
-        with loading(Path(folder)):
-            self._model.load_adapter(str(folder), adapter_name=name, is_trainable=False)
-        self._model.disable_adapters()
-        self._model.eval()
-        self._digests[name] = digest
-
-    def digest(self, name: str | None) -> str | None:
-        """The hash of an adapter's weights. CallError: none of that name."""
-        if name is None:
-            return None
-        if name not in self._digests:
-            hint = nearest(name, self._digests)
-            raise CallError(f"no adapter {name!r}{hint}; add it with reader.add_adapter")
-        return self._digests[name]
-
-    def digests(self) -> dict[str, str]:
-        return dict(sorted(self._digests.items()))
-
-    @contextmanager
-    def active(self, name: str | None) -> Iterator[None]:
-        """The model with one adapter, or with none, for this block."""
-        if name is None:
-            yield
-            return
-        self._model.enable_adapters()
-        self._model.set_adapter(name)
-        try:
-            yield
-        finally:
-            self._model.disable_adapters()

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,14 @@ from rag_repro.digest import sha256
 from rag_repro.lm import attention, former, passes
 from rag_repro.lm.decode import Decoder, Job, Reading, read
 from rag_repro.lm.former import SoftModules, content_id
-from rag_repro.lm.hub import Adapters, cache_folder, card_of
+from rag_repro.lm.hub import cache_folder, card_of
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
 from rag_repro.lm.prompts import Codec, Encoded, kept, said
 from rag_repro.lm.sizes import KEPT, PACKED
 from rag_repro.lm.weights import FORMER, Weights
-from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Until
+from rag_repro.schema import Generate, Generation, Kept, Read, Until
 from rag_repro.schema.errors import CallError, PromptTooLong, WeightsError
 
 WAVE = 256
@@ -72,7 +73,6 @@ class LocalReader:
         self.context = self.model.config.get_text_config().max_position_embeddings
         self.codec = Codec(loaded.tokenizer, template)
         self.reuse = reuse
-        self._adapters = Adapters(self.model, self.weights)
         table = self.model.get_input_embeddings()
         self._words = len(table.weight)
         self._soft = SoftModules(table.embedding_dim, self.model.device)
@@ -99,19 +99,13 @@ class LocalReader:
 
     def read(self, calls: Sequence[Read]) -> list[Generation | CallError]:
         """One result a call, in order. The text is tokenised on its own, after the prompt."""
-
-        def run(jobs: list[Reading], adapter: str | None) -> dict[int, Generation]:
-            return read(self._passes, self._store if self.reuse else None, jobs, adapter)
-
-        return self._serve(calls, self._reading, run)
+        store = self._store if self.reuse else None
+        return self._serve(calls, self._reading, partial(read, self._passes, store))
 
     @property
     def ties(self) -> int:
         """New tokens so far whose two best logits were closer than `tie_margin`."""
         return self._decoder.ties
-
-    def tokens(self, prompt: Prompt) -> int:
-        return len(self.codec.encode(prompt))
 
     def forget(self) -> None:
         """Drop all kept beginnings of prompts."""
@@ -121,19 +115,14 @@ class LocalReader:
         results: list[Generation | CallError | None] = [None] * len(calls)
         with self._evaluating(), torch.inference_mode():
             for start in range(0, len(calls), WAVE):
-                jobs: dict[str | None, list] = {}
+                jobs = []
                 for number in range(start, min(start + WAVE, len(calls))):
                     try:
-                        self._adapters.digest(calls[number].adapter)
-                        job = prepare(number, calls[number])
+                        jobs.append(prepare(number, calls[number]))
                     except CallError as error:
                         results[number] = error
-                    else:
-                        jobs.setdefault(calls[number].adapter, []).append(job)
-                for adapter, mine in jobs.items():
-                    with self._adapters.active(adapter):
-                        for number, result in run(mine, adapter).items():
-                            results[number] = result
+                for number, result in run(jobs).items() if jobs else ():
+                    results[number] = result
         return results
 
     @contextmanager
@@ -194,46 +183,27 @@ class LocalReader:
                 f"the prompt has a token that the model has no embedding for: {tokens.max()}, and "
                 f"its last is {self._words - 1}; leave the token out, or take another reader"
             )
-        vectors = self._soft.still([segment for _, segment in encoded.soft])
+        vectors = self._soft.rows([segment for _, segment in encoded.soft])
         soft = {at: vector for (at, _), vector in zip(encoded.soft, vectors, strict=True)}
         for at, vector in soft.items():
             tokens[at] = content_id(vector)
         return tokens, soft
 
-    # ------------------------------------------- adapters, soft embeddings
-
-    def add_adapter(self, name: str, folder: str | Path) -> None:
-        """Make a LoRA adapter known to calls by `name`; its card must name this base."""
-        self._adapters.add(name, folder)
+    # -------------------------------------------------------- soft embeddings
 
     def add_soft(self, name: str, module: torch.nn.Module) -> None:
         """Make a module (passages, n_features) -> (passages, d_model) known to `Soft` segments."""
         self._soft.add(name, module)
-
-    def embed(self, prompt: Prompt) -> Tensor:
-        """A prompt as input embeddings (1, n, d_model), for training.
-
-        Gradients flow to the soft modules (and to the model's embedding, where
-        it is not frozen); hand it to `reader.model(inputs_embeds=...)`.
-        """
-        encoded = self.codec.encode(prompt)
-        ids = torch.tensor(encoded.tokens, device=self.model.device)
-        embeds = self.model.get_input_embeddings()(ids)
-        rows = self._soft.rows([segment for _, segment in encoded.soft])
-        if rows:
-            places = torch.tensor([at for at, _ in encoded.soft], device=ids.device)
-            embeds = embeds.index_put((places,), torch.stack(rows).to(embeds))
-        return embeds[None]
 
     # --------------------------------------------------------------- identity
 
     @property
     def fingerprint(self) -> str:
         """Everything of the reader that can change a result."""
-        return _hash([self._identity(), self._adapters.digests(), self._soft.digests()])
+        return _hash([self._identity(), {}, self._soft.digests()])
 
     def key(self, call: Generate | Read) -> str:
-        """A name for a call's result by content: reader, adapter, tokens, settings.
+        """A name for a call's result by content: reader, tokens, settings.
 
         Two calls with one key get the same result; rules (`Until`) count by name.
         CallError: what `generate` or `read` would put into the call's place.
@@ -260,8 +230,8 @@ class LocalReader:
             sampling = None if s is None else [s.seed, s.temperature, s.top_p]
             trace = call.trace and (call.attention or "without attention")
             asked = ["generate", call.max_new_tokens, stop, trace, list(call.watch), sampling]
-        adapter = self._adapters.digest(call.adapter)
-        return _hash([self._identity(), adapter, tokens.tolist(), asked])
+        # None, {} above: where adapters stood, which calls could name; answers are kept by these.
+        return _hash([self._identity(), None, tokens.tolist(), asked])
 
     def _identity(self) -> list:
         return [

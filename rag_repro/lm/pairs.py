@@ -126,14 +126,11 @@ def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) 
 
 def outputs_of(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
     """All logits (rows, labels) of rows of ids of unequal length."""
-    import torch
+    from torch import ones, tensor
+    from torch.nn.utils.rnn import pad_sequence
 
-    longest = max(map(len, rows))
-    ids = torch.full((len(rows), longest), pad)
-    seen = torch.zeros((len(rows), longest), dtype=torch.long)
-    for row, tokens in enumerate(rows):
-        ids[row, : len(tokens)] = torch.tensor(tokens)
-        seen[row, : len(tokens)] = 1
+    ids = pad_sequence([tensor(row) for row in rows], batch_first=True, padding_value=pad)
+    seen = pad_sequence([ones(len(row), dtype=ids.dtype) for row in rows], batch_first=True)
     out = model(input_ids=ids.to(model.device), attention_mask=seen.to(model.device))
     return out.logits.float()
 

@@ -13,7 +13,7 @@ rows share, is a `Span`. Letters: V key-value heads, D head size.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -47,10 +47,7 @@ class Slots:
 
     def span(self, row: int, first: int, last: int) -> Span:
         """A view of one row's tokens first..last-1."""
-        return Span(
-            {i: t[row, :, first:last] for i, t in self.keys.items()},
-            {i: t[row, :, first:last] for i, t in self.values.items()},
-        )
+        return Span(self.keys, self.values).each(lambda t: t[row, :, first:last])
 
     def put(self, row: int, span: Span) -> None:
         """Begin a row with the tokens of a span."""
@@ -70,15 +67,16 @@ class Span:
 
     def cut(self, first: int, last: int) -> Span:
         """A view of its tokens first..last-1."""
-        return Span(
-            {i: t[:, first:last] for i, t in self.keys.items()},
-            {i: t[:, first:last] for i, t in self.values.items()},
-        )
+        return self.each(lambda t: t[:, first:last])
 
     def clone(self) -> Span:
+        return self.each(Tensor.clone)
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Span:
+        """The span of what `change` makes of each tensor."""
         return Span(
-            {i: t.clone() for i, t in self.keys.items()},
-            {i: t.clone() for i, t in self.values.items()},
+            {i: change(t) for i, t in self.keys.items()},
+            {i: change(t) for i, t in self.values.items()},
         )
 
     @property
@@ -146,7 +144,6 @@ class Entry:
     tokens: np.ndarray
     base: int
     span: Span
-    adapter: str | None
 
 
 class Store:
@@ -161,42 +158,30 @@ class Store:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def clear(self, adapter: str | None = None) -> None:
-        """Forget what was computed with an adapter (None: everything)."""
-        for key, entry in list(self._entries.items()):
-            if adapter is None or entry.adapter == adapter:
-                self._drop(key)
+    def clear(self) -> None:
+        for key in list(self._entries):
+            self._drop(key)
 
     def _drop(self, key: int) -> None:
         self.used -= self._entries.pop(key).span.nbytes
 
-    def add(self, tokens: np.ndarray, base: int, span: Span, adapter: str | None) -> None:
+    def add(self, tokens: np.ndarray, base: int, span: Span) -> None:
         """Keep a span (the caller's copy), in place of what it extends."""
         for key, old in list(self._entries.items()):
-            alike = old.adapter == adapter and old.base == base
-            if alike and common(old.tokens, tokens) == len(old.tokens):
+            if old.base == base and common(old.tokens, tokens) == len(old.tokens):
                 self._drop(key)
-        self._entries[self._next] = Entry(tokens, base, span, adapter)
+        self._entries[self._next] = Entry(tokens, base, span)
         self._next += 1
         self.used += span.nbytes
         while self.used > self.budget and self._entries:
             self._drop(next(iter(self._entries)))
 
-    def prefix(self, tokens: np.ndarray, adapter: str | None) -> tuple[int, Span | None]:
-        """The longest kept beginning of `tokens`: how many tokens, and their span."""
-        return self._longest(tokens, 0, adapter)
-
-    def tail(self, tokens: np.ndarray, base: int, adapter: str | None) -> tuple[int, Span | None]:
+    def longest(self, tokens: np.ndarray, base: int = 0) -> tuple[int, Span | None]:
         """The longest kept run of tokens[base:]: up to which token, and its span."""
-        return self._longest(tokens, base, adapter)
-
-    def _longest(
-        self, tokens: np.ndarray, base: int, adapter: str | None
-    ) -> tuple[int, Span | None]:
         found, length = None, base
         for key, entry in self._entries.items():
             # An entry that begins earlier holds what we need too, further in.
-            if entry.adapter == adapter and entry.base <= base:
+            if entry.base <= base:
                 same = common(entry.tokens, tokens)
                 if same > length:
                     found, length = key, same

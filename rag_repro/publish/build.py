@@ -21,12 +21,14 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from rag_repro import logs
 from rag_repro.arguments import path as as_path
 from rag_repro.bars import waiting
 from rag_repro.digest import write_whole
 from rag_repro.places import Places, here
+from rag_repro.plain import shortened
 from rag_repro.publish import check, inputs, pages, probe, status
 from rag_repro.publish.pairs import pair, read_source, run_of, source_hash, to_text
 from rag_repro.publish.parameters import override
@@ -82,7 +84,8 @@ def execute(
     if out.is_file() and out.suffix != ".ipynb":
         raise ChapterError(f"{out} is there and no notebook (.ipynb); name another file")
     own = places.executed(name).resolve()
-    book = _with_probe(read_source(source))
+    book = read_source(source)
+    book.cells = [_probe(probe.FIRST, "first"), *book.cells, _probe(probe.LAST, "last")]
     started = datetime.now(UTC).replace(microsecond=0).isoformat()
     book = _run(book, given, kernel, places, name)
     heard = _take_probe(book, name)
@@ -101,19 +104,15 @@ def execute(
     return out
 
 
-def _with_probe(book: Any) -> Any:
+def _probe(text: str, place: str) -> Any:
     from nbformat.v4 import new_code_cell
 
-    def cell(text: str, place: str) -> Any:
-        return new_code_cell(text, id=f"probe-{place}", metadata={"tags": [probe.TAG]})
-
-    book.cells = [cell(probe.FIRST, "first"), *book.cells, cell(probe.LAST, "last")]
-    return book
+    return new_code_cell(text, id=f"probe-{place}", metadata={"tags": [probe.TAG]})
 
 
 def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) -> Any:
     import papermill
-    from jupyter_client.kernelspec import NoSuchKernel
+    from jupyter_client.kernelspec import NoSuchKernel, get_kernel_spec
     from papermill.exceptions import PapermillExecutionError
 
     log.info("executing %s", name)
@@ -125,8 +124,11 @@ def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) 
     shown = sys.stderr.isatty() and "TQDM_DISABLE" not in os.environ
     cells = {"desc": name, "unit": "cell", "leave": False, "disable": False}
     clock = contextlib.nullcontext() if shown else waiting(f"executing {name}")
-    with clock, _environment(wanted):
+    with clock, patch.dict(os.environ, wanted):  # the kernel inherits it
         try:
+            # ipykernel's own notices stay off the terminal; errors of cells still reach us.
+            spec = get_kernel_spec(kernel or book.metadata.kernelspec.name)
+            quiet = any("ipykernel" in part for part in spec.argv)
             return papermill.execute_notebook(
                 book,
                 None,
@@ -135,10 +137,12 @@ def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) 
                 progress_bar=cells if shown else False,
                 log_output=False,
                 cwd=str(places.notebooks),
-                extra_arguments=_quiet(kernel or book.metadata.kernelspec.name),
+                extra_arguments=["--IPKernelApp.log_level=50"] if quiet else [],
+                coalesce_streams=True,  # how one was cut into pieces is chance
             )
         except PapermillExecutionError as error:
-            told = f"{name}: the code cell that begins {_first_line(error.source)!r} raised "
+            first = next((line for line in error.source.splitlines() if line.strip()), "")
+            told = f"{name}: the code cell that begins {first!r} raised "
             told += f"{error.ename}: {error.evalue}"
             if not given or hasattr(builtins, error.ename):
                 told += re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(["", *(error.traceback or [])]))
@@ -149,33 +153,6 @@ def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) 
                 f"{name}: no kernel {error.name!r} is installed; `jupyter kernelspec list` "
                 "shows those that are"
             ) from None
-
-
-def _quiet(kernel: str) -> list[str]:
-    """Keep ipykernel's own notices off the terminal; errors of cells still reach us."""
-    from jupyter_client.kernelspec import get_kernel_spec
-
-    mine = any("ipykernel" in part for part in get_kernel_spec(kernel).argv)
-    return ["--IPKernelApp.log_level=50"] if mine else []
-
-
-def _first_line(text: str) -> str:
-    return next((line for line in text.splitlines() if line.strip()), "")
-
-
-@contextlib.contextmanager
-def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
-    """Set variables for the kernel, which inherits them, and put them back."""
-    before = {key: os.environ.get(key) for key in wanted}
-    os.environ.update(wanted)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            if value is None:
-                os.environ.pop(key, None)
-            else:
-                os.environ[key] = value
 
 
 def _take_probe(book: Any, name: str) -> dict:
@@ -209,45 +186,18 @@ def tidy(book: Any) -> None:
         for output in cell.outputs:
             if "execution_count" in output:
                 output["execution_count"] = count
-        cell.outputs = _joined(cell.outputs)
-        for output in cell.outputs:
-            _steady(output.get("data", {}), count)
-
-
-def _joined(outputs: list) -> list:
-    """Neighbouring pieces of one stream as one: how they were cut is chance."""
-    joined: list = []
-    for output in outputs:
-        last = joined[-1] if joined else None
-        if (
-            last is not None
-            and output["output_type"] == last["output_type"] == "stream"
-            and output["name"] == last["name"]
-        ):
-            last["text"] += output["text"]
-        else:
-            joined.append(output)
-    return joined
-
-
-def _steady(data: dict, count: int) -> None:
-    """Number the ids that pandas draws by lot for styled tables, and drop a plain
-    text that only gives an object's address where there is something to show."""
-    if "text/html" not in data:
-        return
-    for i, found in enumerate(dict.fromkeys(re.findall(r"\bT_([0-9a-f]{5})\b", data["text/html"]))):
-        data["text/html"] = data["text/html"].replace(f"T_{found}", f"T_{count}_{i}")
-    if " at 0x" in data.get("text/plain", ""):
-        del data["text/plain"]
+            data = output.get("data", {})
+            # An object's address in words, where there is something to show in its place.
+            if "text/html" in data and " at 0x" in data.get("text/plain", ""):
+                del data["text/plain"]
 
 
 class BuildError(ValueError):
     """jupyter-book did not build the pages; the text is what it said."""
 
 
-def stale(name: str, places: Places | None = None) -> list[str]:
+def stale(name: str, places: Places) -> list[str]:
     """Why chapter `name` must run again; empty where its executed copy stands."""
-    places = places or here()
     executed = places.executed(name)
     if not executed.is_file():
         return ["never executed"]
@@ -289,7 +239,7 @@ def _due(places: Places, only: Sequence[str], force: bool) -> Iterator[str]:
     for name in places.names():
         reasons = stale(name, places)
         if (reasons or force) and (not only or name in only):
-            log.info("%s: %s", name, _short(reasons or ["asked for"]))
+            log.info("%s: %s", name, shortened(", ".join(reasons or ["asked for"])))
             yield name
 
 
@@ -318,11 +268,6 @@ def _share(threads: int) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     os.environ["TQDM_DISABLE"] = "1"  # bars of several would draw over each other
     logs.to_stderr()
-
-
-def _short(reasons: list[str]) -> str:
-    more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
-    return ", ".join(reasons[:3]) + more
 
 
 def to_html(places: Places) -> Path:

@@ -7,21 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_repro.places import Places, here
+from rag_repro.places import Places
 from rag_repro.publish.pairs import read_notebook, source_hash
 
-# Sections that a chapter must have, as tags of its markdown cells.
-SECTIONS = ("rerun",)
-PAPER_SECTIONS = (
-    "claims",
-    "symbols",
-    "equation",
-    "worked",
-    "result",
-    "verdict",
-    "deviations",
-    "rerun",
-)
+# Sections that a chapter about a paper (10 to 49) must have, as tags of its markdown cells; another
+# has the last of them.
+SECTIONS = ["claims", "symbols", "equation", "worked", "result", "verdict", "deviations", "rerun"]
 LARGEST = 4 * 2**20  # bytes of a page that a reader should have to load
 
 _FOLDERS = "home|Users|root|tmp|work|var|mnt|opt|private|srv|content|scratch|workspace"
@@ -34,14 +25,10 @@ class CheckError(ValueError):
     """Executed chapters that must not be published; the text lists the faults."""
 
 
-def is_paper_chapter(name: str) -> bool:
-    """Chapters 10 to 49 are about one of the papers."""
-    return 10 <= int(name.split("_")[0]) <= 49
-
-
-def check(executed: Path, places: Places | None = None) -> list[str]:
+def check(executed: Path, places: Places) -> list[str]:
     """The faults of one executed chapter, a line each; none: it may be published."""
-    places = places or here()
+    if not executed.is_file():
+        return [f"{executed.stem}: has no executed copy"]
     book = read_notebook(executed)
     if book is None:
         why = "is no whole notebook; execute the chapter again"
@@ -56,25 +43,14 @@ def check(executed: Path, places: Places | None = None) -> list[str]:
     return [f"{executed.stem}: {fault}" for fault in faults]
 
 
-def check_all(places: Places | None = None) -> None:
+def check_all(places: Places) -> None:
     """Raise CheckError unless every chapter has a sound executed copy, and no other is there."""
-    places = places or here()
     names = places.names()
-    faults = [f"{name}: has no executed copy" for name in names if not _exists(places, name)]
-    faults += [
-        f"{path.stem}: has no source"
-        for path in sorted(places.chapters.glob("*.ipynb"))
-        if path.stem not in names
-    ]
-    for name in names:
-        if _exists(places, name):
-            faults += check(places.executed(name), places)
+    orphans = sorted({path.stem for path in places.chapters.glob("*.ipynb")} - set(names))
+    faults = [f"{name}: has no source" for name in orphans]
+    faults += [fault for name in names for fault in check(places.executed(name), places)]
     if faults:
         raise CheckError("not fit to be published:\n" + "\n".join(f"  {f}" for f in faults))
-
-
-def _exists(places: Places, name: str) -> bool:
-    return places.executed(name).is_file()
 
 
 def _whole_book(book: Any, name: str, executed: Path, places: Places) -> Iterator[str]:
@@ -94,7 +70,7 @@ def _whole_book(book: Any, name: str, executed: Path, places: Places) -> Iterato
 
 def _sections(book: Any, name: str) -> Iterator[str]:
     tags = {tag for cell in book.cells for tag in cell.metadata.get("tags", [])}
-    for section in PAPER_SECTIONS if is_paper_chapter(name) else SECTIONS:
+    for section in SECTIONS if 10 <= int(name.split("_")[0]) <= 49 else SECTIONS[-1:]:
         if section not in tags:
             yield f"no cell is tagged `{section}`"
 

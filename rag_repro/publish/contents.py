@@ -22,16 +22,10 @@ def claims(places: Places | None = None) -> dict[str, str]:
     places = places or here()
     found: dict[str, str] = {}
     for name in places.names():
-        for claim in _claims(name, places):
+        cells = (c.source for c in _cells(name, places, "code") if "CLAIMS =" in c.source)
+        for claim in _evaluated(next(cells, ""), name):
             found.setdefault(claim, name)
     return found
-
-
-def _claims(name: str, places: Places) -> list[str]:
-    for cell in _cells(name, places, "code"):
-        if "CLAIMS =" in cell.source:
-            return _evaluated(cell.source, name)
-    return []
 
 
 def _evaluated(source: str, name: str) -> list[str]:
@@ -52,25 +46,22 @@ def _evaluated(source: str, name: str) -> list[str]:
                     f"{name}: CLAIMS is not made of literals and names beside it ({error})"
                 ) from error
         if target == "CLAIMS":
-            return list(held["CLAIMS"])
-    return []
+            break
+    return list(held.get("CLAIMS", ()))
 
 
-def deviations(places: Places | None = None) -> dict[str, str]:
+def deviations(places: Places) -> dict[str, str]:
     """Chapter -> the Markdown below the heading of its deviations, of those that have any."""
-    places = places or here()
-    found = {}
-    for name in places.names():
-        for cell in _cells(name, places, "markdown"):
-            if "deviations" in cell.metadata.get("tags", []):
-                _, _, below = cell.source.partition("\n")
-                found[name] = below.strip()
-    return found
+    return {
+        name: cell.source.partition("\n")[2].strip()
+        for name in places.names()
+        for cell in _cells(name, places, "markdown")
+        if "deviations" in cell.metadata.get("tags", [])
+    }
 
 
-def titles(places: Places | None = None) -> dict[str, str]:
+def titles(places: Places) -> dict[str, str]:
     """Chapter -> its title."""
-    places = places or here()
     return {
         name: cell.source.partition("\n")[0].lstrip("# ").strip()
         for name in places.names()

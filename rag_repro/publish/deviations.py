@@ -17,17 +17,17 @@ from rag_repro.study.papers import Exhibit, Paper
 
 def text(chapters: Mapping[str, str], titles: Mapping[str, str]) -> str:
     """The page. chapters: name -> the Markdown of its deviations; titles: name -> its title."""
-    known = [(paper, _of_paper(paper)) for paper in map(papers.load, papers.names())]
+    known = [
+        (paper, [row for e in paper.exhibits.values() for row in _of_exhibit(paper, e)])
+        for paper in map(papers.load, papers.names())
+    ]
     return render("deviations", papers=known, chapters=chapters, titles=titles)
-
-
-def _of_paper(paper: Paper) -> list[list[str]]:
-    exhibits = [e for e in paper.exhibits.values() if not e.own and e.values]
-    return [row for exhibit in exhibits for row in _of_exhibit(paper, exhibit)]
 
 
 def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
     """Rows, data sets and readers that only one side has; questions asked here."""
+    if exhibit.own or not exhibit.values:
+        return []
     key = exhibit.name.split(".", 1)[1]
     printed, cells = paper.printed(key), exhibit.cells()
     made = []
@@ -44,22 +44,14 @@ def _of_exhibit(paper: Paper, exhibit: Exhibit) -> list[list[str]]:
         made.append(["rows", _said(without, labels), why])
     if added:
         made.append(["rows", "", _said(added, labels)])
-    for what, told, run in (
-        (
-            "data sets",
-            _order(word(row.get("dataset", "")) for row in printed),
-            _order(word(c.keys["dataset"]) for c in cells),
-        ),
-        (
-            "readers",
-            _order(word(row.get("reader", "")) for row in printed),
-            _order(word(c.condition.reader or "") for c in cells),
-        ),
-    ):
-        if told != run and (told or run):
+    sides = {"dataset": [c.keys["dataset"] for c in cells]}
+    sides["reader"] = [c.condition.reader or "" for c in cells]
+    for key, what in (("dataset", "data sets"), ("reader", "readers")):
+        told = _order(word(row.get(key, "")) for row in printed)
+        run = _order(map(word, sides[key]))
+        if told != run:
             made.append([what, ", ".join(told), ", ".join(run) or "none"])
-    asked = _asked(exhibit)
-    if asked:
+    if asked := _asked(exhibit):
         made.append(["questions", "", asked])
     # Its name stands at the first of its rows.
     return [

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import html
 import re
-import shutil
 from collections.abc import Mapping
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
+from sphinx.util.fileutil import copy_asset
 from sphinx.util.nodes import make_refnode
 
 CHAPTER = re.compile(r"chapters/(\d+)_")
@@ -54,11 +54,11 @@ class Exhibits(SphinxTransform):
     default_priority = 400
 
     def apply(self, **_: Any) -> None:
-        found = [n for n in self.document.findall(nodes.container) if _is_bundle(n)]
-        for bundle in found:
+        for bundle in list(self.document.findall(nodes.container)):
+            if bundle.get("nb_element") != "mime_bundle":
+                continue
             shown = next((c for c in bundle.children if c["mime_type"] == "text/html"), None)
-            made = _made(shown.astext()) if shown is not None else None
-            if made is not None:
+            if shown is not None and (made := _made(shown.astext())):
                 self._name(made[0], CHAPTER.match(self.env.docname))
                 bundle.replace_self(made)
 
@@ -73,31 +73,20 @@ class Exhibits(SphinxTransform):
             self.document.set_id(node)
 
 
-def _is_bundle(node: nodes.Element) -> bool:
-    return node.get("nb_element") == "mime_bundle"
-
-
-def _made(text: str) -> list[nodes.Element] | None:
-    """The node, and what follows it; None where this is no captioned table or figure."""
-    for pattern, make in ((TABLE, _table), (FIGURE, _figure)):
-        found = pattern.match(text.strip())
-        if found:
-            caption = html.unescape(found["caption"])
-            node = make(caption, found["inner"])
-            node["classes"] += ["rr-exhibit", *(found.groupdict().get("kinds") or "").split()]
-            if found["id"]:
-                node["names"] = [nodes.fully_normalize_name(html.unescape(found["id"]))]
-            return [node, *([_raw(found["after"])] if found["after"].strip() else [])]
-    return None
-
-
-def _table(caption: str, inner: str) -> nodes.table:
-    # The writer adds <table>, caption and number; rows pass as they are.
-    return nodes.table("", nodes.title(caption, caption), _raw(inner))
-
-
-def _figure(caption: str, inner: str) -> nodes.figure:
-    return nodes.figure("", _raw(inner), nodes.caption(caption, caption))
+def _made(text: str) -> list[nodes.Element]:
+    """The node, and what follows it; [] where this is no captioned table or figure."""
+    found = TABLE.match(text.strip()) or FIGURE.match(text.strip())
+    if found is None:
+        return []
+    caption, inner = html.unescape(found["caption"]), _raw(found["inner"])
+    if found.re is TABLE:  # the writer adds <table>, caption and number; rows pass as they are
+        node = nodes.table("", nodes.title(caption, caption), inner)
+    else:
+        node = nodes.figure("", inner, nodes.caption(caption, caption))
+    node["classes"] += ["rr-exhibit", *found["kinds"].split()]
+    if found["id"]:
+        node["names"] = [nodes.fully_normalize_name(html.unescape(found["id"]))]
+    return [node, *([_raw(found["after"])] if found["after"].strip() else [])]
 
 
 def _raw(text: str) -> nodes.raw:
@@ -112,9 +101,12 @@ def number_by_chapter(app: Any, env: Any) -> list[str]:
     """
     changed = []
     for name in env.found_docs:
-        found = CHAPTER.match(name)
-        if found:
-            _number_chapter(env, name, int(found[1]))
+        if found := CHAPTER.match(name):
+            number = (int(found[1]),)
+            title, *others = env.tocs[name].findall(nodes.reference)
+            title["secnumber"] = env.titles[name]["secnumber"] = number
+            # None: sections below have no number, nor do they inherit the chapter's.
+            env.toc_secnumbers[name] = {"": number} | {o["anchorname"]: None for o in others}
     counts: dict[str, int] = {}
     for name, kinds in env.toc_fignumbers.items():
         found = CHAPTER.match(name)
@@ -127,19 +119,11 @@ def number_by_chapter(app: Any, env: Any) -> list[str]:
     return changed
 
 
-def _number_chapter(env: Any, name: str, number: int) -> None:
-    title, *others = env.tocs[name].findall(nodes.reference)
-    title["secnumber"] = (number,)
-    env.titles[name]["secnumber"] = (number,)
-    # None: sections below have no number, nor do they inherit the chapter's.
-    env.toc_secnumbers[name] = {"": (number,)} | {o["anchorname"]: None for o in others}
-
-
 CLAIM = re.compile(r"\b(?:drrag|erm4|dragin|r2ag)\.[cs]\d\d\b")
 LEDGER = "chapters/90_claims"
 
 _STAYS = nodes.reference | nodes.title | nodes.literal_block | nodes.caption
-_TAGS = re.compile(r"(<(a|script|style|svg|pre)\b.*?</\2>|<[^>]*>)", re.DOTALL | re.IGNORECASE)
+_TAGS = r"(?is:<(?P<tag>a|script|style|svg|pre)\b.*?</(?P=tag)>|<[^>]*>)"
 
 
 def link_claims(app: Any, doctree: nodes.document, page: str) -> None:
@@ -176,17 +160,12 @@ def _linked(text: nodes.Text, ledger: str) -> list[nodes.Node]:
 
 def in_html(html: str, ledger: str) -> str:
     """The same in HTML that a cell shows: between its tags, and in no link or listing."""
-    if not CLAIM.search(html):
-        return html
-    made, end = [], 0
-    for found in _TAGS.finditer(html):
-        made += [_anchored(html[end : found.start()], ledger), found[0]]
-        end = found.end()
-    return "".join([*made, _anchored(html[end:], ledger)])
 
+    def linked(found: re.Match) -> str:
+        name = found["claim"]
+        return f'<a href="{ledger}#{name}">{name}</a>' if name else found[0]
 
-def _anchored(text: str, ledger: str) -> str:
-    return CLAIM.sub(rf'<a href="{ledger}#\g<0>">\g<0></a>', text)
+    return re.sub(rf"{_TAGS}|(?P<claim>{CLAIM.pattern})", linked, html)
 
 
 FULL = re.compile(r"rag_repro(?:\.\w+)+")
@@ -227,14 +206,12 @@ def switch(app: Any, config: Any) -> None:
     """All buttons on, or all off."""
     options = config.html_theme_options
     address = options.get("repository_url") or ""
-    known = bool(address)
-    for key in SOURCE:
-        options[key] = known
-    if not known:
+    options |= dict.fromkeys(SOURCE, bool(address))
+    if not address:
         # An empty address would be taken for one, and its parts be looked for.
         options.pop("repository_url", None)
     # Colab knows GitHub alone, and the theme warns of every page elsewhere.
-    off = LAUNCH if not known else () if "github.com" in address else ("colab_url",)
+    off = LAUNCH if not address else () if "github.com" in address else ("colab_url",)
     launch = options.get("launch_buttons", {})
     options["launch_buttons"] = {k: v for k, v in launch.items() if k not in off}
 
@@ -243,18 +220,10 @@ NEEDED = ("tex-chtml.js", "a11y", "input/tex", "output/chtml/fonts/woff-v2")
 
 
 def copy_mathjax(app: Any, error: Exception | None) -> None:
-    if error is not None or app.builder.format != "html":
-        return
-    spec = find_spec("sphinx-mathjax-offline")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("no package sphinx-mathjax-offline; `make book` installs it")
-    source = Path(spec.origin).parent / "static" / "mathjax"
-    target = Path(app.outdir) / "_static" / "mathjax"
-    for name in NEEDED:
-        if (target / name).exists():
-            continue
-        if (source / name).is_dir():
-            shutil.copytree(source / name, target / name)
-        else:
-            target.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source / name, target / name)
+    """What formulas need of the package sphinx-mathjax-offline, which would copy ten times more."""
+    if error is None and app.builder.format == "html":
+        source = files("sphinx-mathjax-offline") / "static" / "mathjax"
+        target = Path(app.outdir) / "_static" / "mathjax"
+        for name in NEEDED:
+            folder = target / name if (source / name).is_dir() else target
+            copy_asset(str(source / name), str(folder))

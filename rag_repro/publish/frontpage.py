@@ -5,12 +5,11 @@ A MyST page made from the records alone. No number in it is written by hand.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from rag_repro.publish import verdict_summary
 from rag_repro.publish.templating import count, render
@@ -21,13 +20,13 @@ from rag_repro.study import campaign, papers
 from rag_repro.study.judge import EXPLORATORY
 from rag_repro.study.scores import Results
 
-# The papers of this book: name in `study/papers`, short name, key of the bibliography.
-BOOK = (
-    ("drrag", "DR-RAG", "hei2024drrag"),
-    ("erm4", "ERM4", "shi2024erm4"),
-    ("dragin", "DRAGIN", "su2024dragin"),
-    ("r2ag", "R²AG", "ye2024r2ag"),
-)
+# The papers of this book, by their keys of the bibliography.
+BOOK = {
+    "DR-RAG": "hei2024drrag",
+    "ERM4": "shi2024erm4",
+    "DRAGIN": "su2024dragin",
+    "R²AG": "ye2024r2ag",
+}
 
 LEDGER = "chapters/90_claims"
 
@@ -45,13 +44,9 @@ def text(
     verdicts, below the book's folder.
     """
     claims = ledger.rows(results) if claims is None else claims
+    exhibits = [e for name in papers.names() for e in papers.load(name).exhibits.values()]
     # Once, though two papers may ask for the same condition.
-    asked_for = campaign.once(
-        cell
-        for name in papers.names()
-        for exhibit in papers.load(name).exhibits.values()
-        for cell in exhibit.cells()
-    )
+    asked_for = campaign.once(cell for exhibit in exhibits for cell in exhibit.cells())
     recorded = [Recorded(cell, results.lines(cell)) for cell in asked_for]
     known = facts(claims, recorded)
     groups = verdict_summary.sort(claims)
@@ -62,7 +57,7 @@ def text(
     return render(
         "front",
         **known,
-        book=[f"{short} {{cite}}`{cite}`" for _, short, cite in BOOK],
+        book=[f"{short} {{cite}}`{cite}`" for short, cite in BOOK.items()],
         groups=groups,
         every=counted([rows for group in groups.values() for rows in group]),
         effects_shown=any(groups[g] for g in verdict_summary.ORDER[:-2]),
@@ -90,11 +85,9 @@ def text(
         lacking=_lacking(recorded),
         waiting={
             exhibit.name: dict.fromkeys(m.waits for m in exhibit.methods.values() if m.waits)
-            for name in papers.names()
-            for exhibit in papers.load(name).exhibits.values()
+            for exhibit in exhibits
             if not exhibit.grids
         },
-        later=[short for name, short, _ in BOOK if name not in papers.names()],
         chapters=_chapters(root),
     )
 
@@ -130,20 +123,6 @@ def _lacking(recorded: Sequence[Recorded]) -> dict[str, list[dict[str, Any]]]:
 def _chapters(root: Path) -> list[str]:
     """The executed chapters that the book's contents name."""
     contents = root / "_toc.yml"
-    if not contents.is_file():
-        return []
-    return [
-        name
-        for name in _files(yaml.safe_load(contents.read_text(encoding="utf-8")))
-        if name.startswith("chapters/") and (root / "book" / f"{name}.ipynb").is_file()
-    ]
-
-
-def _files(entry: Any) -> list[str]:
-    """Every `file:` of the table of contents, in its order."""
-    if isinstance(entry, list):
-        return [name for item in entry for name in _files(item)]
-    if not isinstance(entry, dict):
-        return []
-    own = [entry["file"]] if "file" in entry else []
-    return own + [name for value in entry.values() for name in _files(value)]
+    told = contents.read_text(encoding="utf-8") if contents.is_file() else ""
+    listed = re.findall(r"\bfile: *(chapters/\w+)", told)
+    return [name for name in listed if (root / "book" / f"{name}.ipynb").is_file()]

@@ -15,6 +15,7 @@ from rag_repro.study import records
 IGNORED = {".git", ".venv", "__pycache__", ".cache", ".ipynb_checkpoints", "_build", "local"}
 ALWAYS = ("requirements.lock",)
 STORES = ("results/records", "results/times")  # whose files hold records of many chapters
+LISTED = ("results", "artifacts", "book", "notebooks")
 RECORD = "record:"
 # Of this package, only what a page shows: its plumbing changes no page's content.
 SHOWN = {"rag_repro/publish/contents.py", "rag_repro/publish/status.py"}
@@ -39,22 +40,18 @@ def gather(root: Path, heard: Mapping, own: Path) -> dict[str, str]:
         if path in (own, root) or not path.is_relative_to(root):
             continue
         relative = path.relative_to(root)
-        if IGNORED.intersection(relative.parts) or _is_code_listing(relative, path):
+        if IGNORED.intersection(relative.parts) or relative.as_posix().startswith(STORES):
             continue
-        if relative.as_posix().startswith(STORES):
+        # The import system lists folders of packages; their modules are told apart.
+        if path.is_dir() and relative.parts[0] not in LISTED:
             continue
-        key = relative.as_posix() + ("/" if path.is_dir() else "")
+        key = relative.as_posix() + "/" * path.is_dir()
         if key.startswith("rag_repro/publish/") and key not in SHOWN:
             continue
         value = content_hash(root, key, own)
         if value is not None:
             found[key] = value
     return dict(sorted(found.items()))
-
-
-def _is_code_listing(relative: Path, path: Path) -> bool:
-    """The import system lists folders of packages; their modules are told apart."""
-    return path.is_dir() and relative.parts[0] not in ("results", "artifacts", "book", "notebooks")
 
 
 def hash_of(root: Path, key: str, own: Path | None = None) -> str | None:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_repro.evaluation.verdicts import OPEN, UNSAID, WORDS
-from rag_repro.publish.templating import TEMPLATES
 from rag_repro.show.arithmetic import workings
-from rag_repro.show.escape import NO_FORMULAS
+from rag_repro.show.escape import html
 from rag_repro.show.ledger import counted, smallest
 from rag_repro.study import audits, standing
 from rag_repro.study.audits import Finding
@@ -75,7 +74,8 @@ class Ledger:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return TEMPLATES.get_template("ledger.jinja").render(
+        return html(
+            "ledger",
             rows=[_row(entry, self.chapters) for entry in self.entries],
             papers={entry.paper.name: entry.paper.short for entry in self.entries},
             words={word.replace(" ", "-"): word for word in self.words},
@@ -83,7 +83,6 @@ class Ledger:
             places={tier: place for place, tier in enumerate(TIERS, start=3)},  # of its column
             idle=self.idle,
             long=LONG,
-            no_formulas=NO_FORMULAS,
         )
 
 

@@ -38,7 +38,7 @@ def write(places: Places) -> None:
     made = {
         "index.md": front,
         FIGURE: figure,
-        "deviations.md": deviations_page(places),
+        "deviations.md": deviations.text(contents.deviations(places), contents.titles(places)),
         **tier_pages(places),
         **reference.pages(places),
         README: with_findings((places.book / README).read_text(encoding="utf-8"), front),
@@ -67,11 +67,6 @@ def front_page(places: Places) -> tuple[str, str]:
     picture = verdict_summary.figure(claims)
     text = frontpage.text(results, places.root, claims, figure=FIGURE)
     return text, picture.svg.decode()
-
-
-def deviations_page(places: Places) -> str:
-    """What differs from the papers, from their files and from the chapters."""
-    return deviations.text(contents.deviations(places), contents.titles(places))
 
 
 def tier_pages(places: Places) -> dict[str, str]:

@@ -170,7 +170,8 @@ def override(name: str, given: Mapping[str, Any], places: Places | None = None) 
     is a name that no data set, reader, retriever, paper, prompt or device has. A path is that of
     the caller's folder, and becomes one that the kernel finds as well."""
     places = places or here()
-    declared, rules = parameters(name, places), _own_rules(places.source(name))
+    declared, guard = parameters(name, places), _guard(places.source(name))
+    rules = {one.arg: _rule(one.value) for one in guard.keywords} if guard else {}
     given = {one: _full_path(one, value) for one, value in given.items()}
     for one, value in given.items():
         if one not in declared:
@@ -201,25 +202,17 @@ def override(name: str, given: Mapping[str, Any], places: Places | None = None) 
     return {k: v.replace(inside, above) if isinstance(v, str) else v for k, v in found.items()}
 
 
-def _own_rules(source: Path) -> dict[str, Rule | None]:
-    """The rules in the source's call of `chapter`; None for one that only a run can compute."""
+def _guard(source: Path) -> ast.Call | None:
+    """The source's call of `chapter`; None where there is none that Python can read."""
     from rag_repro.publish.pairs import read_source
 
     text = "\n".join(c.source for c in read_source(source).cells if "chapter(" in c.source)
-    found: dict[str, Rule | None] = {}
-    for call in _calls(text, "chapter"):
-        for given in call.keywords:
-            found[str(given.arg)] = _rule(given.value)
-    return found
-
-
-def _calls(text: str, name: str) -> list[ast.Call]:
     try:
         nodes = [*ast.walk(ast.parse(text))]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []  # the kernel will say what is wrong
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    return [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == name]
+        return None  # the kernel will say what is wrong
+    calls = (node for node in nodes if isinstance(node, ast.Call))
+    return next((c for c in calls if getattr(c.func, "id", None) == "chapter"), None)
 
 
 def _rule(node: ast.expr) -> Rule | None:
@@ -376,25 +369,15 @@ def _freeze(values: dict[str, Any], declared: Mapping[str, Declared]) -> Any:
 
 def _table(run: Any, declared: Mapping[str, Declared]) -> str:
     """Name, value and meaning of each parameter; changed ones in bold."""
-    from rag_repro.show.escape import NO_FORMULAS, as_html
+    from rag_repro.show.escape import html
 
-    rows = []
-    for one in declared.values():
-        value = as_html(repr(getattr(run, one.name)))
-        value = f"<b>{value}</b>" if one.name in run.changed else value
-        meaning = f'<td class="prose">{as_html(one.comment)}</td>'
-        rows.append(f"<tr><td><code>{one.name}</code></td><td>{value}</td>{meaning}</tr>")
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("parameter", "value", "meaning"))
-    return (
-        f'<div class="rr-table"><table class="run-parameters {NO_FORMULAS}">'
-        f"<thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    rows = [[one.name, repr(getattr(run, one.name)), one.comment] for one in declared.values()]
+    return html("run_parameters", rows=rows, changed=run.changed)
 
 
 def guarded_name(source: Path) -> str | None:
     """The name under which a chapter calls `chapter`; None where it does not."""
-    found = re.search(
-        r"\bchapter\(\s*[\"']([^\"']+)[\"']\s*,\s*globals\(\)", source.read_text(encoding="utf-8")
-    )
-    return found.group(1) if found else None
+    match _guard(source):
+        case ast.Call(args=[ast.Constant(value=name), ast.Call(func=ast.Name(id="globals"))]):
+            return name
+    return None

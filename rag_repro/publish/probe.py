@@ -73,23 +73,21 @@ def end() -> None:
         "seconds": round(time.perf_counter() - _began[-1], 1),
         "memory_mb": _memory_mb(),
         "python": platform.python_version(),
-        "versions": versions(),
+        "versions": installed(TOLD),
         "machine": machine(),
         "data": bool(os.environ.get("RAG_REPRO_DATA")),
     }
     display({MIME: json.dumps(told), "text/plain": ""}, raw=True)
 
 
-def versions() -> dict[str, str]:
-    """Installed versions of the packages that count."""
-    return installed(TOLD)
-
-
 def machine() -> dict[str, str | int]:
     """Processor, cores that may be used, memory, GPU; no name of a host or user."""
+    # Only here, at the end: the chapter itself may do without.
+    from rag_repro.study.manifests import processor
+
     told: dict[str, str | int] = {
         "system": platform.system(),
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1,
@@ -99,15 +97,6 @@ def machine() -> dict[str, str | int]:
     if torch is not None and torch.cuda.is_available():
         told["gpu"] = torch.cuda.get_device_name(0)
     return told
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def _total_memory_gb() -> int:

@@ -63,16 +63,13 @@ def _modules(package: Path, names: Sequence[str]) -> Iterator[str]:
             parts = path.relative_to(package.parent).with_suffix("").parts
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             private = any(part.startswith("_") for part in parts)
-            if path.is_file() and not private and _documented(path):
+            text = path.read_text(encoding="utf-8") if path.is_file() and not private else ""
+            if ast.get_docstring(ast.parse(text)):
                 yield ".".join(parts)
 
 
 def _order(path: Path) -> tuple:
     return (*path.parent.parts, "" if path.stem == "__init__" else path.stem)
-
-
-def _documented(path: Path) -> bool:
-    return bool(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 # ------------------------------------------------------------- as a Sphinx extension

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from jinja2.ext import Extension
 
 from rag_repro.show.escape import as_code, as_html, as_myst, listing
 from rag_repro.show.table import is_numeric
@@ -44,24 +43,16 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
-class _Unbroken(Extension):
-    """Line breaks and indents of the ledger's template are no part of the HTML that it makes."""
-
-    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        return "".join(map(str.strip, source.splitlines())) if name == "ledger.jinja" else source
-
-
 TEMPLATES = Environment(
     loader=PackageLoader("rag_repro", "publish/templates"),
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=True,
-    extensions=[_Unbroken],
 )
 TEMPLATES.globals |= {"table": table, "count": count, "listing": listing}
 TEMPLATES.globals |= {"as_code": as_code, "as_html": as_html, "as_myst": as_myst}
-TEMPLATES.filters.update(myst=as_myst, e=as_html)
+TEMPLATES.filters["myst"] = as_myst
 
 
 def render(name: str, **values: Any) -> str:

@@ -19,7 +19,6 @@ from rag_repro.lm.sizes import KEPT, Shape, shape
 from rag_repro.publish.templating import render
 from rag_repro.study import costs, names, papers
 from rag_repro.study.costs import Sizes, Spent
-from rag_repro.study.exhibits import Grid
 from rag_repro.study.papers import Cell, Paper
 from rag_repro.study.retarget import retarget
 
@@ -230,14 +229,13 @@ def _gb(number: int) -> str:
 def exchanged(paper: Paper, reader: str) -> list[Cell]:
     """The paper's conditions on testbed and public data that can have another reader, with it."""
     exhibits = {
-        key: replace(exhibit, grids=tuple(g for g in exhibit.grids if _may_move(g)))
+        key: replace(
+            exhibit,
+            grids=tuple(g for g in exhibit.grids if g.reader and g.tier in ("testbed", "public")),
+        )
         for key, exhibit in paper.exhibits.items()
     }
     return costs.cells([retarget(replace(paper, exhibits=exhibits), reader=reader)])
-
-
-def _may_move(grid: Grid) -> bool:
-    return grid.reader is not None and grid.tier in ("testbed", "public")
 
 
 def _shipped_each(ground: Ground, paper: Paper) -> float:

@@ -7,7 +7,7 @@ are those of the page's templates.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,8 @@ GROUPS: Mapping[str, tuple[tuple[str, ...], int | None, str]] = {
     "not judged": ((verdicts.NOT_JUDGED,), None, "--"),
     "mixed devices": ((verdicts.MIXED,), None, "++"),
 }
+Row = Mapping[str, Any]
+"""A row of the ledger."""
 _OF = {word: name for name, (words, *_) in GROUPS.items() for word in words}
 
 
@@ -42,16 +44,16 @@ def group(word: str) -> str:
     return _OF[word]
 
 
-def counts(claims: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Counter]:
-    """(paper, tier) -> how many claims are in which group; claims: rows of the ledger."""
+def counts(claims: Sequence[Row]) -> dict[tuple[str, str], Counter]:
+    """(paper, tier) -> how many claims are in which group."""
     held: dict[tuple[str, str], Counter] = {}
     for row in claims:
         held.setdefault((row["paper"], row["tier"]), Counter())[group(row["verdict"])] += 1
     return held
 
 
-def figure(claims: Sequence[Mapping[str, Any]], name: str = "fig-verdicts") -> Picture:
-    """The figure of these rows of the ledger."""
+def figure(claims: Sequence[Row], name: str = "fig-verdicts") -> Picture:
+    """The claims by tier, a bar each, as told by these rows."""
     plt, colours = plots()
     held = counts(claims)
     papers = list(dict.fromkeys(paper for paper, _ in held))
@@ -99,9 +101,6 @@ def spoken(held: Mapping[tuple[str, str], Counter]) -> str:
     )
 
 
-Row = Mapping[str, Any]
-"""A row of the ledger."""
-
 HELD, DIRECTION, OPEN, HOPELESS, FAILED, WEAK, NEVER, UNKNOWABLE, DEVICES = GROUPS
 MIXED = "mixed"
 ORDER = (HELD, DIRECTION, FAILED, MIXED, OPEN, UNKNOWABLE, NEVER)
@@ -110,13 +109,17 @@ ORDER = (HELD, DIRECTION, FAILED, MIXED, OPEN, UNKNOWABLE, NEVER)
 
 def sort(claims: Sequence[Row]) -> dict[str, list[list[Row]]]:
     """Group -> its claims, each as its rows of the ledger, in their order."""
-    by: dict[str, list[Row]] = {}
-    for row in claims:
-        by.setdefault(row["id"], []).append(row)
     sorted_: dict[str, list[list[Row]]] = {name: [] for name in ORDER}
-    for rows in by.values():
+    for rows in _by_claim(claims):
         sorted_[_of(rows)].append(rows)
     return sorted_
+
+
+def _by_claim(rows: Iterable[Row]) -> list[list[Row]]:
+    by: dict[str, list[Row]] = {}
+    for row in rows:
+        by.setdefault(row["id"], []).append(row)
+    return list(by.values())
 
 
 def _of(rows: Sequence[Row]) -> str:
@@ -143,12 +146,8 @@ def distinct(held: Sequence[Sequence[Row]]) -> int:
 
 def main(claims: Sequence[Row]) -> list[list[Row]]:
     """The claims that the papers are known for; none before any of them is judged."""
-    held: dict[str, list[Row]] = {}
-    for row in claims:
-        if row["main"]:
-            held.setdefault(row["id"], []).append(row)
-    judged = any(row["verdict"] not in UNSAID for rows in held.values() for row in rows)
-    return list(held.values()) if judged else []
+    known = [row for row in claims if row["main"]]
+    return _by_claim(known) if any(row["verdict"] not in UNSAID for row in known) else []
 
 
 def unborne(claims: Sequence[Row]) -> list[list[Row]]:
@@ -174,7 +173,7 @@ def by_tier(held: Sequence[Sequence[Row]], brief: bool = False) -> tuple[list[st
     tiers = [tier for tier in TIERS if tier in judged]
     body = []
     for rows in held:
-        at = {row["tier"]: _briefly(row) if brief else _found(row) for row in rows}
+        at = {row["tier"]: _found(row, brief) for row in rows}
         body.append([said(rows[0]), *(at.get(tier, "–") for tier in tiers)])
     return ["claim", *tiers], body
 
@@ -190,11 +189,9 @@ def reason(rows: Sequence[Row]) -> str:
     return f"{row['tier']}: {row['reason']}" if row["verdict"] == NOT_RUN else row["reason"]
 
 
-def _briefly(row: Row) -> tuple[str, ...]:
-    return tuple(filter(None, (row["verdict"], row["told"], row["state"])))
-
-
-def _found(row: Row) -> tuple[str, ...]:
+def _found(row: Row, brief: bool) -> tuple[str, ...]:
+    if brief:
+        return tuple(filter(None, (row["verdict"], row["told"], row["state"])))
     if row["verdict"] in UNSAID:
         return (row["verdict"],)
     parts = f"{row['parts']} parts" if row["parts"] > 1 else ""

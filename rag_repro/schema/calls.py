@@ -185,7 +185,6 @@ class Generate:
     attention: bool = True
     watch: tuple[str, ...] = ()
     sampling: Sampling | None = None
-    adapter: str | None = None
     service: str = "reader"
 
     def cut(self, text: str) -> int | None:
@@ -215,7 +214,6 @@ class Read:
     prompt: Prompt | None
     text: str | Kept
     layers: tuple[int, ...] = ()
-    adapter: str | None = None
     service: str = "reader"
 
 

@@ -2,12 +2,10 @@
 
 from rag_repro.show.columns import (
     Column,
-    Entry,
     answered_by_all,
     beyond,
     change,
     compared,
-    count,
     entries,
     expand,
     gain,
@@ -27,40 +25,5 @@ from rag_repro.show.columns import (
     table,
     trainings,
 )
-from rag_repro.show.drawing import bars, curve, forest, frontier, heat, method_styles
+from rag_repro.show.drawing import bars, curve, forest, frontier, heat
 from rag_repro.show.passage_list import passage_list
-
-__all__ = [
-    "Column",
-    "Entry",
-    "answered_by_all",
-    "bars",
-    "beyond",
-    "change",
-    "compared",
-    "count",
-    "curve",
-    "entries",
-    "expand",
-    "forest",
-    "frontier",
-    "gain",
-    "group",
-    "grouped",
-    "heat",
-    "key",
-    "label",
-    "level",
-    "mean",
-    "method_styles",
-    "pair_score",
-    "paper",
-    "paper_gain",
-    "part",
-    "passage_list",
-    "percent",
-    "setting",
-    "share",
-    "table",
-    "trainings",
-]

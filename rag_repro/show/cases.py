@@ -130,9 +130,9 @@ def counts(
     body = []
     for pair in sides:
         if found := versus(results, *pair, better):
-            gained, lost, rest = _row(found)
             place = [word(pair[0].keys["dataset"]), word(pair[0].keys.get("reader", ""))]
-            body.append([*place, gained, lost, *rest])
+            gained, lost = len(found.gained), len(found.lost)
+            body.append([*place, gained, lost, found.of, p_value(found.p)])
     if not body:
         return missing.note([cell for pair in sides for cell in pair], results)
     head = ["data set", "reader", "repaired", "spoilt", "questions", "McNemar's p"]
@@ -141,10 +141,6 @@ def counts(
         f"Questions wrong by “{names[0]}” and right by “{names[1]}” (repaired), and the reverse"
     )
     return Table(head, body, caption)
-
-
-def _row(found: Versus) -> tuple[int, int, list[Any]]:
-    return len(found.gained), len(found.lost), [found.of, p_value(found.p)]
 
 
 def case(
@@ -218,17 +214,10 @@ def _pages(
 
 def _judged_table(line: Line, dataset: Dataset) -> Table:
     """Every pair that the classifier was asked about, in order."""
-    passages, kept = dataset.corpus.by_id, set(line["hits"])
-    body = [
-        [
-            passages[d].title,
-            passages[e].title,
-            f"{p:.2f}",
-            "" if gold is None else gold,
-            "yes" if e in kept else "no",
-        ]
-        for d, e, p, gold in line.get("judged", ())
-    ]
+    by_id, body = dataset.corpus.by_id, []
+    for d, e, p, gold in line["judged"]:
+        said = "" if gold is None else gold, "yes" if e in line["hits"] else "no"
+        body.append([by_id[d].title, by_id[e].title, f"{p:.2f}", *said])
     head = ["d", "d'", "probability", "gold of the two", "d' handed on"]
     return Table(head, body, "What the classifier was asked, in order")
 
@@ -242,9 +231,9 @@ def _handed_on(line: Line, dataset: Dataset) -> Answer:
 
 def _count_table(found: Versus, counted: Sequence[str], tested: bool) -> Table:
     """How often the shown thing happens, and how often its reverse."""
-    gained, lost, rest = _row(found)
-    alike = found.of - gained - lost
-    head, body = [*counted, "both or neither", "questions"], [gained, lost, alike, rest[0]]
+    gained, lost = len(found.gained), len(found.lost)
+    head = [*counted, "both or neither", "questions"]
+    body = [gained, lost, found.of - gained - lost, found.of]
     if tested:
-        return Table([*head, "McNemar's p"], [[*body, rest[1]]])
+        head, body = [*head, "McNemar's p"], [*body, p_value(found.p)]
     return Table(head, [body])

@@ -43,12 +43,9 @@ n_questions: of fewer questions the committed records tell as well."""
 class Chapter:
     """One chapter's view of its paper.
 
-    run: the chapter's parameters (`publish.chapter`). exhibits: the keys of
-    those that it shows. settings: parameters that stand for settings which the
-    grids vary, as {"k": run.ks}, with their names in `moving`; where something
-    is drawn at random `moving` names "seed" as well. methods: only these rows of
-    the exhibits; none: all. folded: tiers that show nothing, but how to run them, until
-    they have a record.
+    run: the chapter's parameters (`publish.chapter`). exhibits: the keys of those that it shows.
+    methods: only these rows of them; none: all. folded: tiers that show nothing, but how to run
+    them, until they have a record.
     """
 
     def __init__(
@@ -58,22 +55,18 @@ class Chapter:
         root: Path,
         *,
         exhibits: Sequence[str],
-        settings: dict[str, Sequence[Any]] | None = None,
-        moving: Sequence[str] = (),
         methods: Sequence[str] = (),
         folded: Sequence[str] = (),
     ):
         self.run, self.shown, self.folded = run, tuple(exhibits), tuple(folded)
-        own = {name: getattr(run, name, None) for name in SETTINGS}
-        settings = {n: (v,) for n, v in own.items() if v is not None} | (settings or {})
-        self.moved = tuple(n for n in run.changed if n in (*MOVING, *moving))
+        self.moved = tuple(name for name in run.changed if name in MOVING)
         self.paper = papers.load(paper)
         if methods:
             self.paper = only(self.paper, exhibits, methods)
         self.workshop = Workshop(device=run.device, batch_size=run.batch_size)
         self.folder = root / "results" / "records"
         if self.moved or run.n_questions:
-            self.paper = self._moved(settings)
+            self.paper = self._moved()
         if self.moved:
             self.folder = root / "results" / "local" / "records"
             self._run_missing()
@@ -81,16 +74,16 @@ class Chapter:
         self._rows: dict[tuple[str, str | None], list[Row]] = {}
         self._judged: dict[str, dict[str, judge.Judged]] = {}
 
-    def _moved(self, settings: dict[str, Sequence[Any]]) -> Paper:
+    def _moved(self) -> Paper:
         run = self.run
+        settings = {name: getattr(run, name, None) for name in SETTINGS}
         return retarget(
             self.paper,
             datasets=[run.dataset] if "dataset" in self.moved else (),
             retriever=run.retriever if "retriever" in self.moved else None,
             reader=run.reader if "reader" in self.moved else None,
             n=run.n_questions,
-            seed=run.seed if "seed" in self.moved else None,
-            settings=settings,
+            settings={name: (value,) for name, value in settings.items() if value is not None},
         )
 
     def _run_missing(self) -> None:

@@ -289,15 +289,15 @@ def part(reckon: Callable[[Sequence[Mapping]], Mapping], *names: str, unit: str 
 def trainings(metric: str) -> Column:
     """The mean of each training, where there are several, and how far they lie apart."""
 
-    def read(entry: Entry) -> str | None:
+    def read(entry: Entry) -> str:
         scores = entry.results.scores(entry.cell, metric)
         each = [float(values.mean()) for values in scores.by_training.values()] if scores else []
         if len(each) < 2:
-            return None
+            return ""
         listed = ", ".join(number(value, 1) for value in each)
         return f"{listed}: {number(max(each) - min(each), 1)} apart"
 
-    return Column(lambda entry: read(entry) or "", measured=False)
+    return Column(read, measured=False)
 
 
 def share(fits: Keep, where: Keep = everything) -> Column:
@@ -331,22 +331,13 @@ def pair_score(
     return Column(read, unit="%")
 
 
-def count() -> Column:
-    """How many answers are recorded, at most the n that the exhibit asks for."""
-
-    def read(entry: Entry) -> float | None:
-        return len(entry.results.lines(entry.cell) or ()) or None
-
-    return Column(read, digits=0, unit="questions")
-
-
 def paper(metric: str) -> Column:
     """What the paper prints for this cell, as printed."""
 
-    def read(entry: Entry) -> str | None:
-        return printed_of(entry.paper, entry.exhibit, entry.cell, metric)
+    def read(entry: Entry) -> str:
+        return printed_of(entry.paper, entry.exhibit, entry.cell, metric) or ""
 
-    return Column(lambda entry: read(entry) or "", measured=False)
+    return Column(read, measured=False)
 
 
 def paper_gain(metric: str, over: Mapping[str, Any] | None = None) -> Column:

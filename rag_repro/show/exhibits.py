@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
-from rag_repro.evaluation.statistics import Interval, Resampled
+from rag_repro.evaluation.statistics import Interval
 from rag_repro.evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
 from rag_repro.show.picture import Download, csv_text
 from rag_repro.show.table import Table, Under, github
@@ -35,9 +35,8 @@ class Row:
 
     keys: dataset, method and the settings that the exhibit varies. paper: as
     printed, None where the paper has no such cell; theirs: its own names for the keys. ours: with
-    its interval and n. diff: ours minus the method's baseline on the same questions; drawn: of
-    which that is the interval, for those who compare several. short: how many answers of how many
-    its record has, where it lacks some.
+    its interval and n. diff: ours minus the method's baseline on the same questions. short: how
+    many answers of how many its record has, where it lacks some.
     """
 
     exhibit: str
@@ -51,7 +50,6 @@ class Row:
     diff: Interval | None = None
     note: str = ""
     short: str = ""
-    drawn: Resampled | None = field(default=None, compare=False, repr=False)
     theirs: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def flat(self) -> dict[str, str]:
@@ -141,7 +139,7 @@ def _row(
     row = replace(row, ours=resampled(scores, metric).interval())
     base = beside(exhibit, cell, {"method": method.baseline}) if method.baseline else None
     if drawn := results.gain(cell, base, metric, keep):
-        row = replace(row, baseline=method.baseline, diff=drawn.interval(), drawn=drawn)
+        row = replace(row, baseline=method.baseline, diff=drawn.interval())
     return row
 
 
@@ -223,9 +221,7 @@ def _joined(*notes: str | None) -> str:
 
 def columns(made: list[Row]) -> list[str]:
     """The columns of these rows: fixed ones, and between them what the exhibit varies."""
-    varied = dict.fromkeys(k for row in made for k in row.keys if k not in ("dataset", "method"))
-    head = list(HEAD)
-    return [*head[:4], *varied, *head[4:], *TAIL]
+    return [*HEAD[:4], *_places(made)[2:], *HEAD[4:], *TAIL]
 
 
 def to_csv(made: list[Row]) -> str:
@@ -240,23 +236,6 @@ def lines_of(made: list[Row]) -> dict[tuple, list[Row]]:
     for row in made:
         lines[(row.tier, row.role, *((k, str(v)) for k, v in row.keys.items()))].append(row)
     return dict(lines)
-
-
-def whole(
-    made: Iterable[Row], wanted: Collection[str], place: Callable[[Row], Any]
-) -> dict[Any, dict[str, Row]]:
-    """Rows with a value of ours by place and metric, where a place has every wanted metric."""
-    held: dict[Any, dict[str, Row]] = defaultdict(dict)
-    for row in made:
-        if row.ours is not None and row.metric in wanted:
-            held[place(row)][row.metric] = row
-    return {where: found for where, found in held.items() if found.keys() == set(wanted)}
-
-
-def unit(metric: str) -> str:
-    """What a metric's numbers are in: "%" or the name of what is counted."""
-    known = metrics.get(metric)
-    return "%" if known.unit == "percent" else known.unit
 
 
 def _plain(value: Any) -> str:

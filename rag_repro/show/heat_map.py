@@ -8,7 +8,7 @@ is shown round by round: a draft, where it breaks off and why, the query, what w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +18,8 @@ from rag_repro.methods.dragin.settings import MASKING, DynamicSettings
 from rag_repro.schema import Answer, Question
 from rag_repro.show import missing
 from rag_repro.show.chapter import Chapter
-from rag_repro.show.escape import NO_FORMULAS, as_html, one_line
-from rag_repro.show.picture import Note, id_of
+from rag_repro.show.escape import html, one_line
+from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.study import again
 from rag_repro.study.papers import Cell
@@ -52,14 +52,9 @@ class Quantity:
     def style(self, level: float) -> str:
         return f"background:rgba({','.join(map(str, self.colour))},{DARKEST * level:.3f})"
 
-    def scale(self, top: float) -> str:
-        """HTML: five patches from the lightest to the darkest, each with its value."""
-        values = [1 - step if self.falls else step * top for step in STEPS]
-        patches = (
-            f'<span style="{self.style(step)}">{value:.3f}</span>'
-            for step, value in zip(STEPS, values, strict=True)
-        )
-        return f'<span class="rr-heat-scale">{"".join(patches)}</span>'
+    def value(self, step: float, top: float) -> float:
+        """What is as dark as that step of the scale."""
+        return 1 - step if self.falls else step * top
 
 
 QUANTITIES = (
@@ -254,128 +249,42 @@ class HeatMap:
         return f"HeatMap: {one_line(self.question.text)} ({counts})"
 
     def _repr_html_(self) -> str:
-        accepted = " or ".join(self.question.answers)
-        head = _list([("question", as_html(self.question.text)), ("accepted", as_html(accepted))])
-        parts = "".join(map(self._part, self.shown))
-        caption = f"<figcaption>{as_html(self.caption)}</figcaption>" if self.caption else ""
-        return (
-            f'<figure class="rr-figure"{id_of(self.name)}><div class="rr-heat {NO_FORMULAS}">{head}'
-            f'<div class="rr-heat-parts">{parts}</div>{self._numbers()}</div>{caption}</figure>'
-        )
+        parts, shared = map(self._part, self.shown), {"decision": decision, "steps": STEPS}
+        signs = {"alarm": ALARM, "cut": CUT, "nothing": NOTHING}
+        return html("heat_map", heat=self, parts=list(parts), **shared, **signs)
 
-    def _part(self, shown: Shown) -> str:
-        tops = {  # the highest value of each quantity in all drafts of the answer
-            q.key: max(
-                [0.0, *(value for event in _drafts(shown) for value in event.get(q.key, ()))]
-            )
-            for q in QUANTITIES
-        }
-        made = [f'<p class="rr-heat-label">{as_html(shown.label)}</p>{_legend(shown, tops)}']
-        number = 0
+    def _part(self, shown: Shown) -> dict[str, Any]:
+        """What the page shows of one method's answer; table: its figure's values."""
+        drafts, number, made = _drafts(shown), 0, []
         for one in rounds(shown.answer):
             number += one.decided is not None
-            label = f"round {number}" if one.decided else "before anything is written"
-            made.append(f'<p class="rr-heat-round">{label}</p>')
-            made.append(_list(self._rows(one, shown, tops)))
-        asked = [e["text"] for e in shown.answer.trace if e.get("stage") == "ask_again"]
-        rows = [("asked again", _text(text)) for text in asked]
-        rows.append(("answer", _text(shown.answer.prediction or "")))
-        return f'<div class="rr-heat-part">{"".join(made)}{_list(rows)}</div>'
-
-    def _rows(
-        self, one: Round, shown: Shown, tops: Mapping[str, float]
-    ) -> Iterator[tuple[str, str]]:
-        """What a round shows: (label, HTML)."""
-        if one.decided is not None:
-            yield "text before", _text(one.before)
-            units = words(one.decided, shown.settings)
-            for quantity in QUANTITIES:
-                if quantity.key in one.decided:
-                    yield quantity.key, _line(units, quantity, tops[quantity.key])
-            yield "decision", as_html(decision(one, units))
-        if one.search is not None:
-            if "context" in one.search:
-                yield "QFS takes", _taken(one.search)
-            yield "query", _text(one.search["query"])
-            found = "".join(f"<li>{self._title(name)}</li>" for name in one.search["found"])
-            yield "found", f"<ol>{found}</ol>" if found else NOTHING
-        if one.decided is not None:
-            yield "text after", _text(one.after)
-
-    def _title(self, name: str) -> str:
-        gold = " <strong>(gold)</strong>" if name in self.question.gold_ids else ""
-        return as_html(self.titles.get(name, name)) + gold
-
-    def _numbers(self) -> str:
-        """The figure's values as a table a method, folded."""
-        made = []
-        for shown in self.shown:
-            drafts = _drafts(shown)
-            keys = [q.key for q in QUANTITIES if any(q.key in event for event in drafts)]
-            body = [
-                [number, word.text, *(f"{word.values[key]:.3f}" for key in keys), word.marks]
-                for number, event in enumerate(drafts, start=1)
-                for word in words(event, shown.settings)
-            ]
-            if body:  # no caption of its own: the book numbers captions, and this is the figure's
-                label = f'<p class="rr-heat-label">{as_html(shown.label)}</p>'
-                made.append(label + Table(["round", "word", *keys, "mark"], body)._repr_html_())
-        told = f"<summary>The same values as a table</summary>{''.join(made)}"
-        return f"<details>{told}</details>" if made else ""
-
-
-def _text(text: str) -> str:
-    return as_html(text.strip() or NOTHING)
+            made.append((number, one, words(one.decided, shown.settings) if one.decided else []))
+        held = [q for q in QUANTITIES if any(q.key in event for event in drafts)]
+        body = [
+            [number, word.text, *(f"{word.values[q.key]:.3f}" for q in held), word.marks]
+            for number, one, units in made
+            if one.decided is not None
+            for word in units
+        ]
+        masks = shown.settings.timing == "flare" and shown.settings.query in MASKING
+        return {
+            "label": shown.label,
+            "quantities": held,
+            # The highest value of each in all drafts of the answer.
+            "tops": {
+                q.key: max([0.0, *(v for e in drafts for v in e.get(q.key, ()))]) for q in held
+            },
+            "rule": rule(shown.settings),
+            "mask": shown.settings.mask if masks else None,
+            "rounds": made,
+            "asked_again": [e["text"] for e in shown.answer.trace if e.get("stage") == "ask_again"],
+            "answer": shown.answer.prediction or "",
+            # No caption of its own: the book numbers captions, and this is the figure's.
+            "table": Table(["round", "word", *(q.key for q in held), "mark"], body)
+            if body
+            else None,
+        }
 
 
 def _drafts(shown: Shown) -> list[Mapping[str, Any]]:
     return [one.decided for one in rounds(shown.answer) if one.decided is not None]
-
-
-def _line(units: Sequence[Word], quantity: Quantity, top: float) -> str:
-    """The draft's words, shaded by one quantity."""
-    made, cut = [], False
-    for word in units:
-        made.append(" " if word.parted else "")
-        if word.dropped and not cut:
-            made.append(f'<span class="rr-heat-cut" title="cut here">{CUT}</span>')
-            cut = True
-        value = word.values[quantity.key]
-        text = as_html(word.text)
-        if word.left_out:
-            text = f"<s>{text}</s>"
-        if word.alarm:
-            text = f"<strong>{ALARM}{text}</strong>"
-        gone = ' class="rr-heat-gone"' if word.dropped else ""
-        made.append(
-            f'<span{gone} style="{quantity.style(quantity.level(value, top))}" '
-            f'title="{quantity.key} {value:.3f}">{text}</span>'
-        )
-    return "".join(made).strip()
-
-
-def _taken(search: Mapping[str, Any]) -> str:
-    """All words that the query was chosen from; those that it took are marked."""
-    taken = set(search["taken"])
-    return " ".join(
-        f"<mark>{as_html(word)}</mark>" if i in taken else as_html(word)
-        for i, word in enumerate(search["context"])
-    )
-
-
-def _legend(shown: Shown, tops: Mapping[str, float]) -> str:
-    """What the colours and signs of this answer mean."""
-    keys = {key for event in _drafts(shown) for key in event}
-    rows = [(q.key, as_html(q.meaning) + q.scale(tops[q.key])) for q in QUANTITIES if q.key in keys]
-    signs = [f"<strong>{ALARM}word</strong> {as_html(rule(shown.settings))}"]
-    signs.append(f'{CUT} <span class="rr-heat-gone">words</span> cut off')
-    if shown.settings.timing == "flare" and shown.settings.query in MASKING:
-        signs.append(f"<s>word</s> p up to {shown.settings.mask:g}, left out of the query")
-    rows.append(("signs", "; ".join(signs)))
-    return f'<div class="rr-heat-legend">{_list(rows)}</div>'
-
-
-def _list(rows: Iterable[tuple[str, str]]) -> str:
-    """Labels (plain text) and what belongs to them (HTML)."""
-    made = "".join(f"<dt>{as_html(label)}</dt><dd>{held}</dd>" for label, held in rows)
-    return f"<dl>{made}</dl>"

@@ -31,7 +31,7 @@ class Missing:
     def __str__(self) -> str:
         return self._with(as_code)
 
-    def html(self) -> str:
+    def __html__(self) -> str:
         """For a cell of a table on a page."""
         return self._with(lambda command: f"<code>{as_html(command)}</code>")
 
@@ -42,10 +42,6 @@ class Missing:
     def note(self) -> Note:
         """For a table or figure that is not there at all."""
         return _sentence(str(self))
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def of_cells(cells: Iterable[Cell]) -> Missing:
@@ -79,7 +75,7 @@ def note_of_cells(cells: Sequence[Cell], caption: str = "") -> Note:
 
 
 def _sentence(text: str, caption: str = "") -> Note:
-    return Note(f"{as_myst(caption)}: {text}." if caption else f"{_upper(text)}.")
+    return Note(f"{as_myst(caption)}: {text}." if caption else f"{text[:1].upper()}{text[1:]}.")
 
 
 def note_of_rows(rows: Iterable[exhibits.Row], verb: str = "run") -> Note:

@@ -79,19 +79,15 @@ class Picture:
         caption = f"<figcaption>{as_html(self.caption)}</figcaption>" if self.caption else ""
         # dark-light: the page's theme is not to dim it; its ground is white in both modes
         kinds = "rr-figure rr-slim" if self.slim else "rr-figure"
+        name = f' id="{as_html(self.name)}"' if self.name else ""
         return (
-            f'<figure class="{kinds}"{id_of(self.name)}><img class="dark-light" '
+            f'<figure class="{kinds}"{name}><img class="dark-light" '
             f'alt="{as_html(self.alt)}" '
             f'src="data:image/svg+xml;base64,{data}">{caption}</figure>'
         ) + (self.data._repr_html_() if self.data else "")
 
     def __repr__(self) -> str:
         return f"Picture: {self.alt}"
-
-
-def id_of(name: str) -> str:
-    """The attribute that gives an element its name; nothing where it has none."""
-    return f' id="{as_html(name)}"' if name else ""
 
 
 class Note:

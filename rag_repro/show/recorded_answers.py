@@ -17,7 +17,7 @@ from rag_repro.evaluation import metrics
 from rag_repro.schema import Cost, Passage, Question
 from rag_repro.schema.dataset import Dataset
 from rag_repro.show import traces
-from rag_repro.show.escape import as_html, one_line
+from rag_repro.show.escape import html, one_line
 from rag_repro.show.table import Table
 from rag_repro.study import again, campaign
 from rag_repro.study.papers import Cell, Exhibit, StudyError
@@ -35,13 +35,6 @@ ONLY_AGAIN = {
     "composed": "what each part decided",
 }
 """Of whose methods a record, which holds no text of the data, keeps no such thing."""
-
-STYLE = (
-    "body{font:1rem/1.5 sans-serif;max-width:75rem;margin:auto;padding:1rem;color:#111;"
-    "background:#fff}table{border-collapse:collapse;margin:1.5rem 0;width:100%}"
-    "caption{font-weight:bold;text-align:left}th,td{border-bottom:1px solid #767676;"
-    "padding:.25rem .5rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}"
-)
 
 
 @dataclass(frozen=True)
@@ -351,10 +344,4 @@ def text(tables: Sequence[Table]) -> str:
 
 def page(title: str, tables: Sequence[Table]) -> str:
     """As an HTML page that needs no other file."""
-    body = "\n".join(t._repr_html_() if t.body else f"<p>{as_html(t.caption)}</p>" for t in tables)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{as_html(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
-        f"<body>\n<main>\n<h1>{as_html(title)}</h1>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    return html("answers", title=title, tables=tables)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_repro.evaluation.verdicts import NOT_RUN
-from rag_repro.show.escape import NO_FORMULAS, as_cell, as_html
+from rag_repro.show.escape import as_cell, as_html, escaped, html
 from rag_repro.show.missing import Missing
-from rag_repro.show.picture import Download, id_of
+from rag_repro.show.picture import Download
 from rag_repro.words import printable
 
 PROSE = 26  # characters from which a cell is text that wraps
@@ -33,7 +33,7 @@ class Under:
     def __str__(self) -> str:
         return f"{self.text} ({self.under})"
 
-    def html(self) -> str:
+    def __html__(self) -> str:
         return f"{as_html(self.text)} <small>{as_html(self.under)}</small>"
 
 
@@ -73,89 +73,35 @@ class Table:
     def _repr_html_(self) -> str:
         if not self.body:
             return "<p>No condition of this kind is shown here.</p>"
-
         told = [cells for cells in self.body if _untold(cells) is None]
         numeric = [is_numeric(column) for column in zip(*told, strict=True)]
 
-        def kind(column: int, text: str) -> str:
+        def kinds(column: int, cell: Any) -> str:
             if column < len(numeric) and numeric[column]:
-                return ' class="number"'
-            wraps = len(text) > PROSE and not _NUMBER.fullmatch(text)
-            return ' class="prose"' if wraps else ""
+                return "number"
+            text = max(cell.text, cell.under, key=len) if isinstance(cell, Under) else str(cell)
+            return "prose" if len(text) > PROSE and not _NUMBER.fullmatch(text) else ""
 
-        def longest(cell: Any) -> str:
-            return max(cell.text, cell.under, key=len) if isinstance(cell, Under) else str(cell)
+        more = self.more and Table(self.more.head, self.more.body, stacked=self.more.stacked)
+        shown = {"kinds": kinds, "split": _split, "rest": self._rest(), "few": FEW, "more": more}
+        return html("table", table=self, told=told, **shown)
 
-        def headed(tag: str, column: int) -> str:
-            return f' data-head="{as_html(self.head[column])}"' if self._stacks(tag) else ""
-
-        def row(tag: str, cells: Sequence[Any]) -> str:
-            made = "".join(
-                f"<{tag}{kind(i, longest(v))}{headed(tag, i)}>{_cell(v)}</{tag.split()[0]}>"
-                for i, v in enumerate(cells)
-            )
-            return f"<tr>{made}</tr>"
-
-        head = row('th scope="col"', self.head)
-        body = "".join(row("td", cells) for cells in told)
-        table = (
-            f'<thead class="{NO_FORMULAS}">{head}</thead>'
-            f'<tbody class="{NO_FORMULAS}">{body}</tbody>'
-        )
-        table = table if told else ""
-        caption = f"<caption>{as_html(self.caption)}</caption>" if self.caption else ""
-        kinds = "rr-table rr-stacked" if self.stacked else "rr-table"
-        return (
-            f'<div class="{kinds}"{id_of(self.name)}><table>{caption}'
-            f"{table}</table></div>{self._rest()}{_folded(self.more)}"
-        ) + "".join([self.data._repr_html_() if self.data else "", self._columns()])
-
-    def _stacks(self, tag: str) -> bool:
-        return self.stacked and tag == "td"
-
-    def _columns(self) -> str:
-        """What the columns mean, folded away: most readers ask it once."""
-        told = "; ".join(f"<i>{as_html(k)}</i>: {as_html(v)}" for k, v in self.meanings.items())
-        folded = f'<details class="rr-columns {NO_FORMULAS}"><summary>Columns</summary>'
-        return f"{folded}{told}.</details>" if told else ""
-
-    def _rest(self) -> str:
-        """Rows of what is not run, by the reason: a wall of them would hide the others."""
-        rest: dict[str, dict[str, list[str]]] = {}  # reason -> row -> its places
+    def _rest(self) -> dict[str, dict[str, list[str]]]:
+        """What is not run: reason (HTML) -> row -> its places."""
+        rest: dict[str, dict[str, list[str]]] = {}
         for cells in self.body:
             if (place := _untold(cells)) is not None:
-                *where, what = [as_html(cell) for cell in cells[:place] if str(cell)]
-                held = rest.setdefault(_cell(cells[place]), {}).setdefault(what, [])
+                *where, what = [str(cell) for cell in cells[:place] if str(cell)]
+                why = escaped(cells[place])
+                held = rest.setdefault(why[:1].upper() + why[1:], {}).setdefault(what, [])
                 held += [", ".join(where)] if where else []
-        return "".join(_line(why, rows) for why, rows in rest.items())
+        return rest
 
 
-def _line(why: str, rows: Mapping[str, Sequence[str]]) -> str:
-    """What is not run for one reason, below a table; folded where it is much."""
-    named = [f"{row} ({'; '.join(where)})" if where else row for row, where in rows.items()]
-    why = why[:1].upper() + why[1:]
-    of = f"{why}: {'; '.join(named)}."
-    if sum(max(1, len(where)) for where in rows.values()) > FEW:
-        of = f"<details><summary>{why}: {len(named)} rows</summary>{'; '.join(named)}.</details>"
-    return f'<div class="rr-rest {NO_FORMULAS}">{of}</div>'
-
-
-def _folded(more: Table | None) -> str:
-    """Further rows, which open where somebody asks for them."""
-    if more is None:
-        return ""
-    inside = Table(more.head, more.body, name=more.name, stacked=more.stacked)._repr_html_()
-    said = f"{as_html(more.caption)}: {len(more.body)} {'row' if len(more.body) == 1 else 'rows'}"
-    return f'<details class="rr-more {NO_FORMULAS}"><summary>{said}</summary>{inside}</details>'
-
-
-def _cell(value: Any) -> str:
-    """A cell's HTML: an interval stands below its number, so that columns stay narrow."""
-    if isinstance(value, Missing | Under):
-        return value.html()
-    if isinstance(value, str) and (found := _INTERVAL.fullmatch(value)):
-        return f"{as_html(found[1])} <small>{as_html(found[2])}</small>"
-    return as_html(value)
+def _split(value: Any) -> Any:
+    """An interval stands below its number, so that columns stay narrow."""
+    found = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
+    return Under(found[1], found[2]) if found else value
 
 
 def _untold(cells: Sequence[Any]) -> int | None:

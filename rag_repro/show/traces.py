@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_repro import engine
 from rag_repro.engine import Flow, Method
 from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods.dragin.settings import FACTORS
@@ -32,29 +33,13 @@ from rag_repro.show import missing
 from rag_repro.show.escape import one_line
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
-from rag_repro.study import again, runner
+from rag_repro.study import again
 from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell
 from rag_repro.study.scores import Results
 from rag_repro.study.services import Workshop
 
 SHOWN = 160  # characters of a query or passage; the rest is an ellipsis
-
-
-class Spy:
-    """A retriever that notes each search, and is otherwise the one inside."""
-
-    def __init__(self, retriever: Any):
-        self.retriever = retriever
-        self.searches: list[tuple[str, list[Hit]]] = []
-
-    def search(self, queries: Sequence[str], k: int, within=None) -> list[list[Hit]]:
-        found = self.retriever.search(queries, k, within)
-        self.searches += zip(queries, found, strict=True)
-        return found
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.retriever, name)
 
 
 @dataclass(frozen=True)
@@ -76,12 +61,10 @@ class Example:
 
     @property
     def counts(self) -> Table:
-        both_or_neither = self.of - self.gained - self.lost
-        return Table(
-            ["only by two searches", "only by one", "by both or neither", "questions"],
-            [[self.gained, self.lost, both_or_neither, self.of]],
-            "Questions whose dynamic-relevant passages are all found, by what",
-        )
+        head = ["only by two searches", "only by one", "by both or neither", "questions"]
+        body = [self.gained, self.lost, self.of - self.gained - self.lost, self.of]
+        caption = "Questions whose dynamic-relevant passages are all found, by what"
+        return Table(head, [body], caption)
 
 
 def example(
@@ -99,25 +82,15 @@ def example(
     both = again.answered(
         [(c, q) for c in (before, after) for q in asked], workshop, 2 * len(asked)
     )
-    answers = {
-        name: {q.id: a for q, a in zip(asked, part, strict=True)}
-        for name, part in (("before", both[: len(asked)]), ("after", both[len(asked) :]))
-    }
-    found = {q.id: [_finds(answers[side][q.id], q) for side in ("before", "after")] for q in asked}
-    gained = [q for q in asked if found[q.id] == [False, True]]
-    lost = sum(found[q.id] == [True, False] for q in asked)
-    shown = next((q for q in gained if q.kind == kind), (gained or asked)[0])
-    answer, searches = walk(after, shown, workshop)
-    return Example(
-        shown,
-        dataset,
-        answers["before"][shown.id],
-        answer,
-        tuple(searches),
-        len(gained),
-        lost,
-        len(asked),
-    )
+    pairs = list(zip(both[: len(asked)], both[len(asked) :], strict=True))
+    found = [
+        tuple(_finds(answer, q) for answer in pair) for q, pair in zip(asked, pairs, strict=True)
+    ]
+    gained = [i for i, ones in enumerate(found) if ones == (False, True)]
+    at = next((i for i in gained if asked[i].kind == kind), (gained or [0])[0])
+    answer, searches = walk(after, asked[at], workshop)
+    counts = len(gained), found.count((True, False)), len(asked)
+    return Example(asked[at], dataset, pairs[at][0], answer, tuple(searches), *counts)
 
 
 def _finds(answer: Answer, question: Question) -> bool:
@@ -130,10 +103,10 @@ def walk(
     condition: Condition, question: Question, workshop: Workshop
 ) -> tuple[Answer, list[tuple[str, list[Hit]]]]:
     """Answer one question live -> its answer, and every search with its hits."""
-    services = workshop.services(condition)
-    spy = Spy(services["retriever"])
-    [(_, answer)] = runner.answers(condition, [question], {**services, "retriever": spy}, 1)
-    return answer, spy.searches
+    heard: list[Step] = []
+    task = engine.Task(question, listen(condition.spec.run, heard), condition.configured)
+    [(_, answer)] = engine.run([task], workshop.services(condition), batch_size=1)
+    return answer, [(s.call.query, s.result) for s in heard if isinstance(s.call, Retrieve)]
 
 
 def question_table(question: Question, dataset: Dataset) -> Table:
@@ -374,12 +347,9 @@ def _features(event: Event) -> Iterator[tuple[str, str]]:
 
 def _fields(event: Event) -> Iterator[tuple[str, str]]:
     """Any other event; fields without a value say nothing."""
-    told = [f"{k} {short(one_line(v))}" for k, v in event.items() if k != "stage" and _holds(v)]
+    held = {k: v for k, v in event.items() if k != "stage" and v not in (None, 0, "", [], {})}
+    told = [f"{k} {short(one_line(v))}" for k, v in held.items()]
     yield str(event.get("stage", "decision")), ", ".join(told) or "none"
-
-
-def _holds(value: Any) -> bool:
-    return value is not None and value != 0 and value != "" and value != [] and value != {}
 
 
 def _names(ids: Sequence[str]) -> str:

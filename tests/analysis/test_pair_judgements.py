@@ -22,10 +22,10 @@ LINES = [
 def test_pairs_at_a_threshold_by_hand():
     got = at_threshold(LINES, 0.5)
     # Positive: 0.9, 0.8, 0.6 of six labelled ones; gold: 0.8 and 0.4; both: 0.8.
-    assert (got.pairs, got.positive, got.gold) == (6, 3 / 6, 2 / 6)
+    assert (got.pairs, got.gold) == (6, 2 / 6)
     assert (got.precision, got.recall, got.right) == (1 / 3, 1 / 2, 3 / 6)
     assert got.f1 == pytest.approx(2 / 5)
-    assert at_threshold(LINES, 0.8).positive == 2 / 6  # the threshold is positive
+    assert at_threshold(LINES, 0.8).recall == 1 / 2  # the threshold is positive
     none = at_threshold(LINES, 0.95)
     assert (none.precision, none.recall, none.f1) == (None, 0, 0)
     assert at_threshold(LINES[2:], 0.5) is None

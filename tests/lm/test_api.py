@@ -193,7 +193,6 @@ def test_a_reply_that_was_begun_may_end_at_once(server):
     [
         Generate(Prompt.of("a"), 9, trace=True),
         Generate(Prompt.of("a"), 9, watch=("x",)),
-        Generate(Prompt.of("a"), 9, adapter="qa"),
         Generate(Prompt.of("a", Soft("r2", np.zeros((1, 1)), 0)), 9),
         Generate(Prompt.of("a", Kept(Generation("b", (1,), (0,), "eos", 1, 1), 1)), 9),
         Generate(Prompt.of("a", Marker("[Relevant]")), 9),

@@ -78,63 +78,59 @@ def span(n: int, start: int = 0) -> Span:
 
 def test_the_longest_kept_beginning_is_found():
     store = Store(10_000)
-    store.add(ids("abcdef"), 0, span(6), None)
-    store.add(ids("abXY"), 0, span(4), None)
-    n, found = store.prefix(ids("abcdxx"), None)
+    store.add(ids("abcdef"), 0, span(6))
+    store.add(ids("abXY"), 0, span(4))
+    n, found = store.longest(ids("abcdxx"), 0)
     assert n == 4
     assert found.keys[0][0, :, 0].tolist() == [0, 1, 2, 3]
-    assert store.prefix(ids("zzz"), None) == (0, None)
+    assert store.longest(ids("zzz"), 0) == (0, None)
 
 
-def test_adapters_do_not_share():
+def test_nothing_is_kept_of_what_is_cleared():
     store = Store(10_000)
-    store.add(ids("abcdef"), 0, span(6), "qa")
-    assert store.prefix(ids("abcdef"), None) == (0, None)
-    assert store.prefix(ids("abcdef"), "qa")[0] == 6
-    store.clear("other")
-    assert len(store) == 1
-    store.clear("qa")
+    store.add(ids("abcdef"), 0, span(6))
+    store.clear()
     assert (len(store), store.used) == (0, 0)
 
 
 def test_a_tail_is_found_behind_its_prefix_only():
     store = Store(10_000)
-    store.add(ids("exemplarsWho"), 9, span(3, start=9), None)
-    n, found = store.tail(ids("exemplarsWhy"), 9, None)
+    store.add(ids("exemplarsWho"), 9, span(3, start=9))
+    n, found = store.longest(ids("exemplarsWhy"), 9)
     assert n == 11
     assert found.keys[0][0, :, 0].tolist() == [9, 10]
-    assert store.prefix(ids("exemplarsWhy"), None) == (0, None)
-    assert store.tail(ids("exemplars!"), 9, None) == (9, None)
+    assert store.longest(ids("exemplarsWhy"), 0) == (0, None)
+    assert store.longest(ids("exemplars!"), 9) == (9, None)
 
 
 def test_an_entry_that_begins_earlier_serves_further_in():
     store = Store(10_000)
-    store.add(ids("abcdef"), 0, span(6), None)
-    n, found = store.tail(ids("abcdeX"), 3, None)
+    store.add(ids("abcdef"), 0, span(6))
+    n, found = store.longest(ids("abcdeX"), 3)
     assert n == 5
     assert found.keys[0][0, :, 0].tolist() == [3, 4]
 
 
 def test_what_is_extended_is_replaced():
     store = Store(10_000)
-    store.add(ids("abc"), 0, span(3), None)
-    store.add(ids("abcdef"), 0, span(6), None)
+    store.add(ids("abc"), 0, span(3))
+    store.add(ids("abcdef"), 0, span(6))
     assert (len(store), store.used) == (1, 48)
 
 
 def test_the_least_recently_used_goes_first():
     store = Store(100)
-    store.add(ids("aaaaa"), 0, span(5), None)
-    store.add(ids("bbbbb"), 0, span(5), None)
-    assert store.prefix(ids("aaaaa"), None)[0] == 5
-    store.add(ids("ccccc"), 0, span(5), None)
+    store.add(ids("aaaaa"), 0, span(5))
+    store.add(ids("bbbbb"), 0, span(5))
+    assert store.longest(ids("aaaaa"), 0)[0] == 5
+    store.add(ids("ccccc"), 0, span(5))
     assert store.used == 80
-    assert store.prefix(ids("bbbbb"), None)[0] == 0
-    assert store.prefix(ids("aaaaa"), None)[0] == 5
+    assert store.longest(ids("bbbbb"), 0)[0] == 0
+    assert store.longest(ids("aaaaa"), 0)[0] == 5
 
 
 @pytest.mark.parametrize("budget", [0, 30])
 def test_what_does_not_fit_is_not_kept(budget: int):
     store = Store(budget)
-    store.add(ids("aaaaa"), 0, span(5), None)
+    store.add(ids("aaaaa"), 0, span(5))
     assert (len(store), store.used) == (0, 0)

@@ -22,7 +22,6 @@ OTHERWISE = {
     "retrieval/dense.py": "the same, called by the store",
     "lm/convert.py": "the same",
     "show/picture.py": "into memory",
-    "publish/extension.py": "into the built site, which is made anew",
 }
 WRITERS = {"write_text", "write_bytes", "savefig", "to_parquet", "save_file"}
 WRITERS |= {"copyfile", "copy2", "copytree"}

@@ -257,12 +257,19 @@ def test_one_training_in_common_borrows_from_rows_with_several(results, tmp_path
     [judged] = judge(both, "public", results)
     # Of ours: means of 100 and 50, less the noise of 4 questions.
     apart = (1250 - 5000 / 12) ** 0.5
-    assert row.drawn.borrowed == {
+    assert _gain(both, alone, results).borrowed == {
         "r2ag-mixed": pytest.approx(-apart),
         "r2ag-mixed-free": pytest.approx(apart),
     }
     told = judged.verdict.interval
     assert (told.lo, told.hi) == pytest.approx((row.diff.lo, row.diff.hi))
     only = replace(both, exhibits={"table1": alone})
-    [row] = [r for r in exhibits.recipe_rows(only, alone, results) if r.keys["method"] == "theirs"]
-    assert row.drawn.borrowed == {}
+    assert _gain(only, alone, results).borrowed == {}
+
+
+def _gain(paper, exhibit, results):
+    """What the gain of the row "theirs" is the interval of."""
+    whole, means = trainings.merged(exhibit, results, paper.exhibits.values())
+    cell = next(c for c in whole.cells() if c.keys["method"] == "theirs")
+    baseline = exhibits.beside(whole, cell, {"method": whole.methods["theirs"].baseline})
+    return means.gain(cell, baseline, "acc_line")

@@ -9,7 +9,6 @@ from rag_repro.methods.base import MethodSpec, Settings
 from rag_repro.schema import Answer, Gold, Hit, Passage, Question, Retrieve
 from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.show import traces
-from rag_repro.show.traces import Spy
 from rag_repro.study.conditions import Condition
 
 PASSAGES = tuple(Passage(f"p{i}", f"Title {i}", f"text {i} " + "x" * 200) for i in range(6))
@@ -110,20 +109,6 @@ def test_data_without_a_dynamic_passage_is_refused(conditions):
 
     with pytest.raises(ValueError, match="plain: no question needs a dynamic-relevant passage"):
         traces.example(*conditions, Plain(), kind="a")
-
-
-def test_a_spy_finds_what_the_retriever_finds_and_notes_it():
-    spy, plain = Spy(Tables()), Tables()
-    found = spy.search(["lost", "half again"], 2)
-    assert found == plain.search(["lost", "half again"], 2)
-    spy.search(["both"], k=1, within=None)
-    assert [(q, [h.passage.id for h in hits]) for q, hits in spy.searches] == [
-        ("lost", ["p3"]),
-        ("half again", ["p4", "p0"]),
-        ("both", ["p1"]),
-    ]
-    assert spy.fingerprint == "tables"
-    assert not hasattr(spy, "ordered")
 
 
 def test_a_walk_changes_nothing_of_the_answer(conditions):

@@ -357,9 +357,13 @@ def test_the_answers_loss_is_that_of_the_reader_itself(recipe):
     wanted = []
     for (question, hits, rows), one in zip(lists_of(recipe), prepared.plan.examples, strict=True):
         soft = [Soft("r2ag", rows, i) for i in range(3)]
-        prompt = reader.embed(PROMPTS["r2ag"].fill(question, hits, soft))
+        encoded = reader.codec.encode(PROMPTS["r2ag"].fill(question, hits, soft))
+        table = reader.model.get_input_embeddings()
+        prompt = table(torch.tensor(encoded.tokens))[None].detach()
+        for (at, _), row in zip(encoded.soft, reader._soft.rows(soft), strict=True):
+            prompt[0, at] = row
         answer = torch.tensor(one.tokens[-one.n_target :])
-        embeds = torch.cat([prompt, reader.model.get_input_embeddings()(answer)[None]], dim=1)
+        embeds = torch.cat([prompt, table(answer)[None]], dim=1)
         with torch.no_grad():
             logits = reader.model(inputs_embeds=embeds).logits[0, -one.n_target - 1 : -1]
         wanted.append(float(torch.nn.functional.cross_entropy(logits, answer)))

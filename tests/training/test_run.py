@@ -69,10 +69,10 @@ def test_from_recipe_to_reader_by_name(base, tmp_path):
     assert weights.kind == "adapter"
     reader = LocalReader(weights)
     plain = LocalReader(hub.resolve(base))
-    plain.add_adapter("x", folder)
+    plain.model.load_adapter(str(folder), adapter_name="x")
     ask = Prompt.of("Question: who?\nAnswer:")
     merged = reader.generate([Generate(ask, 6)])[0]
-    beside = plain.generate([Generate(ask, 6, adapter="x")])[0]
+    beside = plain.generate([Generate(ask, 6)])[0]
     assert merged.tokens == beside.tokens
     assert reader.fingerprint != LocalReader(hub.resolve(base)).fingerprint
 
