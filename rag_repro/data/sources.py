@@ -81,7 +81,6 @@ class Part:
 class Release:
     """The official release of one data set."""
 
-    name: str
     page: str
     parts: tuple[Part, ...]
 
@@ -109,9 +108,7 @@ def parse(text: str, where: str) -> Sources:
         raise SourceError(f"{where}: {error}") from error
     files = {name: one.model_copy(update={"name": name}) for name, one in raw.files.items()}
     releases = {
-        name: Release(
-            name, one.page, tuple(_part(files, *taken, where) for taken in one.take.items())
-        )
+        name: Release(one.page, tuple(_part(files, *taken, where) for taken in one.take.items()))
         for name, one in raw.releases.items()
     }
     return Sources(releases, {name: tuple(lines) for name, lines in raw.ours.items()})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import json
@@ -226,17 +225,6 @@ def test_a_file_that_was_put_there_by_hand_is_kept(popqa, tmp_path, caplog):
 def test_a_note_that_is_no_hash(popqa, tmp_path, text):
     (tmp_path / "popQA.tsv.sha256").write_bytes(text)
     with pytest.raises(FetchError, match=r"popQA\.tsv\.sha256 holds no SHA-256; delete it"):
-        fetch("popqa", tmp_path)
-
-
-def test_a_note_that_cannot_be_written(popqa, tmp_path, monkeypatch):
-    (tmp_path / "popQA.tsv").write_bytes(b"by hand")
-
-    def full(path, content):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(module, "write_whole", full)
-    with pytest.raises(FetchError, match="cannot be kept beside it"):
         fetch("popqa", tmp_path)
 
 

@@ -254,20 +254,6 @@ def test_musique_support_outside_the_passages(tmp_path):
     refused(public.BadLine, write(tmp_path, bad), "line 1", "step 1", "paragraph_support_idx 2")
 
 
-def test_a_file_made_to_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "FLOOR", 2**20)
-    path = tmp_path / "hotpotqa.jsonl.gz"
-    bomb = gzip.compress(bytes(2**24))
-    path.write_bytes(bomb)
-    read, most = gzip.GzipFile.read, []
-    monkeypatch.setattr(gzip.GzipFile, "read", lambda f, n=-1: most.append(n) or read(f, n))
-    refused(public.CorruptFile, tmp_path, "more than 1,048,576 bytes", "again")
-    assert most == [2**20 + 1]
-    # Many compressed parts in one file count together.
-    path.write_bytes(bomb * 3)
-    refused(public.CorruptFile, tmp_path, "bytes, which no honest text does")
-
-
 def test_an_id_that_a_terminal_would_obey(tmp_path):
     write(tmp_path, row(1, id="a\x1b[2Jb"))
     refused(public.BadLine, tmp_path, "line 1", "holds a control character", "take it out")
