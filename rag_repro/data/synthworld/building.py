@@ -76,7 +76,6 @@ def build(
     n_questions: int = 1_000,
     kinds: Sequence[str] | None = None,
     split: str | None = None,
-    seed: int | None = None,
 ) -> Dataset:
     """A world's questions over its passages.
 
@@ -94,26 +93,22 @@ def build(
     if n_questions < 1:
         raise WorldError(f"n_questions is {n_questions}; ask for 1 or more")
     check_size(name, n_passages, whole=True)
-    preset = PRESETS[name]
-    dials, seed = dials or preset.dials, preset.seed if seed is None else seed
-    return _build(name, n_passages, dials, n_questions, chosen, split, seed)
+    return _build(name, n_passages, dials or PRESETS[name].dials, n_questions, chosen, split)
 
 
 @lru_cache(maxsize=8)
-def _build(name, n_passages, dials, n_questions, chosen, split, seed) -> Dataset:
-    here = world(name, n_passages, dials=dials, seed=seed)
+def _build(name, n_passages, dials, n_questions, chosen, split) -> Dataset:
+    here = world(name, n_passages, dials=dials)
     blocks = here.blocks(split)
     part = split if split in ("train", "tune") else None
-    preset = PRESETS[name]
-    mark = dials.mark(preset.dials) + ("" if seed == preset.seed else f"~seed{seed}")
-    corpus_name = f"world-{name}@{n_passages}{mark}"
+    corpus_name = f"world-{name}@{n_passages}{dials.mark(PRESETS[name].dials)}"
     questions = tuple(_mixed(here, blocks, chosen, n_questions, part))
     label = corpus_name if part is None else f"{corpus_name}/{part}"
     card = {
         "source": "synthworld: generated, nothing in it is real",
         "licence": "MIT",
         "world": name,
-        "seed": seed,
+        "seed": here.seed,
         "split": split or "all",
         "dials": asdict(dials),
         "passages": n_passages,

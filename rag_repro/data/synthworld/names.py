@@ -22,10 +22,6 @@ FIRST_NAME_FAMILIES = ("male", "female")
 _GOLDEN = 0.6180339887498949
 
 
-class NamesUsedUp(ValueError):
-    """More names were asked for than the syllables give."""
-
-
 @dataclass(frozen=True)
 class Family:
     """The syllables of one family of names. First names have no second vowel.
@@ -88,15 +84,10 @@ def _laid_out(family: str, world: int) -> tuple[Family, int, int, int, int, int]
 def stem(family: str, world: int, number: int, seed: int) -> str:
     """Stem `number` of a family in a world, by its place in WORLDS; capitalised.
 
-    Different (world, number) never give the same text, nor do two families.
-    Raises NamesUsedUp where number is outside what one world owns.
+    Different (world, number) never give the same text, nor do two families; number: below the
+    family's size.
     """
     syllables, size, own_stride, whole, whole_stride, place = _laid_out(family, world)
-    if not 0 <= number < size:
-        raise NamesUsedUp(
-            f"stem {number} of family {family!r} does not exist: a world owns {size}; "
-            "ask for fewer passages"
-        )
     rest = place * size + (number * own_stride + seed * 7919) % size
     rest = rest * whole_stride % whole
     rest, ending = divmod(rest, len(syllables.endings))
