@@ -21,7 +21,7 @@ from rag_repro.schema.dataset import Corpus, Dataset
 
 from ...plain import UNSEEN
 from ...schema import Gold, Passage, Question, Step
-from .errors import BadLine, DataError, DuplicateId, EmptyGold
+from .errors import DataError
 from .record import Doc, Record
 from .registry import Source
 from .roles import role
@@ -83,7 +83,7 @@ def build(
     pool = Pool()
     for doc in corpus:
         if UNSEEN.search(doc.id or ""):
-            raise BadLine(path, "", f"passage id {doc.id!r} holds a control character", _PLAIN_ID)
+            raise DataError(path, "", f"passage id {doc.id!r} holds a control character", _PLAIN_ID)
         if doc.text.strip():
             pool.add(doc)
     _check(source, records, path)
@@ -101,37 +101,27 @@ def build(
 
 def _check(source: Source, records: Sequence[Record], path: Path) -> None:
     seen: dict[str, str] = {}
+
+    def bad(record: Record, problem: str, remedy: str) -> DataError:
+        return DataError(path, record.place, f"question {record.id!r} {problem}", remedy)
+
     for r in records:
         if r.id in seen:
-            raise DuplicateId(
-                path,
-                r.place,
-                f"question id {r.id!r} was {seen[r.id]} already",
-                "remove one of them",
-            )
+            raise bad(r, f"was {seen[r.id]} already", "remove one of them")
         if UNSEEN.search(r.id):
-            raise BadLine(path, r.place, f"id {r.id!r} holds a control character", _PLAIN_ID)
+            raise bad(r, "holds a control character in its id", _PLAIN_ID)
         seen[r.id] = r.place
         if not r.question.strip():
-            raise BadLine(path, r.place, f"question {r.id!r} has no text", "remove it")
+            raise bad(r, "has no text", "remove it")
         if not r.answers and not source.answers_optional:
-            raise BadLine(path, r.place, f"question {r.id!r} has no answer", "remove it or add one")
+            raise bad(r, "has no answer", "remove it or add one")
         for doc in r.docs:
             if doc.gold and not doc.text.strip():
-                raise EmptyGold(
-                    path,
-                    r.place,
-                    f"gold passage {doc.title!r} of question {r.id!r} has no text",
-                    "put its text in, or remove the question",
-                )
+                problem = f"has a gold passage {doc.title!r} that has no text"
+                raise bad(r, problem, "put its text in, or remove the question")
         marked = r.gold_titles or r.gold_ids or any(d.gold for d in r.docs)
         if not source.gold_optional and not marked:
-            raise EmptyGold(
-                path,
-                r.place,
-                f"question {r.id!r} has no gold passage",
-                "mark its gold passages, or remove the question",
-            )
+            raise bad(r, "has no gold passage", "mark its gold passages, or remove the question")
 
 
 def _question(
@@ -152,7 +142,7 @@ def _question(
         if not found:
             absent.append(title)
     if absent and not source.gold_optional:
-        raise EmptyGold(
+        raise DataError(
             path,
             r.place,
             f"gold passage {absent[0]!r} of question {r.id!r} is not in the corpus",

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...plain import PlainError, from_json, shortened, text_of
 from ...words import nearest
-from .errors import BadLine, CorruptFile, DataError, MissingFile
+from .errors import DataError, MissingFile
 from .files import AGAIN, lines, opening, records
 
 PARQUET, ARROW = ".parquet", ".arrow"
@@ -40,7 +40,7 @@ def _columns(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str,
     except (pyarrow.ArrowException, OSError) as error:
         kind = "Parquet" if path.suffix.lower() == PARQUET else "Arrow"
         problem = f"no {kind} file that can be read ({shortened(error, 80)})"
-        raise CorruptFile(path, f"row {number + 1}" if number else "", problem, AGAIN) from error
+        raise DataError(path, f"row {number + 1}" if number else "", problem, AGAIN) from error
 
 
 def _batches(path: Path, fields: Sequence[str]) -> Iterator[Any]:
@@ -120,7 +120,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         value = from_json(text_of(path), whole=True)
     except (PlainError, OSError) as error:
-        raise CorruptFile(path, "", str(error), AGAIN) from error
+        raise DataError(path, "", str(error), AGAIN) from error
     if not isinstance(value, dict):
-        raise BadLine(path, "line 1", "JSON, but not an object", AGAIN)
+        raise DataError(path, "line 1", "JSON, but not an object", AGAIN)
     return value
