@@ -105,20 +105,17 @@ def biased(
     dataset: str,
     questions: int | None = None,
     each: int | None = None,
-    split: str = "train",
     data_dir: Path | None = None,
 ) -> Iterator[Labelled]:
-    """The split's first questions, labelled by their hops.
+    """The train split's first questions, labelled by their hops.
 
     questions: how many; or each: so many of one hop and as many of several, as
     Adaptive-RAG's authors have it, who draw as many from each of three single-hop and
     three multi-hop sets. A prior for one class would be learned in place of the question.
     """
-    if split == "test":
-        raise RecipeError(f"{dataset}: labels come from split train or tune, never test")
     if (questions is None) == (each is None):
         raise RecipeError(f"{dataset}: say either questions (how many) or each (of a label)")
-    asked = data.load(dataset, data_dir=data_dir, split=split).questions[:questions]
+    asked = data.load(dataset, data_dir=data_dir, split="train").questions[:questions]
     unknown = next((q.id for q in asked if q.hops is None), None)
     if unknown is not None:
         raise RecipeError(f"{dataset}: question {unknown!r} does not say how many hops it takes")

@@ -66,17 +66,13 @@ def rewriting(
     questions: int | None = None,
     tasks: Sequence[str] = TASKS,
     check: str | None = None,
-    retriever: str = "bm25",
-    prompt: str = "cot",
-    k: int = 6,
     data_dir: Path | None = None,
 ) -> Iterator[Example]:
     """The first training questions of world A (or a part of it, as its ambiguous ones).
 
     tasks: of `TASKS`; the one query of "query" is the rewritten question itself.
     check: the reader that must do better with the rewriting: with it and its queries it hits
-    the answer, with the question alone it does not. None: all are taught. retriever, prompt,
-    k: what the reader is given then, and how it is asked.
+    the answer, with the question alone it does not. None: all are taught.
     seed changes nothing: nothing is drawn.
     """
     if not dataset.startswith(WORLD):
@@ -88,7 +84,7 @@ def rewriting(
     made = [one for q in asked.questions if (one := rewritten(world, q)) is not None]
     source = f"rewriting:{dataset}"
     if check is not None:
-        kept = checked(made, asked, Workshop(data_dir), check, retriever, prompt, k)
+        kept = checked(made, asked, Workshop(data_dir), check)
         source += f", {len(kept)} of {len(made)} that {check} does better with"
         made = kept
     for one, task in product(made, tasks):
@@ -138,14 +134,11 @@ def checked(
     asked: Dataset,
     workshop: Workshop,
     reader: str,
-    retriever: str,
-    prompt: str,
-    k: int,
 ) -> list[Rewritten]:
     """Those with which the reader hits the answer where it does not with the question itself."""
     of = {one.asked.id: one for one in made}
     kept: set[str] = set()
-    settings = ERM4Settings(rewrite="none", per_query=k, k=k, prompt=prompt)
+    settings = ERM4Settings(rewrite="none", per_query=6, k=6, prompt="cot")
 
     def twice(question: Question, settings: ERM4Settings) -> engine.Flow:
         one, hits = of[question.id], []
@@ -159,7 +152,7 @@ def checked(
         return Answer()
 
     services = {
-        "retriever": workshop.retriever(retriever, asked.corpus),
+        "retriever": workshop.retriever("bm25", asked.corpus),
         "reader": workshop.reader(reader),
     }
     tasks = (engine.Task(one.asked, twice, settings) for one in made)

@@ -158,7 +158,7 @@ def test_a_rewriting_is_kept_only_where_the_reader_does_better_with_it(world, mo
 
     shop = Shop(script, asked)
     monkeypatch.setattr(room, "Workshop", lambda data_dir: shop)
-    got = list(rewriting("world-A", 0, questions=12, check="some-reader", k=2, tasks=["query"]))
+    got = list(rewriting("world-A", 0, questions=12, check="some-reader", tasks=["query"]))
     assert [lesson.question for lesson in got] == [better]
     n = len(list(rewriting("world-A", 0, questions=12, tasks=["query"])))
     assert got[0].source == f"rewriting:world-A, 1 of {n} that some-reader does better with"
