@@ -48,11 +48,10 @@ from ..evaluation.normalise import holds
 from ..methods.baselines.self_rag import WORDS, SelfRAGSettings, with_passage
 from ..methods.reading import PROMPTS, Template
 from ..schema import Hit, Passage, Prompt, Question
-from ..words import nearest
 from . import filtering, rewriting
 from .examples import Example
 from .filtering import public_thoughts
-from .recipes import RecipeError, called
+from .recipes import RecipeError
 
 UNKNOWN = "unknown"
 HARD = 0.5
@@ -381,8 +380,6 @@ def lessons(
     """
     for part in parts:
         given = dict(part)
-        kind = given.pop("kind", None)
-        if kind not in KINDS:
-            raise RecipeError(f"there is no kind of lesson {kind!r}{nearest(str(kind), KINDS)}")
+        kind = given.pop("kind")
         ours = {"data_dir": data_dir} if kind in REAL else {}
-        yield from called(KINDS[kind], f"lesson {kind}", given, seed=seed, **ours)
+        yield from KINDS[kind](**given, seed=seed, **ours)

@@ -92,15 +92,11 @@ def pairs(
     held_out: questions of the other splits then (None: as many as of split train). Questions
     with one gold passage have no positive and are left out.
     """
-    if not 0 <= noise <= 0.5:
-        raise ValueError(f"noise is {noise}; a share of turned labels lies between 0 and 0.5")
     if retriever is not None:
         workshop = Workshop(data_dir)
         n, times = (questions, exposures) if split == "train" else (held_out or questions, 1)
         asked = replace(workshop.dataset(dataset, split).first(n), name=dataset)
         made = stage_pairs(asked, workshop.retriever(retriever, asked.corpus), seed, times)
-    elif exposures != 1:
-        raise ValueError(f"exposures is {exposures} without a retriever; name one or leave it out")
     else:
         made = clean_pairs(dataset, split, seed, questions, data_dir)
     if not noise or split != "train":
