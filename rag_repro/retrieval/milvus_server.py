@@ -96,12 +96,11 @@ class Server:
         *,
         words: Mapping[str, Any] | None = None,
         width: int | None = None,
-        index: str = "FLAT",
     ) -> None:
         """An empty collection of passages, by id, with title and text.
 
         words: k1, b and stop_words of a BM25 field, "searched", which Milvus analyses
-        itself. width: of the vectors, if there are any; index: how Milvus finds them.
+        itself. width: of the vectors, if there are any.
         """
         m = self._milvus
         schema = m.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -133,7 +132,7 @@ class Server:
             )
         if width is not None:
             schema.add_field("vector", m.DataType.FLOAT_VECTOR, dim=width)
-            indexes.add_index("vector", index_type=index, metric_type="IP")
+            indexes.add_index("vector", index_type="FLAT", metric_type="IP")
         self._create(name, schema, indexes)
 
     def drop(self, name: str) -> None:
