@@ -83,8 +83,11 @@ def card(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
     if name not in registry():
         made = load(name)
         world = made.card.get("world")
-        facts = {"name": made.name, **made.card} | (_of_world(name, world) if world else {})
-        return facts | _sizes(made) | ({} if world else {"expected": _expected(made)})
+        facts = {"name": made.name, **made.card}
+        if not world:
+            return facts | _sizes(made) | {"expected": _expected(made)}
+        counts = {s: len(load(name, split=s).questions) for s in splits.of_world(world)}
+        return facts | _WORLD | {"splits": counts} | _sizes(made)
     entry = source(name)
     folder = data_dir or os.environ.get(ENVIRONMENT)
     held = _held(entry, folder)
@@ -102,12 +105,6 @@ def card(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
         known["files"] = {f: _hash(entry, f, h) for f, h in known["files"].items()}
         known |= _sizes(made)
     return {**known, "get": _release(name, folder)}
-
-
-def _of_world(name: str, world: str) -> dict[str, Any]:
-    parts = splits.of_world(world)
-    counts = {s: len(load(name, split=s).questions) for s in parts}
-    return _WORLD | {"splits": counts}
 
 
 def _sizes(made: Dataset) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,8 +14,6 @@ from . import own_questions
 from .own_questions import nfc
 
 TEXTS = (".txt", ".md")
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-LARGEST = 20 * 2**20  # bytes of one file; a larger one is a dump, not a text
 
 
 class FolderError(ValueError):
@@ -91,16 +88,9 @@ def question_files(folder: Path) -> list[Path]:
 def read(path: Path, place: str, found: Findings) -> str | None:
     """A file's text with plain line ends; None where it was told what is wrong."""
     try:
-        if (size := path.stat().st_size) > LARGEST:
-            limit = f"more than {LARGEST // 2**20} MB"
-            found.tell(place, f"{size / 2**20:.0f} MB, {limit}; cut it into several files")
-            return None
         data = path.read_bytes()
     except OSError as error:
         found.tell(place, unreadable(error))
-        return None
-    if data.startswith(_WIDE):
-        found.tell(place, "UTF-16 or UTF-32, not UTF-8; save it as UTF-8")
         return None
     try:
         text = data.decode("utf-8-sig")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rag_repro import cli, data, splitter
-from rag_repro.data import cards, own, own_files, own_questions
+from rag_repro.data import cards, own, own_questions
 from rag_repro.data.own import FolderError
 from rag_repro.data.splits import SplitError
 from rag_repro.study.conditions import Condition
@@ -335,12 +335,6 @@ def test_half_a_character_is_no_text(folder):
     assert "surrogates not allowed" in problems(folder)[0]
 
 
-def test_files_too_large_and_unreadable(folder, monkeypatch):
-    monkeypatch.setattr(own_files, "LARGEST", 50)
-    write(folder, {"passages/mill.md": MILL * 3, "passages/weir.txt": "short"})
-    assert "passages/mill.md: 0 MB, more than 0 MB; cut it into several files" in problems(folder)
-
-
 def test_a_quote_must_stand_in_one_passage(folder):
     write(folder, {"passages/weir.txt": "The mill was built by Jo Penn in 1801."})
     line = {"question": "Who?", "gold": "built by  Jo Penn"}
@@ -512,11 +506,6 @@ def test_a_cell_that_is_no_list_of_texts_is_told_of(folder, cell):
     write(folder, {"questions.csv": f"question,answers\nWho?,{cell}\n"})
     [told] = problems(folder)
     assert told.startswith("questions.csv, line 2: 'answers'")
-
-
-def test_a_wide_encoding_is_named(folder):
-    write(folder, {"passages/wide.txt": "The mill".encode("utf-16")})
-    assert problems(folder) == ("passages/wide.txt: UTF-16 or UTF-32, not UTF-8; save it as UTF-8",)
 
 
 @pytest.mark.parametrize("name", [b"a\x1b[2J.txt", b"a\nb.txt", b"\xff.txt", b"bad\x07/b.txt"])
