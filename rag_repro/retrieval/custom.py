@@ -368,7 +368,6 @@ class Indexed(Custom):
                 f"texts cannot be {described(texts)}; give a list of (title, text)"
             )
         self._index, self._texts, self._encoder = index, texts, encoder
-        self._unbound: Indexed | None = None
         if texts is not None:
             self._check()
 
@@ -386,8 +385,6 @@ class Indexed(Custom):
 
     @functools.cached_property
     def code(self) -> str | None:
-        if self._unbound is not None:
-            return self._unbound.code
         digest, encoder = hashlib.sha256(), self._encoder
         asked = encoder if encoder is None or isinstance(encoder, str) else code_of(encoder)
         if asked is None and encoder is not None:
@@ -409,8 +406,8 @@ class Indexed(Custom):
 
     def over(self, corpus: Corpus, encoder: Callable[[str], Any]) -> Any:
         """As of its base. Raises RetrievalError where index, texts and encoder do not agree."""
+        self.code  # noqa: B018 - of the index as it was given, and kept by what comes of it
         other = super().over(corpus, encoder)
-        other._unbound = self
         if self._texts is None:
             if not len(corpus):
                 raise RetrievalError(

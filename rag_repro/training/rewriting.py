@@ -29,7 +29,6 @@ from ..data.synthworld.asking import Asker
 from ..data.synthworld.reasoning import facts_of
 from ..data.synthworld.world import Fact
 from ..evaluation.answer_metrics import accuracy
-from ..methods.base import one_of
 from ..methods.erm4.rewriter import SEPARATOR, rewriting_prompt, written
 from ..methods.erm4.settings import ERM4Settings
 from ..methods.erm4.trigger import gather
@@ -75,10 +74,6 @@ def rewriting(
     the answer, with the question alone it does not. None: all are taught.
     seed changes nothing: nothing is drawn.
     """
-    if not dataset.startswith(WORLD):
-        raise RecipeError(f"rewriting is taught of {WORLD} alone, whose intents are known")
-    for task in tasks:
-        one_of("a task", task, TASKS)
     asked = data.load(dataset, data_dir=data_dir, split="train").first(questions)
     world = synthworld.world(WORLD[-1])
     made = [one for q in asked.questions if (one := rewritten(world, q)) is not None]

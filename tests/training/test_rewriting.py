@@ -96,8 +96,6 @@ def test_lessons_are_asked_and_answered_as_the_method_has_it(asked):
         assert lesson.source == "rewriting:world-A"
     part = {"kind": "rewriting", "dataset": "world-A", "questions": N, "tasks": ["plus"]}
     assert list(lessons([part], 5)) == made
-    with pytest.raises(ValueError, match="did you mean 'plus'"):
-        list(lessons([{**part, "tasks": ["pluss"]}], 5))
 
 
 def test_one_adapter_is_taught_all_that_a_rewriter_is_asked(asked):
@@ -111,12 +109,6 @@ def test_one_adapter_is_taught_all_that_a_rewriter_is_asked(asked):
     assert query.target == meant.target == rewriting_
     assert queries.target == f" {'**'.join(searches)}"
     assert len(searches) > 1
-
-
-def test_other_worlds_and_data_are_not_taught():
-    for name in ("world-B", "hotpotqa_train"):
-        with pytest.raises(RecipeError, match="world-A alone"):
-            list(rewriting(name, 0))
 
 
 def says(answer):

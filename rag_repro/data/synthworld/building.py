@@ -25,7 +25,7 @@ from .two_roots import (
     numeric_difference,
     yes_no,
 )
-from .world import Entity, World, WorldError, check_size, world
+from .world import Entity, World, WorldError, world
 
 KINDS: Mapping[str, tuple[Callable[[Desk, Entity], Draft | None], int]] = {
     "single_hop": (chain_of(1), 12),
@@ -76,8 +76,8 @@ def build(
     chosen = _chosen(kinds)
     if n_questions < 1:
         raise WorldError(f"n_questions is {n_questions}; ask for 1 or more")
-    check_size(name, n_passages, whole=True)
-    return _build(name, n_passages, dials or PRESETS[name].dials, n_questions, chosen, split)
+    dials = world(name, n_passages, dials=dials).dials
+    return _build(name, n_passages, dials, n_questions, chosen, split)
 
 
 @lru_cache(maxsize=8)
