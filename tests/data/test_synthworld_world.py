@@ -86,7 +86,7 @@ def test_stems_differ_between_numbers_worlds_and_families():
 
 def test_no_ending_of_a_name_occurs_twice_and_a_million_passages_have_names():
     sets = {preset.syllables for preset in PRESETS.values()}
-    endings = [e for which in sets for f in names.families(which).values() for e in f.endings]
+    endings = [e for which in sets for f in names.families(which).values() for e in f.parts[-1]]
     assert len(set(endings)) == len(endings) > 200
     for which in sets:
         for family, own in names.families(which).items():
