@@ -14,6 +14,7 @@ from rag_repro.schema.dataset import Corpus, Dataset
 from . import ENVIRONMENT, FOLDER, check_name, external, load, splits
 from .fetch import recorded
 from .public import Source, registry, source
+from .public.build import CARD_FIELDS
 from .sources import Part, sources
 from .synthworld.dials import PRESETS
 
@@ -91,11 +92,9 @@ def card(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
     entry = source(name)
     folder = data_dir or os.environ.get(ENVIRONMENT)
     held = _held(entry, folder)
-    plain = ("name", "title", "paper", "source", "licence", "split", "full_size")
-    known: dict[str, Any] = {field: getattr(entry, field) for field in plain}
+    known: dict[str, Any] = {field: getattr(entry, field) for field in CARD_FIELDS}
     known |= {
         "made from": sources().ours.get(name, ()),
-        "caveats": entry.caveats,
         "splits": _splits(name),
         "here": str(as_path(folder) / held[0]) if held else "no",
     }
