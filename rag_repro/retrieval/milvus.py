@@ -161,9 +161,7 @@ class Milvus(Index):
                 + f"\nHand in what it was made with; {self._command} --anew drops it and "
                 "loads this corpus in its place"
             )
-        versions = card.get("versions")
-        then = versions.get("milvus") if isinstance(versions, dict) else None
-        if then != self.server.version:
+        if (then := card["versions"]["milvus"]) != self.server.version:
             log.warning(
                 "%s was loaded by %s, and %s serves it; where rankings differ, load it anew",
                 *(self._place, then, self.server.version),
