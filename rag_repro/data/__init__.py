@@ -133,9 +133,9 @@ def _address(name: str):
 def names() -> list[str]:
     """The worlds of the testbed, then the public data sets."""
     from .public import registry
-    from .synthworld.world import SEEDS
+    from .synthworld.dials import PRESETS
 
-    return [*(f"{WORLD}-{letter}" for letter in sorted(SEEDS)), *registry()]
+    return [*(f"{WORLD}-{letter}" for letter in sorted(PRESETS)), *registry()]
 
 
 def check_name(name: str) -> None:

@@ -7,19 +7,17 @@ the caller says.
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
 import tarfile
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-# Text shrinks to a third or a tenth; what grows more than this was made to fill the disk.
-RATIO, FLOOR = 50, 64 * 2**20
+from rag_repro.digest import replacing
+
 _DELETE = "delete it, and fetch it again or get it from the data set's page"
 
 
@@ -36,22 +34,14 @@ def unpack(archive: Path, members: Mapping[str, Path]) -> None:
 
     Raises ArchiveError, with the archive's name, the member and what to do.
     """
-    folder = Path(os.path.commonpath([target.parent for target in members.values()]))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with (
-            _opened(archive) as (sizes, read),
-            tempfile.TemporaryDirectory(prefix=".unpacking-", dir=folder) as made,
-        ):
-            names = [_entry(archive, member, sizes) for member in members]
-            _check_room(archive, sum(sizes[name] for name in names), folder)
-            copies = [Path(made) / str(number) for number in range(len(names))]
-            for name, copy in zip(names, copies, strict=True):
-                with read(name) as content, copy.open("xb") as out:
-                    shutil.copyfileobj(content, out)
-            for copy, target in zip(copies, members.values(), strict=True):
+        with _opened(archive) as (names, read), ExitStack() as parts:
+            entries = [_entry(archive, member, names) for member in members]
+            for name, target in zip(entries, members.values(), strict=True):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(copy, target)
+                part = parts.enter_context(replacing(target))
+                with read(name) as content, part.open("xb") as out:
+                    shutil.copyfileobj(content, out)
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError) as error:
         raise ArchiveError(f"{archive} is damaged ({error}); {_DELETE}") from error
     except ArchiveError:
@@ -64,20 +54,17 @@ def unpack(archive: Path, members: Mapping[str, Path]) -> None:
 
 
 @contextmanager
-def _opened(archive: Path) -> Iterator[tuple[dict[str, int], Callable[[str], BinaryIO]]]:
-    """The regular files in an archive with their sizes, and what opens one by its name."""
+def _opened(archive: Path) -> Iterator[tuple[list[str], Callable[[str], BinaryIO]]]:
+    """The names of the regular files in an archive, and what opens one by its name."""
     if archive.name.endswith(".zip"):
         with zipfile.ZipFile(archive) as opened:
-            files = [info for info in opened.infolist() if not info.is_dir()]
-            yield {info.filename: info.file_size for info in files}, opened.open
-    elif archive.name.endswith((".tar.gz", ".tgz")):
-        with tarfile.open(archive, "r:gz") as opened:
-            yield {info.name: info.size for info in opened if info.isreg()}, opened.extractfile
+            yield [info.filename for info in opened.infolist() if not info.is_dir()], opened.open
     else:
-        raise ArchiveError(f"{archive}: neither .zip nor .tar.gz")
+        with tarfile.open(archive, "r:gz") as opened:
+            yield [info.name for info in opened if info.isreg()], opened.extractfile
 
 
-def _entry(archive: Path, member: str, names: Mapping[str, int]) -> str:
+def _entry(archive: Path, member: str, names: Sequence[str]) -> str:
     found = [name for name in names if f"/{name}".endswith(f"/{member}")]
     if not found:
         raise ArchiveError(f"{archive}: there is no {member!r} in it; {_DELETE}")
@@ -87,16 +74,3 @@ def _entry(archive: Path, member: str, names: Mapping[str, int]) -> str:
             f"{_DELETE}"
         )
     return found[0]
-
-
-def _check_room(archive: Path, needed: int, folder: Path) -> None:
-    """What an archive says of its files is more than they hold in none that can be read."""
-    most, free = max(FLOOR, RATIO * archive.stat().st_size), shutil.disk_usage(folder).free
-    if needed > most:
-        raise ArchiveError(
-            f"{archive} unpacks to more than {most:,} bytes, which no honest text does; {_DELETE}"
-        )
-    if needed > free:
-        raise ArchiveError(
-            f"{archive}: its files need {needed:,} bytes, {free:,} are free; make room"
-        )

@@ -14,6 +14,7 @@ from rag_repro.schema.dataset import Corpus, Dataset
 from . import ENVIRONMENT, FOLDER, check_name, external, load, splits
 from .fetch import recorded
 from .public import Source, registry, source
+from .public.build import CARD_FIELDS
 from .sources import Part, sources
 from .synthworld.dials import PRESETS
 
@@ -83,16 +84,17 @@ def card(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
     if name not in registry():
         made = load(name)
         world = made.card.get("world")
-        facts = {"name": made.name, **made.card} | (_of_world(name, world) if world else {})
-        return facts | _sizes(made) | ({} if world else {"expected": _expected(made)})
+        facts = {"name": made.name, **made.card}
+        if not world:
+            return facts | _sizes(made) | {"expected": _expected(made)}
+        counts = {s: len(load(name, split=s).questions) for s in splits.of_world(world)}
+        return facts | _WORLD | {"splits": counts} | _sizes(made)
     entry = source(name)
     folder = data_dir or os.environ.get(ENVIRONMENT)
     held = _held(entry, folder)
-    plain = ("name", "title", "paper", "source", "licence", "split", "full_size")
-    known: dict[str, Any] = {field: getattr(entry, field) for field in plain}
+    known: dict[str, Any] = {field: getattr(entry, field) for field in CARD_FIELDS}
     known |= {
         "made from": sources().ours.get(name, ()),
-        "caveats": entry.caveats,
         "splits": _splits(name),
         "here": str(as_path(folder) / held[0]) if held else "no",
     }
@@ -102,12 +104,6 @@ def card(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
         known["files"] = {f: _hash(entry, f, h) for f, h in known["files"].items()}
         known |= _sizes(made)
     return {**known, "get": _release(name, folder)}
-
-
-def _of_world(name: str, world: str) -> dict[str, Any]:
-    parts = splits.of_world(world)
-    counts = {s: len(load(name, split=s).questions) for s in parts}
-    return _WORLD | {"splits": counts}
 
 
 def _sizes(made: Dataset) -> dict[str, Any]:

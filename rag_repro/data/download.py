@@ -1,8 +1,8 @@
 """One file over HTTP, whole and checked, or not at all.
 
-Bytes go to `<name>.part` beside the target. Only what has the right length and
-SHA-256 gets the target's name. A part is gone on with where the file's SHA-256
-is known, which then tells whether it was put together rightly.
+Bytes go to `<name>.part` beside the target. Only what has the right SHA-256 gets the target's
+name. A part is gone on with where the file's SHA-256 is known, which then tells whether it was
+put together rightly.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
-import shutil
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
-from urllib.parse import urlsplit
 
 import tenacity
 
@@ -30,6 +29,7 @@ TRIES = 8
 SILENCE = 30.0
 """Seconds until a connection counts as stalled."""
 _TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
+_ADDRESS = re.compile(r"https?://[^/?#@]+([/?#]|$)")
 
 
 class DownloadError(ValueError):
@@ -46,13 +46,16 @@ def download(url: str, target: Path, *, size: int | None = None, sha256: str | N
     Dropped, stalled and cut connections are tried again, from where they
     stopped if the SHA-256 is known. On KeyboardInterrupt, too, what is there is kept.
 
-    Raises DownloadError: an address that is not http(s); no room; a refusal;
-    wrong length or bytes (which are deleted); another process is at the same file.
+    Raises DownloadError: an address that is not http(s); a refusal; wrong length or bytes
+    (which are deleted); another process is at the same file.
     """
     import httpx
 
-    _check_address(url)
-    part = target.with_name(target.name + ".part")
+    if not _ADDRESS.match(url):
+        raise DownloadError(
+            "the address must begin with http:// or https://, and hold no name and password"
+        )
+    part, shown = target.with_name(target.name + ".part"), without_query(url)
     passing = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, _Again)
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(passing),
@@ -64,83 +67,68 @@ def download(url: str, target: Path, *, size: int | None = None, sha256: str | N
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with part.open("ab") as file:
-            _lock(file, part)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             try:
-                if target.exists():
-                    raise DownloadError(f"{target} is there already; move it away first")
                 with httpx.Client(timeout=SILENCE, follow_redirects=True) as client:
-                    retrying(_receive, client, url, target, file, size, keep=sha256 is not None)
+                    retrying(_receive, client, url, file, size, keep=sha256 is not None)
+                file.flush()
                 got = sha256_of(part)
                 if sha256 not in (None, got):
                     file.truncate(0)
                     raise DownloadError(
-                        f"{target.name}: wrong bytes from {without_query(url)}: SHA-256 {sha256} "
-                        f"was expected, {got} came; they are deleted. Give the same command again; "
-                        "where that does not help the release has changed, or somebody has changed "
-                        "it on the way: look at the data set's page"
+                        f"{target.name}: wrong bytes from {shown}: SHA-256 {sha256} was expected, "
+                        f"{got} came; they are deleted. Give the same command again; where that "
+                        "does not help the release has changed, or somebody has changed it on the "
+                        "way: look at the data set's page"
                     )
                 os.replace(part, target)
                 return got
             finally:
+                file.flush()
                 if part.exists() and not part.stat().st_size:
                     part.unlink()
+    except BlockingIOError:
+        raise DownloadError(
+            f"{part}: another process is downloading this file; wait until it has finished"
+        ) from None
     except OSError as error:
         raise DownloadError(f"{target}: cannot be written ({error})") from error
     except passing as error:
         why = str(error) or type(error).__name__
         kept = f"; {part.name} is kept, and the same command goes on from it"
         raise DownloadError(
-            f"{without_query(url)}: gave up after {TRIES} tries ({why}){kept if sha256 else ''}"
+            f"{shown}: gave up after {TRIES} tries ({why}){kept if sha256 else ''}"
         ) from error
     except (httpx.RequestError, httpx.InvalidURL) as error:
-        raise DownloadError(f"{without_query(url)}: {error}") from error
+        raise DownloadError(f"{shown}: {error}") from error
 
 
 def _receive(
-    client: httpx.Client, url: str, target: Path, file: BinaryIO, size: int | None, *, keep: bool
+    client: httpx.Client, url: str, file: BinaryIO, size: int | None, *, keep: bool
 ) -> None:
     """All bytes into the open part, or _Again, or DownloadError."""
-    if not keep:
-        file.truncate(0)
-    have = file.seek(0, os.SEEK_END)
+    have = file.seek(0, os.SEEK_END) if keep else file.truncate(0)
     # identity: a compressed transfer has another length and another hash.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with client.stream("GET", url, headers=headers) as answer:
-        partial = answer.status_code == 206
         goes_on = have and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-        if answer.status_code == 416 or (partial and not goes_on):
+        if answer.status_code in (206, 416) and not goes_on:
             file.truncate(0)
             raise _Again("the server does not go on from what is here; from the start")
         _check_answer(answer, without_query(url))
-        if not partial:
+        if answer.status_code != 206:
             have = file.truncate(0)
-        length = answer.headers.get("Content-Length", "")
-        total = have + int(length) if length.isdecimal() else size
-        if total is None and not answer.headers.get("Transfer-Encoding"):
-            raise DownloadError(
-                f"{without_query(url)}: the server does not say how long the file is, so one that "
-                "is cut off would pass for whole; download it with a browser"
-            )
+        length = answer.headers.get("Content-Length")
+        total = have + int(length) if length else size
         if size is not None and total != size:
             raise DownloadError(
                 f"{without_query(url)}: {size:,} bytes were expected, the server has {total:,}: "
                 "the release has changed or this is another file; look at the data set's page"
             )
-        needed, free = (total or 0) - have, shutil.disk_usage(target.parent).free
-        if needed > free:
-            raise DownloadError(
-                f"{target.name} needs {needed:,} more bytes, {free:,} are free in "
-                f"{target.parent}; make room or name another folder"
-            )
-        with Bar(desc=target.name, unit="B", unit_scale=True, total=total, initial=have) as bar:
-            try:
-                for chunk in answer.iter_raw():
-                    have += file.write(chunk)
-                    bar.update(len(chunk))
-            finally:
-                file.flush()
-    if total not in (None, have):
-        raise _Again(f"{have:,} of {total:,} bytes came")
+        name = Path(file.name).stem
+        with Bar(desc=name, unit="B", unit_scale=True, total=total, initial=have) as bar:
+            for chunk in answer.iter_raw():
+                bar.update(file.write(chunk))
 
 
 def _check_answer(answer: httpx.Response, url: str) -> None:
@@ -156,32 +144,14 @@ def _check_answer(answer: httpx.Response, url: str) -> None:
             f"{url}: a web page came instead of the file (to log in, to confirm, or an "
             "error); open the address in a browser"
         )
-    if answer.headers.get("Content-Encoding", "identity") != "identity":
+    told = any(name in answer.headers for name in ("Content-Length", "Transfer-Encoding"))
+    if "Content-Encoding" in answer.headers or not told:
         raise DownloadError(
-            f"{url}: the server sends the file in another form than it was asked for; "
-            "download it with a browser"
+            f"{url}: the server compresses the file, or does not say how long it is, so that one "
+            "that is cut off would pass for whole; download it with a browser"
         )
-
-
-def _lock(file: BinaryIO, part: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise DownloadError(
-            f"{part}: another process is downloading this file; wait until it has finished"
-        ) from None
 
 
 def without_query(url: str) -> str:
     """For messages: behind the ? may stand a token."""
     return url.partition("?")[0].partition("#")[0]
-
-
-def _check_address(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise DownloadError(
-            f"{without_query(url).rpartition('@')[2]!r}: the address must begin with http:// or https://"
-        )
-    if parts.username or parts.password:
-        raise DownloadError("the address must hold no name and password")

@@ -112,32 +112,28 @@ def _part(part: Part, file: File, folder: Path) -> list[Path]:
     absent = [target for target in targets if not target.is_file()]
     for target in targets:
         if target not in absent:
-            check(target, None if part.members else file.sha256)
+            _check(target, None if part.members else file.sha256)
     if not absent:
         return targets
     if part.members and place.is_file():
-        check(place, file.sha256)
+        _check(place, file.sha256)
     elif file.url is None:
         raise FetchError(
             f"{file.name} has to be got by hand: {file.by_hand}; put it at {place} and give this "
             "command again, which then checks and unpacks it"
         )
     else:
-        _get(file, place)
+        log.info("downloading %s from %s", file.name, without_query(file.url))
+        held = file.sha256 or recorded(place)
+        got = download(file.url, place, size=file.bytes, sha256=held)
+        _record(place, got)
+        log.info(_FIRST if held is None else _AS_EXPECTED, place, got)
     if part.members:
         unpack(place, {m: folder / t for m, t in part.members.items() if folder / t in absent})
         for target in absent:
             _record(target, sha256_of(target))
         log.info("%s: unpacked; the archive is no longer needed", place)
     return targets
-
-
-def _get(file: File, place: Path) -> None:
-    log.info("downloading %s from %s", file.name, without_query(file.url))
-    held = file.sha256 or recorded(place)
-    got = download(file.url, place, size=file.bytes, sha256=held)
-    _record(place, got)
-    log.info(_FIRST if held is None else _AS_EXPECTED, place, got)
 
 
 _AS_EXPECTED = "%s: SHA-256 %s, as expected"
@@ -147,46 +143,35 @@ _FIRST = (
 )
 
 
-def check(path: Path, expected: str | None) -> str:
-    """The SHA-256 of a file that is there, held to what is expected or recorded.
+def _check(path: Path, expected: str | None) -> None:
+    """Hold a file that is there to what is expected or recorded; the first look records it.
 
-    The first look at a file that nothing is known of records it. FetchError
-    where the bytes are others.
+    FetchError where the bytes are others.
     """
     held = expected or recorded(path)
     got = sha256_of(path)
-    if held is not None and got != held:
+    if held is None:
+        _record(path, got)
+    elif got != held:
         raise FetchError(
             f"{path} is there but is another file: SHA-256 {held} was expected, it has {got}; "
             "move it away and fetch it again"
         )
-    if held is None:
-        _record(path, got)
     log.info("already here: " + (_FIRST if held is None else _AS_EXPECTED), path, got)
-    return got
 
 
 def recorded(path: Path) -> str | None:
     """The SHA-256 kept beside a file, or None. FetchError where the note is no such note."""
-    note = record_of(path)
-    try:
-        text = note.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    if not (note := _note_of(path)).exists():
         return None
-    except UnicodeDecodeError:
-        text = ""
-    found = _RECORD.fullmatch(text)
-    if found is None:
+    if (found := _RECORD.fullmatch(note.read_text(encoding="utf-8", errors="replace"))) is None:
         raise FetchError(f"{note} holds no SHA-256; delete it to trust the next download anew")
     return found[1]
 
 
-def record_of(path: Path) -> Path:
+def _note_of(path: Path) -> Path:
     return path.with_name(path.name + ".sha256")
 
 
 def _record(path: Path, sha256: str) -> None:
-    try:
-        write_whole(record_of(path), f"{sha256}  {path.name}\n")
-    except OSError as error:
-        raise FetchError(f"the SHA-256 of {path} cannot be kept beside it ({error})") from error
+    write_whole(_note_of(path), f"{sha256}  {path.name}\n")

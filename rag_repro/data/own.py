@@ -4,13 +4,12 @@
     PATH/questions.jsonl           or questions.csv, or questions.txt (own_questions)
 
 A text's title is its first heading (`# Title`, or a line that is underlined with
-=== or ---) or its file's name. Texts are read as Unicode's form NFC. Links that
-stay inside the folder are followed; others are told of in the card. Texts of
-more than 100 words are cut where sentences end (`splitter.by_sentences`), and
-passage 3 of passages/harbour.md has the id `harbour#3`; `folder:PATH?words=50`
-cuts at 50 words, and `?words=all` cuts none. The data set is named
-after its folder and a hash of its files, so that no path enters a record and
-an edited folder is another data set.
+=== or ---) or its file's name. Texts are read as Unicode's form NFC. Links among
+them are not followed; the card tells of them. Texts of more than 100 words are cut
+where sentences end (`splitter.by_sentences`), and passage 3 of passages/harbour.md
+has the id `harbour#3`; `folder:PATH?words=50` cuts at 50 words, and `?words=all`
+cuts none. The data set is named after its folder and a hash of its files, so that
+no path enters a record and an edited folder is another data set.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ from .own_files import (
     existing,
     question_files,
     read,
-    text_files,
     unreadable,
     visible,
 )
@@ -109,7 +107,8 @@ def label(folder: Path | str) -> str:
     folder, words = _words_of(folder)
     folder = existing(folder)
     digest = hashlib.sha256(b"" if words == SIZE else f"words={words}\x1e".encode())
-    for path in [*text_files(folder), *question_files(folder, Findings())]:
+    texts = [path for path in visible(folder, Findings()) if path.suffix.lower() in TEXTS]
+    for path in [*texts, *question_files(folder)]:
         place = nfc(path.relative_to(folder).as_posix())
         try:
             content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -186,7 +185,7 @@ def _titled(text: str, stem: str) -> tuple[str, str]:
 
 
 def _entries(folder: Path, found: Findings) -> list[Entry]:
-    files = question_files(folder, found)
+    files = question_files(folder)
     if not files:
         held = [p.name for p in folder.iterdir() if p.is_file() and p.name.startswith("question")]
         hint = f" ({held[0]} is there)" if held else ""

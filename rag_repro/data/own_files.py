@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
-import heapq
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +14,6 @@ from . import own_questions
 from .own_questions import nfc
 
 TEXTS = (".txt", ".md")
-_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-LARGEST = 20 * 2**20  # bytes of one file; a larger one is a dump, not a text
 
 
 class FolderError(ValueError):
@@ -63,81 +60,37 @@ def unreadable(error: OSError) -> str:
 def visible(folder: Path, found: Findings) -> list[Path]:
     """The files below passages/, hidden ones left out, in the order of their names.
 
-    Links that stay inside `folder` are followed, and what several ways lead to is read
-    once, so that no web of links is endless; `found` is told of every link left out.
+    Links in it are not followed; `found` is told of them.
     """
-    base, root = folder.resolve(), folder / "passages"
+
+    def tell(error: OSError) -> None:
+        found.tell(Path(error.filename).relative_to(folder).as_posix(), unreadable(error))
+
     files: list[Path] = []
-    reached: set[Path] = set()
-    waiting = [(root, base / "passages")]  # each path and, its links followed, where it is
-    links: list[Path] = []
-    while waiting or links:
-        # Links last: a text has the name that it has without them.
-        path, real = waiting.pop() if waiting else (heapq.heappop(links), None)
-        place = path.relative_to(folder).as_posix()
-        tell = found.tell if path == root else found.warn
-        try:
-            if real is not None and path.is_symlink():
-                heapq.heappush(links, path)
-                continue
-            if real is None:
-                real = path.resolve(strict=True)
-                if not real.is_relative_to(base):
-                    tell(place, "not followed, a link out of the folder; copy the texts into it")
-                    continue
-                if path.parent.resolve().is_relative_to(real):
-                    tell(place, "not followed, a link back to a folder that it lies in")
-                    continue
-            if real in reached:
-                found.warn(place, f"not read again, as {real.relative_to(base).as_posix()} is read")
-                continue
-            reached.add(real)
-            if path.is_file():
+    for top, inner, names in os.walk(folder / "passages", onerror=tell):
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        for path in (Path(top, name) for name in (*inner, *names) if not name.startswith(".")):
+            place = path.relative_to(folder).as_posix()
+            if UNSEEN.search(path.name):
+                found.tell(place, "its name holds a control character or is not UTF-8; rename it")
+            elif path.is_symlink():
+                found.warn(place, "not followed, a link; copy the texts into the folder")
+            elif path.is_file():
                 files.append(path)
-                continue
-            for child in path.iterdir() if path.is_dir() else ():
-                if child.name.startswith("."):
-                    continue
-                if UNSEEN.search(child.name):
-                    said = "its name holds a control character or is not UTF-8; rename it"
-                    found.tell(child.relative_to(folder).as_posix(), said)
-                else:
-                    waiting.append((child, real / child.name))
-        except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
-            if path.is_symlink():
-                tell(place, "not followed, a link that leads nowhere")
-            else:
-                found.tell(place, unreadable(error))
     return sorted(files)
 
 
-def text_files(folder: Path) -> list[Path]:
-    """The files of passages that are read, in order."""
-    return [p for p in visible(folder, Findings()) if p.suffix.lower() in TEXTS]
-
-
-def question_files(folder: Path, found: Findings) -> list[Path]:
+def question_files(folder: Path) -> list[Path]:
     """Those of the files that may hold questions which are there; one is wanted."""
-    files = [folder / name for name in own_questions.FILES if (folder / name).is_file()]
-    base = folder.resolve()
-    for path in (away := [p for p in files if not p.resolve().is_relative_to(base)]):
-        found.tell(path.name, "not followed, a link out of the folder; copy the file into it")
-    return [path for path in files if path not in away]
+    return [folder / name for name in own_questions.FILES if (folder / name).is_file()]
 
 
 def read(path: Path, place: str, found: Findings) -> str | None:
     """A file's text with plain line ends; None where it was told what is wrong."""
     try:
-        if (size := path.stat().st_size) > LARGEST:
-            limit = f"more than {LARGEST // 2**20} MB"
-            found.tell(place, f"{size / 2**20:.0f} MB, {limit}; cut it into several files")
-            return None
         data = path.read_bytes()
     except OSError as error:
         found.tell(place, unreadable(error))
-        return None
-    if data.startswith(_WIDE):
-        found.tell(place, "UTF-16 or UTF-32, not UTF-8; save it as UTF-8")
         return None
     try:
         text = data.decode("utf-8-sig")

@@ -14,7 +14,7 @@ import csv
 import io
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ class Entry:
     answers: tuple[str, ...] = ()
     gold: tuple[str, ...] = ()
     kind: str | None = None
-    split: str = field(default="test")
+    split: str = "test"
 
 
 def read(name: str, text: str, tell: Tell) -> list[Entry]:
@@ -87,32 +87,21 @@ def _jsonl(text: str, name: str, tell: Tell) -> Iterator[tuple[int, Mapping | No
 
 def _csv(text: str, name: str, tell: Tell) -> Iterator[tuple[int, Mapping | None]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    head: list[str] | None = None
-    begin = 1
+    rows = (cells for cells in reader if any(cell.strip() for cell in cells))
     try:
-        for cells in reader:
-            line, begin = begin, reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if head is None:
-                head = [cell.strip() for cell in cells]
-                if not _head_is_sound(head, f"{name}, line {line}", tell):
-                    return
-            elif len(cells) != len(head):
+        head = [cell.strip() for cell in next(rows, ())]
+        if not _head_is_sound(head, f"{name}, line {reader.line_num}", tell):
+            return
+        for cells in rows:
+            place = f"{name}, line {reader.line_num}"
+            if len(cells) != len(head):
                 told = f"{len(cells)} cells, the header has {len(head)}"
-                tell(f"{name}, line {line}", f'{told}; put text that holds a comma in "quotes"')
-                yield line, None
-            else:
-                row = {key: cell.strip() for key, cell in zip(head, cells, strict=True)}
-                place = f"{name}, line {line}"
-                yield (
-                    line,
-                    {
-                        k: _listed(v, k, place, tell) if k in LISTS else v
-                        for k, v in row.items()
-                        if v
-                    },
-                )
+                tell(place, f'{told}; put text that holds a comma in "quotes"')
+                yield reader.line_num, None
+                continue
+            row = {key: cell.strip() for key, cell in zip(head, cells, strict=True)}
+            listed = {k: _listed(row[k], k, place, tell) for k in LISTS if row.get(k)}
+            yield reader.line_num, {k: v for k, v in row.items() if v} | listed
     except csv.Error as error:
         tell(f"{name}, line {reader.line_num}", f"not CSV ({error}); mend the quotes there")
 

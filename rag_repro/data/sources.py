@@ -8,9 +8,9 @@ from functools import cache
 from importlib import resources
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rag_repro.plain import PlainError, from_yaml
+from rag_repro.plain import from_yaml
 from rag_repro.words import nearest
 
 DOWNLOADS = "downloads"
@@ -19,10 +19,6 @@ ARCHIVES = (".zip", ".tar.gz", ".tgz")
 # Plain relative names and paths: nothing else may name a place in the data folder.
 _Name = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
 _Path = Annotated[str, Field(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")]
-
-
-class SourceError(ValueError):
-    """sources.yaml is wrong; the message says where."""
 
 
 class _Exact(BaseModel):
@@ -81,7 +77,6 @@ class Part:
 class Release:
     """The official release of one data set."""
 
-    name: str
     page: str
     parts: tuple[Part, ...]
 
@@ -98,29 +93,24 @@ class Sources:
 def sources() -> Sources:
     """The package's own sources.yaml."""
     text = resources.files(__package__).joinpath("sources.yaml").read_text("utf-8")
-    return parse(text, "sources.yaml")
+    return parse(text)
 
 
-def parse(text: str, where: str) -> Sources:
-    """SourceError for anything that is unknown, missing, of the wrong kind or unsafe."""
-    try:
-        raw = _Yaml.model_validate(from_yaml(text))
-    except (PlainError, ValidationError) as error:
-        raise SourceError(f"{where}: {error}") from error
+def parse(text: str) -> Sources:
+    """ValueError for anything that is unknown, missing, of the wrong kind or unsafe."""
+    raw = _Yaml.model_validate(from_yaml(text))
     files = {name: one.model_copy(update={"name": name}) for name, one in raw.files.items()}
     releases = {
-        name: Release(
-            name, one.page, tuple(_part(files, *taken, where) for taken in one.take.items())
-        )
+        name: Release(one.page, tuple(_part(files, *taken) for taken in one.take.items()))
         for name, one in raw.releases.items()
     }
     return Sources(releases, {name: tuple(lines) for name, lines in raw.ours.items()})
 
 
-def _part(files: Mapping[str, File], name: str, goes: str | dict[str, str], where: str) -> Part:
+def _part(files: Mapping[str, File], name: str, goes: str | dict[str, str]) -> Part:
     if name not in files:
-        raise SourceError(f"{where}: no file {name!r}{nearest(name, files)}")
+        raise ValueError(f"no file {name!r}{nearest(name, files)}")
     packed = name.endswith(ARCHIVES)
     if packed != isinstance(goes, dict):
-        raise SourceError(f"{where}: {name}: members are taken of archives, and only of them")
+        raise ValueError(f"{name}: members are taken of archives, and only of them")
     return Part(files[name], f"{DOWNLOADS}/{name}", goes) if packed else Part(files[name], goes, {})

@@ -21,6 +21,7 @@ released after all that was chosen. A test holds it to the first promise.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,7 +31,6 @@ from typing import Any
 
 from rag_repro.schema.dataset import Dataset
 
-from ..plain import PlainError, fits, from_json, text_of
 from ..words import choices, nearest
 from . import recurring
 from .synthworld.dials import PRESETS
@@ -139,20 +139,4 @@ def lot(name: str) -> int:
 @cache
 def frozen() -> Mapping[str, Any]:
     """The split file: `sets` name -> split -> ids, `dropped` name -> id -> why, `files` hashes."""
-    return read(resources.files(__package__).joinpath("splits.json"))
-
-
-def read(path: Any) -> Mapping[str, Any]:
-    """A split file, its form checked. Raises SplitError."""
-    try:
-        made = from_json(text_of(path))
-    except (PlainError, OSError) as error:
-        raise SplitError(f"{path}: {error}; install the package again") from error
-    lists = dict[str, dict[str, list[str]]]
-    if (
-        not isinstance(made, dict)
-        or not fits(made.get("sets"), lists)
-        or any(set(parts) != set(SPLITS) for parts in made["sets"].values())
-    ):
-        raise SplitError(f"{path} is no split file; install the package again")
-    return made
+    return json.loads(resources.files(__package__).joinpath("splits.json").read_text("utf-8"))

@@ -22,7 +22,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -325,30 +324,25 @@ class Stored(Index):
         Raises StoreError where `folder` holds anything else.
         """
         folder = Path(folder)
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            _refuse_other(folder, self.card)
+        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+            self._check(folder)
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Written beside its place and renamed, so that a killed run leaves no
         # half index under the name that a later run will trust.
-        part = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
-        try:
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as beside:
+            part = Path(beside, "index")
+            part.mkdir()
             self._write(part)
-            files = {
-                name: {"bytes": (part / name).stat().st_size, "sha256": sha256(part / name)}
-                for name in _files_in(part)
-            }
-            card = json.dumps({**self.card, "files": files}, indent=1, ensure_ascii=False)
-            (part / CARD).write_text(card + "\n", encoding="utf-8")
-            part.chmod(0o755)
+            card = {**self.card, "files": _files_in(part)}
+            text = json.dumps(card, indent=1, ensure_ascii=False)
+            (part / CARD).write_text(text + "\n", encoding="utf-8")
             try:
                 os.rename(part, folder)
             except OSError:
                 if not folder.exists():
                     raise
-                _refuse_other(folder, self.card)  # another process was first; its index is ours
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+                self._check(folder)  # another process was first; its index is ours
         return folder
 
     @classmethod
@@ -368,18 +362,30 @@ class Stored(Index):
         """Build the index, or take it from `folder` if its card fits what was asked for."""
         if folder is None:
             self._build()
-            return
-        folder = Path(folder)
-        card = _read_card(folder)
-        _compare(folder, expected=self.card, found=card)
-        _check_files(folder, card["files"])
+        else:
+            self._check(Path(folder))
+            self._read(Path(folder))
+
+    def _check(self, folder: Path) -> None:
+        """Refuse a folder that holds anything but just this index, with its files byte for byte."""
         try:
-            self._read(folder)
-        except (OSError, ValueError, KeyError) as error:  # files that fit a card made to fit them
+            card = from_json(text_of(folder / CARD))
+        except (FileNotFoundError, NotADirectoryError):
             raise StoreError(
-                f"the files in {folder} are no {self.kind} index of this corpus "
-                f"({shortened(error)}); delete the folder and build the index again"
-            ) from error
+                f"{folder} holds no index ({CARD} is missing); choose another folder, or build "
+                "one and save it there"
+            ) from None
+        except PlainError as error:
+            card, why = None, f" ({error})"
+        else:
+            why = ""
+        if lines := differences({**self.card, "files": _files_in(folder)}, card):
+            raise StoreError(
+                f"{folder / CARD}{why} tells of another index than was asked for and lies there:\n"
+                + "\n".join(lines)
+                + "\nHand in what the index was made with, save to another folder, or delete this "
+                "one and build the index again"
+            )
 
     @abstractmethod
     def _build(self) -> None:
@@ -394,45 +400,6 @@ class Stored(Index):
         """Take the index from its files, after the card was found to fit."""
 
 
-def _read_card(folder: Path) -> dict[str, Any]:
-    """The card of a stored index. Raises StoreError where there is none that can be read."""
-    path = folder / CARD
-    try:
-        card = from_json(text_of(path))
-    except FileNotFoundError:
-        raise StoreError(
-            f"{folder} holds no index ({CARD} is missing); build one and save it there"
-        ) from None
-    except (PlainError, OSError) as error:
-        raise StoreError(
-            f"{path} is no card ({error}); delete the folder and build the index again"
-        ) from error
-    if fault := _fault(card):
-        raise StoreError(f"{path} {fault}; delete the folder and build the index again")
-    return card
-
-
-_PARTS = {"kind": str, "version": int} | dict.fromkeys(
-    ("corpus", "settings", "versions", "files"), dict
-)
-
-
-def _fault(card: Any) -> str:
-    """What a card lacks, or holds that it must not; "" where nothing is wrong."""
-    missing = set(_PARTS) - set(card) if isinstance(card, dict) else set(_PARTS)
-    if missing:
-        return f"lacks {', '.join(sorted(missing))}"
-    for name, kind in _PARTS.items():
-        if not isinstance(card[name], kind):
-            return f"has {name!r} as {shortened(repr(card[name]), 60)}"
-    for name, file in card["files"].items():
-        if not isinstance(file, dict) or not {"bytes", "sha256"} <= set(file):
-            return f"does not describe its file {name!r}"
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            return f"names a file outside its folder, {name!r}"
-    return ""
-
-
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
@@ -441,9 +408,7 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, list(value) if isinstance(value, tuple) else value
 
 
-def differences(
-    expected: Mapping[str, Any], found: Mapping[str, Any], apart: Collection[str] = ()
-) -> list[str]:
+def differences(expected: Mapping[str, Any], found: Any, apart: Collection[str] = ()) -> list[str]:
     """One line a field in which two cards differ; the corpus's name may, and the parts `apart`."""
     want, have = dict(_flat(expected)), dict(_flat(found))
     names = [n for n in dict.fromkeys([*want, *have]) if n.split(".")[0] not in apart]
@@ -452,45 +417,10 @@ def differences(
     return [f"  {n}: expected {want.get(n)!r}, found {one}" for n, one in told.items()]
 
 
-def _compare(folder: Path, *, expected: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Refuse a card that differs in anything but the corpus's name and the files."""
-    if lines := differences(expected, found, apart=("files",)):
-        raise StoreError(
-            f"the index in {folder} was made otherwise than asked for:\n"
-            + "\n".join(lines)
-            + "\nHand in what it was made with, save to another folder, or delete this one and "
-            "build the index again"
-        )
-
-
-def _refuse_other(folder: Path, card: Mapping[str, Any]) -> None:
-    """Pass where `folder` holds just this index, else raise: nothing is overwritten."""
-    if not folder.is_dir() or not (folder / CARD).is_file():
-        raise StoreError(f"{folder} exists and is no index; choose another folder")
-    stored = _read_card(folder)
-    _compare(folder, expected=card, found=stored)
-    _check_files(folder, stored["files"])
-
-
-def _files_in(folder: Path) -> list[str]:
-    """Names of the index's files; hidden ones are an editor's or the system's."""
-    found = (p for p in sorted(folder.rglob("*")) if p.is_file() and not p.name.startswith("."))
-    return [name for p in found if (name := p.relative_to(folder).as_posix()) != CARD]
-
-
-def _check_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse where the folder's files are not just those of its card, byte for byte."""
-    there = _files_in(folder)
-    for name in sorted({*files, *there}):
-        path, again = shortened(folder / name), f"delete {folder} and build the index again"
-        if name not in there:
-            raise StoreError(f"{path} is missing; {again}")
-        if name not in files:
-            raise StoreError(f"{path} is not on its card; {again}")
-        card = files[name]
-        if (folder / name).stat().st_size != card["bytes"] or sha256(folder / name) != card[
-            "sha256"
-        ]:
-            raise StoreError(
-                f"{path} is not the file that its card describes (cut off or changed); {again}"
-            )
+def _files_in(folder: Path) -> dict[str, dict[str, Any]]:
+    """Size and SHA-256 of each file of the index; hidden ones are an editor's or the system's."""
+    return {
+        path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".") and path != folder / CARD
+    }

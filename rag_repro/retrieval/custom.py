@@ -96,10 +96,9 @@ def _question(given: Any) -> tuple[Callable[[str, int], Any], str, str | None]:
     if hasattr(given, "as_retriever"):  # LangChain's vector stores, whose `search` is another
         given = given.as_retriever()
     label, code = type(given).__name__, None
-    if callable(asked := getattr(given, "invoke", None)):
+    if callable(getattr(given, "invoke", None)):
         asking = functools.partial(_invoked, given)
     elif callable(asking := getattr(given, "search", given)):
-        asked = asking
         if asking is given:
             label, code = getattr(given, "__qualname__", label), code_of(given)
     else:
@@ -109,28 +108,7 @@ def _question(given: Any) -> tuple[Callable[[str, int], Any], str, str | None]:
             "LangChain's retriever, or (index, texts, encoder) of FAISS or bm25s"
         )
     label = re.sub(r"[^\w.]", "", label.rpartition("<locals>.")[2])[-40:]
-    if _is_async(asked) or _is_async(getattr(asked, "__call__", None)):  # noqa: B004
-        raise RetrievalError(f"retriever {label} is a coroutine function; give a plain function")
-    if asked is asking and not _takes_two(asked):
-        raise RetrievalError(
-            f"retriever {label} cannot be called with a query and k; give a function as "
-            "lambda query, k: search(query)[:k]"
-        )
     return asking, label, code
-
-
-def _is_async(function: Any) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-
-
-def _takes_two(function: Callable) -> bool:
-    try:
-        inspect.signature(function).bind("query", 1)
-    except TypeError:
-        return False
-    except ValueError:  # some functions written in C do not say what they take
-        return True
-    return True
 
 
 def _invoked(given: Any, query: str, k: int) -> Any:
@@ -390,7 +368,6 @@ class Indexed(Custom):
                 f"texts cannot be {described(texts)}; give a list of (title, text)"
             )
         self._index, self._texts, self._encoder = index, texts, encoder
-        self._unbound: Indexed | None = None
         if texts is not None:
             self._check()
 
@@ -408,8 +385,6 @@ class Indexed(Custom):
 
     @functools.cached_property
     def code(self) -> str | None:
-        if self._unbound is not None:
-            return self._unbound.code
         digest, encoder = hashlib.sha256(), self._encoder
         asked = encoder if encoder is None or isinstance(encoder, str) else code_of(encoder)
         if asked is None and encoder is not None:
@@ -431,8 +406,8 @@ class Indexed(Custom):
 
     def over(self, corpus: Corpus, encoder: Callable[[str], Any]) -> Any:
         """As of its base. Raises RetrievalError where index, texts and encoder do not agree."""
+        self.code  # noqa: B018 - of the index as it was given, and kept by what comes of it
         other = super().over(corpus, encoder)
-        other._unbound = self
         if self._texts is None:
             if not len(corpus):
                 raise RetrievalError(

@@ -7,7 +7,7 @@ what the ids that come back are. Three modes:
              `bm25.BM25`'s "lucene", times k1 + 1, which ranks alike; the embedded Milvus counts
              over each segment of its files, which differs a little where there are several
     dense    vectors of an encoder, by inner product
-    hybrid   the `depth` best of each, fused by Milvus's ranker: sum of 1 / (constant + rank);
+    hybrid   the DEPTH best of each, fused by Milvus's ranker: sum of 1 / (CONSTANT + rank);
              with `within`, ranks are those among the passages to choose from
 
 Milvus's standard tokenizer splits at punctuation and spaces, much as the pattern of our
@@ -55,7 +55,10 @@ from .milvus_server import LARGEST, LONGEST_ID, MOST, MilvusError, Server, versi
 log = logging.getLogger(__name__)
 
 MODES = ("bm25", "dense", "hybrid")
-INDEXES = ("FLAT", "HNSW", "AUTOINDEX")
+INDEX = "FLAT"
+"""Of vectors: each is compared with."""
+DEPTH, CONSTANT = 100, 60
+"""Of the fusion."""
 BATCH = 1_000
 """Passages that are put in at once."""
 _DECIMALS = {"bm25": 4, "dense": 5, "hybrid": 7}  # float32, of some 10, of 1, and of 1/60
@@ -71,8 +74,7 @@ class Milvus(Index):
     where: an address, or a path that ends in .db (`milvus_server.Server`). Nothing is put in
     before `load`, which goes on where an earlier one stopped; nothing is found before all is.
     mode: "bm25", "dense" or "hybrid"; the last two need an encoder. fields, k1, b: as `BM25`
-    has them. stop_words: a list that `Analyzer` knows. index: "FLAT" compares with every
-    vector; "HNSW" and "AUTOINDEX" are faster and may miss some. depth, constant: of the fusion.
+    has them. stop_words: a list that `Analyzer` knows.
 
     Raises RetrievalError for a setting that cannot be, and MilvusError as `Server`.
     """
@@ -91,27 +93,19 @@ class Milvus(Index):
         k1: float = 1.5,
         b: float = 0.75,
         stop_words: str | None = "english",
-        index: str = "FLAT",
-        depth: int = 100,
-        constant: int = 60,
     ):
         if mode not in MODES:
             raise RetrievalError(f"Milvus has no mode {mode!r}" + choices(mode, MODES))
-        if index not in INDEXES:
-            raise RetrievalError(f"no index {index!r} of vectors" + choices(index, INDEXES))
         if (encoder is None) != (mode == "bm25"):
             raise RetrievalError(
                 f"mode {mode!r}: 'dense' and 'hybrid' need an encoder, 'bm25' takes none"
             )
-        if not (k1 > 0 and 0 <= b <= 1 and depth > 0 and constant > 0):
-            raise RetrievalError(
-                f"k1 {k1}, b {b}, depth {depth}, constant {constant}: all are above 0, b in [0, 1]"
-            )
+        if not (k1 > 0 and 0 <= b <= 1):
+            raise RetrievalError(f"k1 {k1}, b {b}: k1 is above 0, b in [0, 1]")
         self.corpus = check_corpus(corpus)
         self.mode, self.encoder, self.fields = mode, encoder, check_fields(fields)
-        self.k1, self.b, self.index = float(k1), float(b), index
+        self.k1, self.b = float(k1), float(b)
         self.analyzer = Analyzer(stop_words=stop_words, **suited(corpus))
-        self.depth, self.constant = depth, constant
         self.server = Server(where)
         self._complete = False
 
@@ -125,9 +119,9 @@ class Milvus(Index):
         if self.mode != "dense":
             made |= {"k1": self.k1, "b": self.b, "analyzer": self.analyzer.card}
         if self.encoder is not None:
-            made |= {"encoder": self.encoder.fingerprint, "index": self.index}
+            made |= {"encoder": self.encoder.fingerprint, "index": INDEX}
         if self.mode == "hybrid":
-            made |= {"depth": self.depth, "constant": self.constant}
+            made |= {"depth": DEPTH, "constant": CONSTANT}
         return made
 
     @property
@@ -167,9 +161,7 @@ class Milvus(Index):
                 + f"\nHand in what it was made with; {self._command} --anew drops it and "
                 "loads this corpus in its place"
             )
-        versions = card.get("versions")
-        then = versions.get("milvus") if isinstance(versions, dict) else None
-        if then != self.server.version:
+        if (then := card["versions"]["milvus"]) != self.server.version:
             log.warning(
                 "%s was loaded by %s, and %s serves it; where rankings differ, load it anew",
                 *(self._place, then, self.server.version),
@@ -267,7 +259,6 @@ class Milvus(Index):
             self.name,
             words=None if self.mode == "dense" else words,
             width=None if self.encoder is None else encoded(self.encoder, ["width"]).shape[1],
-            index=self.index,
         )
         return False
 
@@ -369,8 +360,8 @@ class Milvus(Index):
         passages = self.corpus.passages
         ids = None if pool is None else [passages[place].id for place in pool]
         if self.mode == "hybrid":
-            depth = max(self.depth, k)  # not by `size`: more hits must not move the first ones
-            return self.server.fused(self.name, asked, depth, self.constant, size, ids)
+            depth = max(DEPTH, k)  # not by `size`: more hits must not move the first ones
+            return self.server.fused(self.name, asked, depth, CONSTANT, size, ids)
         [(field, data)] = asked.items()
         return self.server.search(self.name, field, data, size, ids)
 
@@ -385,17 +376,15 @@ class Milvus(Index):
     def _filled(
         self, places: np.ndarray, scores: np.ndarray, k: int, pool: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The k best; where fewer were found, the others follow by id: they share no word, or an
-        index that is not FLAT missed them."""
+        """The k best; where fewer were found, the others follow by id: they share no word."""
         top = best(scores, self._id_ranks[places], k)
         places, scores = places[top], scores[top]
         if len(places) < k:
             every = np.arange(len(self.corpus)) if pool is None else pool
             rest = np.setdiff1d(every, places)
             rest = rest[np.argsort(self._id_ranks[rest])][: k - len(places)]
-            least = scores.min(initial=0.0)  # products of vectors can be below 0
             places = np.concatenate([places, rest])
-            scores = np.concatenate([scores, np.full(len(rest), least)])
+            scores = np.concatenate([scores, np.zeros(len(rest))])
         return places, scores
 
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from rag_repro.post import Key, is_loopback
 
 from ..digest import installed
-from ..plain import PlainError, from_json, shortened
+from ..plain import shortened
 from .base import RetrievalError, check_address
 
 KEY_VARIABLE = "RAG_REPRO_MILVUS_TOKEN"
@@ -96,12 +96,11 @@ class Server:
         *,
         words: Mapping[str, Any] | None = None,
         width: int | None = None,
-        index: str = "FLAT",
     ) -> None:
         """An empty collection of passages, by id, with title and text.
 
         words: k1, b and stop_words of a BM25 field, "searched", which Milvus analyses
-        itself. width: of the vectors, if there are any; index: how Milvus finds them.
+        itself. width: of the vectors, if there are any.
         """
         m = self._milvus
         schema = m.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -133,7 +132,7 @@ class Server:
             )
         if width is not None:
             schema.add_field("vector", m.DataType.FLOAT_VECTOR, dim=width)
-            indexes.add_index("vector", index_type=index, metric_type="IP")
+            indexes.add_index("vector", index_type="FLAT", metric_type="IP")
         self._create(name, schema, indexes)
 
     def drop(self, name: str) -> None:
@@ -216,15 +215,7 @@ class Server:
             return None
         self._do("load_collection", CARDS)
         rows = self._do("query", CARDS, filter=among([name]), output_fields=["card"])
-        if not rows:
-            return None
-        try:
-            card = from_json(rows[0]["card"])
-        except PlainError as error:
-            raise MilvusError(f"the card of {name} at {self.where} is {error}") from error
-        if not isinstance(card, dict):
-            raise MilvusError(f"the card of {name} at {self.where} is no JSON object")
-        return card
+        return json.loads(rows[0]["card"]) if rows else None
 
     def write_card(self, name: str, card: Mapping[str, Any]) -> None:
         if not self.has(CARDS):

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ..schema import Hit, Passage
-from ..words import choices
 from .base import Encoder, RetrievalError, best
 
 SAME = {
@@ -40,14 +39,9 @@ class Reservoir:
     same: a name in `SAME`. capacity: most pairs; beyond, those written longest ago leave
         (a pair that is replaced is written anew). A pair that has just come leaves last.
 
-    ReservoirError: an unknown `same`, or a capacity below 1.
     """
 
     def __init__(self, encoder: Encoder, *, same: str = "title", capacity: int = 10_000):
-        if same not in SAME:
-            raise ReservoirError(f"there is no sameness {same!r}" + choices(same, SAME))
-        if capacity < 1:
-            raise ReservoirError(f"capacity is {capacity}; it must be at least 1")
         self.encoder, self.same, self.capacity = encoder, same, capacity
         self.ordered = True
         self._held: dict[object, Passage] = {}

@@ -22,9 +22,8 @@ from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
 from ..schema import Question
 from ..study import papers, records
 from ..study.scores import Results
-from ..words import nearest
 from .examples import EncodedText
-from .recipes import RecipeError, called
+from .recipes import RecipeError
 
 HELD_OUT = 10
 """Of how many questions labelled by outcomes one is kept out to watch the loss."""
@@ -105,20 +104,15 @@ def biased(
     dataset: str,
     questions: int | None = None,
     each: int | None = None,
-    split: str = "train",
     data_dir: Path | None = None,
 ) -> Iterator[Labelled]:
-    """The split's first questions, labelled by their hops.
+    """The train split's first questions, labelled by their hops.
 
     questions: how many; or each: so many of one hop and as many of several, as
     Adaptive-RAG's authors have it, who draw as many from each of three single-hop and
     three multi-hop sets. A prior for one class would be learned in place of the question.
     """
-    if split == "test":
-        raise RecipeError(f"{dataset}: labels come from split train or tune, never test")
-    if (questions is None) == (each is None):
-        raise RecipeError(f"{dataset}: say either questions (how many) or each (of a label)")
-    asked = data.load(dataset, data_dir=data_dir, split=split).questions[:questions]
+    asked = data.load(dataset, data_dir=data_dir, split="train").questions[:questions]
     unknown = next((q.id for q in asked if q.hops is None), None)
     if unknown is not None:
         raise RecipeError(f"{dataset}: question {unknown!r} does not say how many hops it takes")
@@ -158,18 +152,15 @@ def labelled(
     drawn = None
     for part in parts:
         given = dict(part)
-        kind = given.pop("kind", None)
-        known = (*KINDS, SHUFFLED)
-        if kind not in known:
-            raise RecipeError(f"there is no kind of label {kind!r}{nearest(str(kind), known)}")
+        kind = given.pop("kind")
         if kind == SHUFFLED:
             drawn = given
             continue
         if kind == "outcomes" and results is None:
             raise RecipeError("labels by outcomes need the folder of records; name --results")
         ours = {"results": results} if kind == "outcomes" else {}
-        made += called(KINDS[kind], f"labels by {kind}", given, data_dir=data_dir, **ours)
-    return made if drawn is None else called(shuffled, "labels shuffled", drawn, made=made)
+        made += KINDS[kind](**given, data_dir=data_dir, **ours)
+    return made if drawn is None else shuffled(made, **drawn)
 
 
 def shuffled(made: Sequence[Labelled], seed: int) -> list[Labelled]:

@@ -47,6 +47,9 @@ from ..methods.erm4.settings import ERM4Settings
 from ..schema import Hit, Passage, Question
 from .examples import Example
 
+WITHOUT = 0.2
+"""Share of the compressor's lessons that have nothing to say."""
+
 
 def public_thoughts(question: Question, gold: Sequence[Passage]) -> str:
     """The reasoning for a real question; "" where nothing that came with it leads to the answer.
@@ -84,21 +87,17 @@ def summaries(
     dataset: str,
     seed: int,
     passages: Mapping[int, float],
-    without: float = 0.2,
     questions: int | None = None,
-    exposures: int = 1,
     mined: bool = False,
     data_dir: Path | None = None,
 ) -> Iterator[Example]:
     """A train split's first questions with passages of their own candidates, in random order.
 
-    passages: how many in all -> how often. without: share of the lessons whose passages
-    hold no gold one, and whose summary is empty. mined: the data set hands out no
-    distractors, and each question gets the nearest passages that hold none of its answers.
-    Each exposure draws anew. Questions to which no sentence leads are left out.
+    passages: how many in all -> how often. Of WITHOUT of the lessons the passages hold no
+    gold one, and the summary is empty. mined: the data set hands out no distractors, and each
+    question gets the nearest passages that hold none of its answers. Questions to which no
+    sentence leads are left out.
     """
-    if not 0 <= without < 1:
-        raise ValueError(f"without is {without}; a share lies between 0 and 1")
     asked = data.load(dataset, data_dir=data_dir, split="train").first(questions)
     if mined:
         asked = candidates.given(asked, str(max(passages)))
@@ -108,18 +107,19 @@ def summaries(
         gold = [asked.corpus.by_id[i] for i in question.gold_ids]
         others = [asked.corpus.by_id[i] for i in question.candidates if i not in question.gold_ids]
         said = supporting(question, gold)
-        for _ in range(exposures if said else 0):
-            n = random.choices(sizes, weights)[0]
-            bare = random.random() < without and bool(others)
-            # The first ones: of the testbed and of mined lists the nearest, as a retriever finds
-            # them; HotpotQA and 2WikiMultihopQA hand theirs out in an order of no meaning.
-            chosen = others[:n] if bare else [*gold, *others[: max(0, n - len(gold))]]
-            random.shuffle(chosen)
-            hits = [Hit(p, 0.0, i) for i, p in enumerate(chosen, start=1)]
-            # The prompt ends at "Summary:"; the blank behind it is the compressor's.
-            target = "" if bare else " " + " ".join(said)
-            source = f"summary:{dataset}" + (", of nothing" if bare else "")
-            yield Example(summary_prompt(question, hits), target, source, question.id)
+        if not said:
+            continue
+        n = random.choices(sizes, weights)[0]
+        bare = random.random() < WITHOUT and bool(others)
+        # The first ones: of the testbed and of mined lists the nearest, as a retriever finds
+        # them; HotpotQA and 2WikiMultihopQA hand theirs out in an order of no meaning.
+        chosen = others[:n] if bare else [*gold, *others[: max(0, n - len(gold))]]
+        random.shuffle(chosen)
+        hits = [Hit(p, 0.0, i) for i, p in enumerate(chosen, start=1)]
+        # The prompt ends at "Summary:"; the blank behind it is the compressor's.
+        target = "" if bare else " " + " ".join(said)
+        source = f"summary:{dataset}" + (", of nothing" if bare else "")
+        yield Example(summary_prompt(question, hits), target, source, question.id)
 
 
 def supporting(question: Question, gold: Sequence[Passage]) -> list[str]:
@@ -153,20 +153,19 @@ def filtering(
     hypothesis: str,
     explain: bool,
     filter: str = "nli",
-    others: int = 2,
     questions: int | None = None,
     skip: int = 0,
     mined: bool = False,
     data_dir: Path | None = None,
 ) -> Iterator[Example]:
-    """A train split's first questions, each beside its gold passages and `others` that are not.
+    """A train split's first questions, each beside its gold passages and two that are not.
 
     As many lessons take a passage as refuse one, of the larger part a sample: few passages hold
     an answer by themselves, and a filter that met four refusals for each took nothing at all.
     skip: leave out the first so many, which another part has.
     hypothesis, explain, filter: as the method's settings; "ask" has yes for entailment and no
-    for the others. others: drawn from the question's own candidates, those of a gold passage's
-    name first. mined: the data set hands out no candidates, and the nearest ten passages
+    for the others. The two are drawn from the question's own candidates, those of a gold
+    passage's name first. mined: the data set hands out no candidates, and the nearest ten passages
     without an answer stand in for them.
     A passage of which no sentence decides is left out where an explanation is wanted.
     """
@@ -183,7 +182,7 @@ def filtering(
         rest = [by_id[name] for name in question.candidates if name not in question.gold_ids]
         random.shuffle(rest)
         rest.sort(key=lambda passage: not namesake(passage, gold))
-        for passage in (*gold, *rest[:others]):
+        for passage in (*gold, *rest[:2]):
             label, said = judged(question, passage, gold, settings)
             if explain and (not said or SEPARATOR in said):
                 continue

@@ -363,57 +363,37 @@ class State:
 
     def put_back(self, model: Any) -> None:
         """Give the model the weights that were kept last, if any."""
-        import torch
-
-        with torch.no_grad():
-            for name, parameter in _trained(model):
-                if name in self._best:
-                    parameter.copy_(self._best[name])
+        if self._best:
+            _give(model, self._best)
 
     def save(self, model: Any, adam: Any, step: int, curve: Sequence[dict]) -> None:
         """Written beside, then put in place, so that a cut leaves the state before it."""
-        from safetensors.torch import save_file
+        import torch
 
-        names = {id(p): n for n, p in _trained(model)}
-        tensors = {f"{n}|best": tensor.contiguous() for n, tensor in self._best.items()}
-        for parameter, held in adam.state.items():
-            name = names[id(parameter)]
-            tensors |= {f"{name}|{part}": tensor.contiguous() for part, tensor in held.items()}
-        tensors |= {f"{n}|weight": p.detach().contiguous() for n, p in _trained(model)}
+        weights = {n: p.detach() for n, p in _trained(model)}
+        state = {"weights": weights, "best": self._best, "adam": adam.state_dict()}
         self.folder.mkdir(exist_ok=True)
-        facts = {"key": self.key, "step": str(step), "curve": json.dumps(list(curve))}
-        with replacing(self.folder / "state.safetensors") as part:
-            save_file(tensors, part, metadata=facts)
+        with replacing(self.folder / "state.pt") as part:
+            torch.save({"key": self.key, "step": step, "curve": list(curve), **state}, part)
 
     def load(self, model: Any, adam: Any) -> tuple[int, list[dict]]:
         """The next step and the curve so far; (0, []) where nothing was saved."""
         import torch
-        from safetensors import safe_open
 
-        path = self.folder / "state.safetensors"
+        path = self.folder / "state.pt"
         if not path.is_file():
             return 0, []
-        with safe_open(path, "pt") as file:
-            facts = file.metadata()
-            if facts["key"] != self.key:
-                raise RecipeError(
-                    f"{path}: the state of another recipe, seed or base, {facts['step']} steps of "
-                    f"it; delete {self.folder} to lose them and begin anew"
-                )
-            saved = set(file.keys())
-            with torch.no_grad():
-                for name, parameter in _trained(model):
-                    parameter.copy_(file.get_tensor(f"{name}|weight"))
-                    # Moments lie beside their weights, AdamW's count of steps stays here.
-                    held = {
-                        part: file.get_tensor(f"{name}|{part}").to(parameter.device)
-                        for part in ("exp_avg", "exp_avg_sq")
-                    }
-                    adam.state[parameter] = {"step": file.get_tensor(f"{name}|step"), **held}
-                    if f"{name}|best" in saved:
-                        self._best[name] = file.get_tensor(f"{name}|best").to(parameter.device)
-        log.info("%s: going on after step %s", self.folder.parent.name, facts["step"])
-        return int(facts["step"]), json.loads(facts["curve"])
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        if state["key"] != self.key:
+            raise RecipeError(
+                f"{path}: the state of another recipe, seed or base, {state['step']} steps of "
+                f"it; delete {self.folder} to lose them and begin anew"
+            )
+        _give(model, state["weights"])
+        adam.load_state_dict(state["adam"])
+        self._best = state["best"]
+        log.info("%s: going on after step %s", self.folder.parent.name, state["step"])
+        return state["step"], state["curve"]
 
     def forget(self) -> None:
         for path in self.folder.glob("*"):
@@ -424,3 +404,11 @@ class State:
 
 def _trained(model: Any) -> list[tuple[str, Any]]:
     return [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+
+
+def _give(model: Any, weights: Mapping[str, Any]) -> None:
+    import torch
+
+    with torch.no_grad():
+        for name, parameter in _trained(model):
+            parameter.copy_(weights[name])

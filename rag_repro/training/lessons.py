@@ -48,13 +48,14 @@ from ..evaluation.normalise import holds
 from ..methods.baselines.self_rag import WORDS, SelfRAGSettings, with_passage
 from ..methods.reading import PROMPTS, Template
 from ..schema import Hit, Passage, Prompt, Question
-from ..words import nearest
 from . import filtering, rewriting
 from .examples import Example
 from .filtering import public_thoughts
-from .recipes import RecipeError, called
+from .recipes import RecipeError
 
 UNKNOWN = "unknown"
+HARD = 0.5
+"""Share of the passages beside the gold ones that lexical search finds."""
 
 
 def said_alone(question: Question, known: bool) -> str:
@@ -197,14 +198,13 @@ def reading(
     forms: Sequence[str],
     passages: Mapping[int, float],
     seed: int,
-    hard: float = 0.5,
     skip: int = 0,
     split: str | None = None,
 ) -> Iterator[Example]:
     """Questions with their gold passages among others, in random order.
 
-    passages: how many in all -> how often (never fewer than the gold ones).
-    hard: share of the others that lexical search finds for the question.
+    passages: how many in all -> how often (never fewer than the gold ones); HARD of the
+    others are found by lexical search for the question.
     skip: leave out the first questions (those taught as facts).
     """
     here, asked = _to_learn(world, skip + questions, split)
@@ -215,7 +215,7 @@ def reading(
     for question, near in zip(asked, _near(world, asked, 20), strict=True):
         gold = [here.passage[i] for i in question.gold_ids]
         n = max(random.choices(sizes, weights)[0], len(gold))
-        chosen = with_others(gold, near, everything, n, hard, random)
+        chosen = with_others(gold, near, everything, n, HARD, random)
         said = thoughts(here, question, random)
         yield lesson(PROMPTS[random.choice(forms)], question, chosen, said, f"reading:{world}")
 
@@ -242,8 +242,6 @@ def self_rag(
     answering: int,
     others: int,
     seed: int,
-    form: str = "selfrag",
-    hard: float = 0.5,
     split: str | None = None,
 ) -> Iterator[Example]:
     """A world's first questions, as Self-RAG asks them: alone, and beside one passage at a time.
@@ -252,16 +250,16 @@ def self_rag(
     does); what rests on these alone is known, and told `known` times; else passages are
     wanted. Then a question is put beside each gold passage that gives its answer,
     `answering` times; beside one of the other gold passages; and beside `others` that are
-    not gold, each with chance `hard` one that lexical search finds.
+    not gold, each with chance HARD one that lexical search finds.
     """
     here, asked = _to_learn(world, questions, split)
     stated = set(taught_facts(here, asked[:taught]))
     random = Random(f"self-rag/{seed}")
-    settings = SelfRAGSettings(prompt=form, spelling="words")
+    settings = SelfRAGSettings(prompt="selfrag", spelling="words")
     source = f"self-rag:{world}"
     for question, near in zip(asked, _near(world, asked, 10), strict=True):
         facts = facts_of(here, question)
-        bare = PROMPTS[form].fill(question, ())
+        bare = PROMPTS["selfrag"].fill(question, ())
         sure = stated.issuperset(facts)
         said = said_alone(question, sure)
         for _ in range(known if sure else 1):
@@ -270,7 +268,7 @@ def self_rag(
         giving = [p for p in gold if gives(question, facts, p)]
         rest = [p for p in gold if p not in giving]
         chosen = giving * answering + ([random.choice(rest)] if rest else [])
-        mixed = with_others(gold, near, here.passages, len(gold) + others, hard, random)
+        mixed = with_others(gold, near, here.passages, len(gold) + others, HARD, random)
         for passage in [*chosen, *(p for p in mixed if p not in gold)]:
             prompt = with_passage(question, Hit(passage, 0.0, 1), settings)
             said = said_beside(question, facts, passage)
@@ -382,8 +380,6 @@ def lessons(
     """
     for part in parts:
         given = dict(part)
-        kind = given.pop("kind", None)
-        if kind not in KINDS:
-            raise RecipeError(f"there is no kind of lesson {kind!r}{nearest(str(kind), KINDS)}")
+        kind = given.pop("kind")
         ours = {"data_dir": data_dir} if kind in REAL else {}
-        yield from called(KINDS[kind], f"lesson {kind}", given, seed=seed, **ours)
+        yield from KINDS[kind](**given, seed=seed, **ours)

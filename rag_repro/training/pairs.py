@@ -49,6 +49,10 @@ from .examples import EncodedText, batches
 NEAR = 10
 """How many of the passages that lexical search finds count as close, where none came along."""
 
+HARD, RELEVANCE_HARD = 0.5, 0.8
+"""Share of the negatives that are hard: of pairs, and of single passages, where those of CRAG
+were retrieved for the question."""
+
 STAGES = CFSSettings(k=4)
 """The two stages whose pairs C meets: the k of the paper's tables that this book reads first."""
 
@@ -74,7 +78,6 @@ def pairs(
     seed: int,
     questions: int | None = None,
     data_dir: Path | None = None,
-    hard: float = 0.5,
     noise: float = 0.0,
     retriever: str | None = None,
     exposures: int = 1,
@@ -82,25 +85,20 @@ def pairs(
 ) -> Iterator[Pair]:
     """Positives and as many negatives of a split's questions, question by question.
 
-    hard: share of negatives that are hard. noise: share of the train split's labels that are
-    turned round, by chance (drrag.s05); the pairs stay the same, and so do those of other
-    splits. retriever: negatives are what the two stages bring with it, and each pair is judged
-    in one order, drawn. exposures: how often each positive of split train comes, each time with
-    another negative, where a retriever is named; held_out: questions of the other splits then
-    (None: as many as of split train). Questions with one gold passage have no positive and are
-    left out.
+    noise: share of the train split's labels that are turned round, by chance (drrag.s05); the
+    pairs stay the same, and so do those of other splits. retriever: negatives are what the two
+    stages bring with it, and each pair is judged in one order, drawn. exposures: how often each
+    positive of split train comes, each time with another negative, where a retriever is named;
+    held_out: questions of the other splits then (None: as many as of split train). Questions
+    with one gold passage have no positive and are left out.
     """
-    if not 0 <= noise <= 0.5:
-        raise ValueError(f"noise is {noise}; a share of turned labels lies between 0 and 0.5")
     if retriever is not None:
         workshop = Workshop(data_dir)
         n, times = (questions, exposures) if split == "train" else (held_out or questions, 1)
         asked = replace(workshop.dataset(dataset, split).first(n), name=dataset)
-        made = stage_pairs(asked, workshop.retriever(retriever, asked.corpus), seed, hard, times)
-    elif exposures != 1:
-        raise ValueError(f"exposures is {exposures} without a retriever; name one or leave it out")
+        made = stage_pairs(asked, workshop.retriever(retriever, asked.corpus), seed, times)
     else:
-        made = clean_pairs(dataset, split, seed, questions, data_dir, hard)
+        made = clean_pairs(dataset, split, seed, questions, data_dir)
     if not noise or split != "train":
         yield from made
         return
@@ -111,29 +109,26 @@ def pairs(
 
 
 def clean_pairs(
-    dataset: str, split: str, seed: int, questions: int | None, data_dir: Path | None, hard: float
+    dataset: str, split: str, seed: int, questions: int | None, data_dir: Path | None
 ) -> Iterator[Pair]:
     """For every two gold passages of a question a positive, and a negative beside it."""
     asked = data.load(dataset, data_dir=data_dir, split=split)
     random = Random(f"pairs/{dataset}/{seed}")
-    chosen = asked.questions[:questions]
-    near = _near(asked, chosen)
+    asked = asked.first(questions)
     passage = asked.corpus.by_id
     everything = asked.corpus.passages
-    for question in chosen:
+    for question, near in zip(asked.questions, _near(asked), strict=True):
         gold = [passage[i] for i in question.gold_ids]
-        close = [passage[i] for i in near(question)]
+        close = [passage[i] for i in near if i not in question.gold_ids]
         for one, other in combinations(gold, 2):
             yield Pair(question.text, one.text, other.text, 1, f"positive:{dataset}")
-            yield negative(question, gold, close, everything, hard, random, dataset)
+            yield negative(question, gold, close, everything, random, dataset)
 
 
-def stage_pairs(
-    asked: Dataset, retriever: Any, seed: int, hard: float, exposures: int
-) -> Iterator[Pair]:
+def stage_pairs(asked: Dataset, retriever: Any, seed: int, exposures: int) -> Iterator[Pair]:
     """Every two gold passages `exposures` times, each time with a pair that the stages bring.
 
-    With chance `hard` that pair holds a gold passage ("hard"), else none ("near"); none is
+    With chance HARD that pair holds a gold passage ("hard"), else none ("near"); none is
     taken twice before all were taken once.
     """
     brought = second_stage_pairs(asked, retriever)
@@ -148,7 +143,7 @@ def stage_pairs(
         # So many as are there, in an order drawn, and from the start again.
         turns = {k: cycle(random.sample(pairs, len(pairs))) for k, pairs in wrong.items() if pairs}
         for two in [*combinations(question.gold_ids, 2)] * exposures if turns else ():
-            wanted = "hard" if random.random() < hard else "near"
+            wanted = "hard" if random.random() < HARD else "near"
             kind = wanted if wanted in turns else next(iter(turns))
             for name, label, ids in (("positive", 1, two), (kind, 0, next(turns[kind]))):
                 a, b = (passage[i].text for i in random.sample(ids, 2))
@@ -180,12 +175,11 @@ def negative(
     gold: Sequence[Passage],
     close: Sequence[Passage],
     everything: Sequence[Passage],
-    hard: float,
     random: Random,
     dataset: str,
 ) -> Pair:
     """Hard: a gold passage and a close one; random: a close one and any, neither of them gold."""
-    if close and random.random() < hard:
+    if close and random.random() < HARD:
         one, other, kind = random.choice(gold), random.choice(close), "hard"
     else:
         one = random.choice(close or everything)
@@ -202,48 +196,40 @@ def relevance(
     seed: int,
     questions: int | None = None,
     data_dir: Path | None = None,
-    hard: float = 0.8,
     mined: bool = False,
 ) -> Iterator[Pair]:
     """Each gold passage of a split's questions alone, and as many others beside.
 
-    hard: share of the others that come from the question's own candidates; the rest is any
+    Of the others RELEVANCE_HARD come from the question's own candidates; the rest is any
     passage that is not gold. mined: the data set hands out no distractors, and each question
-    gets the nearest passages that hold none of its answers. As in CRAG, whose negatives were
-    retrieved for the question.
+    gets the nearest passages that hold none of its answers.
     """
-    if not 0 <= hard <= 1:
-        raise ValueError(f"hard is {hard}; a share lies between 0 and 1")
     asked = data.load(dataset, data_dir=data_dir, split=split).first(questions)
     if mined:
         asked = candidates.given(asked, str(NEAR))
-    others = sum(i not in q.gold_ids for q in asked.questions for i in q.candidates)
-    if hard and not others:
-        raise ValueError(
-            f"{dataset} hands out no passages beside the gold ones; say mined: true, or hard: 0"
-        )
+    if not any(i not in q.gold_ids for q in asked.questions for i in q.candidates):
+        raise ValueError(f"{dataset} hands out no passages beside the gold ones; say mined: true")
     random = Random(f"relevance/{dataset}/{seed}")
     passage, everything = asked.corpus.by_id, asked.corpus.passages
     for question in asked.questions:
         close = [i for i in question.candidates if i not in question.gold_ids]
         for name in question.gold_ids:
             yield Pair(question.text, passage[name].text, None, 1, f"positive:{dataset}")
-            kind = "hard" if close and random.random() < hard else "random"
+            kind = "hard" if close and random.random() < RELEVANCE_HARD else "random"
             other = passage[random.choice(close)] if kind == "hard" else random.choice(everything)
             while other.id in question.gold_ids:
                 other = random.choice(everything)
             yield Pair(question.text, other.text, None, 0, f"{kind}:{dataset}")
 
 
-def _near(dataset: Any, questions: Sequence[Question]):
-    """A function from a question to passages that are close to it and not gold."""
-    if all(q.candidates for q in questions):
-        return lambda q: [i for i in q.candidates if i not in q.gold_ids]
+def _near(asked: Dataset) -> list[list[str]]:
+    """For each question passages that are close to it, by id; gold may be among them."""
+    if all(q.candidates for q in asked.questions):
+        return [[*q.candidates] for q in asked.questions]
     from ..retrieval.bm25 import BM25
 
-    found = BM25(dataset.corpus).search([q.text for q in questions], NEAR)
-    by_id = {q.id: [h.passage.id for h in hits] for q, hits in zip(questions, found, strict=True)}
-    return lambda q: [i for i in by_id[q.id] if i not in q.gold_ids]
+    found = BM25(asked.corpus).search([q.text for q in asked.questions], NEAR)
+    return [[hit.passage.id for hit in hits] for hits in found]
 
 
 def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedText]:

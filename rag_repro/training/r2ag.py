@@ -49,7 +49,7 @@ from ..study.services import Workshop
 from .examples import Example, batches, encode
 from .filtering import public_thoughts
 from .fit import Plan, fit, halved, publish_adapter, targets, wrap
-from .recipes import Former, RecipeError, called
+from .recipes import Former, RecipeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +231,8 @@ def lists(
     passages the reader is shown so many, a stretch by chance, of a gold passage one with an
     answer in it; the encoder sees them whole. -> with features None where there is no former.
 
-    RecipeError: a question that the method cannot be asked, or lengths that cannot be.
+    RecipeError: a question that the method cannot be asked.
     """
-    _check(dataset, lengths, former)
     longest, sizes, weights = max(lengths), list(lengths), list(lengths.values())
     asked = workshop.dataset(dataset, split)
     asked = asked.first(questions if split == "train" else held_out)
@@ -315,7 +314,7 @@ def lessons(
     ours = {"split": split, "seed": seed, "workshop": workshop, "former": former}
     made = []
     for part in parts:
-        for question, hits, rows in called(lists, "r2ag", part, **ours):
+        for question, hits, rows in lists(**part, **ours):
             random = Random(f"answer/{seed}/{question.id}")
             answer = target(question, hits, form, part["dataset"], random)
             prompt = form.fill(question, hits, placed(rows) if former else ())
@@ -422,24 +421,6 @@ def before(plan: Plan, former: Former) -> Plan:
         patience=None,
     )
     return replace(plan, optimiser=optimiser)
-
-
-def _check(dataset: str, lengths: Mapping[int, float], former: Former | None) -> None:
-    numbers, weights = lengths.keys(), lengths.values()
-    if (
-        any(type(n) is not int or n < 1 for n in numbers)
-        or any(weight < 0 for weight in weights)
-        or not any(weights)
-    ):
-        raise RecipeError(
-            f"{dataset}: lengths are {dict(lengths)}; write how many passages a list has and how "
-            "often, as {5: 2, 10: 1}"
-        )
-    if former is not None and max(numbers) > former.places:
-        raise RecipeError(
-            f"{dataset}: lists of {max(numbers)} passages for a former of {former.places} places; "
-            "shorten the one or lengthen the other"
-        )
 
 
 def sizes_of(former: Former, width: int) -> tuple[str, dict[str, Any]]:

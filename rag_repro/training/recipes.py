@@ -1,27 +1,23 @@
-"""Recipes: what is trained, on what, and how long; read strictly from `recipes.yaml`."""
+"""Recipes: what is trained, on what, and how long; read from `recipes.yaml`."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from ..lm.load import DTYPES
-from ..methods.reading import PROMPTS
-from ..plain import PlainError, from_yaml, text_of
-from ..study.strict import build, table
-from ..words import choices, nearest
+from ..plain import from_yaml, text_of
+from ..study.strict import build
+from ..words import choices
 
 RECIPES = Path(__file__).parent / "recipes.yaml"
-TASKS = ("reader", "pairs", "relevance", "complexity", "similarities", "r2ag")
 
 
 class RecipeError(ValueError):
-    """A recipe that does not exist, or is written wrongly."""
+    """A recipe that does not exist, or asks for what cannot be had."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +56,6 @@ class Optimiser:
     checks: int | None = None
     patience: int | None = None
 
-    def __post_init__(self):
-        for name in ("checks", "patience"):
-            number = getattr(self, name)
-            if number is not None and (type(number) is not int or number < 1):
-                raise RecipeError(f"{name} is {number!r}; write a whole number from 1 on")
-
 
 @dataclass(frozen=True)
 class Former:
@@ -95,28 +85,6 @@ class Former:
     position_start: float = 0.02
     prompt: str = "r2ag"
 
-    def __post_init__(self):
-        if self.prompt not in PROMPTS or not PROMPTS[self.prompt].informed:
-            known = [name for name, prompt in PROMPTS.items() if prompt.informed]
-            raise RecipeError(
-                f"prompt is {self.prompt!r}, which is none with places for embeddings: "
-                f"{', '.join(known)}"
-            )
-        for key, known in (("reduction", ("mean", "sum")), ("stages", ("joint", "separate"))):
-            given = getattr(self, key)
-            if given not in known:
-                raise RecipeError(
-                    f"{key} is {given!r}{nearest(given, known)}; it is one of: {', '.join(known)}"
-                )
-        if self.qdm and self.inputs == "free":
-            raise RecipeError("free tokens know nothing that could be matched; say qdm: 0")
-        if not self.qdm and self.stages == "separate":
-            raise RecipeError("without matching (qdm: 0) there is one stage; say stages: joint")
-        if self.head_start and not self.qdm:
-            raise RecipeError(
-                f"head_start: {self.head_start} is of the matching; leave it out without (qdm: 0)"
-            )
-
 
 @dataclass(frozen=True)
 class Recipe:
@@ -144,23 +112,6 @@ class Recipe:
     local: bool = False
     former: Former | None = None
     dtype: str = "float32"
-
-    def __post_init__(self):
-        if not self.seeds or self.seeds[0] != 0:
-            raise RecipeError(
-                f"seeds are {list(self.seeds)}; begin with 0, whose weights bear the recipe's name "
-                "alone, as rows of exhibits ask for them"
-            )
-        if self.dtype not in DTYPES:
-            raise RecipeError(
-                f"dtype is {self.dtype!r}{nearest(self.dtype, DTYPES)}; "
-                f"it is one of: {', '.join(DTYPES)}"
-            )
-        if self.dtype != "float32" and (self.task != "reader" or self.lora is None):
-            raise RecipeError(
-                f"dtype {self.dtype} is for a reader that learns low-rank matrices; "
-                f"task {self.task} has its base in float32"
-            )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -214,12 +165,9 @@ def _slug(base: str) -> str:
 
 
 def recipes() -> dict[str, Recipe]:
-    """All recipes by name. ValueError: a key or value that cannot be, named with its place."""
-    try:
-        given = table(from_yaml(text_of(RECIPES)), RECIPES.name)
-    except PlainError as error:
-        raise RecipeError(f"{RECIPES.name}: {error}") from error
-    return {name: _recipe(name, one) for name, one in given.items()}
+    """All recipes by name."""
+    given = from_yaml(text_of(RECIPES))
+    return {name: build(Recipe, {"name": name, **one}, name) for name, one in given.items()}
 
 
 def recipe(name: str) -> Recipe:
@@ -228,37 +176,3 @@ def recipe(name: str) -> Recipe:
     if name not in known:
         raise RecipeError(f"there is no recipe {name!r}{choices(name, known)}")
     return known[name]
-
-
-def called(function: Callable[..., Any], what: str, part: Mapping[str, Any], **ours: Any) -> Any:
-    """function(**part, **ours): what a part of a recipe asks for, and what it may not set.
-
-    RecipeError: a key too many or too few. An error inside the function is no recipe's
-    fault, and stays what it is.
-    """
-    for name in part:
-        if name in ours:
-            raise RecipeError(f"{what}: {name} is not the recipe's to set; leave it out")
-    try:
-        signature(function).bind(**part, **ours)
-    except TypeError as error:
-        raise RecipeError(f"{what}: {error}") from None
-    return function(**part, **ours)
-
-
-def _recipe(name: str, given: Any) -> Recipe:
-    where = f"{RECIPES.name}: {name}"
-    recipe = build(Recipe, {"name": name, **table(given, where)}, where)
-    if recipe.task not in TASKS:
-        raise RecipeError(
-            f"{where}: no task {recipe.task!r}{nearest(recipe.task, TASKS)}; "
-            f"there are: {', '.join(TASKS)}"
-        )
-    if recipe.task != "r2ag" and (recipe.lora is None or recipe.former is not None):
-        raise RecipeError(
-            f"{where}: a task {recipe.task!r} trains low-rank matrices and no former; "
-            "leave out lora: null and former"
-        )
-    if recipe.lora is recipe.former is None:
-        raise RecipeError(f"{where}: with neither lora nor former there is nothing to train")
-    return recipe

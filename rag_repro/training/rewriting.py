@@ -29,7 +29,6 @@ from ..data.synthworld.asking import Asker
 from ..data.synthworld.reasoning import facts_of
 from ..data.synthworld.world import Fact
 from ..evaluation.answer_metrics import accuracy
-from ..methods.base import one_of
 from ..methods.erm4.rewriter import SEPARATOR, rewriting_prompt, written
 from ..methods.erm4.settings import ERM4Settings
 from ..methods.erm4.trigger import gather
@@ -66,29 +65,21 @@ def rewriting(
     questions: int | None = None,
     tasks: Sequence[str] = TASKS,
     check: str | None = None,
-    retriever: str = "bm25",
-    prompt: str = "cot",
-    k: int = 6,
     data_dir: Path | None = None,
 ) -> Iterator[Example]:
     """The first training questions of world A (or a part of it, as its ambiguous ones).
 
     tasks: of `TASKS`; the one query of "query" is the rewritten question itself.
     check: the reader that must do better with the rewriting: with it and its queries it hits
-    the answer, with the question alone it does not. None: all are taught. retriever, prompt,
-    k: what the reader is given then, and how it is asked.
+    the answer, with the question alone it does not. None: all are taught.
     seed changes nothing: nothing is drawn.
     """
-    if not dataset.startswith(WORLD):
-        raise RecipeError(f"rewriting is taught of {WORLD} alone, whose intents are known")
-    for task in tasks:
-        one_of("a task", task, TASKS)
     asked = data.load(dataset, data_dir=data_dir, split="train").first(questions)
     world = synthworld.world(WORLD[-1])
     made = [one for q in asked.questions if (one := rewritten(world, q)) is not None]
     source = f"rewriting:{dataset}"
     if check is not None:
-        kept = checked(made, asked, Workshop(data_dir), check, retriever, prompt, k)
+        kept = checked(made, asked, Workshop(data_dir), check)
         source += f", {len(kept)} of {len(made)} that {check} does better with"
         made = kept
     for one, task in product(made, tasks):
@@ -138,14 +129,11 @@ def checked(
     asked: Dataset,
     workshop: Workshop,
     reader: str,
-    retriever: str,
-    prompt: str,
-    k: int,
 ) -> list[Rewritten]:
     """Those with which the reader hits the answer where it does not with the question itself."""
     of = {one.asked.id: one for one in made}
     kept: set[str] = set()
-    settings = ERM4Settings(rewrite="none", per_query=k, k=k, prompt=prompt)
+    settings = ERM4Settings(rewrite="none", per_query=6, k=6, prompt="cot")
 
     def twice(question: Question, settings: ERM4Settings) -> engine.Flow:
         one, hits = of[question.id], []
@@ -159,7 +147,7 @@ def checked(
         return Answer()
 
     services = {
-        "retriever": workshop.retriever(retriever, asked.corpus),
+        "retriever": workshop.retriever("bm25", asked.corpus),
         "reader": workshop.reader(reader),
     }
     tasks = (engine.Task(one.asked, twice, settings) for one in made)

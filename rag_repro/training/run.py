@@ -31,7 +31,7 @@ from . import complexity, pairs, r2ag
 from .examples import encode
 from .fit import Objective, Plan, fit, halved, loss_of, state_of, suited, wrap
 from .lessons import lessons
-from .recipes import Recipe, called, making
+from .recipes import Recipe, making
 
 log = logging.getLogger(__name__)
 
@@ -181,16 +181,16 @@ def _r2ag(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
 def _pairs(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     model, tokenizer = sequence_classifier(weights, sources.device)
     cutter = Cutter.of(tokenizer, model)
-    made: dict[str, list] = {"train": [], "tune": []}
-    for part in recipe.lessons:
-        for split, found in made.items():
-            asked = _asked(part, split, seed, sources, PAIRS[recipe.task])
-            found += pairs.encode(asked, cutter)
-    objective = pairs.objective(tokenizer.pad_token_id)
-    return model, made["train"], made["tune"], objective
-
-
-PAIRS = {"pairs": pairs.pairs, "relevance": pairs.relevance}
+    kind = pairs.pairs if recipe.task == "pairs" else pairs.relevance
+    learned, held_out = (
+        [
+            encoded
+            for part in recipe.lessons
+            for encoded in pairs.encode(_asked(part, split, seed, sources, kind), cutter)
+        ]
+        for split in ("train", "tune")
+    )
+    return model, learned, held_out, pairs.objective(tokenizer.pad_token_id)
 
 
 def _asked(
@@ -200,8 +200,7 @@ def _asked(
     sources: Sources,
     made: Callable[..., Iterable[pairs.Pair]] = pairs.pairs,
 ) -> list[pairs.Pair]:
-    ours = {"split": split, "seed": seed, "data_dir": sources.data}
-    return list(called(made, made.__name__, part, **ours))
+    return list(made(**part, split=split, seed=seed, data_dir=sources.data))
 
 
 def _complexity(recipe: Recipe, seed: int, weights: Weights, sources: Sources):

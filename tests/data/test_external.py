@@ -366,7 +366,7 @@ def test_the_wrong_file(tmp_path, content, told):
         ({"question": "Who?", "ps": [{"t": "x"}]}, "passages=ps", "no field 'text' (it has t)"),
         ({"question": "Who?", "ps": ["x"], "g": [True, True]}, "passages=ps&gold=g", "2 marks"),
         ({"question": "Who?", "ps": {"a": [1], "b": []}}, "passages=ps", "unequal length"),
-        ({"question": "Who?", "id": "a"}, "", "question id 'a' was line 1 already"),
+        ({"question": "Who?", "id": "a"}, "", "question 'a' was line 1 already"),
         ({"question": "Who?", "id": 1.5}, "", "neither text nor a whole number"),
         ({"question": "Who?", "id": "b\n"}, "", "control character"),
     ],

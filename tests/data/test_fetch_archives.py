@@ -1,4 +1,4 @@
-"""Archives that try to write elsewhere, to fill the disk, or are damaged."""
+"""Archives that try to write elsewhere, or are damaged."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import io
 import os
 import tarfile
 import zipfile
-from collections import namedtuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag_repro.data import archives
 from rag_repro.data.archives import ArchiveError, unpack
 
 TEXT = b'{"questions": 2}\n' * 50
@@ -100,11 +98,9 @@ def test_named_members_and_no_others(pack, tmp_path, out):
     assert sorted(p.name for p in out.iterdir()) == ["deep.json", "mine.json", "set"]
 
 
-def test_tgz_is_a_name_too_and_others_are_not(tmp_path, out):
+def test_tgz_is_a_name_too(tmp_path, out):
     unpack(tarred(tmp_path, ("./dev.json", TEXT), name="a.tgz"), {"dev.json": out / "dev.json"})
     assert (out / "dev.json").read_bytes() == TEXT
-    (out / "dev.json").unlink()
-    refused(zipped(tmp_path, ("dev.json", TEXT), name="a.rar"), out, "neither .zip nor .tar.gz")
 
 
 @PACK
@@ -158,15 +154,7 @@ def test_two_that_could_be_meant(pack, tmp_path, out):
     refused(archive, out, "'dev.json'", "'a/dev.json'", "could be")
 
 
-# ----------------------------------------------------------------------------- bombs
-
-
-def test_the_default_limit_is_a_multiple_of_the_archive(tmp_path, out, monkeypatch):
-    monkeypatch.setattr(archives, "FLOOR", 1000)
-    archive = zipped(tmp_path, ("dev.json", b"0" * 1_000_000))
-    limit = archives.RATIO * archive.stat().st_size
-    assert limit < 1_000_000
-    refused(archive, out, f"{limit:,} bytes")
+# ----------------------------------------------------------------------------- damage
 
 
 def test_a_zip_that_lies_about_its_size(tmp_path, out):
@@ -175,16 +163,6 @@ def test_a_zip_that_lies_about_its_size(tmp_path, out):
     true, false = (5_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little")
     archive.write_bytes(archive.read_bytes().replace(true, false))
     refused(archive, out, "damaged")
-
-
-@PACK
-def test_no_room(pack, tmp_path, out, monkeypatch):
-    usage = namedtuple("usage", "total used free")(9, 9, 20)
-    monkeypatch.setattr(archives.shutil, "disk_usage", lambda folder: usage)
-    refused(pack(tmp_path, ("dev.json", TEXT)), out, f"need {len(TEXT)} bytes, 20 are free")
-
-
-# ----------------------------------------------------------------------------- damage
 
 
 @PACK

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_repro.data import public, splits
-from rag_repro.data.splits import SplitError
+from rag_repro.data import public
 from rag_repro.lm import hub
 from rag_repro.lm.hub import Weights
 from rag_repro.retrieval import BM25, Dense, RetrievalError
@@ -122,23 +121,6 @@ def test_files_of_the_project(tmp_path_factory, file, data):
         lambda: public.load(name, folder), public.DataError, *(folder / f for f in rows)
     )
     shutil.rmtree(folder)
-
-
-@modest
-@given(st.data())
-def test_split_files(tmp_path_factory, data):
-    path = tmp_path_factory.mktemp("s") / "splits.json"
-    good = {
-        "sets": {"nq": {"train": ["a"], "tune": [], "test": ["b"]}},
-        "dropped": {},
-        "files": {},
-    }
-    content = text_of(data.draw(changed(good))).encode()
-    path.write_bytes(data.draw(spoilt(content) | st.just(content)))
-    if not refused_by_name(lambda: splits.read(path), SplitError, path):
-        for parts in splits.read(path)["sets"].values():
-            assert all(isinstance(i, str) for split in splits.SPLITS for i in parts[split])
-    shutil.rmtree(path.parent)
 
 
 class Letters:

@@ -13,7 +13,7 @@ import pytest
 from rag_repro import data
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld.asking import Asker
-from rag_repro.data.synthworld.calibration import calibration, recall_row
+from rag_repro.data.synthworld.calibration import calibration
 from rag_repro.data.synthworld.chains import Desk, is_clean
 from rag_repro.data.synthworld.dials import PRESETS
 from rag_repro.data.synthworld.names import WORLDS
@@ -366,17 +366,6 @@ def test_a_kind_that_runs_dry_gives_fewer_and_the_card_says_so():
 def test_misspelt_wishes_are_refused(options, says):
     with pytest.raises(synthworld.WorldError, match=says):
         synthworld.build("B", 1_000, **options)
-
-
-def test_recall_row_by_hand():
-    dataset = synthworld.build("B", 1_000, n_questions=2, kinds=["compositional2"])
-    one, two = dataset.questions
-    static, dynamic = one.gold_ids
-    row = recall_row(dataset, [{static, "x"}, {"y"}], k=3)
-    assert row.recall == 0.25
-    assert row.static == 0.5
-    assert row.dynamic == 0.0
-    assert recall_row(dataset, [{static, dynamic}, set(two.gold_ids)], 3).recall == 1.0
 
 
 def test_lexical_recall_lies_where_public_data_lie():

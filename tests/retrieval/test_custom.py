@@ -304,6 +304,7 @@ def breaks_off(query, k):
         (lambda query, k: [("a", "b", "c")], "the score 'c', which is no finite number"),
         (lambda query, k: [("a", "b", float("nan"))], "the score nan"),
         (lambda query, k: [("a", "b", True)], "the score True"),
+        (lambda query, k: (lambda query: TEXTS)(query, k), "raised TypeError: .*2 were given"),
         (lambda query, k: 1 / 0, "raised ZeroDivisionError: division by zero$"),
         (breaks_off, "raised KeyError: 'page'$"),
     ],
@@ -339,11 +340,6 @@ def test_a_refused_search_is_logged_with_the_users_stack_and_without_ours(caplog
 # ------------------------------------------------------------------ what is refused at once
 
 
-class Coroutines:
-    async def search(self, query, k):
-        return TEXTS
-
-
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -351,9 +347,6 @@ class Coroutines:
         ({"a": "b"}, "a dict cannot be a retriever"),
         (TEXTS, "a list cannot be a retriever"),
         (Engine, "Engine is a class; give an object of it"),
-        (later, "later is a coroutine function"),
-        (Coroutines(), "Coroutines is a coroutine function"),
-        (lambda query: TEXTS, "cannot be called with a query and k"),
         ((mill_first, TEXTS), "takes neither texts nor an encoder"),
         ((of_faiss(), TEXTS), "needs what its queries are encoded with"),
         ((of_faiss(), TEXTS[:2], lsa), "holds 3 entries, and there are 2 texts"),

@@ -153,13 +153,6 @@ def test_a_fingerprint_tells_what_is_held_once_it_is_frozen():
     assert filled(ASH, encoder=other).fingerprint != filled(ASH).fingerprint
 
 
-def test_what_cannot_be_is_refused():
-    with pytest.raises(ReservoirError, match="did you mean 'title'"):
-        Reservoir(Table(), same="titel")
-    with pytest.raises(ReservoirError, match="capacity is 0"):
-        Reservoir(Table(), capacity=0)
-
-
 def test_a_query_cache_knows_the_very_same_query_alone():
     cache = QueryCache({"Ash": [OAK, ELM], "": [ASH]})
     assert [(h.passage.id, h.score, h.rank) for h in cache.recall("Ash", 9)] == [

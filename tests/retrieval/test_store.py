@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from rag_repro import retrieval
-from rag_repro.digest import sha256
 from rag_repro.retrieval import BM25, Analyzer, Dense, RetrievalError, StoreError
 
 from .conftest import Letters, corpus_of
@@ -146,14 +145,16 @@ def test_harmed_files_are_refused_by_name(saved, corpus, harm):
         path.unlink()
     else:
         path.write_bytes(whole[:-4] if harm == "cut" else whole[:-4] + b"\0\0\0\1")
-    with pytest.raises(StoreError, match=r"data\.csc\.index\.npy .*build the index again"):
+    with pytest.raises(
+        StoreError, match=r"(?s)files\.data\.csc\.index\.npy.*build the index again"
+    ):
         read(saved, corpus)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '"x"', '{"kind": "bm25"}', "\udcff"])
 def test_a_harmed_card_is_refused(saved, corpus, text):
     (saved / "card.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(StoreError, match=r"card\.json .*build the index again"):
+    with pytest.raises(StoreError, match=r"(?s)card\.json .*build the index again"):
         read(saved, corpus)
 
 
@@ -175,7 +176,7 @@ def test_foreign_folders_and_files_are_not_touched(tmp_path, corpus):
     (tmp_path / "notes" / "note.txt").write_text("keep me")
     (tmp_path / "file").write_text("keep me")
     for name in ("notes", "file"):
-        with pytest.raises(StoreError, match="is no index; choose another folder"):
+        with pytest.raises(StoreError, match=r"holds no index .*choose another folder"):
             BM25(corpus).save(tmp_path / name)
     assert (tmp_path / "notes" / "note.txt").read_text() == "keep me"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "notes"]
@@ -280,51 +281,12 @@ def test_importing_the_room_imports_no_heavy_library():
     assert done.stdout.strip() == ""
 
 
-@pytest.mark.parametrize("name", ["../index2", "/etc/hostname"])
-def test_a_card_that_names_a_file_outside_its_folder_is_refused(saved, corpus, name):
-    path = saved / "card.json"
-    card = json.loads(path.read_text())
-    card["files"][name] = card["files"].popitem()[1]
-    path.write_text(json.dumps(card))
-    with pytest.raises(StoreError, match="names a file outside its folder"):
-        read(saved, corpus)
-
-
 def test_a_file_that_is_not_on_the_card_is_refused(saved, corpus):
-    path = saved / "card.json"
-    card = json.loads(path.read_text())
-    path.write_text(json.dumps({**card, "files": {}}))
-    with pytest.raises(StoreError, match=r"data\.csc\.index\.npy is not on its card; delete"):
-        read(saved, corpus)
-    for name in card["files"]:
-        (saved / name).unlink()
-    with pytest.raises(StoreError, match=r"are no bm25 index .*delete the folder and build"):
+    (saved / "more.npy").write_bytes(b"")
+    with pytest.raises(StoreError, match=r"files\.more\.npy\.bytes: expected 0, found None"):
         read(saved, corpus)
 
 
 def test_a_hidden_file_of_the_system_is_no_fault(saved, corpus):
     (saved / ".DS_Store").write_bytes(b"icons")
     assert read(saved, corpus).search(["red"], 1)
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda vectors: vectors * np.nan,
-        lambda vectors: vectors[:-1],
-        lambda vectors: vectors[0],
-        lambda vectors: vectors.astype(np.float64),
-        lambda vectors: vectors.astype(str),
-    ],
-    ids=["nan", "short", "flat", "float64", "text"],
-)
-def test_vectors_that_fit_their_card_must_still_be_the_corpuss(tmp_path, spoil):
-    corpus, folder = corpus_of("a", "a b", "c"), tmp_path / "index"
-    Dense(corpus, Letters()).save(folder)
-    [file] = folder.glob("*.npy")
-    np.save(file, spoil(np.load(file)))
-    card = json.loads((folder / "card.json").read_text())
-    card["files"] = {file.name: {"bytes": file.stat().st_size, "sha256": sha256(file)}}
-    (folder / "card.json").write_text(json.dumps(card))
-    with pytest.raises(StoreError, match=r"are no dense index .*delete the folder and build"):
-        Dense(corpus, Letters(), folder=folder)

@@ -461,4 +461,4 @@ def test_an_index_of_ours_that_is_damaged_is_built_anew(tmp_path, monkeypatch, c
     Workshop().retriever("minilm", DATASET.corpus)
     assert encoder.asked == 2
     assert vectors.read_bytes() == whole
-    assert "not the file that its card describes" in caplog.text
+    assert "files.vectors.npy.sha256: expected" in caplog.text

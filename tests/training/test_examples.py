@@ -25,7 +25,7 @@ from rag_repro.training.lessons import (
     statements_of,
     taught_facts,
 )
-from rag_repro.training.recipes import RecipeError, called, recipe, recipes
+from rag_repro.training.recipes import RecipeError, recipe, recipes
 from tests.lm import tiny
 
 
@@ -206,17 +206,6 @@ def test_recipes_are_read_strictly(monkeypatch, tmp_path):
     file.write_text("x: {about: a, task: reader, base: b, lora: {ranke: 3}}", encoding="utf-8")
     with pytest.raises(ValueError, match="rank"):
         recipe("x")
-    file.write_text("x: {about: a, about: b}", encoding="utf-8")
-    with pytest.raises(RecipeError, match="twice"):
-        recipe("x")
-    file.write_text("x: {about: a, task: paris, base: b, lessons: []}", encoding="utf-8")
-    with pytest.raises(RecipeError, match="pairs"):
-        recipe("x")
-    file.write_text(
-        "x: {about: a, task: reader, base: b, lessons: [{kind: redaing}]}", encoding="utf-8"
-    )
-    with pytest.raises(RecipeError, match="reading"):
-        list(lessons(recipe("x").lessons, 0))
 
 
 def test_real_questions_are_reasoned_by_what_came_with_them():
@@ -305,17 +294,6 @@ def test_no_answer_is_taught_to_a_question_that_is_tuned_or_tested_on(kind, worl
 
 def test_a_part_sets_neither_the_seed_nor_another_split_of_real_data():
     part = {"kind": "public", "dataset": "nq", "forms": ["cot"], "passages": {0: 1}}
-    for more, why in (({"split": "test"}, "'split'"), ({"seed": 3}, "seed is not the recipe's")):
-        with pytest.raises(RecipeError, match=rf"lesson public: .*{why}"):
+    for more in ({"split": "test"}, {"seed": 3}):
+        with pytest.raises(TypeError, match=next(iter(more))):
             list(lessons([{**part, **more}], 0))
-
-
-def test_an_error_inside_is_no_fault_of_the_recipe():
-    def broken(world):
-        return len(world)
-
-    with pytest.raises(RecipeError, match="lesson x: missing a required argument: 'world'"):
-        called(broken, "lesson x", {})
-    with pytest.raises(TypeError, match="has no len"):
-        called(broken, "lesson x", {"world": 3})
-    assert called(broken, "lesson x", {"world": "BC"}) == 2

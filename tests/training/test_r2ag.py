@@ -172,22 +172,6 @@ def test_lengths_are_as_often_as_they_weigh(recipe):
     assert 1.8 < counts[3] / counts[1] < 5
 
 
-@pytest.mark.parametrize(
-    ("lengths", "message"),
-    [
-        ({}, "lengths are {}"),
-        ({0: 1}, "lengths are {0: 1}"),
-        ({"5": 1}, "lengths are {'5': 1}"),
-        ({3: 0}, "lengths are {3: 0}"),
-        ({3: -1, 4: 2}, "lengths are {3: -1, 4: 2}"),
-        ({3: 1, 6: 1}, "lists of 6 passages for a former of 5 places"),
-    ],
-)
-def test_lengths_that_cannot_be(recipe, lengths, message):
-    with pytest.raises(RecipeError, match=f"tiny: {message}"):
-        lists_of(recipe, lengths=lengths)
-
-
 def test_a_stretch_of_a_gold_passage_holds_an_answer(recipe):
     whole = {p.id: p.text for p in PASSAGES}
     firsts = set()
@@ -234,7 +218,7 @@ def test_a_search_that_misses_gold_makes_no_list(recipe):
 
 @pytest.mark.parametrize("given", [{"split": "test"}, {"seed": 7}, {"dataste": "x"}])
 def test_a_recipe_cannot_choose_split_or_seed(recipe, given):
-    with pytest.raises(RecipeError, match=f"r2ag: .*{next(iter(given))}"):
+    with pytest.raises(TypeError, match=next(iter(given))):
         run.prepare(replace(recipe, lessons=({**recipe.lessons[0], **given},)), 0)
 
 
@@ -297,13 +281,6 @@ def test_reasons_of_a_world_s_question_are_its_facts_in_order():
 def test_a_question_without_known_reasons_is_named(recipe):
     with pytest.raises(RecipeError, match="tiny: question q0: nothing that came with it leads"):
         r2ag.target(QUESTIONS[0], (), PROMPTS["drrag_informed"], "tiny", Random(0))
-
-
-def test_a_prompt_without_places_is_refused():
-    with pytest.raises(
-        RecipeError, match="'cot', which is none with places for embeddings: drrag_informed, r2ag"
-    ):
-        Former(prompt="cot")
 
 
 def test_the_prompt_that_all_formers_had_is_not_in_their_cards(recipe):
@@ -889,26 +866,3 @@ def test_features_by_an_encoder_of_the_corpus(recipe):
         vectors = encoder.encode(texts)
         np.testing.assert_allclose(rows, features(vectors[0], vectors[1:]), atol=1e-6)
         assert rows[:, 0] == pytest.approx([h.score for h in hits], abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{task: r2ag, lora: null}", "neither lora nor former"),
-        ("{task: reader, lora: null}", "a task 'reader' trains low-rank matrices"),
-        ("{task: pairs, former: {}}", "a task 'pairs' trains low-rank matrices and no former"),
-        ("{task: r2ag, former: {reduction: men}}", "reduction is 'men', did you mean 'mean'"),
-        ("{task: r2ag, former: {stages: jont}}", "stages is 'jont', did you mean 'joint'"),
-        ("{task: r2ag, former: {inputs: free}}", "say qdm: 0"),
-        ("{task: r2ag, former: {qdm: 0, stages: separate}}", "say stages: joint"),
-        ("{task: r2ag, former: {qdm: 0, head_start: 2}}", "head_start: 2 is of the matching"),
-        ("{task: r2ag, former: {quaderm: 0}}", "unknown key 'quaderm'"),
-    ],
-)
-def test_recipes_that_cannot_be(text, message, tmp_path, monkeypatch):
-    file = tmp_path / "recipes.yaml"
-    rest = "about: x, base: y, lessons: []"
-    file.write_text(f"one: {text[:-1]}, {rest}}}\n")
-    monkeypatch.setattr(recipes, "RECIPES", file)
-    with pytest.raises(ValueError, match=message):
-        recipes.recipes()

@@ -96,8 +96,6 @@ def test_lessons_are_asked_and_answered_as_the_method_has_it(asked):
         assert lesson.source == "rewriting:world-A"
     part = {"kind": "rewriting", "dataset": "world-A", "questions": N, "tasks": ["plus"]}
     assert list(lessons([part], 5)) == made
-    with pytest.raises(ValueError, match="did you mean 'plus'"):
-        list(lessons([{**part, "tasks": ["pluss"]}], 5))
 
 
 def test_one_adapter_is_taught_all_that_a_rewriter_is_asked(asked):
@@ -111,12 +109,6 @@ def test_one_adapter_is_taught_all_that_a_rewriter_is_asked(asked):
     assert query.target == meant.target == rewriting_
     assert queries.target == f" {'**'.join(searches)}"
     assert len(searches) > 1
-
-
-def test_other_worlds_and_data_are_not_taught():
-    for name in ("world-B", "hotpotqa_train"):
-        with pytest.raises(RecipeError, match="world-A alone"):
-            list(rewriting(name, 0))
 
 
 def says(answer):
@@ -158,7 +150,7 @@ def test_a_rewriting_is_kept_only_where_the_reader_does_better_with_it(world, mo
 
     shop = Shop(script, asked)
     monkeypatch.setattr(room, "Workshop", lambda data_dir: shop)
-    got = list(rewriting("world-A", 0, questions=12, check="some-reader", k=2, tasks=["query"]))
+    got = list(rewriting("world-A", 0, questions=12, check="some-reader", tasks=["query"]))
     assert [lesson.question for lesson in got] == [better]
     n = len(list(rewriting("world-A", 0, questions=12, tasks=["query"])))
     assert got[0].source == f"rewriting:world-A, 1 of {n} that some-reader does better with"

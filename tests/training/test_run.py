@@ -14,7 +14,7 @@ from rag_repro.lm.local import LocalReader
 from rag_repro.schema import Generate, Prompt
 from rag_repro.schema.errors import ReaderError, WeightsError
 from rag_repro.training import recipes, run
-from rag_repro.training.recipes import Lora, Optimiser, Recipe, RecipeError
+from rag_repro.training.recipes import Lora, Optimiser, Recipe
 from tests.lm import tiny
 
 RECIPE = Recipe(
@@ -166,24 +166,8 @@ def test_a_base_of_four_bits_learns_after_it_was_looked_at(base):
     assert json.loads((folder / "card.json").read_text())["recipe"]["dtype"] == "nf4"
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"dtype": "nf5"}, "dtype is 'nf5'.*'nf4'"),
-        ({"dtype": "nf4", "task": "pairs"}, "task pairs has its base in float32"),
-        ({"dtype": "nf4", "lora": None}, "low-rank"),
-    ],
-)
-def test_four_bits_are_for_readers_with_low_rank_matrices(given, words):
-    with pytest.raises(RecipeError, match=words):
-        replace(RECIPE, **given)
-    assert "dtype" not in RECIPE.facts  # cards from before there was one hold still
-
-
-def test_the_first_seed_is_the_one_without_a_number():
-    for seeds in ((), (1, 2)):
-        with pytest.raises(RecipeError, match="begin with 0"):
-            replace(RECIPE, seeds=seeds)
+def test_cards_from_before_there_were_dtypes_hold_still():
+    assert "dtype" not in RECIPE.facts
 
 
 @pytest.mark.parametrize(("seed", "kept"), [(0, False), (1, True)])

@@ -56,13 +56,13 @@ def lessons(**given):
 
 
 def test_lessons_are_asked_as_the_method_asks():
-    dataset = data.load("world-A-10", split="train").first(30)
+    dataset = data.load("world-A-10", split="train").first(60)
     question = {q.id: q for q in dataset.questions}
     text = {p.text: p for p in dataset.corpus.passages}
-    made = lessons(questions=30, exposures=2, without=0.3)
+    made = lessons(questions=60)
     counts = Counter(e.source for e in made)
     assert set(counts) == {"summary:world-A-10", "summary:world-A-10, of nothing"}
-    assert 0.15 < counts["summary:world-A-10, of nothing"] / len(made) < 0.45
+    assert 0.1 < counts["summary:world-A-10, of nothing"] / len(made) < 0.35
     sizes = Counter()
     for lesson in made:
         q = question[lesson.question]
@@ -89,16 +89,13 @@ def test_lessons_are_asked_as_the_method_asks():
 def test_lessons_depend_on_the_seed_alone():
     one, same, other = (lessons(questions=10, seed=s) for s in (0, 0, 1))
     assert one == same != other
-    assert not any(e.source.endswith("nothing") for e in lessons(questions=20, without=0))
-    with pytest.raises(ValueError, match=r"without is 1"):
-        lessons(questions=1, without=1)
 
 
 def test_the_order_of_passages_gives_no_gold_away():
     first = Counter()
     dataset = data.load("world-A-10", split="train").first(60)
     gold = {p.text for q in dataset.questions for p in map(dataset.corpus.by_id.get, q.gold_ids)}
-    for lesson in lessons(questions=60, without=0):
+    for lesson in lessons(questions=60):
         body = prompt_text(lesson.prompt).partition("\n Document: ")[2]
         first[body.split("\n")[0] in gold] += 1
     assert first[False] > 10
@@ -115,7 +112,7 @@ def test_a_recipe_of_summaries_makes_a_compressor(tmp_path, monkeypatch):
         about="for this test",
         task="reader",
         base=str(tmp_path / "base"),
-        lessons=({**part, "without": 0.5},),
+        lessons=(part,),
         lora=Lora(rank=2),
         optimiser=Optimiser(batch_tokens=8192, batch_rows=2),
     )

@@ -21,13 +21,15 @@ from rag_repro.schema.dataset import Corpus, Dataset
 
 from ...plain import UNSEEN
 from ...schema import Gold, Passage, Question, Step
-from .errors import BadLine, DataError, DuplicateId, EmptyGold
+from .errors import DataError
 from .record import Doc, Record
 from .registry import Source
-from .roles import role
+from .roles import DYNAMIC, STATIC, role
 
 log = logging.getLogger(__name__)
 
+CARD_FIELDS = ("name", "title", "paper", "source", "licence", "split", "full_size", "caveats")
+"""What a card takes from the registry."""
 _SLUG_LENGTH = 48
 _PLAIN_ID = "take it out of the id"
 
@@ -83,7 +85,7 @@ def build(
     pool = Pool()
     for doc in corpus:
         if UNSEEN.search(doc.id or ""):
-            raise BadLine(path, "", f"passage id {doc.id!r} holds a control character", _PLAIN_ID)
+            raise DataError(path, "", f"passage id {doc.id!r} holds a control character", _PLAIN_ID)
         if doc.text.strip():
             pool.add(doc)
     _check(source, records, path)
@@ -101,37 +103,27 @@ def build(
 
 def _check(source: Source, records: Sequence[Record], path: Path) -> None:
     seen: dict[str, str] = {}
+
+    def bad(record: Record, problem: str, remedy: str) -> DataError:
+        return DataError(path, record.place, f"question {record.id!r} {problem}", remedy)
+
     for r in records:
         if r.id in seen:
-            raise DuplicateId(
-                path,
-                r.place,
-                f"question id {r.id!r} was {seen[r.id]} already",
-                "remove one of them",
-            )
+            raise bad(r, f"was {seen[r.id]} already", "remove one of them")
         if UNSEEN.search(r.id):
-            raise BadLine(path, r.place, f"id {r.id!r} holds a control character", _PLAIN_ID)
+            raise bad(r, "holds a control character in its id", _PLAIN_ID)
         seen[r.id] = r.place
         if not r.question.strip():
-            raise BadLine(path, r.place, f"question {r.id!r} has no text", "remove it")
+            raise bad(r, "has no text", "remove it")
         if not r.answers and not source.answers_optional:
-            raise BadLine(path, r.place, f"question {r.id!r} has no answer", "remove it or add one")
+            raise bad(r, "has no answer", "remove it or add one")
         for doc in r.docs:
             if doc.gold and not doc.text.strip():
-                raise EmptyGold(
-                    path,
-                    r.place,
-                    f"gold passage {doc.title!r} of question {r.id!r} has no text",
-                    "put its text in, or remove the question",
-                )
+                problem = f"has a gold passage {doc.title!r} that has no text"
+                raise bad(r, problem, "put its text in, or remove the question")
         marked = r.gold_titles or r.gold_ids or any(d.gold for d in r.docs)
         if not source.gold_optional and not marked:
-            raise EmptyGold(
-                path,
-                r.place,
-                f"question {r.id!r} has no gold passage",
-                "mark its gold passages, or remove the question",
-            )
+            raise bad(r, "has no gold passage", "mark its gold passages, or remove the question")
 
 
 def _question(
@@ -152,7 +144,7 @@ def _question(
         if not found:
             absent.append(title)
     if absent and not source.gold_optional:
-        raise EmptyGold(
+        raise DataError(
             path,
             r.place,
             f"gold passage {absent[0]!r} of question {r.id!r} is not in the corpus",
@@ -189,45 +181,28 @@ def _card(
     source: Source, questions: Sequence[Question], corpus: Corpus, dropped: int
 ) -> Mapping[str, object]:
     """Source, licence, split and caveats, with the counts of this very file."""
-    roles = Counter((q.kind, g.role) for q in questions for g in q.gold if g.role)
-    at_hop = Counter((g.hop, g.role) for q in questions for g in q.gold if g.role)
-    return {
-        "name": source.name,
-        "title": source.title,
-        "paper": source.paper,
-        "source": source.source,
-        "licence": source.licence,
-        "split": source.split,
-        "full_size": source.full_size,
-        "caveats": source.caveats,
-        "counts": {
-            "questions": len(questions),
-            "passages": len(corpus),
-            "kinds": _counts(q.kind for q in questions),
-            "hops": _counts(q.hops for q in questions),
-            "gold_per_question": _counts(len(q.gold) for q in questions),
-            "candidates_per_question": _counts(len(q.candidates) for q in questions),
-            "gold_not_in_corpus": sum(len(q.meta.get("gold_not_in_corpus", ())) for q in questions),
-            "gold_without_hop": sum(g.hop is None for q in questions for g in q.gold),
-            "steps_without_passage": sum(s.passage_id is None for q in questions for s in q.steps),
-            "passages_without_text": dropped,
-        },
-        "roles": {
-            "rule": "heuristic: static where the page's name stands in the question",
-            "static": sum(n for (_, role), n in roles.items() if role == "static"),
-            "dynamic": sum(n for (_, role), n in roles.items() if role == "dynamic"),
-            "by_kind": _table(roles),
-            "by_hop": _table(at_hop),
-        }
-        if source.multi_hop
-        else None,
+    golds = [gold for question in questions for gold in question.gold]
+
+    def roles(hop: str | None = None) -> dict[str, int]:
+        of_hop = [g.role for g in golds if hop in (None, str(g.hop))]
+        return {role: of_hop.count(role) for role in (STATIC, DYNAMIC)}
+
+    card = {field: getattr(source, field) for field in CARD_FIELDS}
+    card["counts"] = {
+        "questions": len(questions),
+        "passages": len(corpus),
+        "kinds": _counts(q.kind for q in questions),
+        "hops": _counts(q.hops for q in questions),
+        "gold_per_question": _counts(len(q.gold) for q in questions),
+        "candidates_per_question": _counts(len(q.candidates) for q in questions),
+        "gold_not_in_corpus": sum(len(q.meta.get("gold_not_in_corpus", ())) for q in questions),
+        "passages_without_text": dropped,
     }
-
-
-def _table(counts: Counter) -> dict[str, dict[str, int]]:
-    """(row, role) -> n, as row -> role -> n."""
-    rows = sorted({row for row, _ in counts}, key=lambda v: (v is None, v if v is not None else 0))
-    return {str(row): {r: counts[row, r] for r in ("static", "dynamic")} for row in rows}
+    if source.multi_hop:
+        rule = "heuristic: static where the page's name stands in the question"
+        by_hop = {hop: roles(hop) for hop in _counts(gold.hop for gold in golds)}
+        card["roles"] = {"rule": rule, **roles(), "by_hop": by_hop}
+    return card
 
 
 def _counts(values) -> dict[str, int]:

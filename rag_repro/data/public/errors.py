@@ -25,21 +25,5 @@ class MissingFile(DataError):
     """The file, or its folder, is not there."""
 
 
-class CorruptFile(DataError):
-    """The file cannot be decompressed or decoded."""
-
-
-class BadLine(DataError):
-    """A line is no JSON object, or a field is missing or of the wrong kind."""
-
-
-class DuplicateId(DataError):
-    """Two questions, or two passages of a corpus file, have the same id."""
-
-
-class EmptyGold(DataError):
-    """A gold passage has no text, or a question that needs one has none."""
-
-
 class UnknownName(ValueError):
     """No such data set, format or split; the message has the nearest name."""

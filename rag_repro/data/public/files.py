@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import io
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ...plain import PlainError, from_json
-from ..archives import FLOOR, RATIO
-from .errors import BadLine, CorruptFile, MissingFile
+from .errors import DataError, MissingFile
 
 AGAIN = "copy or download the file again"
 _TOGETHER = "check that format and file go together"
@@ -36,35 +34,29 @@ _OTHERS = {
 def read_text(path: Path) -> str:
     """The whole decompressed text (UTF-8, a byte-order mark left out).
 
-    Raises MissingFile or CorruptFile, also for more than 50 times the compressed bytes
-    (and 64 MiB): of a file that was made to fill the memory no more is unpacked.
+    Raises MissingFile or DataError.
     """
     try:
         if not path.is_file():  # a device or a pipe could give without end
             raise MissingFile(path, "", "there is no such file", "give the path of the file")
         raw = path.read_bytes()
     except OSError as error:
-        raise CorruptFile(path, "", f"cannot be read ({error.strerror})", "mend that") from error
+        raise DataError(path, "", f"cannot be read ({error.strerror})", "mend that") from error
     if gzipped := raw[:2] == b"\x1f\x8b":
-        room = max(FLOOR, RATIO * len(raw))
         try:
-            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as content:
-                raw = content.read(room + 1)
+            raw = gzip.decompress(raw)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise CorruptFile(path, "", f"damaged gzip file ({error})", AGAIN) from error
-        if len(raw) > room:
-            problem = f"unpacks to more than {room:,} bytes, which no honest text does"
-            raise CorruptFile(path, "", problem, AGAIN)
+            raise DataError(path, "", f"damaged gzip file ({error})", AGAIN) from error
     for start, (what, remedy) in _OTHERS.items():
         if raw.startswith(start):
-            raise CorruptFile(path, "", f"{what}, and plain or gzipped JSON is wanted", remedy)
+            raise DataError(path, "", f"{what}, and plain or gzipped JSON is wanted", remedy)
     if not gzipped and path.suffix == ".gz" and raw.lstrip()[:1] not in (b"{", b"["):
-        raise CorruptFile(path, "", "named .gz but neither gzip nor JSON", AGAIN)
+        raise DataError(path, "", "named .gz but neither gzip nor JSON", AGAIN)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise CorruptFile(path, f"line {line}", "not UTF-8", AGAIN) from error
+        raise DataError(path, f"line {line}", "not UTF-8", AGAIN) from error
 
 
 def opening(path: Path) -> str:
@@ -82,7 +74,7 @@ def opening(path: Path) -> str:
 def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(place, object) for each line of a JSON Lines file; blank lines are passed over.
 
-    Raises BadLine where a line is not one JSON object.
+    Raises DataError where a line is not one JSON object.
     """
     for number, line in enumerate(_lines(read_text(path)), start=1):
         if not line.strip():
@@ -92,9 +84,9 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             row = from_json(line, whole=True)
         except PlainError as error:
             remedy = f"correct or remove the line ({AGAIN} if it is cut off)"
-            raise BadLine(path, place, str(error), remedy) from error
+            raise DataError(path, place, str(error), remedy) from error
         if not isinstance(row, dict):
-            raise BadLine(
+            raise DataError(
                 path, place, "not a JSON object", f"give one object a line, and {_TOGETHER}"
             )
         yield place, row
@@ -118,10 +110,10 @@ def document(path: Path, kind: type) -> Any:
         value = from_json(read_text(path), whole=True)
     except PlainError as error:
         remedy = _TOGETHER if "Extra data" in str(error) else AGAIN
-        raise BadLine(path, f"line {error.line or 1}", str(error), remedy) from error
+        raise DataError(path, f"line {error.line or 1}", str(error), remedy) from error
     if not isinstance(value, kind):
         wanted = {dict: "an object", list: "an array"}[kind]
-        raise BadLine(path, "line 1", f"JSON, but not {wanted}", _TOGETHER)
+        raise DataError(path, "line 1", f"JSON, but not {wanted}", _TOGETHER)
     return value
 
 
@@ -130,5 +122,5 @@ def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for number, row in enumerate(document(path, list), start=1):
         place = f"record {number}"
         if not isinstance(row, dict):
-            raise BadLine(path, place, "not a JSON object", "correct or remove the record")
+            raise DataError(path, place, "not a JSON object", "correct or remove the record")
         yield place, row

@@ -8,12 +8,9 @@ answer from passages and far from sufficient, since the string may stand there b
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rag_repro.schema.dataset import Dataset
-
-from ...schema import Passage, Question
 
 SHORTEST = 4
 """Characters of an answer, normalised: shorter ones, as "3" or "no", stand anywhere."""
@@ -24,8 +21,25 @@ def over(made: Dataset, other: Dataset) -> Dataset:
 
     The corpus is `other`'s own, so that its indexes serve both.
     """
-    there = _Strings(other.corpus.passages)
-    kept = tuple(q for q in made.questions if _answered(q, there))
+    from ...evaluation.metric import accepted
+    from ...evaluation.normalise import squad
+
+    parts = (part for p in other.corpus.passages for part in (p.title, p.text))
+    texts = [f" {squad(part)} " for part in parts]
+    places: dict[str, set[int]] = defaultdict(set)  # of words: there are thousands of both
+    for place, text in enumerate(texts):
+        for word in text.split():
+            places[word].add(place)
+
+    def stands(answer: str) -> bool:
+        """Whether it stands in a text or title, in whole words, and is long enough."""
+        wanted = squad(answer)
+        if len(wanted) < SHORTEST:
+            return False
+        shared = set.intersection(*(places.get(word, set()) for word in wanted.split()))
+        return any(f" {wanted} " in texts[place] for place in shared)
+
+    kept = tuple(q for q in made.questions if any(map(stands, accepted(q))))
     counts = {
         **made.card["counts"],
         "questions": len(kept),
@@ -38,39 +52,3 @@ def over(made: Dataset, other: Dataset) -> Dataset:
     )
     card = {**made.card, "counts": counts, "corpus of": other.name, "kept": rule}
     return replace(made, questions=kept, corpus=other.corpus, card=card)
-
-
-def _answered(question: Question, there: _Strings) -> bool:
-    from ...evaluation.metric import accepted
-
-    return any(there.hold(answer) for answer in accepted(question))
-
-
-class _Strings:
-    """Which strings stand in some passages: by words, since there are thousands of both."""
-
-    def __init__(self, passages: Iterable[Passage]):
-        from ...evaluation.normalise import squad
-
-        self._texts: list[str] = []
-        self._places: dict[str, set[int]] = defaultdict(set)
-        for passage in passages:
-            for part in (passage.title, passage.text):
-                words = squad(part).split()
-                for word in words:
-                    self._places[word].add(len(self._texts))
-                self._texts.append(_bounded(words))
-
-    def hold(self, answer: str) -> bool:
-        """Whether the answer stands in a text or title, in whole words, and is long enough."""
-        from ...evaluation.normalise import squad
-
-        wanted = squad(answer)
-        if len(wanted) < SHORTEST:
-            return False
-        places = set.intersection(*(self._places.get(w, set()) for w in wanted.split()))
-        return any(_bounded(wanted.split()) in self._texts[i] for i in places)
-
-
-def _bounded(words: Sequence[str]) -> str:
-    return f" {' '.join(words)} "

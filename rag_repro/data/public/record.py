@@ -13,7 +13,7 @@ from typing import Any
 
 from ...plain import shortened
 from ...schema import Interpretation
-from .errors import BadLine
+from .errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,8 @@ class Row:
     place: str
     fields: Mapping[str, Any]
 
-    def bad(self, problem: str, remedy: str = "correct or remove this question") -> BadLine:
-        return BadLine(self.path, self.place, problem, remedy)
+    def bad(self, problem: str, remedy: str = "correct or remove this question") -> DataError:
+        return DataError(self.path, self.place, problem, remedy)
 
     def take(self, key: str, kind: type, default: Any = _REQUIRED) -> Any:
         """fields[key], of the given kind; `default` where absent or null."""

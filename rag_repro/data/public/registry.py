@@ -9,17 +9,9 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from ...plain import PlainError, from_yaml
-from ...strict import Strict
+from ...plain import from_yaml
 from ...words import choices
 from .errors import UnknownName
-
-
-class RegistryError(ValueError):
-    """registry.yaml is wrong; the message says where."""
-
-
-_STRICT = Strict(RegistryError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,35 +65,13 @@ class Source:
 def registry() -> Mapping[str, Source]:
     """Every public data set by name: the package's own registry.yaml."""
     text = resources.files(__package__).joinpath("registry.yaml").read_text("utf-8")
-    return parse(text, "registry.yaml")
+    sets = from_yaml(text)["sets"]
+    return MappingProxyType({name: _source(name, **facts) for name, facts in sets.items()})
 
 
-def parse(text: str, where: str) -> Mapping[str, Source]:
-    """The data sets that a text lists under `sets`; `shared` holds what aliases point to.
-
-    Raises RegistryError for anything that is unknown, missing or of the wrong kind.
-    """
-    try:
-        raw = from_yaml(text)
-    except PlainError as error:
-        raise RegistryError(f"{where}: {error}") from error
-    sets = _STRICT.keys(raw, where, known=("sets", "shared"), needed=("sets",))["sets"]
-    made = {
-        name: _source(name, one, f"{where}, {name}")
-        for name, one in _STRICT.table(sets, where).items()
-    }
-    for one in made.values():
-        if one.over is not None and one.over not in made:
-            raise RegistryError(f"{where}, {one.name}: no data set {one.over!r} to search in")
-    return MappingProxyType(made)
-
-
-def _source(name: str, raw: Any, where: str) -> Source:
-    there = f"{where}, official"
-    named = _STRICT.listed(_STRICT.table(raw, where).get("official"), there)
-    official = tuple(_STRICT.made(Official, one, there) for one in named)
-    given = {**_STRICT.tuples(raw, where), "name": name, "official": official}
-    return _STRICT.made(Source, given, where)
+def _source(name: str, *, official: Any = (), caveats: Any = (), **facts: Any) -> Source:
+    known = tuple(Official(**one) for one in official)
+    return Source(name, official=known, caveats=tuple(caveats), **facts)
 
 
 def source(name: str) -> Source:

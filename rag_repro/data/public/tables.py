@@ -10,7 +10,7 @@ from typing import Any
 
 from ...plain import PlainError, from_json, shortened, text_of
 from ...words import nearest
-from .errors import BadLine, CorruptFile, DataError, MissingFile
+from .errors import DataError, MissingFile
 from .files import AGAIN, lines, opening, records
 
 PARQUET, ARROW = ".parquet", ".arrow"
@@ -30,33 +30,28 @@ def rows(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[str, dict[str
 
 def _columns(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow
-
-    number = 0
-    try:
-        for batch in _batches(path, fields):
-            for row in batch.to_pylist():
-                number += 1
-                yield f"row {number}", row
-    except (pyarrow.ArrowException, OSError) as error:
-        kind = "Parquet" if path.suffix.lower() == PARQUET else "Arrow"
-        problem = f"no {kind} file that can be read ({shortened(error, 80)})"
-        raise CorruptFile(path, f"row {number + 1}" if number else "", problem, AGAIN) from error
-
-
-def _batches(path: Path, fields: Sequence[str]) -> Iterator[Any]:
-    import pyarrow
     from pyarrow import parquet
 
     if not path.is_file():
         raise MissingFile(path, "", "there is no such file", "give the path of the file")
-    if path.suffix.lower() == PARQUET:
-        with parquet.ParquetFile(path) as file:
-            kept = [name for name in file.schema_arrow.names if name in fields]
-            yield from file.iter_batches(1024, columns=kept or None)
-        return
-    with pyarrow.memory_map(str(path)) as file:
-        for batch in pyarrow.ipc.open_stream(file):
-            yield batch.select([n for n in batch.schema.names if n in fields] or batch.schema.names)
+    kind, number = path.suffix.lower().removeprefix(".").capitalize(), 0
+    try:
+        with pyarrow.memory_map(str(path)) as file:
+            if kind == "Parquet":
+                table = parquet.ParquetFile(file)
+                names = table.schema_arrow.names
+            else:
+                table = pyarrow.ipc.open_stream(file)
+                names = table.schema.names
+            kept = [name for name in names if name in fields] or names
+            read = table.iter_batches(1024, columns=kept) if kind == "Parquet" else table
+            for batch in read:
+                for row in batch.select(kept).to_pylist():
+                    number += 1
+                    yield f"row {number}", row
+    except (pyarrow.ArrowException, OSError) as error:
+        problem = f"no {kind} file that can be read ({shortened(error, 80)})"
+        raise DataError(path, f"row {number + 1}" if number else "", problem, AGAIN) from error
 
 
 def shards(folder: Path, split: str | None, config: str | None) -> list[Path]:
@@ -120,7 +115,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         value = from_json(text_of(path), whole=True)
     except (PlainError, OSError) as error:
-        raise CorruptFile(path, "", str(error), AGAIN) from error
+        raise DataError(path, "", str(error), AGAIN) from error
     if not isinstance(value, dict):
-        raise BadLine(path, "line 1", "JSON, but not an object", AGAIN)
+        raise DataError(path, "line 1", "JSON, but not an object", AGAIN)
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .wordings import options, phrases, wording_set, wordings
+from .wordings import options, read_table, wording_set, wordings
 from .world import Entity, World
 
 Draw = Callable[[], float]
@@ -21,7 +21,7 @@ class Asker:
         self.which = wording_set(world.name)
         self.overlap = world.dials.wording_overlap
         self.wordings = wordings(self.which)
-        self.table = phrases()
+        self.table = read_table("phrases.yaml")
 
     def mention(self, entity: Entity, draw: Draw) -> str:
         """An entity by its title, perhaps with what it is: "the film X"."""

@@ -25,41 +25,26 @@ from .two_roots import (
     numeric_difference,
     yes_no,
 )
-from .world import Entity, World, WorldError, check_size, world
+from .world import Entity, World, WorldError, world
 
-KINDS: Mapping[str, Callable[[Desk, Entity], Draft | None]] = {
-    "single_hop": chain_of(1),
-    "compositional2": chain_of(2),
-    "compositional3": chain_of(3),
-    "compositional4": chain_of(4),
-    "inference": inference,
-    "comparison": comparison,
-    "bridge_comparison": bridge_comparison,
-    "yes_no": yes_no,
-    "numeric_difference": numeric_difference,
-    "ambiguous": ambiguous,
-    "paraphrase": paraphrase,
-    "bridge_free": bridge_free,
+KINDS: Mapping[str, tuple[Callable[[Desk, Entity], Draft | None], int]] = {
+    "single_hop": (chain_of(1), 12),
+    "compositional2": (chain_of(2), 20),
+    "compositional3": (chain_of(3), 10),
+    "compositional4": (chain_of(4), 6),
+    "inference": (inference, 7),
+    "comparison": (comparison, 11),
+    "bridge_comparison": (bridge_comparison, 11),
+    "yes_no": (yes_no, 6),
+    "numeric_difference": (numeric_difference, 5),
+    "ambiguous": (ambiguous, 4),
+    "paraphrase": (paraphrase, 4),
+    "bridge_free": (bridge_free, 4),
 }
-"""Maker of each kind: given a `Desk` and an entity to begin with, what a question is made of,
-or None where this entity does not lead to one."""
+"""Maker of each kind (given a `Desk` and an entity to begin with, what a question is made of, or
+None where this entity does not lead to one), and how often the kind is asked, relative to the
+others: the multi-hop kinds roughly as in 2WikiMultihopQA, with more long chains."""
 
-# How often each kind is asked, relative to the others. The multi-hop kinds
-# stand to each other roughly as in 2WikiMultihopQA, with more long chains.
-WEIGHTS = {
-    "single_hop": 12,
-    "compositional2": 20,
-    "compositional3": 10,
-    "compositional4": 6,
-    "inference": 7,
-    "comparison": 11,
-    "bridge_comparison": 11,
-    "yes_no": 6,
-    "numeric_difference": 5,
-    "ambiguous": 4,
-    "paraphrase": 4,
-    "bridge_free": 4,
-}
 COMPOSITIONAL = ("compositional2", "compositional3", "compositional4")
 # Kinds that multi-hop data sets have: what recall is calibrated on.
 MULTI_HOP = (*COMPOSITIONAL, "inference", "comparison", "bridge_comparison")
@@ -76,15 +61,13 @@ def build(
     n_questions: int = 1_000,
     kinds: Sequence[str] | None = None,
     split: str | None = None,
-    seed: int | None = None,
 ) -> Dataset:
     """A world's questions over its passages.
 
     With 1,000 questions it takes about 0.3 s at 1,000, 0.5 s at 4,000 and 2 s
     at 20,000 passages on one core, and about 2 KB of memory a passage.
 
-    kinds: names of KINDS, "compositional" for two to four hops, None for all in
-    the shares of WEIGHTS, mixed so that any first n have about these shares.
+    kinds: names of KINDS, None for all, mixed so that any first n have about their shares.
     split: "train" or "tune" of worlds A and Z (no shared entity, hence no shared gold
     passage), "test" of the others; None: all. Ids name the split. The corpus is that of the whole
     world. A kind that has no more to ask gives fewer: see the card's "counts".
@@ -93,27 +76,23 @@ def build(
     chosen = _chosen(kinds)
     if n_questions < 1:
         raise WorldError(f"n_questions is {n_questions}; ask for 1 or more")
-    check_size(name, n_passages, whole=True)
-    preset = PRESETS[name]
-    dials, seed = dials or preset.dials, preset.seed if seed is None else seed
-    return _build(name, n_passages, dials, n_questions, chosen, split, seed)
+    dials = world(name, n_passages, dials=dials).dials
+    return _build(name, n_passages, dials, n_questions, chosen, split)
 
 
 @lru_cache(maxsize=8)
-def _build(name, n_passages, dials, n_questions, chosen, split, seed) -> Dataset:
-    here = world(name, n_passages, dials=dials, seed=seed)
+def _build(name, n_passages, dials, n_questions, chosen, split) -> Dataset:
+    here = world(name, n_passages, dials=dials)
     blocks = here.blocks(split)
     part = split if split in ("train", "tune") else None
-    preset = PRESETS[name]
-    mark = dials.mark(preset.dials) + ("" if seed == preset.seed else f"~seed{seed}")
-    corpus_name = f"world-{name}@{n_passages}{mark}"
+    corpus_name = f"world-{name}@{n_passages}{dials.mark(PRESETS[name].dials)}"
     questions = tuple(_mixed(here, blocks, chosen, n_questions, part))
     label = corpus_name if part is None else f"{corpus_name}/{part}"
     card = {
         "source": "synthworld: generated, nothing in it is real",
         "licence": "MIT",
         "world": name,
-        "seed": seed,
+        "seed": here.seed,
         "split": split or "all",
         "dials": asdict(dials),
         "passages": n_passages,
@@ -125,21 +104,13 @@ def _build(name, n_passages, dials, n_questions, chosen, split, seed) -> Dataset
 
 
 def _chosen(kinds: Sequence[str] | None) -> tuple[str, ...]:
-    if kinds is None:
-        return tuple(KINDS)
-    chosen: list[str] = []
-    for kind in kinds:
-        if kind == "compositional":
-            chosen += COMPOSITIONAL
-        elif kind in KINDS:
-            chosen.append(kind)
-        else:
-            known = [*KINDS, "compositional"]
-            raise WorldError(
-                f"there is no kind of question {kind!r}{nearest(kind, known)}; "
-                f"there are: {', '.join(known)}"
-            )
-    return tuple(dict.fromkeys(chosen))
+    unknown = next((kind for kind in kinds or () if kind not in KINDS), None)
+    if unknown is not None:
+        raise WorldError(
+            f"there is no kind of question {unknown!r}{nearest(unknown, KINDS)}; "
+            f"there are: {', '.join(KINDS)}"
+        )
+    return tuple(KINDS if kinds is None else dict.fromkeys(kinds))
 
 
 def _mixed(
@@ -149,7 +120,7 @@ def _mixed(
     streams = {kind: _questions(here, blocks, kind, part) for kind in chosen}
     given = dict.fromkeys(chosen, 0)
     while n and streams:
-        kind = min(streams, key=lambda k: ((given[k] + 0.5) / WEIGHTS[k], k))
+        kind = min(streams, key=lambda k: ((given[k] + 0.5) / KINDS[k][1], k))
         question = next(streams[kind], None)
         if question is None:
             del streams[kind]
@@ -199,7 +170,7 @@ def _draft(desk: Desk, kind: str, asked: set[tuple]) -> Draft | None:
     for _ in range(_TRIES):
         if not everyone:
             return None
-        draft = KINDS[kind](desk, pick(everyone, desk.draw))
+        draft = KINDS[kind][0](desk, pick(everyone, desk.draw))
         if draft is None:
             continue
         key = (frozenset(e.id for e in draft.roots), tuple(f.relation for f in draft.facts))

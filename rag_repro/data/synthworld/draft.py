@@ -9,6 +9,7 @@ be divided between training and tuning without a shared entity.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -27,6 +28,7 @@ MONTHS = (
 )
 
 
+@dataclass(slots=True, eq=False)
 class Thing:
     """A mutable entity in the making.
 
@@ -36,31 +38,20 @@ class Thing:
     and what the thing of that name is about. about: the subject of makers and works.
     """
 
-    __slots__ = (
-        "about",
-        "born",
-        "died",
-        "facts",
-        "gender",
-        "hook",
-        "kind",
-        "name",
-        "occupation",
-        "title",
-        "year",
-    )
+    kind: str
+    name: str = ""
+    title: str = ""
+    gender: str | None = None
+    occupation: str | None = None
+    born: int = 0
+    died: int | None = None
+    year: int = 0
+    about: str = ""
+    hook: tuple[tuple[str, str], ...] = ()
+    facts: dict[str, tuple[Thing | None, str | None, int | None]] = field(default_factory=dict)
 
-    def __init__(self, kind: str, name: str = ""):
-        self.kind = kind
-        self.name = self.title = name
-        self.gender: str | None = None
-        self.occupation: str | None = None
-        self.born: int = 0
-        self.died: int | None = None
-        self.year: int = 0
-        self.about: str = ""
-        self.hook: tuple[tuple[str, str], ...] = ()
-        self.facts: dict[str, tuple[Thing | None, str | None, int | None]] = {}
+    def __post_init__(self):
+        self.title = self.name
 
     def to(self, relation: str, other: Thing) -> None:
         self.facts[relation] = (other, None, None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import gcd
+from math import gcd, prod
 
 from .dials import PRESETS
 from .wordings import read_table
@@ -22,29 +22,20 @@ FIRST_NAME_FAMILIES = ("male", "female")
 _GOLDEN = 0.6180339887498949
 
 
-class NamesUsedUp(ValueError):
-    """More names were asked for than the syllables give."""
-
-
 @dataclass(frozen=True)
 class Family:
-    """The syllables of one family of names. First names have no second vowel.
+    """The syllables of one family of names: onsets, vowels, middles, second vowels, endings.
 
-    worlds: those that share its stems.
+    First names have no second vowel. worlds: those that share its stems.
     """
 
-    onsets: tuple[str, ...]
-    vowels: tuple[str, ...]
-    middles: tuple[str, ...]
-    seconds: tuple[str, ...]
-    endings: tuple[str, ...]
+    parts: tuple[tuple[str, ...], ...]
     worlds: tuple[str, ...]
 
     @property
     def size(self) -> int:
         """How many stems one world owns."""
-        whole = len(self.onsets) * len(self.vowels) * len(self.middles)
-        return whole * len(self.seconds) * len(self.endings) // len(self.worlds)
+        return prod(map(len, self.parts)) // len(self.worlds)
 
 
 @cache
@@ -55,17 +46,11 @@ def families(which: str = "first") -> dict[str, Family]:
     onsets, vowels, middles = (
         tuple(table[part].split()) for part in ("onsets", "vowels", "middles")
     )
-    return {
-        name: Family(
-            onsets,
-            vowels,
-            middles,
-            ("",) if name in FIRST_NAME_FAMILIES else vowels,
-            tuple(endings.split()),
-            worlds,
-        )
-        for name, endings in table["endings"].items()
-    }
+    made = {}
+    for name, endings in table["endings"].items():
+        seconds = ("",) if name in FIRST_NAME_FAMILIES else vowels
+        made[name] = Family((onsets, vowels, middles, seconds, tuple(endings.split())), worlds)
+    return made
 
 
 @cache
@@ -88,26 +73,14 @@ def _laid_out(family: str, world: int) -> tuple[Family, int, int, int, int, int]
 def stem(family: str, world: int, number: int, seed: int) -> str:
     """Stem `number` of a family in a world, by its place in WORLDS; capitalised.
 
-    Different (world, number) never give the same text, nor do two families.
-    Raises NamesUsedUp where number is outside what one world owns.
+    Different (world, number) never give the same text, nor do two families; number: below the
+    family's size.
     """
     syllables, size, own_stride, whole, whole_stride, place = _laid_out(family, world)
-    if not 0 <= number < size:
-        raise NamesUsedUp(
-            f"stem {number} of family {family!r} does not exist: a world owns {size}; "
-            "ask for fewer passages"
-        )
     rest = place * size + (number * own_stride + seed * 7919) % size
     rest = rest * whole_stride % whole
-    rest, ending = divmod(rest, len(syllables.endings))
-    rest, second = divmod(rest, len(syllables.seconds))
-    rest, middle = divmod(rest, len(syllables.middles))
-    onset, vowel = divmod(rest, len(syllables.vowels))
-    text = (
-        syllables.onsets[onset]
-        + syllables.vowels[vowel]
-        + syllables.middles[middle]
-        + syllables.seconds[second]
-        + syllables.endings[ending]
-    )
+    text = ""
+    for part in reversed(syllables.parts):
+        rest, at = divmod(rest, len(part))
+        text = part[at] + text
     return text.capitalize()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ...schema import Gold, Interpretation
 from .asking import pick
 from .chains import Desk, Draft, answers_of, is_clean, is_held_out, needs_all, walk
+from .wordings import answer_type
 from .world import Entity, Fact
 
 
@@ -18,7 +19,6 @@ def _chain_draft(desk: Desk, root: Entity, chain: Sequence[Fact], text: str) -> 
     gold = tuple(
         Gold(f.passage_id, "static" if i == 0 else "dynamic", i + 1) for i, f in enumerate(chain)
     )
-    relation = world.relations[chain[-1].relation]
     return Draft(
         (text,),
         answers_of(world, chain[-1]),
@@ -27,7 +27,7 @@ def _chain_draft(desk: Desk, root: Entity, chain: Sequence[Fact], text: str) -> 
         tuple(desk.step(f) for f in chain),
         (root,),
         tuple(chain),
-        relation.answer,
+        answer_type(chain[-1].relation),
         held_out=is_held_out([f.relation for f in chain]),
     )
 

@@ -9,7 +9,7 @@ from ...schema import Passage
 from .dials import Dials
 from .draft import BLOCK, Thing
 from .names import WORLDS
-from .wordings import options, phrases, read_table, wording_set, wordings
+from .wordings import options, read_table, wording_set, wordings
 
 MIN_SENTENCES, MAX_SENTENCES = 3, 6
 
@@ -19,7 +19,7 @@ class Writer:
 
     def __init__(self, world: str, seed: int, dials: Dials):
         which = wording_set(world)
-        table = phrases()
+        table = read_table("phrases.yaml")
         self.world, self.seed, self.dials = world, seed, dials
         self.number = WORLDS.index(world)
         self.says = {name: w.says for name, w in wordings(which).items()}

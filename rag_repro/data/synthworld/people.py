@@ -45,7 +45,6 @@ def _person(maker: Maker, gender: str, born: int, surname: str | None = None) ->
         return f"{maker.first_name(gender)} {surname or maker.deal('surname')}"
 
     person = Thing("person", maker.new_name(draw))
-    person.title = person.name
     person.gender = gender
     person.born = born
     if born < 1930 or maker.chance(0.45):

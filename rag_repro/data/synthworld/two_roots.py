@@ -8,7 +8,7 @@ from typing import Any
 from ...schema import Gold
 from .asking import pick
 from .chains import Desk, Draft, answers_of, is_clean, is_held_out, may_ask, walk
-from .wordings import options
+from .wordings import answer_type, options
 from .world import Entity, Fact
 
 
@@ -88,7 +88,7 @@ def numeric_difference(desk: Desk, root: Entity) -> Draft | None:
     if found is None:
         return None
     other, a, b = found
-    scale = 10000 if desk.world.relations[a.relation].answer == "date" else 1
+    scale = 10000 if answer_type(a.relation) == "date" else 1
     gap = abs(a.key // scale - b.key // scale)
     if gap == 0:
         return None

@@ -40,17 +40,6 @@ class Wording:
     np_far: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Relation:
-    """A functional relation: a subject has at most one object.
-
-    answer: "entity", "year", "date", "number" or "word".
-    """
-
-    name: str
-    answer: str
-
-
 def wording_set(world: str) -> str:
     """The set of wordings of a world: "A", "held" or "plain"."""
     return PRESETS[world].wording
@@ -61,8 +50,10 @@ def options(line: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in line.split(" | "))
 
 
+@cache
 def read_table(name: str) -> Mapping[str, Any]:
-    """A YAML file that lies beside this module."""
+    """A YAML file that lies beside this module: "wordings.yaml", "phrases.yaml" (leads, fillers,
+    mentions, comparisons …) or "words.yaml"."""
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -70,33 +61,21 @@ def read_table(name: str) -> Mapping[str, Any]:
     return yaml.load(text, Loader=loader)
 
 
-@cache
-def _wordings() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-    return read_table("wordings.yaml")
-
-
-@cache
-def relations() -> Mapping[str, Relation]:
-    """The registry: every relation of every world by name."""
-    return {name: Relation(name, LITERALS.get(name, "entity")) for name in _wordings()}
+def answer_type(relation: str) -> str:
+    """ "entity", "year", "date", "number" or "word"; a subject has at most one object."""
+    return LITERALS.get(relation, "entity")
 
 
 @cache
 def wordings(which: str) -> Mapping[str, Wording]:
     """Relation -> wording, for a set of wordings."""
     out = {}
-    for name, sets in _wordings().items():
+    for name, sets in read_table("wordings.yaml").items():
         lines = sets[which]
         says = tuple(tuple(text.split("{o}")) for text in options(lines["says"]))
         np = options(lines["np"]) if "np" in lines else ()
         out[name] = Wording(says, options(lines["near"]), options(lines["far"]), np[:1], np[1:])
     return out
-
-
-@cache
-def phrases() -> Mapping[str, Any]:
-    """Leads, fillers, mentions, comparisons …: the table phrases.yaml."""
-    return read_table("phrases.yaml")
 
 
 @cache

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from .draft import Maker, Thing
@@ -12,41 +11,27 @@ from .wordings import options, read_table
 FILMS, SONGS, ALBUMS, BOOKS = 54, 30, 20, 21
 
 
-@dataclass(frozen=True)
-class TitleWords:
-    """What titles are made of, and the genres of each kind of work."""
-
-    nouns: tuple[str, ...]
-    adjectives: tuple[str, ...]
-    patterns: tuple[str, ...]
-    genres: Mapping[str, tuple[str, ...]]
-
-
 @cache
-def title_words() -> TitleWords:
+def _words() -> Mapping[str, Sequence[str]]:
+    """What titles are made of, and the genres of each kind of work."""
     table = read_table("words.yaml")
-    return TitleWords(
-        tuple(table["nouns"].split()),
-        tuple(table["adjectives"].split()),
-        options(table["patterns"]),
-        {kind: options(line) for kind, line in table["genres"].items()},
-    )
+    lists = {name: table[name].split() for name in ("nouns", "adjectives")}
+    genres = {kind: options(line) for kind, line in table["genres"].items()}
+    return {"patterns": options(table["patterns"]), **lists, **genres}
 
 
 def _title(maker: Maker) -> str:
-    words = title_words()
-    return maker.pick(words.patterns).format(
-        n=maker.pick(words.nouns),
-        a=maker.pick(words.adjectives),
+    words = _words()
+    return maker.pick(words["patterns"]).format(
+        n=maker.pick(words["nouns"]),
+        a=maker.pick(words["adjectives"]),
         s=maker.deal("title"),
         t=maker.deal("title"),
     )
 
 
 def _work(maker: Maker, kind: str) -> Thing:
-    work = Thing(kind, maker.new_name(lambda: _title(maker)))
-    work.title = work.name
-    return work
+    return Thing(kind, maker.new_name(lambda: _title(maker)))
 
 
 def _cast(maker: Maker, work: Thing, pools: dict[str, list[Thing]], posts) -> None:
@@ -108,7 +93,7 @@ def _film(maker: Maker, pools, places) -> Thing:
     if maker.chance(0.4):
         film.to("studio", maker.pick(places["studio"]))
     if maker.chance(0.6):
-        film.literal("genre", maker.pick(title_words().genres["film"]))
+        film.literal("genre", maker.pick(_words()["film"]))
     if maker.chance(0.25):
         film.to("setting", maker.pick(places["city"]))
     return film
@@ -121,7 +106,7 @@ def _album(maker: Maker, pools, places) -> Thing:
     if maker.chance(0.75):
         album.to("record_label", maker.pick(places["label"]))
     if maker.chance(0.7):
-        album.literal("genre", maker.pick(title_words().genres["album"]))
+        album.literal("genre", maker.pick(_words()["album"]))
     return album
 
 
@@ -150,7 +135,7 @@ def _book(maker: Maker, pools, places) -> Thing:
     if maker.chance(0.75):
         book.to("publisher", maker.pick(places["publisher"]))
     if maker.chance(0.6):
-        book.literal("genre", maker.pick(title_words().genres["book"]))
+        book.literal("genre", maker.pick(_words()["book"]))
     if maker.chance(0.35):
         book.to("setting", maker.pick(places["city"]))
     return book

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import chain, count, islice
 from random import Random
 
 from ...schema import Passage
 from .block import make_block
-from .dials import DEFAULT, PRESETS, Dials
+from .dials import PRESETS, Dials
 from .draft import BLOCK
 from .names import WORLDS
 from .passages import Writer
-from .wordings import Relation, relations
 
-SEEDS: Mapping[str, int] = {name: preset.seed for name, preset in PRESETS.items()}
 MIN_PASSAGES, MAX_PASSAGES = 1_000, 1_000_000
 # Every fifth block of a learned world is for tuning, the others for training.
 TUNE_EVERY = 5
@@ -87,28 +85,24 @@ def check_size(name: str, n_passages: int, *, whole: bool) -> None:
         )
 
 
-def stream_passages(
-    name: str, n_passages: int, *, dials: Dials | None = None, seed: int | None = None
-) -> Iterator[Passage]:
+def stream_passages(name: str, n_passages: int, *, dials: Dials | None = None) -> Iterator[Passage]:
     """The first n_passages passages of a world, one after the other.
 
     Memory is that of one block (500 entities, under 5 MB) whatever the size; a
     core writes 22,000 to 35,000 passages a second, a million in under a minute
     (287 MB of text, 39 MB for the whole process).
-    The same name, seed and dials give the same bytes, and a shorter stream is
+    The same name and dials give the same bytes, and a shorter stream is
     a prefix of a longer one. dials: None: the world's own, as everywhere.
     Raises WorldError at once, not at the first item.
     """
     check_size(name, n_passages, whole=False)
-    seed = SEEDS[name] if seed is None else seed
-    return islice(_all_passages(name, seed, dials or PRESETS[name].dials), n_passages)
-
-
-def _all_passages(name: str, seed: int, dials: Dials) -> Iterator[Passage]:
+    seed, dials = PRESETS[name].seed, dials or PRESETS[name].dials
     writer = Writer(name, seed, dials)
-    for number in range(-(-MAX_PASSAGES // BLOCK)):
-        things = make_block(WORLDS.index(name), seed, number, dials)
-        yield from writer.block(number, things)
+    blocks = (
+        writer.block(number, make_block(WORLDS.index(name), seed, number, dials))
+        for number in count()
+    )
+    return islice(chain.from_iterable(blocks), n_passages)
 
 
 @dataclass(frozen=True)
@@ -121,23 +115,18 @@ class World:
 
     name: str
     n_passages: int
-    dials: Dials = DEFAULT
-    seed: int = 0
-    relations: Mapping[str, Relation] = field(default_factory=relations, repr=False)
-
-    def __post_init__(self):
-        check_size(self.name, self.n_passages, whole=True)
+    dials: Dials
 
     @property
-    def n_blocks(self) -> int:
-        return self.n_passages // BLOCK
+    def seed(self) -> int:
+        return PRESETS[self.name].seed
 
     def blocks(self, split: str | None = None) -> tuple[int, ...]:
         """Numbers of the blocks of a split; blocks share no entity.
 
         Learned worlds have "train" and "tune", the others "test"; None: all of them.
         """
-        every = range(self.n_blocks)
+        every = range(self.n_passages // BLOCK)
         if split is None:
             return tuple(every)
         learned = PRESETS[self.name].learned
@@ -157,7 +146,7 @@ class World:
         passages: list[Passage] = []
         writer = Writer(self.name, self.seed, self.dials)
         number_of_world = WORLDS.index(self.name)
-        for number in range(self.n_blocks):
+        for number in range(self.n_passages // BLOCK):
             things = make_block(number_of_world, self.seed, number, self.dials)
             passages += writer.block(number, things)
             _publish(self, number, things, entities, facts)
@@ -254,18 +243,15 @@ def _publish(world: World, number: int, things, entities, facts) -> None:
 
 
 @lru_cache(maxsize=8)
-def _world(name: str, n_passages: int, dials: Dials, seed: int) -> World:
-    return World(name, n_passages, dials, seed)
+def _world(name: str, n_passages: int, dials: Dials) -> World:
+    return World(name, n_passages, dials)
 
 
-def world(
-    name: str, n_passages: int = 4_000, *, dials: Dials | None = None, seed: int | None = None
-) -> World:
+def world(name: str, n_passages: int = 4_000, *, dials: Dials | None = None) -> World:
     """The world of that name and size; kept, so that asking again costs nothing.
 
     Raises WorldError for a name outside WORLDS or a size outside 1,000 to
     1,000,000 in steps of 500. For a million passages use stream_passages.
     """
     check_size(name, n_passages, whole=True)
-    dials = dials or PRESETS[name].dials
-    return _world(name, n_passages, dials, SEEDS[name] if seed is None else seed)
+    return _world(name, n_passages, dials or PRESETS[name].dials)

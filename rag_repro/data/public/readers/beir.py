@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ....words import nearest
-from ..errors import BadLine, DataError, EmptyGold, MissingFile
+from ..errors import DataError, MissingFile
 from ..files import lines, read_text
 from ..record import Doc, Record, Row
 from . import fields
@@ -51,7 +51,7 @@ def read(queries: Path, judgements: Path, ids: frozenset[str]) -> Iterator[Recor
     judged = {name for names in relevant.values() for name in names}
     if judged and not judged & ids:
         problem = f"no passage that it judges is in the corpus, as {min(judged)!r}"
-        raise EmptyGold(judgements, "", problem, "take the files of one release")
+        raise DataError(judgements, "", problem, "take the files of one release")
     for place, fields_of in lines(queries):
         row = Row(queries, place, fields_of)
         if (ident := row.take("_id", str)) in relevant:
@@ -75,7 +75,7 @@ def _judged(path: Path) -> dict[str, list[str]]:
         except ValueError:
             problem = f"not three cells, the last a number: {line!r}"
             remedy = f"write {', '.join(HEAD)}, with tabs between them"
-            raise BadLine(path, f"line {number}", problem, remedy) from None
+            raise DataError(path, f"line {number}", problem, remedy) from None
         own = found[query]
         if relevant:
             own.append(passage)

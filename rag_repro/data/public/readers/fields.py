@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ....plain import shortened
-from ..errors import DuplicateId
+from ..errors import DataError
 from ..record import Doc, Record, Row, unique
 from ..tables import rows
 
@@ -65,7 +65,7 @@ def corpus(paths: Sequence[Path], fields: Mapping[str, str]) -> tuple[Doc, ...]:
     for number, row in enumerate(_rows(paths, own, extra=("id", "_id")), start=1):
         ident = _id(row, {"id": "_id"} if "_id" in row.fields else {}, number)
         if ident in seen:
-            raise DuplicateId(
+            raise DataError(
                 row.path,
                 row.place,
                 f"passage id {ident!r} was {seen[ident]} already",
@@ -79,7 +79,7 @@ def corpus(paths: Sequence[Path], fields: Mapping[str, str]) -> tuple[Doc, ...]:
 def holds_questions(path: Path, fields: Mapping[str, str]) -> bool:
     """Whether a table is of questions, not of passages: they are named, or its first row has one.
 
-    Raises BadLine where it could be neither.
+    Raises DataError where it could be neither.
     """
     place, first = next(iter(rows(path)), ("", {"question": ""}))
     if "question" in fields or "question" in first:

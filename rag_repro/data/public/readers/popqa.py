@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ....plain import from_json
-from ..errors import BadLine
+from ..errors import DataError
 from ..files import AGAIN, read_text
 from ..record import Record, Row
 
@@ -26,15 +26,16 @@ def read(path: Path) -> Iterator[Record]:
     try:
         missing = [c for c in _NEEDED if c not in (table.fieldnames or ())]
     except csv.Error as error:
-        raise BadLine(path, "line 1", f"no table ({error})", AGAIN) from error
+        raise DataError(path, "line 1", f"no table ({error})", AGAIN) from error
     if missing:
-        raise BadLine(path, "line 1", f"no column {missing[0]!r}", "check that it is PopQA's file")
+        remedy = "check that it is PopQA's file"
+        raise DataError(path, "line 1", f"no column {missing[0]!r}", remedy)
     for row in _rows(path, table):
         cells = row.fields
         try:
             answers = from_json(row.take("possible_answers", str), whole=True)
             views = {k: int(float(row.take(k, str))) for k in ("s_pop", "o_pop")}
-        except BadLine:
+        except DataError:
             raise
         except (ValueError, OverflowError) as error:
             raise row.bad(f"possible_answers, s_pop or o_pop cannot be read ({error})") from error
@@ -58,4 +59,4 @@ def _rows(path: Path, table: csv.DictReader) -> Iterator[Row]:
                 raise row.bad("more cells than columns")
             yield row
     except csv.Error as error:
-        raise BadLine(path, f"line {table.line_num}", f"no table ({error})", AGAIN) from error
+        raise DataError(path, f"line {table.line_num}", f"no table ({error})", AGAIN) from error

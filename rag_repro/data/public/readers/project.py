@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..chains import evidence_steps, musique_steps
-from ..errors import DuplicateId
+from ..errors import DataError
 from ..files import lines
 from ..record import Doc, Record, Row
 from .ambignq import interpretations
@@ -50,7 +50,7 @@ def read_corpus(path: Path) -> tuple[Doc, ...]:
         doc = _doc(row)
         ident = row.take("id", str)
         if ident in seen:
-            raise DuplicateId(
+            raise DataError(
                 path, place, f"id {ident!r} was {seen[ident]} already", "give each passage one id"
             )
         seen[ident] = place
