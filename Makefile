@@ -72,12 +72,12 @@ book: $(STAMP)
 	@$(BIN)/rag-repro book --jobs $(JOBS)
 
 pair: $(STAMP)
-	@$(BIN)/python -m rag_repro.publish.pairs
+	@$(BIN)/python -m rag_repro.publish.notebook_pairs
 
 lint: $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/python -m rag_repro.publish.pairs --check
+	@$(BIN)/python -m rag_repro.publish.notebook_pairs --check
 
 # One thread a worker: $(JOBS) workers fill that many cores. Who is done takes over what is left of
 # others: chapters take a minute each, and stand in a row.

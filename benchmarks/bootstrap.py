@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks import timing
-from rag_repro.evaluation import drawing
-from rag_repro.evaluation.resampling import DRAWS, fresh, resample
+from rag_repro.evaluation import bootstrap_draws
+from rag_repro.evaluation.resampling import DRAWS, new_generator, resample
 
 KEPT, ANEW = "counts kept", "drawn anew"
 
@@ -55,8 +55,8 @@ def anew(scores: np.ndarray) -> np.ndarray:
 
 
 def _plain(row: np.ndarray) -> np.ndarray:
-    n, rng = len(row), fresh()
-    step = max(1, drawing.CHUNK // n)
+    n, rng = len(row), new_generator()
+    step = max(1, bootstrap_draws.CHUNK // n)
     parts = [
         row[rng.integers(0, n, size=(min(step, DRAWS - start), n))].mean(1)
         for start in range(0, DRAWS, step)
@@ -66,8 +66,8 @@ def _plain(row: np.ndarray) -> np.ndarray:
 
 def kept(scores: np.ndarray) -> np.ndarray:
     """(means, DRAWS) of the package, whose counts are drawn once a turn."""
-    drawing._kept.cache_clear()
-    return np.stack([resample(row, rng=fresh()).draws for row in scores])
+    bootstrap_draws._kept.cache_clear()
+    return np.stack([resample(row, rng=new_generator()).draws for row in scores])
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ def classifier(name: str) -> Any:
     """
     from rag_repro.lm import hub
     from rag_repro.lm.load import SentenceEncoder
-    from rag_repro.lm.pairs import PairClassifier, SimilarityClassifier
+    from rag_repro.lm.pair_scorers import PairClassifier, SimilarityClassifier
     from rag_repro.study.names import SCORERS, train_command
 
     if name not in hub.artifacts() and (command := train_command(name, SCORERS)):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 
 from rag_repro.lm.load import Loaded
-from rag_repro.lm.prompts import Codec, said
+from rag_repro.lm.prompts import Codec, spoken_text
 from rag_repro.schema import Generate, Generation, Kept, Read, Trace
 
 
@@ -89,5 +89,5 @@ class PlainReader:
             torch.cat([unknown, -(log_p.exp() * log_p).sum(-1)[:-1]]).numpy(),
             {layer: out.attentions[layer][0].numpy(force=True) for layer in call.layers},
         )
-        text = said(call.text) if isinstance(call.text, Kept) else call.text
+        text = spoken_text(call.text) if isinstance(call.text, Kept) else call.text
         return Generation(text, tuple(tokens), tuple(offsets), "given", 0, 0, trace)

@@ -38,9 +38,9 @@ n_questions = 1000  # questions about it
 from collections import Counter, defaultdict
 
 from rag_repro.data import synthworld
-from rag_repro.data.synthworld.calibration import calibration
 from rag_repro.data.synthworld.dials import PRESETS
-from rag_repro.data.synthworld.names import WORLDS
+from rag_repro.data.synthworld.invented_names import WORLDS
+from rag_repro.data.synthworld.world_difficulty import calibration
 from rag_repro.publish import chapter
 from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table

@@ -40,7 +40,7 @@ from dataclasses import replace
 from IPython.display import display
 
 from rag_repro.analysis.deep_recall import recall_at
-from rag_repro.places import here
+from rag_repro.book_folders import here
 from rag_repro.publish import chapter
 from rag_repro.retrieval import bm25
 from rag_repro.show import Column, curve, entries

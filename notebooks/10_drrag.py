@@ -48,10 +48,10 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.book_folders import here
 from rag_repro.methods import reading
 from rag_repro.methods.baselines import adaptive_rag, adaptive_retrieval, self_rag
 from rag_repro.methods.drrag import selection
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     arithmetic,

@@ -51,8 +51,8 @@ batch_size = 64  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.book_folders import here
 from rag_repro.methods.drrag import concatenation, probes
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, forest, gain, level, paper_gain, traces
 from rag_repro.show.chapter import Chapter, Listing

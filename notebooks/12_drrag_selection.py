@@ -45,8 +45,8 @@ batch_size = 64  # questions in flight at once
 from IPython.display import display
 
 from rag_repro.analysis.pair_judgements import at_threshold, best_threshold
+from rag_repro.book_folders import here
 from rag_repro.methods.drrag import selection
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import cases, curve, entries, key, level, missing
 from rag_repro.show.chapter import Chapter, Listing

@@ -51,9 +51,10 @@ from dataclasses import replace
 from IPython.display import display
 
 from rag_repro.analysis.pair_judgements import judgements
+from rag_repro.book_folders import here
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.pair_metrics import HARD, RANDOM
-from rag_repro.lm.pairs import (
+from rag_repro.lm.pair_scorers import (
     Cutter,
     PairClassifier,
     SimilarityClassifier,
@@ -61,13 +62,12 @@ from rag_repro.lm.pairs import (
     squares,
 )
 from rag_repro.methods.drrag import probes
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import Column, curve, entries, key, label, level, missing, pair_score, table
 from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.table import Table
 from rag_repro.show.traces import short
-from rag_repro.training import pairs as lessons
+from rag_repro.training import pair_training as lessons
 
 run = chapter(
     "13_drrag_classifier",
@@ -137,7 +137,7 @@ Listing(lessons.clean_pairs, lessons.negative)
 # a set of two has no order, each pair is learned in both.
 
 # %% tags=["remove-input"]
-Listing(similarities, squares, SimilarityClassifier.of)
+Listing(similarities, squares, SimilarityClassifier.probabilities)
 
 # %% [markdown]
 # As in the paper, *joint*: question and passages are one row of tokens, of which an encoder makes one logit.

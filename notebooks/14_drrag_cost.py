@@ -46,8 +46,8 @@ from dataclasses import replace
 from IPython.display import display
 
 from rag_repro.analysis import question_groups
+from rag_repro.book_folders import here
 from rag_repro.data.titles import word
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     Column,
@@ -67,7 +67,7 @@ from rag_repro.show import (
 )
 from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.table import Table
-from rag_repro.study import clock, records, timing
+from rag_repro.study import clock, records, timed_runs
 
 run = chapter(
     "14_drrag_cost",
@@ -148,7 +148,7 @@ view.statements(CLAIMS)
 # methods take turns at each question, in an order drawn for that question:
 
 # %% tags=["remove-input"]
-Listing(timing.take_turns, timing.Seat.ask, clock.Clocked)
+Listing(timed_runs.take_turns, timed_runs.Seat.ask, clock.Clocked)
 
 # %% [markdown]
 # When the clock starts, the weights and the index are warm, and so is whatever one uncounted

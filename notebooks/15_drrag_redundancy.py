@@ -44,9 +44,9 @@ from statistics import mean
 
 from IPython.display import display
 
+from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.methods.baselines import controls
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     Column,

@@ -43,10 +43,10 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.book_folders import here
 from rag_repro.data import is_made_here
 from rag_repro.evaluation import answer_metrics
-from rag_repro.methods.erm4 import knowledge_filter, method, rewriter, trigger
-from rag_repro.places import here
+from rag_repro.methods.erm4 import knowledge_filter, pipeline, rewriter, trigger
 from rag_repro.publish import chapter
 from rag_repro.show import (
     arithmetic,
@@ -142,7 +142,7 @@ view.statements(CLAIMS)
 # output does not follow the format, the question stands in for $s$ and for the only query.
 
 # %% tags=["remove-input"]
-Listing(method.erm4, method.knowledge)
+Listing(pipeline.erm4, pipeline.knowledge)
 
 # %% tags=["remove-input"]
 Listing(rewriter.formulate, trigger.gather)

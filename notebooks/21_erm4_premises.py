@@ -42,11 +42,11 @@ from dataclasses import replace
 
 from IPython.display import display
 
+from rag_repro.book_folders import here
 from rag_repro.data import synthworld
 from rag_repro.evaluation import answer_metrics, knowledge_metrics
 from rag_repro.methods.drrag.concatenation import take_in_turns
 from rag_repro.methods.erm4 import trigger
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import bars, curve, entries, gain, key, label, level, mean, readers, table
 from rag_repro.show.chapter import Chapter, Listing

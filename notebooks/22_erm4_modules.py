@@ -42,8 +42,8 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from dataclasses import replace
 
+from rag_repro.book_folders import here
 from rag_repro.methods.erm4 import knowledge_filter, rewriter
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     Column,

@@ -44,8 +44,8 @@ from dataclasses import replace
 from IPython.display import display
 
 from rag_repro.analysis import popularity
-from rag_repro.methods.erm4 import method, trigger
-from rag_repro.places import here
+from rag_repro.book_folders import here
+from rag_repro.methods.erm4 import pipeline, trigger
 from rag_repro.publish import chapter
 from rag_repro.retrieval.reservoir import QueryCache, Reservoir
 from rag_repro.show import (
@@ -67,7 +67,7 @@ from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
-from rag_repro.study import reservoirs, timing
+from rag_repro.study import reservoirs, timed_runs
 from rag_repro.study.names import known_retrievers
 
 run = chapter(
@@ -135,7 +135,7 @@ Listing(trigger.gather, trigger.alike)
 # What is kept: the newest of each title.
 
 # %% tags=["remove-input"]
-Listing(Reservoir.remember, Reservoir.recall, method.fetched)
+Listing(Reservoir.remember, Reservoir.recall, pipeline.fetched)
 
 # %% [markdown]
 # The control, which the paper lacks:
@@ -172,7 +172,7 @@ Listing(QueryCache)
 ONE = view.cell("trigger", method="memory", dataset="world-B-again-halves")
 small = replace(ONE.condition, settings={**ONE.condition.settings, "fill_n": run.n_filling})
 question = view.workshop.dataset(small.dataset, small.split).questions[0]
-memory = reservoirs.made(small, view.workshop)
+memory = reservoirs.build_reservoir(small, view.workshop)
 hits = memory.recall(question.text, k=max(10, len(memory)))
 popular = ", ".join(
     f"{sum(hit.score >= tau for hit in hits)} at τ {tau:g}" for tau in (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -420,7 +420,7 @@ curve(
 )
 
 # %% tags=["remove-input"]
-Listing(timing.take_turns)
+Listing(timed_runs.take_turns)
 
 # %% [markdown]
 # ## All four modules

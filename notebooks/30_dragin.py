@@ -50,9 +50,9 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.book_folders import here
 from rag_repro.methods import reading
 from rag_repro.methods.dragin import loop, queries, timing
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     Column,

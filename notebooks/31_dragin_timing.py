@@ -44,9 +44,9 @@ batch_size = 8  # questions in flight at once
 import numpy as np
 
 from rag_repro.analysis import hop_timing
+from rag_repro.book_folders import here
 from rag_repro.methods.dragin import timing, timing_check
 from rag_repro.methods.dragin.timing_check import SIGNALS
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import missing
 from rag_repro.show.chapter import Chapter, Listing
@@ -161,7 +161,7 @@ HOPS = hop_timing.hops(CHECKED, view.results)
 def shown(head, body, caption, name):
     if HOPS is None:
         return missing.note(CHECKED, view.results, caption)
-    return Table(head, body, caption, name, Download.of(name, head, body))
+    return Table(head, body, caption, name, Download.from_rows(name, head, body))
 
 
 shown(
@@ -238,7 +238,7 @@ def courses():
     axes[0].set_ylabel("hops that need a search, % found")
     legend_of_labels(figure)
     spoken = (f"{w}, {s}, alarms at {r} %: {f} % found" for w, s, r, f in rows if r in ("25", "50"))
-    data = Download.of("fig-hops", ["needed_where", "signal", "alarms", "found"], rows)
+    data = Download.from_rows("fig-hops", ["needed_where", "signal", "alarms", "found"], rows)
     return Picture(figure, f"Line chart. {'; '.join(spoken)}.", CAPTION, "fig-hops", data)
 
 

@@ -37,8 +37,8 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
+from rag_repro.book_folders import here
 from rag_repro.methods.dragin import timing
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, level, mean
 from rag_repro.show.chapter import Chapter, Listing

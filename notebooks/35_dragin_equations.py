@@ -42,8 +42,8 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-from rag_repro.methods.dragin import draft, draft_checks, settings, timing
-from rag_repro.places import here
+from rag_repro.book_folders import here
+from rag_repro.methods.dragin import draft_arrays, draft_checks, dynamic_settings, timing
 from rag_repro.publish import chapter
 from rag_repro.show import Column, entries, key, share, table
 from rag_repro.show.chapter import Chapter, Listing
@@ -81,7 +81,7 @@ view.statements(CLAIMS)
 # concern prompts, decoding, data, baselines and what is counted.
 
 # %% tags=["remove-input"]
-PLAIN, CODE = settings.DynamicSettings(), settings.RELEASED
+PLAIN, CODE = dynamic_settings.DynamicSettings(), dynamic_settings.RELEASED
 WORDS = {
     "released": "the released code",
     "D1": "raw attention, not by the sentence's mean",
@@ -171,7 +171,7 @@ Listing(timing.influence, timing.rind)
 # where it never does, the sentence is passed over:
 
 # %% tags=["remove-input"]
-Listing(draft.windows)
+Listing(draft_arrays.windows)
 
 # %% [markdown] tags=["worked"]
 # ## One question

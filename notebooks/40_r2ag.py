@@ -55,12 +55,12 @@ batch_size = 8  # questions in flight at once
 from IPython.display import display
 
 from rag_repro.analysis import gold_signals
+from rag_repro.book_folders import here
 from rag_repro.evaluation.metrics import of_line
 from rag_repro.lm.former import R2Former, SoftModules
 from rag_repro.lm.passes import Passes
 from rag_repro.methods.r2ag import features, method
 from rag_repro.methods.reading import PROMPTS, Template
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.schema import Soft
 from rag_repro.show import (

@@ -44,9 +44,9 @@ batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
 from rag_repro.analysis import gold_signals
+from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import checks, features
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     change,

@@ -49,11 +49,11 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
+from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.lm.former import FreeTokens, R2Former
 from rag_repro.methods.baselines import controls
 from rag_repro.methods.r2ag import method
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     Column,

@@ -42,8 +42,8 @@ batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
 from rag_repro.analysis import gold_signals
+from rag_repro.book_folders import here
 from rag_repro.methods.r2ag import method
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     Column,
@@ -116,7 +116,7 @@ view.statements(CLAIMS)
 Listing(method.inputs, method.shares)
 
 # %% tags=["remove-input"]
-Listing(r2ag.lists)
+Listing(r2ag.load_lists)
 
 # %% [markdown] tags=["worked"]
 # ## One list, as MiniLM ranks it

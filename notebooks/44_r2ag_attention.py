@@ -45,9 +45,9 @@ batch_size = 4  # questions in flight at once
 from functools import partial
 
 from rag_repro.analysis import gold_signals
+from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import checks, method
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import (
     compared,

@@ -44,14 +44,14 @@ from collections import Counter
 
 import torch
 
+from rag_repro.book_folders import here
 from rag_repro.lm import hub
 from rag_repro.lm.former import R2Former
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, key, label, level, mean, percent, table
 from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.table import Table
-from rag_repro.study import clock, timing
+from rag_repro.study import clock, timed_runs
 
 run = chapter(
     "45_r2ag_latency",
@@ -106,7 +106,7 @@ view.statements(CLAIMS)
 # smaller share. Equation {eq}`eq-latency` is ours.
 
 # %% tags=["remove-input"]
-Listing(R2Former.__init__, timing.take_turns, clock.Clocked)
+Listing(R2Former.__init__, timed_runs.take_turns, clock.Clocked)
 
 # %% [markdown]
 # ### How large a former is

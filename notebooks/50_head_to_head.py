@@ -39,7 +39,7 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.places import here
+from rag_repro.book_folders import here
 from rag_repro.publish import chapter
 from rag_repro.show import answered_by_all, entries, frontier, level
 from rag_repro.show.chapter import Chapter

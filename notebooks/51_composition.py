@@ -35,11 +35,11 @@ batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
 from rag_repro.analysis import factorial
+from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
 from rag_repro.evaluation.power import mde_of
 from rag_repro.methods import composed
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import missing
 from rag_repro.show.chapter import MOVING, Chapter, Listing
@@ -134,7 +134,7 @@ def shown(head, body, caption, name):
 shown(
     ["data set", "metric", "effect of", "effect [95 %], n", "detectable"],
     [
-        [word(dataset), metrics.get(metric).symbol, DESIGN.words(group, NAMES),
+        [word(dataset), metrics.get(metric).symbol, DESIGN.describe(group, NAMES),
          within(drawn.interval(), 1, "+", n=True), number(mde_of(drawn.interval()), 1)]
         for dataset in SETS
         for metric in EFFECTS

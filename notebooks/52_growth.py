@@ -37,7 +37,7 @@ passages = 21_015_324  # how large a corpus the tables carry on to
 import numpy as np
 
 from rag_repro.analysis import index_growth
-from rag_repro.places import here
+from rag_repro.book_folders import here
 from rag_repro.publish import chapter
 from rag_repro.show import picture
 from rag_repro.show.chapter import Listing

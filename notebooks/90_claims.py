@@ -29,7 +29,7 @@ paper = "all"  # whose claims to show: a paper's name, as "drrag", or "all"
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.places import here
+from rag_repro.book_folders import here
 from rag_repro.publish import chapter, contents, ledger_page, verdict_summary
 from rag_repro.show.ledger import of_judged
 from rag_repro.show.table import Table

@@ -39,8 +39,8 @@ device = "cpu"  # where the reader computes
 batch_size = 16  # questions in flight at once
 
 # %% tags=["hide-input"]
+from rag_repro.book_folders import here
 from rag_repro.methods.reading import PROMPTS
-from rag_repro.places import here
 from rag_repro.publish import chapter
 from rag_repro.show import traces
 from rag_repro.show.picture import Note

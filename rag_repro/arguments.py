@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .words import nearest
+from rag_repro.words import nearest
 
 
 class Parser(argparse.ArgumentParser):

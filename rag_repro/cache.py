@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from .digest import installed
-from .schema import Generate, Generation, Read, Trace
+from rag_repro.digest import installed
+from rag_repro.schema import Generate, Generation, Read, Trace
 
 Keep = Callable[[int, Any], None]
 """keep(place, result): what takes a result before the others of its batch are there."""

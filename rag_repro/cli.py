@@ -14,11 +14,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from . import __version__, logs
-from . import commands as do
-from .arguments import Parser, path, port, positive, seed, shard
-from .study.conditions import ROLES, TIERS
-from .study.files import trouble
+from rag_repro import __version__, logs
+from rag_repro import commands as do
+from rag_repro.arguments import Parser, path, port, positive, seed, shard
+from rag_repro.study.conditions import ROLES, TIERS
+from rag_repro.study.files import trouble
 
 FORMATS = ("csv", "md", "json")
 _OWN = "results/local/records"

@@ -15,7 +15,7 @@ from rag_repro.methods import systems
 from rag_repro.plain import fits, hints, shortened
 from rag_repro.quick import workshop
 from rag_repro.schema.dataset import Dataset
-from rag_repro.show import exhibits
+from rag_repro.show import exhibit_rows
 from rag_repro.show.picture import Picture
 from rag_repro.show.table import Table
 from rag_repro.study import campaign, records
@@ -45,7 +45,7 @@ class Comparison:
 
     dataset: Dataset
     cells: Mapping[str, Cell]
-    rows: tuple[exhibits.Row, ...]
+    rows: tuple[exhibit_rows.Row, ...]
     results: Results
     metrics: tuple[str, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
@@ -77,12 +77,12 @@ class Comparison:
             cells = [method]
             for metric in self.metrics:
                 row = next((r for r in self.rows if _at(r, method, metric)), None)
-                cells += [exhibits.ours(row), exhibits.gain(row)] if row else ["", ""]
+                cells += [exhibit_rows.ours(row), exhibit_rows.gain(row)] if row else ["", ""]
             if not self.lines(method):
                 cells[1] = f"not run: {self.failures.get(method, 'there is no question')}"
             body.append([*cells, *(self._cost(method, cost) for cost in COSTS)])
         told = [f"{self.dataset.name}; shares in percent, costs per question"]
-        if any(row.note == exhibits.UNMEASURED for row in self.rows):
+        if any(row.note == exhibit_rows.UNMEASURED for row in self.rows):
             told.append("–: no question names what this is measured by")
         told += [
             f"{name} did not run to its end: {why}"
@@ -250,7 +250,7 @@ def compare(
     return Comparison(
         questions,
         cells,
-        tuple(exhibits.rows(paper, exhibit, kept)),
+        tuple(exhibit_rows.rows(paper, exhibit, kept)),
         kept,
         tuple(metrics),
         failures,
@@ -330,7 +330,7 @@ def _exhibit(
     return Exhibit("own.compare", "Compared", "", metrics, rows, grids)
 
 
-def _at(row: exhibits.Row, method: str, metric: str) -> bool:
+def _at(row: exhibit_rows.Row, method: str, metric: str) -> bool:
     return row.keys["method"] == method and row.metric == metric
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from .schema import (
+from rag_repro.schema import (
     Answer,
     Call,
     Cost,

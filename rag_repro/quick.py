@@ -15,7 +15,7 @@ from typing import Any
 from rag_repro import data, engine
 from rag_repro.methods.dragin.alarms import watched
 from rag_repro.retrieval import NO_CORPUS
-from rag_repro.retrieval.base import SCHEMES
+from rag_repro.retrieval.interface import SCHEMES
 from rag_repro.schema import Answer, Question
 from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.show import traces
@@ -105,7 +105,9 @@ def ask(
     if chosen.retriever is not None:
         serving["retriever"] = made.retriever(chosen.retriever, passages)
         refuse_limits(serving["retriever"], chosen.spec, configured, [asked])
-    serving |= {name: made.of(kind, name, passages) for name, kind in configured.needs.items()}
+    serving |= {
+        name: made.over_corpus(kind, name, passages) for name, kind in configured.needs.items()
+    }
     if chosen.reader is not None:
         serving["reader"] = made.reader(chosen.reader)
     heard: list[Step] = []

@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .plain import fits, hints, shortened
-from .words import nearest
+from rag_repro.plain import fits, hints, shortened
+from rag_repro.words import nearest
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Strict:
 
     error: type[ValueError]
 
-    def made(self, cls: type, given: Any, where: str) -> Any:
+    def build(self, cls: type, given: Any, where: str) -> Any:
         """cls(**given), where keys and the kinds of values are those of its fields.
 
         The error tells the place, the key and, for a misspelt one, the nearest; so does one that

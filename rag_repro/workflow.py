@@ -21,17 +21,16 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from rag_repro.book_folders import BookFolders
+from rag_repro.data import absolute, has_path
+from rag_repro.data.public.data_errors import MissingFile
 from rag_repro.digest import write_whole
-from rag_repro.places import Places
-
-from .data import absolute, has_path
-from .data.public.errors import MissingFile
-from .study import campaign, names, reservoirs, runner
-from .study.conditions import Condition
-from .study.papers import Cell
-from .study.records import SHARD
-from .study.services import Workshop
-from .words import duration, nearest
+from rag_repro.study import campaign, names, reservoirs, runner
+from rag_repro.study.conditions import Condition
+from rag_repro.study.papers import Cell
+from rag_repro.study.records import SHARD
+from rag_repro.study.services import Workshop
+from rag_repro.words import duration, nearest
 
 SNAKEMAKE = "RAG_REPRO_SNAKEMAKE"
 OWN = Path(".venv-grid") / "bin" / "snakemake"
@@ -42,7 +41,9 @@ class GridError(ValueError):
     """A grid that cannot be run, or whose jobs failed; the message says what to do."""
 
 
-def told(plan: GridPlan, workshop: Workshop, settings: GridSettings, *, trial: bool = True) -> str:
+def describe_plan(
+    plan: GridPlan, workshop: Workshop, settings: GridSettings, *, trial: bool = True
+) -> str:
     """What there is, what is missing and what it costs: a line each, and their sum.
 
     trial: ask a few questions of each condition and prepare each training, as `--estimate` of
@@ -83,8 +84,8 @@ def _trial(work: Work, workshop: Workshop, trial: bool) -> tuple[str, float | No
 
 def _training(command: str, settings: GridSettings) -> tuple[str, float | None]:
     """What a training takes, in words -> and its seconds; None: nobody knows."""
-    from .training import run
-    from .training.recipes import recipe
+    from rag_repro.training import run
+    from rag_repro.training.recipes import recipe
 
     _, _, name, *seed = command.split()
     try:
@@ -114,7 +115,7 @@ def _sum(plan: GridPlan, seconds: float | None, unknown: int) -> str:
     )
 
 
-def snakemake(places: Places) -> Path:
+def snakemake(places: BookFolders) -> Path:
     """The program: what RAG_REPRO_SNAKEMAKE names, `.venv-grid`'s, or the one on the PATH.
 
     Raises GridError, with how to install it.
@@ -133,7 +134,7 @@ def snakemake(places: Places) -> Path:
     )
 
 
-def profile(name: str, places: Places) -> Path:
+def profile(name: str, places: BookFolders) -> Path:
     """A profile's folder: one of workflow/profiles by name, or any folder with a config.yaml."""
     if "/" in name and (Path(name) / "config.yaml").is_file():
         return Path(name).absolute()
@@ -147,7 +148,7 @@ def profile(name: str, places: Places) -> Path:
     return folder / name
 
 
-def write(plan: GridPlan, places: Places, folder: Path) -> None:
+def write(plan: GridPlan, places: BookFolders, folder: Path) -> None:
     """The plan into a folder, under a name of its own, with what Snakemake needs there."""
     folder.mkdir(parents=True, exist_ok=True)
     snakefile = places.root / SNAKEFILE
@@ -156,7 +157,7 @@ def write(plan: GridPlan, places: Places, folder: Path) -> None:
 
 
 def run(
-    plan: GridPlan, places: Places, program: Path, *, profile: Path, workers: int | None = None
+    plan: GridPlan, places: BookFolders, program: Path, *, profile: Path, workers: int | None = None
 ) -> None:
     """All jobs of the plan through Snakemake, which prints what it does.
 
@@ -313,7 +314,7 @@ def plan(
 
 
 def _work(cell: Cell, workshop: Workshop, results: Path, n: int | None, shards: int) -> Work:
-    condition, held = cell.condition, runner.held(results, cell.condition)
+    condition, held = cell.condition, runner.recorded(results, cell.condition)
     wanted = campaign.wanted(cell, workshop, n)
     total = len(wanted)
     of = 1 if reservoirs.is_ordered(condition) else max(1, min(shards, total))

@@ -122,9 +122,9 @@ def sharing(results: Any) -> None:
 
 def write(folder: Path, wanted: list[str]) -> None:
     """Every part as a file of its own."""
-    from rag_repro.places import here
+    from rag_repro.book_folders import here
     from rag_repro.publish import pages
-    from rag_repro.show import exhibits, ledger
+    from rag_repro.show import exhibit_rows, ledger
     from rag_repro.study import papers
     from rag_repro.study.scores import Results
 
@@ -144,8 +144,8 @@ def write(folder: Path, wanted: list[str]) -> None:
             for name in papers.names():
                 paper = papers.load(name)
                 for exhibit in paper.exhibits.values():
-                    rows = exhibits.rows(paper, exhibit, results)
-                    save(f"exhibit-{exhibit.name}.csv", exhibits.text(rows, "csv"))
+                    rows = exhibit_rows.rows(paper, exhibit, results)
+                    save(f"exhibit-{exhibit.name}.csv", exhibit_rows.text(rows, "csv"))
         elif part == "pages":
             front, figure = pages.front_page(places)
             made = {"index.md": front, "verdicts.svg": figure, **pages.tier_pages(places)}

@@ -26,7 +26,10 @@ def loaded():
 
 def test_a_plain_reader_says_what_ours_says(loaded):
     plain, ours = PlainReader(loaded), LocalReader(loaded, batch_size=2)
-    prompts = [Prompt.of("Who directed the film?"), Prompt.of(Prefix("Question: " * 9), "who?")]
+    prompts = [
+        Prompt.from_segments("Who directed the film?"),
+        Prompt.from_segments(Prefix("Question: " * 9), "who?"),
+    ]
     calls = [Generate(p, 8, trace=True, attention=False) for p in prompts]
     calls.append(Generate(prompts[0], 8, stop=(ours.generate(calls)[0].text[3:5],)))
     for one, other in zip(plain.generate(calls), ours.generate(calls), strict=True):

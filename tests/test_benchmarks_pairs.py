@@ -11,7 +11,7 @@ import pytest
 from benchmarks import pairs, timing
 from rag_repro import data
 from rag_repro.lm import hub
-from rag_repro.lm.pairs import PairClassifier
+from rag_repro.lm.pair_scorers import PairClassifier
 from tests.lm import tiny
 from tests.lm.test_pairs import trained
 

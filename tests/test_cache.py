@@ -52,7 +52,7 @@ class Encoder:
 
 
 def ask(text="q", **changes):
-    return Generate(**{"prompt": Prompt.of(text), "max_new_tokens": 5, **changes})
+    return Generate(**{"prompt": Prompt.from_segments(text), "max_new_tokens": 5, **changes})
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_calls_that_the_reader_names_differently_are_kept_apart(store):
     inner = Reader()
     reader = CachedReader(inner, store)
     reader.generate([ask("a"), ask("a", max_new_tokens=6)])
-    reader.read([Read(Prompt.of("a"), "x")])
+    reader.read([Read(Prompt.from_segments("a"), "x")])
     assert [len(batch) for batch in inner.asked] == [2, 1]
 
 
@@ -106,7 +106,7 @@ def test_a_call_that_the_reader_cannot_name_is_left_to_it(store):
     [
         ask(trace=True),
         ask(watch=("yes",)),
-        Read(Prompt.of("q"), "x", layers=(-1,)),
+        Read(Prompt.from_segments("q"), "x", layers=(-1,)),
     ],
 )
 def test_what_is_too_large_to_keep_is_asked_each_time(store, call):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro import cli, places
-from rag_repro.study import campaign, growth, runner, timing
+from rag_repro import book_folders, cli
+from rag_repro.study import campaign, growth, runner, timed_runs
 
 
 @pytest.fixture
@@ -35,7 +35,9 @@ def test_a_run_writes_to_the_users_own_folder_unless_it_is_asked(
 ):
     seen = []
     monkeypatch.setattr(campaign, "run", lambda cells, workshop, results, **_: seen.append(results))
-    monkeypatch.setattr(timing, "with_bar", lambda cells, shop, results, **_: seen.append(results))
+    monkeypatch.setattr(
+        timed_runs, "with_bar", lambda cells, shop, results, **_: seen.append(results)
+    )
 
     def grow(retriever, sizes, folder, **_):
         seen.append(folder)
@@ -70,7 +72,7 @@ def test_results_that_cannot_be_written_are_refused_before_the_work(
     def never(*given, **named):
         raise AssertionError("the work began")
 
-    for module, name in ((runner, "run"), (timing, "with_bar"), (growth, "run")):
+    for module, name in ((runner, "run"), (timed_runs, "with_bar"), (growth, "run")):
         monkeypatch.setattr(module, name, never)
     (checkout / blocked).parent.mkdir(parents=True)
     (checkout / blocked).touch()  # a file, where a folder must be
@@ -93,7 +95,7 @@ def test_what_is_committed_is_not_asked_again_and_is_read_with_ones_own(
 
     monkeypatch.setattr(runner, "run", never)
     assert cli.main([*RUN, "--n", "2"]) == 0
-    assert f"already recorded in {places.here().records}; 0 to ask" in caplog.text
+    assert f"already recorded in {book_folders.here().records}; 0 to ask" in caplog.text
     assert not own.exists()
     monkeypatch.setattr(runner, "run", run)
     assert cli.main([*RUN, "--n", "3"]) == 0

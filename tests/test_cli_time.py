@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rag_repro import cli
-from rag_repro.study import timing
+from rag_repro.study import timed_runs
 
 
 def test_it_times_the_cells_that_are_chosen_one_question_at_a_time(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(timing, "with_bar", lambda *given, **named: seen.append((given, named)))
+    monkeypatch.setattr(timed_runs, "with_bar", lambda *given, **named: seen.append((given, named)))
     words = ["time", "drrag.scale", "--method", "bm25", "--dataset", "world-B@1000"]
     words += ["--n", "2", "--repeats", "3", "--results", str(tmp_path), "--dtype", "bfloat16"]
     assert cli.main(words) == 0

@@ -62,7 +62,7 @@ def two_reads(question, settings):
     hits = yield Retrieve(question.id, k=2)
     said = question.id
     for _ in range(settings):
-        out = yield Generate(Prompt.of(said + "!"), max_new_tokens=5)
+        out = yield Generate(Prompt.from_segments(said + "!"), max_new_tokens=5)
         said = out.text
     return Answer(text=said, prediction=said, hits=hits)
 
@@ -115,7 +115,7 @@ def test_gather_is_one_batch_and_keeps_its_order():
 
 def test_gather_over_different_services_waits_for_all():
     def method(question, settings):
-        out, hits = yield [Generate(Prompt.of("hi"), 1), Retrieve("q", k=1)]
+        out, hits = yield [Generate(Prompt.from_segments("hi"), 1), Retrieve("q", k=1)]
         return Answer(text=out.text + hits[0].passage.id)
 
     services = {"reader": Reader(), "retriever": Searcher()}
@@ -158,7 +158,7 @@ def test_a_method_that_never_calls():
 
 def test_a_failing_question_fails_alone_and_keeps_its_cost():
     def fails(question, settings):
-        yield Generate(Prompt.of("x"), 1)
+        yield Generate(Prompt.from_segments("x"), 1)
         raise KeyError("half-way")
 
     tasks = [Task(question("bad"), fails), Task(question("good"), two_reads, 1)]
@@ -191,9 +191,9 @@ def test_a_refused_call_is_raised_inside_the_method_that_made_it():
 
     def shortens(question, settings):
         try:
-            out = yield Generate(Prompt.of(question.id), 1)
+            out = yield Generate(Prompt.from_segments(question.id), 1)
         except ValueError:
-            out = yield Generate(Prompt.of(question.id[:3]), 1)
+            out = yield Generate(Prompt.from_segments(question.id[:3]), 1)
         return Answer(text=out.text)
 
     tasks = [Task(question("abcdef"), shortens), Task(question("ab"), shortens)]

@@ -38,7 +38,7 @@ def until_sure(question: Question, written: dict) -> Answer:
     kept, pieces = (), []
     for _ in range(4):
         passages = " ".join(hit.passage.text for hit in hits)
-        out = yield Generate(Prompt.of(passages, question.text, *kept), 6, trace=True)
+        out = yield Generate(Prompt.from_segments(passages, question.text, *kept), 6, trace=True)
         pieces.append(out)
         unsure = np.flatnonzero(out.trace.probability[1:] < 0.08) + 1
         if len(unsure) == 0:

@@ -11,12 +11,11 @@ import pytest
 import yaml
 
 from rag_repro import cli, workflow
+from rag_repro.book_folders import BookFolders, here
 from rag_repro.lm import hub
-from rag_repro.places import Places, here
 from rag_repro.study import campaign, papers, runner
 from rag_repro.study.services import Workshop
-
-from . import gates
+from tests import gates
 
 PROFILES = sorted((here().root / "workflow" / "profiles").glob("*/config.yaml"))
 
@@ -131,7 +130,7 @@ def test_what_is_not_trained_is_a_job_with_its_cost_and_holds_up_the_trial(
         return SimpleNamespace(seconds=7200.0)
 
     monkeypatch.setattr("rag_repro.training.run.prepare", prepare)
-    train, answers, total = workflow.told(plan, None, settings).splitlines()
+    train, answers, total = workflow.describe_plan(plan, None, settings).splitlines()
     assert seeds == [("r2ag-mixed", 1)]
     assert train == "r2ag-mixed-1: to train, about 2.0 h"
     assert answers.endswith("5 questions, not tried: it waits for r2ag-mixed-1")
@@ -189,7 +188,7 @@ def places(tmp_path, monkeypatch):
     (root / "workflow").mkdir(parents=True)
     for name in ("Snakefile", "profiles"):
         (root / "workflow" / name).symlink_to(here().root / "workflow" / name)
-    found = Places(root)
+    found = BookFolders(root)
     monkeypatch.setattr("rag_repro.places.here", lambda: found)
     return found
 

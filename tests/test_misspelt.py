@@ -8,11 +8,11 @@ import types
 import pytest
 
 from rag_repro import cli, data, retrieval
+from rag_repro.book_folders import here
 from rag_repro.data import splits
 from rag_repro.data.public import loading
 from rag_repro.evaluation import metrics
 from rag_repro.lm import hub
-from rag_repro.places import here
 from rag_repro.publish import parameters
 from rag_repro.retrieval import Analyzer
 from rag_repro.schema import Passage
@@ -21,8 +21,7 @@ from rag_repro.show.chapter import Chapter
 from rag_repro.study import papers
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import Workshop
-
-from .study import mini
+from tests.study import mini
 
 COMMANDS = [
     ("rum drrag.table5", "run"),

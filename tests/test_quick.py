@@ -152,9 +152,9 @@ def test_a_refused_call_reaches_the_method_through_the_listener():
 
     def stubborn(question, settings):
         try:
-            yield Generate(Prompt.of("first"), 5)
+            yield Generate(Prompt.from_segments("first"), 5)
         except CallError as error:
-            out = yield Generate(Prompt.of(f"again {error}"), 5)
+            out = yield Generate(Prompt.from_segments(f"again {error}"), 5)
         return Answer(prediction=out.text)
 
     from rag_repro import engine

@@ -15,9 +15,8 @@ from rag_repro.retrieval import BM25, RetrievalError, adapt
 from rag_repro.retrieval.served import SearchServer
 from rag_repro.schema import Gold, Question
 from rag_repro.study.services import UnknownService
-
-from .lm import loopback
-from .test_quick import PASSAGES, ROOT, TOWN, Bench
+from tests.lm import loopback
+from tests.test_quick import PASSAGES, ROOT, TOWN, Bench
 
 QUAY = ("The quay", "The quay was laid by Una Reed.")
 

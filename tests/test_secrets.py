@@ -201,7 +201,7 @@ def test_errors_of_single_calls_and_their_frames(ground, failure):
         server.plan = [trouble] * 2
         reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY", jitter=Random(0))
         try:
-            [made] = reader.generate([Generate(Prompt.of("a"), 2)])
+            [made] = reader.generate([Generate(Prompt.from_segments("a"), 2)])
         except ReaderError as error:
             made = error
         if isinstance(made, Exception):
@@ -214,7 +214,7 @@ def test_a_key_that_cannot_be_one_is_not_told_either(ground, monkeypatch, key):
     with loopback.serving() as server:
         reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY", jitter=Random(0))
         with pytest.raises(ReaderError, match="RAG_REPRO_API_KEY") as refused:
-            reader.generate([Generate(Prompt.of("a"), 2)])
+            reader.generate([Generate(Prompt.from_segments("a"), 2)])
         assert not server.seen
     assert not found_in(with_locals(refused.value))
 
@@ -234,7 +234,7 @@ def test_a_dummy_key_is_no_secret_that_would_eat_the_answers(ground, monkeypatch
     with loopback.serving() as server:
         server.text = f"an {dummy} answer"
         reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY", jitter=Random(0))
-        [made] = reader.generate([Generate(Prompt.of("a"), 2)])
+        [made] = reader.generate([Generate(Prompt.from_segments("a"), 2)])
     assert made.text == f"an {dummy} answer"
 
 
@@ -246,7 +246,7 @@ from rag_repro.lm.api import ApiReader
 from rag_repro.schema import Generate, Prompt
 reader = ApiReader({url!r}, "tiny", key="RAG_REPRO_API_KEY", retries=1, backoff=0.001,
                    jitter=random.Random(0))
-calls = [Generate(Prompt.of("a"), 2)]
+calls = [Generate(Prompt.from_segments("a"), 2)]
 %%
 display(reader, vars(reader))
 print(reader.generate(calls))

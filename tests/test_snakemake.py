@@ -18,10 +18,9 @@ from pathlib import Path
 import pytest
 
 from rag_repro import cli, workflow
-from rag_repro.places import here
+from rag_repro.book_folders import here
 from rag_repro.study import papers, records
-
-from . import gates
+from tests import gates
 
 pytestmark = pytest.mark.slow
 

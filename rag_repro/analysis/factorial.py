@@ -58,7 +58,7 @@ class Design:
                 held.setdefault(self.signs(frozenset(one)), []).append(frozenset(one))
         return [tuple(effects) for effects in held.values()]
 
-    def words(self, group: Sequence[Effect], names: Mapping[str, str]) -> str:
+    def describe(self, group: Sequence[Effect], names: Mapping[str, str]) -> str:
         """As "ERM4 with DR-RAG or DRAGIN with R²AG"; names: a factor's."""
         listed = ([names[f] for f in self.factors if f in effect] for effect in group)
         return " or ".join(" with ".join(one) for one in listed)

@@ -20,7 +20,7 @@ from rag_repro.evaluation import calibration
 from rag_repro.evaluation.attention_metrics import UNIT, best_other, gold_places, passages
 from rag_repro.evaluation.calibration import Judgements
 from rag_repro.evaluation.intervals import Interval
-from rag_repro.evaluation.resampling import fresh
+from rag_repro.evaluation.resampling import new_generator
 from rag_repro.lm import hub
 from rag_repro.methods.r2ag.features import COLUMNS
 from rag_repro.methods.r2ag.method import R2AGSettings, gold_of, r2ag
@@ -234,16 +234,16 @@ def areas(
     In percent and points; None over itself, and over a base that is not among the signals.
     """
     kinds = labels_and_clusters(lists)
-    judged = {name: Judgements.of(_ordered(v), *kinds) for name, v in signals.items()}
+    judged = {name: Judgements.from_labels(_ordered(v), *kinds) for name, v in signals.items()}
     made = []
     for name, one in judged.items():
         gains = [
-            calibration.auc_gain(one, judged[base], fresh()).scaled(100)
+            calibration.auc_gain(one, judged[base], new_generator()).scaled(100)
             if base != name and base in judged
             else None
             for base in bases
         ]
-        made.append((name, calibration.auc(one, fresh()).scaled(100), *gains))
+        made.append((name, calibration.auc(one, new_generator()).scaled(100), *gains))
     return made
 
 

@@ -20,12 +20,12 @@ import numpy as np
 
 from rag_repro import data
 from rag_repro.data import synthworld
-from rag_repro.data.synthworld.names import WORLDS
+from rag_repro.data.synthworld.invented_names import WORLDS
 from rag_repro.data.synthworld.reasoning import facts_of
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.calibration import Judgements
 from rag_repro.evaluation.intervals import Interval, StatisticsError
-from rag_repro.evaluation.resampling import fresh
+from rag_repro.evaluation.resampling import new_generator
 from rag_repro.lm import hub
 from rag_repro.lm.hub import CARD, card_of
 from rag_repro.methods.dragin.timing_check import SIGNALS
@@ -50,7 +50,7 @@ class Hops:
     def judged(self, signal: str, label: str) -> Judgements | None:
         """None where all hops need a search, or none does."""
         try:
-            return Judgements.of(self.signals[signal], self.needs[label], self.units)
+            return Judgements.from_labels(self.signals[signal], self.needs[label], self.units)
         except StatisticsError:
             return None
 
@@ -128,12 +128,12 @@ def alarms_of(signal: str, values: np.ndarray, threshold: float) -> np.ndarray:
 
 def precision(alarm: np.ndarray, needs: np.ndarray, units: Sequence[str]) -> Interval | None:
     """Of the alarms, the share at hops that need a search; None: no alarm."""
-    return calibration.share(alarm * needs, alarm, units, fresh())
+    return calibration.share(alarm * needs, alarm, units, new_generator())
 
 
 def recall(alarm: np.ndarray, needs: np.ndarray, units: Sequence[str]) -> Interval | None:
     """Of the hops that need a search, the share with an alarm; None: none needs one."""
-    return calibration.share(alarm * needs, needs, units, fresh())
+    return calibration.share(alarm * needs, needs, units, new_generator())
 
 
 def areas(held: Hops) -> list[Area]:
@@ -142,8 +142,8 @@ def areas(held: Hops) -> list[Area]:
         Area(
             label,
             signal,
-            calibration.auc(judged, fresh()),
-            None if signal == "score" else calibration.auc_gain(judged, rind, fresh()),
+            calibration.auc(judged, new_generator()),
+            None if signal == "score" else calibration.auc_gain(judged, rind, new_generator()),
             precision(at_rate(values, needs.mean()), needs, held.units),
         )
         for label, needs in held.needs.items()

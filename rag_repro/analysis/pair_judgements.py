@@ -28,7 +28,7 @@ def judgements(lines: Iterable[Line], against: Sequence[int] = BOTH) -> Judgemen
     ]
     if len({positive for _, positive, _ in pairs}) < 2:
         return None
-    return Judgements.of(*zip(*pairs, strict=True))
+    return Judgements.from_labels(*zip(*pairs, strict=True))
 
 
 @dataclass(frozen=True)

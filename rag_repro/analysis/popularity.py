@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.intervals import Interval, StatisticsError
-from rag_repro.evaluation.resampling import fresh
+from rag_repro.evaluation.resampling import new_generator
 from rag_repro.study.scores import Scores
 
 
@@ -28,7 +28,7 @@ def areas(popularity: Mapping[float, Scores], holds: Scores) -> dict[str, Interv
 
 def _area(values: Sequence[float], truth: Scores) -> Interval | None:
     try:
-        judged = calibration.Judgements.of(values, truth.values > 0, truth.clusters)
+        judged = calibration.Judgements.from_labels(values, truth.values > 0, truth.clusters)
     except StatisticsError:
         return None
-    return calibration.auc(judged, fresh()).cut(0, 1).scaled(100)
+    return calibration.auc(judged, new_generator()).cut(0, 1).scaled(100)

@@ -5,8 +5,8 @@ Their docstrings end the help of the command.
 
 # ruff: noqa: F401
 
-from .preparing import corpus, data, growth, serve_search, train, tune
-from .recording import (
+from rag_repro.commands.preparing import corpus, data, growth, serve_search, train, tune
+from rag_repro.commands.recording import (
     audit,
     claims,
     compare,
@@ -19,4 +19,4 @@ from .recording import (
     status,
     time,
 )
-from .using import book, chapter, compare_methods, methods
+from rag_repro.commands.using import book, chapter, compare_methods, methods

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 def results_of(arguments: argparse.Namespace) -> Path:
     """The folder of records to read: the one that is given, or the checkout's."""
-    from rag_repro.places import here
+    from rag_repro.book_folders import here
 
     return arguments.results or here().records
 
@@ -24,7 +24,7 @@ def written_to(arguments: argparse.Namespace) -> Path:
 
     Committed records are added to only where that is asked for (`--record`, `--continue`).
     """
-    from rag_repro.places import here
+    from rag_repro.book_folders import here
 
     if arguments.results and arguments.into_committed:
         raise ValueError(
@@ -36,7 +36,7 @@ def written_to(arguments: argparse.Namespace) -> Path:
 def held_in(arguments: argparse.Namespace) -> Path:
     """The same as `results_of`, for who only reads: a mistyped folder must not read as "nobody
     has run it", and what the user ran is not passed over in silence."""
-    from rag_repro.places import here
+    from rag_repro.book_folders import here
 
     folder = results_of(arguments)
     if arguments.results and not folder.is_dir():
@@ -55,8 +55,8 @@ def kept(arguments: argparse.Namespace, results: Path, make: Callable[[], str]) 
     Verdicts take half a minute of resampling. Kept in the cache folder under a hash of every file
     that counts, by name, size and time: records, times, papers' files and this package.
     """
-    from ..digest import write_whole
-    from ..lm.hub import WeightsError, cache_folder
+    from rag_repro.digest import write_whole
+    from rag_repro.lm.hub import WeightsError, cache_folder
 
     try:
         file = cache_folder() / "shown" / _state(arguments, results)
@@ -74,10 +74,10 @@ def kept(arguments: argparse.Namespace, results: Path, make: Callable[[], str]) 
 def _state(arguments: argparse.Namespace, results: Path) -> str:
     """A hash of all that a command's text is made of: records and what is registered of them,
     papers, weights, code."""
-    from ..arguments import path as as_path
-    from ..digest import installed
-    from ..lm import hub
-    from ..study import papers, records, registration
+    from rag_repro.arguments import path as as_path
+    from rag_repro.digest import installed
+    from rag_repro.lm import hub
+    from rag_repro.study import papers, records, registration
 
     asked = {name: value for name, value in vars(arguments).items() if name != "run"}
     told = hashlib.sha256(repr([sorted(asked.items()), installed(("numpy", "scipy"))]).encode())

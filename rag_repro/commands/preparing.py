@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .folders import held_in, results_of, written_to
+from rag_repro.commands.folders import held_in, results_of, written_to
 
 
 def data(arguments: argparse.Namespace) -> None:
@@ -13,7 +13,7 @@ def data(arguments: argparse.Namespace) -> None:
     interrupted, and refuses wrong bytes."""
     import json
 
-    from ..data import cards, fetch
+    from rag_repro.data import cards, fetch
 
     action, name = arguments.action, arguments.name
     if action != "fetch" and (arguments.url or arguments.sha256):
@@ -42,9 +42,9 @@ def train(arguments: argparse.Namespace) -> None:
     """The headline seed goes to artifacts/NAME, others to results/local/artifacts/NAME-SEED,
     and so do recipes that are marked as local, and what is made over another base
     (NAME-over-BASE)."""
-    from ..study.files import alone, check_output
-    from ..training import run
-    from ..training.recipes import recipe
+    from rag_repro.study.files import alone, check_output
+    from rag_repro.training import run
+    from rag_repro.training.recipes import recipe
 
     if arguments.out:
         check_output(arguments.out / "adapter")
@@ -69,8 +69,8 @@ def tune(arguments: argparse.Namespace) -> None:
     scored best; of an exhibit that varies settings of dynamic retrieval, every row's best value,
     and what its controls need to give as many alarms. What a condition uses stands in its
     paper.yaml."""
-    from ..bars import waiting
-    from ..study import papers, tuning
+    from rag_repro.bars import waiting
+    from rag_repro.study import papers, tuning
 
     if tuning.varies(papers.exhibit(arguments.exhibit)[1]):
         for dataset in arguments.dataset:
@@ -99,8 +99,8 @@ def serve_search(arguments: argparse.Namespace) -> None:
     "snippet": text}, ...]}, best first; rag_repro/retrieval/served.py has the rest of the form."""
     import logging
 
-    from ..retrieval.served import SearchServer
-    from ..study.services import Workshop
+    from rag_repro.retrieval.served import SearchServer
+    from rag_repro.study.services import Workshop
 
     workshop = Workshop(data_dir=arguments.data)
     corpus = workshop.dataset(arguments.dataset, None).corpus
@@ -125,8 +125,8 @@ def corpus(arguments: argparse.Namespace) -> int:
     is embedded, in a folder of the cache, or at --address."""
     import json
 
-    from ..study import corpora
-    from ..study.services import Workshop
+    from rag_repro.study import corpora
+    from rag_repro.study.services import Workshop
 
     if arguments.anew and arguments.action != "build":
         raise ValueError("--anew goes with: rag-repro corpus build DATASET")
@@ -134,7 +134,7 @@ def corpus(arguments: argparse.Namespace) -> int:
     dataset = workshop.dataset(arguments.dataset, None)
     made = corpora.place(arguments.retriever, dataset.corpus, workshop, arguments.address)
     if arguments.action == "build":
-        from ..bars import Bar
+        from rag_repro.bars import Bar
 
         if arguments.anew:
             made.drop()
@@ -163,10 +163,10 @@ def growth(arguments: argparse.Namespace) -> None:
     again. It stops at the size that takes more than --minutes of processor time or --memory. The
     record is results/local/growth/RETRIEVER.json, with --continue results/growth/RETRIEVER.json;
     one of another machine is not continued. Prints a line for each size in the record."""
-    from ..study import growth
-    from ..study.files import check_output
+    from rag_repro.study import growth
+    from rag_repro.study.files import check_output
 
-    path = growth.file_of(growth.beside(written_to(arguments)), arguments.retriever)
+    path = growth.file_of(growth.growth_folder(written_to(arguments)), arguments.retriever)
     check_output(path)
     measured = growth.run(
         arguments.retriever,

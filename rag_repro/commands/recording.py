@@ -6,11 +6,11 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from .folders import held_in, kept, written_to
+from rag_repro.commands.folders import held_in, kept, written_to
 
 if TYPE_CHECKING:
-    from ..study.papers import Cell
-    from ..study.services import Workshop
+    from rag_repro.study.papers import Cell
+    from rag_repro.study.services import Workshop
 
 log = logging.getLogger(__name__)
 
@@ -20,9 +20,8 @@ def run(arguments: argparse.Namespace) -> int:
     to results/local/records, which build on the committed ones: what these hold is not asked
     again. `rag-repro exhibit EXHIBIT --results results/local/records` shows both. With --record,
     what a registered test asks for goes to results/registered, as with --missing."""
-    from rag_repro.places import here
-
-    from ..study import campaign, registration, standing, timing
+    from rag_repro.book_folders import here
+    from rag_repro.study import campaign, registration, standing, timed_runs
 
     if arguments.join and (arguments.estimate or arguments.shard != (1, 1)):
         raise ValueError("--join joins what shards left; leave --shard and --estimate out")
@@ -55,13 +54,15 @@ def run(arguments: argparse.Namespace) -> int:
         asked |= {"batch_size": arguments.batch_size, "failed": arguments.failed}
         campaign.run([cell for cell in cells if not cell.timed], workshop, results, **asked)
         if timed := [cell for cell in cells if cell.timed]:  # of --missing alone
-            timing.with_bar(timed, workshop, registration.destination(results, timed[0].condition))
+            timed_runs.with_bar(
+                timed, workshop, registration.destination(results, timed[0].condition)
+            )
     return 0
 
 
 def _cells(arguments: argparse.Namespace, **more: Any) -> list[Cell]:
     """The conditions that were chosen, of exhibits without times."""
-    from ..study import campaign, papers
+    from rag_repro.study import campaign, papers
 
     return campaign.select(
         arguments.exhibits or papers.exhibits(timed=False),
@@ -75,7 +76,7 @@ def _cells(arguments: argparse.Namespace, **more: Any) -> list[Cell]:
 
 
 def _workshop(arguments: argparse.Namespace) -> Workshop:
-    from ..study.services import Workshop
+    from rag_repro.study.services import Workshop
 
     return Workshop(
         data_dir=arguments.data,
@@ -91,11 +92,10 @@ def grid(arguments: argparse.Namespace) -> int:
     same command again does what is missing. Without --dry-run it needs Snakemake: `make grid`, or
     RAG_REPRO_SNAKEMAKE=/path/to/snakemake. A dry run asks a few questions of each condition, as
     `run --estimate` does, and so loads (and downloads) what these need; --no-trial does not."""
-    from rag_repro.places import here
-
-    from .. import workflow
-    from ..study import campaign
-    from ..study.files import check_output
+    from rag_repro import workflow
+    from rag_repro.book_folders import here
+    from rag_repro.study import campaign
+    from rag_repro.study.files import check_output
 
     if not arguments.dry_run and (arguments.no_trial or arguments.folder):
         raise ValueError("--no-trial and --folder go with: rag-repro grid ... --dry-run")
@@ -131,7 +131,7 @@ def grid(arguments: argparse.Namespace) -> int:
         chapters=chapters,
     )
     trial = arguments.dry_run and not arguments.no_trial
-    print(workflow.told(plan, workshop, settings, trial=trial), flush=True)
+    print(workflow.describe_plan(plan, workshop, settings, trial=trial), flush=True)
     if arguments.folder:
         workflow.write(plan, places, arguments.folder)
     if not arguments.dry_run and plan.jobs:
@@ -150,8 +150,8 @@ def time(arguments: argparse.Namespace) -> None:
     beside that of the records, so to results/local/times; --continue adds to the committed ones.
     Nothing else should be at work on the machine meanwhile. What was timed by other methods, or on
     another machine, is not continued: move it away."""
-    from ..study import campaign, timing
-    from ..study.services import Workshop
+    from rag_repro.study import campaign, timed_runs
+    from rag_repro.study.services import Workshop
 
     results = written_to(arguments)
     cells = campaign.select(
@@ -168,7 +168,7 @@ def time(arguments: argparse.Namespace) -> None:
     workshop = Workshop(
         data_dir=arguments.data, device=arguments.device, dtype=arguments.dtype, batch_size=1
     )
-    timing.with_bar(cells, workshop, results, n=arguments.n, repeats=arguments.repeats)
+    timed_runs.with_bar(cells, workshop, results, n=arguments.n, repeats=arguments.repeats)
 
 
 def exhibit(arguments: argparse.Namespace) -> None:
@@ -177,16 +177,15 @@ def exhibit(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def text() -> str:
-        from rag_repro.show import exhibits
-
-        from ..bars import waiting
-        from ..study import papers
-        from ..study.scores import Results
+        from rag_repro.bars import waiting
+        from rag_repro.show import exhibit_rows
+        from rag_repro.study import papers
+        from rag_repro.study.scores import Results
 
         with waiting(f"computing {arguments.exhibit}"):
             paper, exhibit = papers.exhibit(arguments.exhibit)
-            rows = exhibits.rows(paper, exhibit, Results(results), arguments.tier)
-        return exhibits.text(rows, arguments.format)
+            rows = exhibit_rows.rows(paper, exhibit, Results(results), arguments.tier)
+        return exhibit_rows.text(rows, arguments.format)
 
     print(kept(arguments, results, text), end="")
 
@@ -197,10 +196,9 @@ def claims(arguments: argparse.Namespace) -> None:
     results = held_in(arguments)
 
     def text() -> str:
+        from rag_repro.evaluation.verdicts import UNSAID
         from rag_repro.show import ledger
-
-        from ..evaluation.verdicts import UNSAID
-        from ..study.scores import Results
+        from rag_repro.study.scores import Results
 
         rows = ledger.rows(Results(results), arguments.paper, arguments.tier)
         if arguments.tier is None:
@@ -217,10 +215,9 @@ def show(arguments: argparse.Namespace) -> None:
     one: its first other metric in percent, as recall); a row with several answers to a question
     is right where all of them are, and wrong where none is. Texts of public questions are shown
     where their data is at hand. Records keep no words of a search: --again asks the reader."""
+    from rag_repro.bars import waiting
     from rag_repro.show import recorded_answers
-
-    from ..bars import waiting
-    from ..study import papers
+    from rag_repro.study import papers
 
     listed = arguments.list or arguments.where is not None
     if listed == (arguments.question is not None):
@@ -252,8 +249,8 @@ def show(arguments: argparse.Namespace) -> None:
     if str(arguments.html) == "-":
         print(page, end="")
     else:
-        from ..digest import write_whole
-        from ..study.files import check_output
+        from rag_repro.digest import write_whole
+        from rag_repro.study.files import check_output
 
         check_output(arguments.html)
         write_whole(arguments.html, page.encode())
@@ -274,7 +271,7 @@ def status(arguments: argparse.Namespace) -> None:
 def seal(arguments: argparse.Namespace) -> None:
     """Run it before a commit: git keeps each version of a file. The times beside the records are
     sealed as well; what a run is at work on is left to the next time."""
-    from ..study import sealed
+    from rag_repro.study import sealed
 
     folder = held_in(arguments)
     times = sorted(path for path in (folder.parent / "times").glob("*") if path.is_dir())
@@ -286,8 +283,8 @@ def audit(arguments: argparse.Namespace) -> int:
     """Every score must be what its prediction, hits and gold passages give; where one is not, the
     exit status is 1. The timed answers beside the records are computed again, too. A sample is
     the same answers each time, with the first of each record."""
-    from ..bars import Bar
-    from ..study import rescoring
+    from rag_repro.bars import Bar
+    from rag_repro.study import rescoring
 
     paths = rescoring.recorded(held_in(arguments))
     with Bar(total=len(paths), desc="audit", unit="record") as bar:
@@ -311,11 +308,10 @@ def compare(arguments: argparse.Namespace) -> None:
 def registration(arguments: argparse.Namespace) -> int:
     """`write` registers the claims that are named (main: the headline ones) and, anew, what has no
     record yet; those of the testbed on worlds E and F. --check recomputes every hash."""
-    from rag_repro.places import here
-
-    from ..study import manifests, registration
-    from ..study.conditions import TIERS
-    from ..study.services import Workshop
+    from rag_repro.book_folders import here
+    from rag_repro.study import manifests, registration
+    from rag_repro.study.conditions import TIERS
+    from rag_repro.study.services import Workshop
 
     root, workshop = here().records.parent, Workshop(data_dir=arguments.data)
     if arguments.check or not arguments.action:

@@ -51,9 +51,8 @@ def compare_methods(arguments: argparse.Namespace) -> None:
 
 def chapter(arguments: argparse.Namespace) -> None:
     """The executed copy is written to results/local/chapters/; --update writes the book's own."""
-    from rag_repro.places import here
-
-    from ..publish import build, parameters
+    from rag_repro.book_folders import here
+    from rag_repro.publish import build, parameters
 
     given = {name: parameters.parse_value(value) for name, value in arguments.parameter}
     if len(given) < len(arguments.parameter):
@@ -72,9 +71,8 @@ def chapter(arguments: argparse.Namespace) -> None:
 
 def book(arguments: argparse.Namespace) -> None:
     """Prints the path of the front page."""
-    from rag_repro.places import here
-
-    from ..publish import build
+    from rag_repro.book_folders import here
+    from rag_repro.publish import build
 
     only = [*map(here().name_of, arguments.only)]
     print(build.build_book(only=only, force=arguments.force, jobs=arguments.jobs))

@@ -10,16 +10,15 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ..arguments import path as as_path
-from ..plain import shortened
-from ..words import choices, nearest
+from rag_repro.arguments import path as as_path
+from rag_repro.plain import shortened
+from rag_repro.words import choices, nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rag_repro.data.synthworld import Dials
     from rag_repro.schema.dataset import Dataset
-
-    from .synthworld import Dials
 
 ENVIRONMENT = "RAG_REPRO_DATA"
 WORLD, FOLDER = "world", "folder:"
@@ -70,18 +69,18 @@ def load(
     """
     split = None if split == "all" else split
     if name.startswith(FOLDER):
-        from . import own
+        from rag_repro.data import own
 
         return own.load(name.removeprefix(FOLDER), split)
     if (address := _address(name)) is not None:
-        from . import external
+        from rag_repro.data import external
 
         return external.load(address, split)
     check_name(name)
     if name.startswith(WORLD):
         return _world(name, split)
 
-    from . import public, splits
+    from rag_repro.data import public, splits
 
     folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
     if split == splits.CONFIRM and path is None:
@@ -93,11 +92,11 @@ def load(
 def label(name: str) -> str:
     """The name that records and pages carry: a folder's or file's without its path."""
     if name.startswith(FOLDER):
-        from . import own
+        from rag_repro.data import own
 
         return own.label(name.removeprefix(FOLDER))
     if (address := _address(name)) is not None:
-        from . import external
+        from rag_repro.data import external
 
         return external.label(address)
     return name
@@ -125,22 +124,22 @@ def _address(name: str):
     """`external.Address`, whose readers take time to import, for what may be one."""
     if ":" not in name:
         return None
-    from . import external
+    from rag_repro.data import external
 
     return external.parse(name)
 
 
 def names() -> list[str]:
     """The worlds of the testbed, then the public data sets."""
-    from .public import registry
-    from .synthworld.dials import PRESETS
+    from rag_repro.data.public import registry
+    from rag_repro.data.synthworld.dials import PRESETS
 
     return [*(f"{WORLD}-{letter}" for letter in sorted(PRESETS)), *registry()]
 
 
 def check_name(name: str) -> None:
     """UnknownName, with the nearest one, for what is no data set's name; nothing is loaded."""
-    from .public import UnknownName
+    from rag_repro.data.public import UnknownName
 
     if name in names() or name.startswith(FOLDER):
         return
@@ -148,7 +147,7 @@ def check_name(name: str) -> None:
         address.files  # noqa: B018
         return
     if ":" in name:
-        from .external import OPTIONS
+        from rag_repro.data.external import OPTIONS
 
         form, known = name.partition(":")[0], [FOLDER[:-1], *OPTIONS]
         raise UnknownName(
@@ -170,12 +169,12 @@ def check_name(name: str) -> None:
             "world-B-asked-halves, world-B-again-halves"
         )
     if found[3]:
-        from .synthworld.world import check_size
+        from rag_repro.data.synthworld.world import check_size
 
         check_size(found[1], int(found[3]), whole=True)
     _dials(name, found[4])
     if found[2] and found[2] not in _APART:
-        from . import candidates
+        from rag_repro.data import candidates
 
         candidates.check(name, found[2])
 
@@ -183,7 +182,7 @@ def check_name(name: str) -> None:
 def check_at_hand(name: str, data_dir: Path | str | None = None) -> None:
     """MissingFile for a public data set of which no file is here; nothing is read."""
     if not is_made_here(name):
-        from .public import loading, registry
+        from rag_repro.data.public import loading, registry
 
         folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
         loading.find(registry()[name], folder)
@@ -191,7 +190,7 @@ def check_at_hand(name: str, data_dir: Path | str | None = None) -> None:
 
 def _world(name: str, split: str | None) -> Dataset:
     found = _WORLD.fullmatch(name)
-    from . import splits
+    from rag_repro.data import splits
 
     # World A's splits are drawn from one list, which records rest on; Z's are made of blocks.
     learned = found[1] != "A" and split in splits.of_world(found[1]) and split != "test"
@@ -205,7 +204,7 @@ def _world(name: str, split: str | None) -> Dataset:
 def _built(
     letter: str, wanted: str | None, size: str | None, dials: Dials, split: str | None
 ) -> Dataset:
-    from . import synthworld
+    from rag_repro.data import synthworld
 
     sized = {"n_passages": int(size)} if size else {}
     if wanted in _APART:
@@ -213,7 +212,7 @@ def _built(
     made = synthworld.build(letter, **sized, dials=dials, split=split)
     if wanted is None:
         return made
-    from . import candidates
+    from rag_repro.data import candidates
 
     return candidates.given(made, wanted)
 
@@ -221,7 +220,7 @@ def _built(
 def _apart(
     letter: str, wanted: str, sized: dict[str, int], dials: Dials, split: str | None
 ) -> Dataset:
-    from . import halves, intents, recurring, synthworld
+    from rag_repro.data import halves, intents, recurring, synthworld
 
     # As many as there are of the ambiguous; of paraphrases, four a group.
     kinds, part = _APART[wanted], wanted.removesuffix("-halves")
@@ -240,7 +239,7 @@ def _apart(
 
 def _dials(name: str, text: str | None) -> Dials:
     """The preset, or the preset with some dials turned: "hooks=0,ties=0.5"."""
-    from .synthworld.dials import DEFAULT, PRESETS
+    from rag_repro.data.synthworld.dials import DEFAULT, PRESETS
 
     turned = {}
     for part in (text or "").split(",") if text else ():

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..schema import Passage, Question
+from rag_repro.schema import Passage, Question
 
 if TYPE_CHECKING:
+    from rag_repro.retrieval import Retriever
     from rag_repro.schema.dataset import Dataset
-
-    from ..retrieval import Retriever
 
 ONLY_GOLD = "gold"
 FEWEST, MOST = 5, 100
@@ -51,7 +50,7 @@ def given(world: Dataset, wanted: str) -> Dataset:
         pools = [q.gold_ids for q in questions]
     else:
         # Here, since a world without candidates needs neither.
-        from ..retrieval import BM25
+        from rag_repro.retrieval import BM25
 
         search = BM25(world.corpus)
         pools = _ordered(search, questions, _pools(search, questions, int(wanted)))
@@ -78,8 +77,8 @@ def _pools(search: Retriever, questions: Sequence[Question], n: int) -> list[tup
 
 def _chosen(q: Question, ranked: Sequence[Passage], n: int) -> tuple[str, ...]:
     """Gold, then the first that are not and do not give the answer away."""
-    from ..evaluation.metric import Scored, accepted
-    from ..evaluation.retrieval_metrics import has_answer
+    from rag_repro.evaluation.metric import Scored, accepted
+    from rag_repro.evaluation.retrieval_metrics import has_answer
 
     answers = accepted(q)
     # Yes and no stand in many passages and give nothing away.

@@ -30,8 +30,8 @@ from rag_repro import digest
 from rag_repro.arguments import path as as_path
 from rag_repro.bars import Bar
 from rag_repro.data.public import registry
-from rag_repro.data.public.build import Pool, build
-from rag_repro.data.public.errors import DataError, MissingFile, UnknownName
+from rag_repro.data.public.assembling import Pool, build
+from rag_repro.data.public.data_errors import DataError, MissingFile, UnknownName
 from rag_repro.data.public.loading import FORMATS
 from rag_repro.data.public.readers import beir, fields
 from rag_repro.data.public.record import Doc, Record
@@ -72,7 +72,7 @@ class Address:
         return dict(self.options).get(option)
 
     @property
-    def words(self) -> int | None:
+    def max_words(self) -> int | None:
         """Of a passage at most; None: passages are not cut."""
         return int(self.get("words")) if self.get("words") else None
 
@@ -96,7 +96,7 @@ class Address:
             return (*shards(self.path, self.get("split"), self.get("config")), *self.corpus)
         _check_file(self.path)
         if self.format in FORMATS:
-            return (self.path, *FORMATS[self.format].beside(self.path))
+            return (self.path, *FORMATS[self.format].companion_files(self.path))
         if self.format == "parquet" and self.path.suffix.lower() != PARQUET:
             raise DataError(self.path, "", f"not named *{PARQUET}", "for JSON write jsonl:PATH")
         return (self.path, *self.corpus)

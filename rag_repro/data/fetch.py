@@ -14,14 +14,13 @@ import re
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
+from rag_repro.data import ENVIRONMENT, check_name
+from rag_repro.data.archives import unpack
+from rag_repro.data.download import download, without_query
+from rag_repro.data.public import MissingFile, registry, source
+from rag_repro.data.sources import File, Part, Release, sources
+from rag_repro.digest import sha256 as sha256_of
 from rag_repro.digest import write_whole
-
-from ..digest import sha256 as sha256_of
-from . import ENVIRONMENT, check_name
-from .archives import unpack
-from .download import download, without_query
-from .public import MissingFile, registry, source
-from .sources import File, Part, Release, sources
 
 log = logging.getLogger(__name__)
 

@@ -17,14 +17,13 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from rag_repro.data.recurring import ASKED
+from rag_repro.data.recurring import of_world as recurring_of_world
+from rag_repro.schema import Gold, Passage, Question, Step
 from rag_repro.schema.dataset import Corpus, Dataset
 
-from ..schema import Gold, Passage, Question, Step
-from .recurring import ASKED
-from .recurring import of_world as recurring_of_world
-
 if TYPE_CHECKING:
-    from .synthworld import Fact, World
+    from rag_repro.data.synthworld import Fact, World
 
 _END = re.compile(r"(?<=\.) (?=[A-Z])")
 
@@ -68,7 +67,7 @@ def _half(fact: Fact, pairs: Mapping[str, tuple[Passage, Passage]]) -> Passage:
 
 
 def _halved(q: Question, world: World, pairs: Mapping[str, tuple[Passage, Passage]]) -> Question:
-    from .synthworld.reasoning import facts_of
+    from rag_repro.data.synthworld.reasoning import facts_of
 
     halves = [_half(fact, pairs).id for fact in facts_of(world, q)]
     gold = tuple(replace(g, passage_id=half) for g, half in zip(q.gold, halves, strict=True))
@@ -80,9 +79,9 @@ def _beside(
     q: Question, world: World, pairs: Mapping[str, tuple[Passage, Passage]]
 ) -> Question | None:
     """A question about the thing that q names, answered in the other half; None: there is none."""
-    from .synthworld.asking import Asker
-    from .synthworld.chains import answers_of
-    from .synthworld.reasoning import facts_of
+    from rag_repro.data.synthworld.asking import Asker
+    from rag_repro.data.synthworld.chains import answers_of
+    from rag_repro.data.synthworld.reasoning import facts_of
 
     asked = facts_of(world, q)[0]
     thing, mine = world.entity[asked.subject], _half(asked, pairs)

@@ -18,10 +18,9 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from rag_repro.data.synthworld import World
+from rag_repro.schema import Question
 from rag_repro.schema.dataset import Dataset
-
-from ..schema import Question
-from .synthworld import World
 
 SHARE = 0.8
 TRAINED = "A"

@@ -22,14 +22,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
-from rag_repro.schema.dataset import Corpus, Dataset
-from rag_repro.splitter import SIZE, by_sentences, headings
-
-from ..schema import Gold, Passage, Question
-from ..words import nearest
-from . import own_questions
-from .external import options_of
-from .own_files import (
+from rag_repro.data import own_questions
+from rag_repro.data.external import options_of
+from rag_repro.data.own_files import (
     TEXTS,
     Findings,
     FolderError,
@@ -39,9 +34,13 @@ from .own_files import (
     unreadable,
     visible,
 )
-from .own_questions import Entry, nfc
-from .public.roles import role
-from .splits import SPLITS, SplitError, check_split
+from rag_repro.data.own_questions import Entry, nfc
+from rag_repro.data.public.roles import role
+from rag_repro.data.splits import SPLITS, SplitError, check_split
+from rag_repro.schema import Gold, Passage, Question
+from rag_repro.schema.dataset import Corpus, Dataset
+from rag_repro.splitter import SIZE, by_sentences, headings
+from rag_repro.words import nearest
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rag_repro.data import own_questions
+from rag_repro.data.own_questions import nfc
 from rag_repro.plain import UNSEEN, escaped, shortened
-
-from ..words import nearest
-from . import own_questions
-from .own_questions import nfc
+from rag_repro.words import nearest
 
 TEXTS = (".txt", ".md")
 

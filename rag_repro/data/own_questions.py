@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from rag_repro.data.public.record import unique
+from rag_repro.data.splits import SPLITS
 from rag_repro.plain import UNSEEN, PlainError, from_json
-
-from ..words import nearest
-from .public.record import unique
-from .splits import SPLITS
+from rag_repro.words import nearest
 
 FILES = ("questions.jsonl", "questions.csv", "questions.txt")
 KEYS = ("id", "question", "answers", "gold", "kind", "split")

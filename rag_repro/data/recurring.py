@@ -18,9 +18,8 @@ from dataclasses import replace
 from functools import cache
 from importlib import resources
 
+from rag_repro.schema import Question
 from rag_repro.schema.dataset import Dataset
-
-from ..schema import Question
 
 ASKED, AGAIN = "asked", "again"
 GROUPS = 100

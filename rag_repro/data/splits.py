@@ -29,11 +29,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from rag_repro.data import recurring
+from rag_repro.data.synthworld.dials import PRESETS
 from rag_repro.schema.dataset import Dataset
-
-from ..words import choices, nearest
-from . import recurring
-from .synthworld.dials import PRESETS
+from rag_repro.words import choices, nearest
 
 log = logging.getLogger(__name__)
 

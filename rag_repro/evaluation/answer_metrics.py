@@ -24,7 +24,7 @@ from unicodedata import normalize
 
 import regex
 
-from . import normalise
+from rag_repro.evaluation import normalise
 
 CLOSED = frozenset({"yes", "no", "noanswer"})
 _LISTED = re.compile(r";|,\s+(?!\d)")

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from .metric import Line, described
+from rag_repro.evaluation.metric import Line, described
 
 UNIT = 10_000
 """A share of 1, as lines have it."""

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .drawing import over_draws
-from .intervals import Interval, Resampled, StatisticsError
-from .ratios import resample_ratio
+from rag_repro.evaluation.bootstrap_draws import over_draws
+from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError
+from rag_repro.evaluation.ratios import resample_ratio
 
 BINS = 10
 DRAWS = 2000  # of some hundred units each, for five statistics of every condition
@@ -45,7 +45,7 @@ class Judgements:
     unit: np.ndarray
 
     @classmethod
-    def of(cls, p: Sequence[float], y: Sequence[bool], units: Sequence[str]) -> Judgements:
+    def from_labels(cls, p: Sequence[float], y: Sequence[bool], units: Sequence[str]) -> Judgements:
         """units: a label of each."""
         positive = np.asarray(y, dtype=bool)
         if not positive.any() or positive.all():

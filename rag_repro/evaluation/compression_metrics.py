@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .metric import Line, described
+from rag_repro.evaluation.metric import Line, described
 
 
 def compression(line: Line) -> float | None:
@@ -41,11 +41,11 @@ def empty_context(line: Line) -> float | None:
 def decided(*decisions: str) -> Callable[[Line], float | None]:
     """1 where CRAG's decision is one of these; None where none was made."""
 
-    def made(line: Line) -> float | None:
+    def decision(line: Line) -> float | None:
         decision = line.get("compressed", {}).get("decision")
         return None if decision is None else float(decision in decisions)
 
-    return made
+    return decision
 
 
 def gold_kept(role: str | None = None) -> Callable[[Line], float | None]:

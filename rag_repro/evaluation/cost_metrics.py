@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from .metric import Line, described
+from rag_repro.evaluation.metric import Line, described
 
 Turn = Mapping[str, Any]
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from .metric import Line, Metric, described, percent
-from .pair_metrics import auc
+from rag_repro.evaluation.metric import Line, Metric, described, percent
+from rag_repro.evaluation.pair_metrics import auc
 
 
 def counted(name: str) -> Callable[[Line], float | None]:

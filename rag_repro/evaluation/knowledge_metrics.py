@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from .metric import Line, Metric, described, percent
+from rag_repro.evaluation.metric import Line, Metric, described, percent
 
 DEPTHS = (1, 3, 5, 10, 15, 20, 25, 30)
 BLOCK = 5

@@ -8,7 +8,7 @@ that a selection asked for, where it asked for any.
 
 from __future__ import annotations
 
-from .metric import Line, described
+from rag_repro.evaluation.metric import Line, described
 
 
 def useless(line: Line) -> float | None:

@@ -8,10 +8,10 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from ..plain import from_yaml
-from ..schema import Passage, Question
-from . import answer_metrics as ans
-from .normalise import answer as normalise_answer
+from rag_repro.evaluation import answer_metrics as ans
+from rag_repro.evaluation.normalise import answer as normalise_answer
+from rag_repro.plain import from_yaml
+from rag_repro.schema import Passage, Question
 
 Line = Mapping[str, Any]
 """One line of a record."""

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..schema import Passage, Question
-from ..words import nearest
-from . import answer_metrics as ans
-from . import (
+from rag_repro.evaluation import answer_metrics as ans
+from rag_repro.evaluation import (
     attention_metrics,
     compression_metrics,
     cost_metrics,
@@ -24,8 +22,8 @@ from . import (
     line_metrics,
     pair_metrics,
 )
-from . import retrieval_metrics as ret
-from .answer_metrics import (
+from rag_repro.evaluation import retrieval_metrics as ret
+from rag_repro.evaluation.answer_metrics import (
     accuracy,
     answer_length,
     answer_set_recall,
@@ -38,8 +36,10 @@ from .answer_metrics import (
     set_scores,
     token_scores,
 )
-from .metric import Metric, Scored, accepted, described, readings
-from .normalise import answer as normalise_answer
+from rag_repro.evaluation.metric import Metric, Scored, accepted, described, readings
+from rag_repro.evaluation.normalise import answer as normalise_answer
+from rag_repro.schema import Passage, Question
+from rag_repro.words import nearest
 
 
 def _open_text(s: Scored) -> bool:

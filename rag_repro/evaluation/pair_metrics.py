@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import partial
 
-from .metric import Line, described
+from rag_repro.evaluation.metric import Line, described
 
 HARD, RANDOM = 1, 0
 """How many of a negative's two passages are gold: one beside another, or none."""

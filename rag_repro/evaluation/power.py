@@ -7,7 +7,7 @@ d = (z(0.975) + z(0.80)) sqrt(v / n).
 
 from __future__ import annotations
 
-from .intervals import Interval, normal
+from rag_repro.evaluation.intervals import Interval, normal
 
 
 def mde_of(interval: Interval, *, power: float = 0.8) -> float:

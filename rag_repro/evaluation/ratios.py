@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .drawing import over_draws
-from .intervals import Interval, Resampled, StatisticsError
-from .resampling import DRAWS, resample, unit_sums, values_of
+from rag_repro.evaluation.bootstrap_draws import over_draws
+from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError
+from rag_repro.evaluation.resampling import DRAWS, resample, unit_sums, values_of
 
 BEYOND = 1e9  # in place of infinity, between which and itself no quantile lies
 

@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .drawing import over_draws
-from .intervals import Interval, Resampled, StatisticsError, Unseen
+from rag_repro.evaluation.bootstrap_draws import over_draws
+from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError, Unseen
 
 Key = TypeVar("Key", int, str)
 DRAWS = 20_000
 
 
-def fresh() -> np.random.Generator:
+def new_generator() -> np.random.Generator:
     """What draws for a page: begun anew each time, the same scores give the same interval."""
     return np.random.default_rng(20240607)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..schema import Passage, Question
-from . import normalise
+from rag_repro.evaluation import normalise
+from rag_repro.schema import Passage, Question
 
 
 def _distinct(ids: Sequence[str]) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .intervals import Interval, Resampled, StatisticsError
-from .resampling import values_of
+from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError
+from rag_repro.evaluation.resampling import values_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Statistics of the house: the front door to intervals, tests and power."""
 
-from .intervals import Interval, Resampled, StatisticsError
-from .power import mde_of
-from .ratios import percent_interval, resample_ratio
-from .resampling import (
+from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError
+from rag_repro.evaluation.power import mde_of
+from rag_repro.evaluation.ratios import percent_interval, resample_ratio
+from rag_repro.evaluation.resampling import (
     DRAWS,
     combine,
     mean_interval,
@@ -11,7 +11,7 @@ from .resampling import (
     resample,
     resample_difference,
 )
-from .significance import McNemar, holm_intervals, mcnemar
+from rag_repro.evaluation.significance import McNemar, holm_intervals, mcnemar
 
 __all__ = [
     "DRAWS",

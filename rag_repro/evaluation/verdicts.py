@@ -25,8 +25,8 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Literal
 
-from .intervals import Interval
-from .power import mde_of, needed
+from rag_repro.evaluation.intervals import Interval
+from rag_repro.evaluation.power import mde_of, needed
 
 REPRODUCED = "reproduced"
 DIRECTION_ONLY = "direction only"

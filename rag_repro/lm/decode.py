@@ -120,7 +120,7 @@ class Job(Planned):
     prefilled: int = 0
 
     @property
-    def looks(self) -> bool:
+    def reads_attention(self) -> bool:
         """Whether its trace tells the attention."""
         return self.call.trace and self.call.attention
 
@@ -146,7 +146,7 @@ class Row:
     @property
     def done(self) -> bool:
         """Finished, and every kept token whose attention is told has been an input itself."""
-        return self.finish is not None and (not self.job.looks or self.fed >= self.kept)
+        return self.finish is not None and (not self.job.reads_attention or self.fed >= self.kept)
 
 
 class Decoder:
@@ -269,13 +269,13 @@ class Decoder:
             [row.own for row in rows],
             [(row.job.shared, row.job.n_shared) for row in rows],
             slots,
-            traced=any(row.job.looks for row in rows),
+            traced=any(row.job.reads_attention for row in rows),
         )
         if attention is not None:
             attention = attention.cpu().numpy()
         writing = []
         for place, row in enumerate(rows):
-            if row.job.looks:
+            if row.job.reads_attention:
                 mine = attention[place]
                 own = mine[:, width : width + row.own + 1]
                 row.attention.append(np.concatenate([mine[:, : row.job.n_shared], own], axis=1))
@@ -357,7 +357,7 @@ class Decoder:
             trace = Trace(
                 np.array(row.probability[:n], dtype=np.float32),
                 np.array(row.entropy[:n], dtype=np.float32),
-                {-1: self._attention(row)} if job.looks else {},
+                {-1: self._attention(row)} if job.reads_attention else {},
                 job.pieces,
                 job.template,
             )

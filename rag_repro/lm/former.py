@@ -113,7 +113,7 @@ class FreeTokens(nn.Module):
 KINDS = {"r2": R2Former, "free": FreeTokens}
 
 
-def made(kind: str, seed: int, **settings: Any) -> nn.Module:
+def build_module(kind: str, seed: int, **settings: Any) -> nn.Module:
     """A module of a kind with fresh weights, the same for the same seed and settings."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -23,7 +23,7 @@ from rag_repro.lm.hub import cache_folder, card_of
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
-from rag_repro.lm.prompts import Codec, Encoded, kept, said
+from rag_repro.lm.prompts import Codec, Encoded, kept, spoken_text
 from rag_repro.lm.sizes import KEPT, PACKED
 from rag_repro.lm.weights import FORMER, Weights
 from rag_repro.schema import Generate, Generation, Kept, Read, Until
@@ -171,7 +171,7 @@ class LocalReader:
         if len(encoded) + len(given) > self.context:
             raise PromptTooLong(len(encoded) + len(given), self.context)
         tokens, soft = self._content(encoded)
-        text = call.text if isinstance(call.text, str) else said(call.text)
+        text = call.text if isinstance(call.text, str) else spoken_text(call.text)
         before, template = encoded.pieces, encoded.template
         return Reading(number, call, tokens, before, template, soft, text, given, offsets)
 

@@ -409,7 +409,7 @@ class Codec:
         """Our piecewise tokens must be the tokenizer's own where nothing imitates a special one."""
         probe = "Who wrote it?\n\nA passage."
         whole = self.tokenizer(self._render(probe), add_special_tokens=False).input_ids
-        if tuple(whole) != self.encode(Prompt.of(probe, chat=True)).tokens:
+        if tuple(whole) != self.encode(Prompt.from_segments(probe, chat=True)).tokens:
             log.warning(
                 "the chat template tokenises differently in pieces (the tokenizer adds a space "
                 "at the start of each); prompts differ from the model's own by that"
@@ -475,7 +475,7 @@ def kept(segment: Kept) -> tuple[Sequence[int], Sequence[str]]:
     return made.tokens[:n], made.pieces[:n]
 
 
-def said(segment: Kept) -> str:
+def spoken_text(segment: Kept) -> str:
     return "".join(kept(segment)[1])
 
 
@@ -490,7 +490,7 @@ def prompt_text(prompt: Prompt | None) -> str:
         elif isinstance(segment, Soft):
             parts.append(f"[{segment.name}:{segment.index}]")
         elif isinstance(segment, Kept):
-            parts.append(said(segment))
+            parts.append(spoken_text(segment))
         else:
             parts.append(segment.text)
     return "".join(parts)

@@ -20,10 +20,10 @@ from math import inf
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ..engine import Method
-from ..plain import fits, hints, shortened
-from ..words import choices, nearest
-from .reading import PROMPTS
+from rag_repro.engine import Method
+from rag_repro.methods.reading import PROMPTS
+from rag_repro.plain import fits, hints, shortened
+from rag_repro.words import choices, nearest
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ METHODS = {
         "baselines.compressing": "recomp crag long_llmlingua",
         "r2ag.method": "r2ag",
         "r2ag.checks": "attention_check likelihood_check",
-        "erm4.method": "erm4",
+        "erm4.pipeline": "erm4",
         "dragin.loop": "dynamic dragin_released",
         "composed": "composed",
         "dragin.timing_check": "timing_check",

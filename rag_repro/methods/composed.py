@@ -24,15 +24,15 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-from ..engine import Flow
-from ..schema import Question
-from .base import Settings, builtin, get
-from .dragin.loop import dynamic
-from .drrag.selection import two_stages_selected
-from .erm4.method import counts, knowledge
-from .r2ag.method import informed
-from .reading import PROMPTS
-from .stages import Found, read, retrieve
+from rag_repro.engine import Flow
+from rag_repro.methods.base import Settings, builtin, get
+from rag_repro.methods.dragin.loop import dynamic
+from rag_repro.methods.drrag.selection import two_stages_selected
+from rag_repro.methods.erm4.pipeline import counts, knowledge
+from rag_repro.methods.r2ag.method import informed
+from rag_repro.methods.reading import PROMPTS
+from rag_repro.methods.stages import Retrieved, read, retrieve
+from rag_repro.schema import Question
 
 PARTS = {"erm4": "erm4", "drrag": "cfs", "dragin": "dynamic", "r2ag": "r2ag"}
 """Our name of a paper -> the method whose settings its part takes."""
@@ -132,4 +132,4 @@ def stages(question: Question, settings: ComposedSettings):
     soft, told = (), ()
     if r2ag := parts.get("r2ag"):
         soft, told = yield from informed(asked, hits, r2ag)
-    return asked, Found(tuple(hits), tuple(soft), (*chosen, *events, *told))
+    return asked, Retrieved(tuple(hits), tuple(soft), (*chosen, *events, *told))

@@ -12,9 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
+from rag_repro.digest import sha256
 from rag_repro.schema.errors import WeightsError
-
-from ..digest import sha256
 
 CONTENT = frozenset({"NOUN", "ADJ", "VERB", "PROPN", "NUM"})
 """Parts of speech (universal tags) whose words DRAGIN's released code lets trigger."""

@@ -60,7 +60,7 @@ class Template:
         """Whether each passage has a place for an embedding."""
         return SOFT in self.passage
 
-    def told(self, answer: str) -> str:
+    def lesson_answer(self, answer: str) -> str:
         """An answer as a lesson has it behind the prompt: it opens a turn of a chat, and
         elsewhere follows "Answer:".
         """
@@ -87,7 +87,7 @@ class Template:
         passages = self.spread(hits, soft)
         words = joined([before.format(question=asked), *passages, after.format(question=asked)])
         segments = (Prefix(self.exemplars), *words) if self.exemplars else words
-        return Prompt.of(*segments, chat=self.chat)
+        return Prompt.from_segments(*segments, chat=self.chat)
 
     def line(self, number: int, hit: Hit) -> tuple[str, str, str]:
         """What a hit is in the prompt: up to the place of its embedding, the rest of what

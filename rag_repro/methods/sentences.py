@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rag_repro import splitter
-
-from ..schema import Until
+from rag_repro.schema import Until
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Sentences:
             return "", len(text)
         return " ".join(sentence.split()), text.index(sentence) + len(sentence)
 
-    def of(self, text: str) -> list[str]:
+    def split(self, text: str) -> list[str]:
         """Those that say something, in order, each as it stands in the text."""
         return list(self._said(text))
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine import Flow
-from ..schema import Answer, Generate, Hit, Question, Retrieve, Soft
-from .base import Settings
-from .reading import PROMPTS, extract
+from rag_repro.engine import Flow
+from rag_repro.methods.base import Settings
+from rag_repro.methods.reading import PROMPTS, extract
+from rag_repro.schema import Answer, Generate, Hit, Question, Retrieve, Soft
 
 RANDOM = "random"  # the retriever that ranks by chance
 
@@ -22,7 +22,7 @@ Trace = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Found:
+class Retrieved:
     """What the stages before a reading bring: hits, an embedding each (or none), their trace."""
 
     hits: tuple[Hit, ...]
@@ -30,7 +30,7 @@ class Found:
     events: Trace = ()
 
 
-Below = Callable[[Question], Generator[Any, Any, Found]]
+Below = Callable[[Question], Generator[Any, Any, Retrieved]]
 """The stages below a reader, which a dynamic one calls again: question (or query) -> Found."""
 
 

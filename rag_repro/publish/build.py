@@ -26,11 +26,11 @@ from unittest.mock import patch
 from rag_repro import logs
 from rag_repro.arguments import path as as_path
 from rag_repro.bars import waiting
+from rag_repro.book_folders import BookFolders, here
 from rag_repro.digest import write_whole
-from rag_repro.places import Places, here
 from rag_repro.plain import shortened
 from rag_repro.publish import check, inputs, pages, probe, status
-from rag_repro.publish.pairs import pair, read_source, run_of, source_hash, to_text
+from rag_repro.publish.notebook_pairs import pair, read_source, run_of, source_hash, to_text
 from rag_repro.publish.parameters import override
 from rag_repro.study.files import check_output
 
@@ -57,7 +57,7 @@ def execute(
     kernel: str | None = None,
     out: Path | None = None,
     update: bool = False,
-    places: Places | None = None,
+    places: BookFolders | None = None,
 ) -> Path:
     """Run chapter `name` and write its executed copy; returns the copy's path.
 
@@ -110,7 +110,7 @@ def _probe(text: str, place: str) -> Any:
     return new_code_cell(text, id=f"probe-{place}", metadata={"tags": [probe.TAG]})
 
 
-def _run(book: Any, given: dict, kernel: str | None, places: Places, name: str) -> Any:
+def _run(book: Any, given: dict, kernel: str | None, places: BookFolders, name: str) -> Any:
     import papermill
     from jupyter_client.kernelspec import NoSuchKernel, get_kernel_spec
     from papermill.exceptions import PapermillExecutionError
@@ -196,7 +196,7 @@ class BuildError(ValueError):
     """jupyter-book did not build the pages; the text is what it said."""
 
 
-def stale(name: str, places: Places) -> list[str]:
+def stale(name: str, places: BookFolders) -> list[str]:
     """Why chapter `name` must run again; empty where its executed copy stands."""
     executed = places.executed(name)
     if not executed.is_file():
@@ -212,7 +212,11 @@ def stale(name: str, places: Places) -> list[str]:
 
 
 def build_book(
-    places: Places | None = None, *, only: Sequence[str] = (), force: bool = False, jobs: int = 1
+    places: BookFolders | None = None,
+    *,
+    only: Sequence[str] = (),
+    force: bool = False,
+    jobs: int = 1,
 ) -> Path:
     """Execute what changed, check everything, build; returns the front page's path.
 
@@ -234,7 +238,7 @@ def build_book(
     return to_html(places)
 
 
-def _due(places: Places, only: Sequence[str], force: bool) -> Iterator[str]:
+def _due(places: BookFolders, only: Sequence[str], force: bool) -> Iterator[str]:
     """The chapters that must run, each looked at when its turn comes; the log says why."""
     for name in places.names():
         reasons = stale(name, places)
@@ -243,7 +247,7 @@ def _due(places: Places, only: Sequence[str], force: bool) -> Iterator[str]:
             yield name
 
 
-def _together(names: Iterable[str], places: Places, jobs: int) -> list[str]:
+def _together(names: Iterable[str], places: BookFolders, jobs: int) -> list[str]:
     """Execute several at once, but for the one that tells of the others -> their names."""
     names = [name for name in names if name != status.OWN]
     threads = max(1, (os.cpu_count() or 1) // jobs)
@@ -270,7 +274,7 @@ def _share(threads: int) -> None:
     logs.to_stderr()
 
 
-def to_html(places: Places) -> Path:
+def to_html(places: BookFolders) -> Path:
     """Run jupyter-book, nit-picky and with warnings as errors; BuildError else."""
     start = "from jupyter_book.cli.main import main; main()"  # it has no __main__
     command = [sys.executable, "-c", start, "build", str(places.book)]
@@ -286,7 +290,7 @@ def to_html(places: Places) -> Path:
     return places.html / "index.html"
 
 
-def _complaints(printed: str, places: Places) -> str:
+def _complaints(printed: str, places: BookFolders) -> str:
     """The warnings and errors of a build, without colours and the trace of its own code."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", printed).replace(f"{places.root}/", "")
     plain = plain.split("Traceback (most recent call last)")[0]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_repro.places import Places
-from rag_repro.publish.pairs import read_notebook, source_hash
+from rag_repro.book_folders import BookFolders
+from rag_repro.publish.notebook_pairs import read_notebook, source_hash
 
 # Sections that a chapter about a paper (10 to 49) must have, as tags of its markdown cells; another
 # has the last of them.
@@ -25,7 +25,7 @@ class CheckError(ValueError):
     """Executed chapters that must not be published; the text lists the faults."""
 
 
-def check(executed: Path, places: Places) -> list[str]:
+def check(executed: Path, places: BookFolders) -> list[str]:
     """The faults of one executed chapter, a line each; none: it may be published."""
     if not executed.is_file():
         return [f"{executed.stem}: has no executed copy"]
@@ -43,7 +43,7 @@ def check(executed: Path, places: Places) -> list[str]:
     return [f"{executed.stem}: {fault}" for fault in faults]
 
 
-def check_all(places: Places) -> None:
+def check_all(places: BookFolders) -> None:
     """Raise CheckError unless every chapter has a sound executed copy, and no other is there."""
     names = places.names()
     orphans = sorted({path.stem for path in places.chapters.glob("*.ipynb")} - set(names))
@@ -53,7 +53,7 @@ def check_all(places: Places) -> None:
         raise CheckError("not fit to be published:\n" + "\n".join(f"  {f}" for f in faults))
 
 
-def _whole_book(book: Any, name: str, executed: Path, places: Places) -> Iterator[str]:
+def _whole_book(book: Any, name: str, executed: Path, places: BookFolders) -> Iterator[str]:
     told = book.metadata.get("rag_repro")
     if told is None:
         yield "was not executed by `rag-repro`"

@@ -9,15 +9,15 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from rag_repro.places import Places, here
-from rag_repro.publish.pairs import read_source
+from rag_repro.book_folders import BookFolders, here
+from rag_repro.publish.notebook_pairs import read_source
 
 
 class ContentsError(ValueError):
     """A chapter's list of claims that cannot be read."""
 
 
-def claims(places: Places | None = None) -> dict[str, str]:
+def claims(places: BookFolders | None = None) -> dict[str, str]:
     """Claim -> the chapter that decides it: the first whose CLAIMS name it."""
     places = places or here()
     found: dict[str, str] = {}
@@ -50,7 +50,7 @@ def _evaluated(source: str, name: str) -> list[str]:
     return list(held.get("CLAIMS", ()))
 
 
-def deviations(places: Places) -> dict[str, str]:
+def deviations(places: BookFolders) -> dict[str, str]:
     """Chapter -> the Markdown below the heading of its deviations, of those that have any."""
     return {
         name: cell.source.partition("\n")[2].strip()
@@ -60,7 +60,7 @@ def deviations(places: Places) -> dict[str, str]:
     }
 
 
-def titles(places: Places) -> dict[str, str]:
+def titles(places: BookFolders) -> dict[str, str]:
     """Chapter -> its title."""
     return {
         name: cell.source.partition("\n")[0].lstrip("# ").strip()
@@ -69,5 +69,5 @@ def titles(places: Places) -> dict[str, str]:
     }
 
 
-def _cells(name: str, places: Places, kind: str) -> Iterator[Any]:
+def _cells(name: str, places: BookFolders, kind: str) -> Iterator[Any]:
     return (c for c in read_source(places.source(name)).cells if c.cell_type == kind)

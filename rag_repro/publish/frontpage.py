@@ -69,9 +69,11 @@ def text(
         counted=counted,
         spread=_spread,
         by_tier=verdict_summary.by_tier,
-        whys=lambda held: [[verdict_summary.said(r[0]), verdict_summary.reason(r)] for r in held],
+        whys=lambda held: [
+            [verdict_summary.named_claim(r[0]), verdict_summary.reason(r)] for r in held
+        ],
         workings=lambda held: [
-            [verdict_summary.said(row), row["numbers"], row["working"]] for [row] in held
+            [verdict_summary.named_claim(row), row["numbers"], row["working"]] for [row] in held
         ],
         figure=figure,
         spoken=figure and verdict_summary.spoken(tally),

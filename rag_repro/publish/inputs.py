@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from rag_repro.publish import pairs
+from rag_repro.publish import notebook_pairs
 from rag_repro.study import records
 
 # Files of the checkout on which no page depends: caches, what git ignores (and, below, locks).
@@ -75,11 +75,11 @@ def content_hash(root: Path, key: str, own: Path | None = None) -> str | None:
     Of one that no editor touched both are the same.
     """
     path, text = root / key, None
-    with contextlib.suppress(pairs.PairError):  # no chapter: its bytes count
+    with contextlib.suppress(notebook_pairs.PairError):  # no chapter: its bytes count
         if re.fullmatch(r"notebooks/\d[^/]*\.py", key):
-            text = pairs.script(path)
+            text = notebook_pairs.script(path)
         elif re.fullmatch(r"book/chapters/[^/]+\.ipynb", key):
-            text = pairs.executed(path)
+            text = notebook_pairs.executed(path)
     return hash_of(root, key, own) if text is None else _digest([text])
 
 

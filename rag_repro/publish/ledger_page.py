@@ -34,7 +34,7 @@ class Entry:
     judged: Mapping[str, Judged]
     findings: Sequence[Finding] = ()
 
-    def words(self) -> dict[str, str]:
+    def texts(self) -> dict[str, str]:
         return {tier: self.judged[tier].verdict.word for tier in self.judged}
 
 
@@ -58,17 +58,17 @@ class Ledger:
 
     def __init__(self, entries: Sequence[Entry], chapters: Mapping[str, str]):
         self.entries, self.chapters = list(entries), chapters
-        seen = {word for entry in self.entries for word in entry.words().values()}
+        seen = {word for entry in self.entries for word in entry.texts().values()}
         self.words = [word for word in WORDS if word in seen]
         told = {
-            tier: {entry.words()[tier] for entry in self.entries} - set(UNSAID) for tier in TIERS
+            tier: {entry.texts()[tier] for entry in self.entries} - set(UNSAID) for tier in TIERS
         }
         # Where no tier has a verdict there is nothing to show in place of any.
         self.idle = [tier for tier in TIERS if not told[tier]] if any(told.values()) else []
 
     def __repr__(self) -> str:
         lines = (
-            f"{e.claim.id}: " + "; ".join(f"{tier} {word}" for tier, word in e.words().items())
+            f"{e.claim.id}: " + "; ".join(f"{tier} {word}" for tier, word in e.texts().items())
             for e in self.entries
         )
         return "\n".join(lines)

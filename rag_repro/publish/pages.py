@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 
+from rag_repro.book_folders import BookFolders
 from rag_repro.digest import write_whole
-from rag_repro.places import Places
 from rag_repro.publish import (
     contents,
     deviations,
@@ -26,7 +26,7 @@ SOURCES = ("rag_repro", "results", "artifacts", "notebooks", "book")
 """All that a page is made of, and the pages."""
 
 
-def write(places: Places) -> None:
+def write(places: BookFolders) -> None:
     """Write every generated page; one whose text is the same is not touched.
 
     Nothing is made anew where no file has changed since the last time: verdicts take a minute.
@@ -60,7 +60,7 @@ def with_findings(readme: str, front: str) -> str:
     return "".join([before, head, text, *after.partition("\n\n")[1:]])
 
 
-def front_page(places: Places) -> tuple[str, str]:
+def front_page(places: BookFolders) -> tuple[str, str]:
     """What was tested and the verdicts so far; and their figure (SVG)."""
     results = Results(places.records)  # one, so that each record is read once
     claims = ledger.rows(results)
@@ -69,7 +69,7 @@ def front_page(places: Places) -> tuple[str, str]:
     return text, picture.svg.decode()
 
 
-def tier_pages(places: Places) -> dict[str, str]:
+def tier_pages(places: BookFolders) -> dict[str, str]:
     """What each tier needs and costs, with the chapters whose reader can be exchanged."""
     chapters = [n for n in places.names() if "reader" in parameters.parameters(n, places)]
     return tiers.pages(places.records, chapters)

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.arguments import path as as_path
+from rag_repro.book_folders import BookFolders, here
 from rag_repro.methods.base import one_of
-from rag_repro.places import Places, here
 from rag_repro.plain import shortened
 from rag_repro.words import nearest
 
@@ -64,13 +64,13 @@ class Declared:
 # ------------------------------------------------------------- the declaration
 
 
-def parameters(name: str, places: Places | None = None) -> dict[str, Declared]:
+def parameters(name: str, places: BookFolders | None = None) -> dict[str, Declared]:
     """The parameters that chapter `name` declares, in order.
 
     Raises ParameterError where its source has not exactly one cell tagged
     `parameters`, or where that cell holds anything but commented literals.
     """
-    from rag_repro.publish.pairs import read_source
+    from rag_repro.publish.notebook_pairs import read_source
 
     source = (places or here()).source(name)
     cells = [
@@ -165,7 +165,9 @@ def chapter(name: str, namespace: MutableMapping[str, Any], **rules: Rule) -> An
     return _freeze(values, declared)
 
 
-def override(name: str, given: Mapping[str, Any], places: Places | None = None) -> dict[str, Any]:
+def override(
+    name: str, given: Mapping[str, Any], places: BookFolders | None = None
+) -> dict[str, Any]:
     """`given` for papermill: what `chapter` would refuse is refused before a kernel starts, and so
     is a name that no data set, reader, retriever, paper, prompt or device has. A path is that of
     the caller's folder, and becomes one that the kernel finds as well."""
@@ -204,7 +206,7 @@ def override(name: str, given: Mapping[str, Any], places: Places | None = None) 
 
 def _guard(source: Path) -> ast.Call | None:
     """The source's call of `chapter`; None where there is none that Python can read."""
-    from rag_repro.publish.pairs import read_source
+    from rag_repro.publish.notebook_pairs import read_source
 
     text = "\n".join(c.source for c in read_source(source).cells if "chapter(" in c.source)
     try:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_repro.places import Places
+from rag_repro.book_folders import BookFolders
 from rag_repro.publish.templating import render
 from rag_repro.study.setups import listing
 
@@ -41,7 +41,7 @@ ROOMS = {
 FOLDER = "reference"
 
 
-def pages(places: Places) -> dict[str, str]:
+def pages(places: BookFolders) -> dict[str, str]:
     """Path below book/ -> text, of every page of the reference."""
     package = places.root / "rag_repro"
     made = {f"{FOLDER}/index.md": render("reference_index", rooms=ROOMS)}

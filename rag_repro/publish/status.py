@@ -7,13 +7,13 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from rag_repro.places import Places, here
-from rag_repro.publish.pairs import run_of
+from rag_repro.book_folders import BookFolders, here
+from rag_repro.publish.notebook_pairs import run_of
 
 OWN = "91_status"
 
 
-def executed(places: Places | None = None) -> dict[str, dict[str, Any]]:
+def executed(places: BookFolders | None = None) -> dict[str, dict[str, Any]]:
     """Chapter -> what its executed copy tells of its run; this chapter is left out,
     since it cannot tell of a run that has not ended."""
     places = places or here()
@@ -37,7 +37,7 @@ def show(table: Any, caption: str = "", name: str = "") -> Any:
     return Table(list(table.columns), body, caption, name)
 
 
-def runs(places: Places | None = None) -> Any:
+def runs(places: BookFolders | None = None) -> Any:
     """A row a chapter: when it ran, how long, at what most of memory, on what (pandas)."""
     import pandas as pd
 
@@ -75,7 +75,7 @@ def slowest(table: Any, most: int) -> Any:
     return Picture(figure, f"Seconds a chapter: {spoken}.", caption, "fig-slowest")
 
 
-def machines(places: Places | None = None) -> Any:
+def machines(places: BookFolders | None = None) -> Any:
     """A row a machine that executed chapters, with the chapters that it did (pandas)."""
     import pandas as pd
 
@@ -90,7 +90,7 @@ def machines(places: Places | None = None) -> Any:
     return pd.DataFrame(rows, columns=columns).rename(columns={"memory_gb": "memory, GB"})
 
 
-def versions(places: Places | None = None) -> Any:
+def versions(places: BookFolders | None = None) -> Any:
     """A row a package: the versions under which the chapters ran (pandas)."""
     import pandas as pd
 
@@ -102,7 +102,7 @@ def versions(places: Places | None = None) -> Any:
     return pd.DataFrame(rows, columns=["package", "version"])
 
 
-def recorded(places: Places | None = None) -> Any:
+def recorded(places: BookFolders | None = None) -> Any:
     """A row a data set: conditions with records, their answers and hours (pandas).
 
     Counted as the pages of tiers count. The machines are told where there are several.
@@ -132,7 +132,7 @@ def recorded(places: Places | None = None) -> Any:
     return table if several else table.drop(columns="machine")
 
 
-def sizes(places: Places | None = None) -> Any:
+def sizes(places: BookFolders | None = None) -> Any:
     """A row a folder of the checkout: files and kilobytes, caches left out (pandas)."""
     import pandas as pd
 
@@ -152,7 +152,7 @@ def _files(folder: Path) -> list[Path]:
     return [p for p in found if not IGNORED.intersection(p.relative_to(folder).parts)]
 
 
-def citation(places: Places | None = None) -> str:
+def citation(places: BookFolders | None = None) -> str:
     """BibTeX of this book, from CITATION.cff."""
     import yaml
 

@@ -95,7 +95,7 @@ def spoken(held: Mapping[tuple[str, str], Counter]) -> str:
     """The figure in words."""
     return " ".join(
         f"{paper}, {tier}: "
-        + ", ".join(f"{n} {said}" for said in GROUPS if (n := found[said]))
+        + ", ".join(f"{n} {named_claim}" for named_claim in GROUPS if (n := found[named_claim]))
         + "."
         for (paper, tier), found in held.items()
     )
@@ -174,11 +174,11 @@ def by_tier(held: Sequence[Sequence[Row]], brief: bool = False) -> tuple[list[st
     body = []
     for rows in held:
         at = {row["tier"]: _found(row, brief) for row in rows}
-        body.append([said(rows[0]), *(at.get(tier, "–") for tier in tiers)])
+        body.append([named_claim(rows[0]), *(at.get(tier, "–") for tier in tiers)])
     return ["claim", *tiers], body
 
 
-def said(row: Row) -> str:
+def named_claim(row: Row) -> str:
     """The claim with its name."""
     return f"{row['id']}: {row['claim']}"
 

@@ -19,16 +19,22 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from rag_repro.retrieval.analyzer import Analyzer, suited
+from rag_repro.retrieval.bm25 import BM25, RankBM25
+from rag_repro.retrieval.custom import NO_CORPUS, Custom, adapt
+from rag_repro.retrieval.dense import Dense
+from rag_repro.retrieval.interface import (
+    Chance,
+    Encoder,
+    RetrievalError,
+    Retriever,
+    Stored,
+    StoreError,
+)
+from rag_repro.retrieval.milvus import Milvus
+from rag_repro.retrieval.reservoir import QueryCache, Reservoir
 from rag_repro.schema.dataset import Corpus
-
-from ..words import choices
-from .analyzer import Analyzer, suited
-from .base import Chance, Encoder, RetrievalError, Retriever, Stored, StoreError
-from .bm25 import BM25, RankBM25
-from .custom import NO_CORPUS, Custom, adapt
-from .dense import Dense
-from .milvus import Milvus
-from .reservoir import QueryCache, Reservoir
+from rag_repro.words import choices
 
 KINDS: Mapping[str, type] = {cls.kind: cls for cls in (BM25, RankBM25, Dense, Chance, Milvus)}
 

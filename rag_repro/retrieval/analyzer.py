@@ -22,12 +22,10 @@ from typing import Any
 
 import regex
 
+from rag_repro.retrieval.interface import RetrievalError
 from rag_repro.schema.dataset import Corpus
-from rag_repro.words import UNSPACED
-
-from ..without_jax import bm25s
-from ..words import choices
-from .base import RetrievalError
+from rag_repro.without_jax import bm25s
+from rag_repro.words import UNSPACED, choices
 
 WORDS = r"\w+"
 LONG_WORDS = r"\b\w\w+\b"  # two characters or more: the default of bm25s and scikit-learn

@@ -25,13 +25,20 @@ from unicodedata import normalize
 
 import numpy as np
 
+from rag_repro.plain import shortened
+from rag_repro.retrieval.analyzer import Analyzer, suited
+from rag_repro.retrieval.interface import (
+    Index,
+    RetrievalError,
+    Stored,
+    best,
+    check_corpus,
+    check_fields,
+    passage_text,
+)
 from rag_repro.schema.dataset import Corpus
-
-from ..plain import shortened
-from ..without_jax import bm25s
-from ..words import choices
-from .analyzer import Analyzer, suited
-from .base import Index, RetrievalError, Stored, best, check_corpus, check_fields, passage_text
+from rag_repro.without_jax import bm25s
+from rag_repro.words import choices
 
 # Sums of the same weights in another order differ in the sixteenth digit.
 # Rounded, passages that BM25 calls equal are equal, and the id decides.

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from rag_repro.plain import shortened
-from rag_repro.retrieval.base import RetrievalError, Within, card_of, check_search
+from rag_repro.retrieval.interface import RetrievalError, Within, card_of, check_search
 from rag_repro.schema import Hit, Passage
 from rag_repro.schema.dataset import Corpus
 from rag_repro.words import whole

@@ -18,10 +18,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rag_repro.retrieval.analyzer import Analyzer, suited
+from rag_repro.retrieval.interface import (
+    Encoder,
+    RetrievalError,
+    Stored,
+    best,
+    check_corpus,
+    check_fields,
+    passage_text,
+)
 from rag_repro.schema.dataset import Corpus
-
-from .analyzer import Analyzer, suited
-from .base import Encoder, RetrievalError, Stored, best, check_corpus, check_fields, passage_text
 
 DECIMALS = 6
 _SLACK = 1e-5  # more than FAISS's float32 sums and the rounding can be off together

@@ -32,13 +32,10 @@ from unicodedata import normalize
 
 import numpy as np
 
-from rag_repro.schema.dataset import Corpus
-
-from ..plain import shortened
-from ..schema import Passage
-from ..words import choices
-from .analyzer import Analyzer, suited
-from .base import (
+from rag_repro.plain import shortened
+from rag_repro.retrieval.analyzer import Analyzer, suited
+from rag_repro.retrieval.dense import encoded
+from rag_repro.retrieval.interface import (
     Encoder,
     Index,
     RetrievalError,
@@ -49,8 +46,17 @@ from .base import (
     differences,
     passage_text,
 )
-from .dense import encoded
-from .milvus_server import LARGEST, LONGEST_ID, MOST, MilvusError, Server, versions
+from rag_repro.retrieval.milvus_server import (
+    LARGEST,
+    LONGEST_ID,
+    MOST,
+    MilvusError,
+    Server,
+    versions,
+)
+from rag_repro.schema import Passage
+from rag_repro.schema.dataset import Corpus
+from rag_repro.words import choices
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +208,7 @@ class Milvus(Index):
         for start in range(0, len(passages), batch):
             part = passages[start : start + batch]
             if held:  # an earlier load may have stopped anywhere
-                there = self.server.held(self.name, [p.id for p in part])
+                there = self.server.stored_fields(self.name, [p.id for p in part])
                 part = [p for p in part if p.id not in there]
             if part:
                 self.server.put(self.name, self._rows(part))
@@ -301,9 +307,9 @@ class Milvus(Index):
                 f"{self._command} --anew drops it and loads all again"
             )
 
-    def held(self, ids: Sequence[str]) -> dict[str, Passage]:
+    def stored_passages(self, ids: Sequence[str]) -> dict[str, Passage]:
         """Those of the passages that Milvus holds, as it gives them back."""
-        rows = self.server.held(self.name, ids, ("title", "text"))
+        rows = self.server.stored_fields(self.name, ids, ("title", "text"))
         return {i: Passage(i, row["title"], row["text"]) for i, row in rows.items()}
 
     # -------------------------------------------------------------- searching

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from rag_repro.digest import installed
+from rag_repro.plain import shortened
 from rag_repro.post import Key, is_loopback
-
-from ..digest import installed
-from ..plain import shortened
-from .base import RetrievalError, check_address
+from rag_repro.retrieval.interface import RetrievalError, check_address
 
 KEY_VARIABLE = "RAG_REPRO_MILVUS_TOKEN"
 """Environment variable with the token of a server that asks for one ("user:password")."""
@@ -159,9 +158,11 @@ class Server:
     def put(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         self._do("insert", name, list(rows), timeout=LONG)
 
-    def held(self, name: str, ids: Sequence[str], fields: Sequence[str] = ()) -> dict[str, dict]:
+    def stored_fields(
+        self, name: str, ids: Sequence[str], fields: Sequence[str] = ()
+    ) -> dict[str, dict]:
         """Those of the passages that are there, by id, with these fields."""
-        rows = self._do("query", name, filter=among(ids), output_fields=["id", *fields])
+        rows = self._do("query", name, filter=id_filter(ids), output_fields=["id", *fields])
         return {row["id"]: dict(row) for row in rows}
 
     # --------------------------------------------------------------- searches
@@ -179,7 +180,7 @@ class Server:
             data=list(asked),
             anns_field=field,
             limit=k,
-            filter="" if ids is None else among(ids),
+            filter="" if ids is None else id_filter(ids),
             timeout=_patience(asked),
         )
         # Milvus Lite tells BM25's scores below zero, Milvus above; none of ours is below.
@@ -196,7 +197,7 @@ class Server:
         ids: Sequence[str] | None,
     ) -> list[list[tuple[str, float]]]:
         """As `search`, by field; the `depth` best of each are fused by Milvus's own ranker."""
-        limited = {} if ids is None else {"expr": among(ids)}
+        limited = {} if ids is None else {"expr": id_filter(ids)}
         requests = [
             self._milvus.AnnSearchRequest(
                 data=list(data), anns_field=field, param={}, limit=depth, **limited
@@ -214,7 +215,7 @@ class Server:
         if not self.has(CARDS):
             return None
         self._do("load_collection", CARDS)
-        rows = self._do("query", CARDS, filter=among([name]), output_fields=["card"])
+        rows = self._do("query", CARDS, filter=id_filter([name]), output_fields=["card"])
         return json.loads(rows[0]["card"]) if rows else None
 
     def write_card(self, name: str, card: Mapping[str, Any]) -> None:
@@ -276,7 +277,7 @@ class Server:
         return f"{told}; if its folder is damaged, delete it: it is built again when it is needed"
 
 
-def among(ids: Sequence[str]) -> str:
+def id_filter(ids: Sequence[str]) -> str:
     """Milvus's filter for these ids."""
     quoted = (i.replace("\\", "\\\\").replace('"', '\\"') for i in ids)
     return "id in [" + ", ".join(f'"{i}"' for i in quoted) + "]"

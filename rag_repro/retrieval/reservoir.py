@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ..schema import Hit, Passage
-from .base import Encoder, RetrievalError, best
+from rag_repro.retrieval.interface import Encoder, RetrievalError, best
+from rag_repro.schema import Hit, Passage
 
 SAME = {
     "title": lambda passage: passage.title,

@@ -34,7 +34,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from rag_repro.plain import PlainError, from_json
-from rag_repro.retrieval.base import RetrievalError, Retriever
+from rag_repro.retrieval.interface import RetrievalError, Retriever
 from rag_repro.schema import Passage
 
 log = logging.getLogger(__name__)

@@ -26,15 +26,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, ClassVar
 
+from rag_repro.plain import UNSEEN, PlainError, from_json, shortened
 from rag_repro.post import Key, post
-from rag_repro.schema.dataset import Corpus
-from rag_repro.splitter import english
-from rag_repro.words import whole
-
-from ..plain import UNSEEN, PlainError, from_json, shortened
-from ..schema import Hit, Passage
-from .analyzer import Analyzer, suited
-from .base import (
+from rag_repro.retrieval.analyzer import Analyzer, suited
+from rag_repro.retrieval.bm25 import BM25
+from rag_repro.retrieval.interface import (
     RetrievalError,
     Retriever,
     Within,
@@ -42,7 +38,10 @@ from .base import (
     check_address,
     check_search,
 )
-from .bm25 import BM25
+from rag_repro.schema import Hit, Passage
+from rag_repro.schema.dataset import Corpus
+from rag_repro.splitter import english
+from rag_repro.words import whole
 
 
 def best_sentences(text: str, query: str, n: int, analyzer: Analyzer | None = None) -> str:

@@ -4,8 +4,8 @@ Plain frozen data, no behaviour beyond small derived views, and no heavy
 import. The *calls* are what a method may ask for; `engine.run` answers them.
 """
 
-from .answers import Answer, Cost
-from .calls import (
+from rag_repro.schema.answers import Answer, Cost
+from rag_repro.schema.calls import (
     Call,
     Encode,
     Generate,
@@ -27,7 +27,7 @@ from .calls import (
     Until,
     pieces_of,
 )
-from .texts import Gold, Hit, Interpretation, Passage, Question, Step
+from rag_repro.schema.texts import Gold, Hit, Interpretation, Passage, Question, Step
 
 __all__ = [
     "Answer",

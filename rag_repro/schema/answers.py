@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .texts import Hit, Passage
+from rag_repro.schema.texts import Hit, Passage
 
 
 @dataclass(frozen=True, slots=True)

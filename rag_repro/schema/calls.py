@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .texts import Passage
+from rag_repro.schema.texts import Passage
 
 # ------------------------------------------------------------------- prompts
 
@@ -84,7 +84,7 @@ class Prompt:
         )
 
     @classmethod
-    def of(cls, *segments: Segment, chat: bool = False) -> Prompt:
+    def from_segments(cls, *segments: Segment, chat: bool = False) -> Prompt:
         return cls(tuple(segments), chat)
 
 

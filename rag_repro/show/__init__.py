@@ -25,5 +25,5 @@ from rag_repro.show.columns import (
     table,
     trainings,
 )
-from rag_repro.show.drawing import bars, curve, forest, frontier, heat
+from rag_repro.show.figures import bars, curve, forest, frontier, heat
 from rag_repro.show.passage_list import passage_list

@@ -17,7 +17,7 @@ from rag_repro.evaluation.significance import mcnemar
 from rag_repro.schema import Answer, Hit
 from rag_repro.schema.dataset import Dataset
 from rag_repro.show import missing, traces
-from rag_repro.show.exhibits import beside
+from rag_repro.show.exhibit_rows import sibling_cell
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import p_value
@@ -109,7 +109,7 @@ def _sides(
     exhibit: Exhibit, before: Mapping, after: Mapping, tier: str | None = None
 ) -> list[tuple[Cell, Cell]]:
     """Every cell with the keys of `before`, with the one that differs by those of `after`."""
-    found = ((c, beside(exhibit, c, after)) for c in exhibit.cells(tier) if c.matches(before))
+    found = ((c, sibling_cell(exhibit, c, after)) for c in exhibit.cells(tier) if c.matches(before))
     return [(cell, other) for cell, other in found if other]
 
 

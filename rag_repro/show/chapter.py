@@ -20,12 +20,12 @@ import numpy as np
 
 from rag_repro.data import ENVIRONMENT, is_made_here
 from rag_repro.data.titles import word
-from rag_repro.show import exhibits, ledger, missing, readers
+from rag_repro.show import exhibit_rows, ledger, missing, readers
 from rag_repro.show.escape import as_code, listing
-from rag_repro.show.exhibits import Row
+from rag_repro.show.exhibit_rows import Row
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
-from rag_repro.study import again, campaign, judge, papers, records, standing, timing
+from rag_repro.study import again, campaign, judge, papers, records, standing, timed_runs
 from rag_repro.study.conditions import ROLES, Condition
 from rag_repro.study.papers import Cell, Exhibit, Paper, StudyError
 from rag_repro.study.retarget import only, retarget
@@ -99,7 +99,7 @@ class Chapter:
         cells = campaign.once([cell for cell in cells if not missing.untrained(cell)])
         timed = [cell for cell in cells if cell.timed]
         if timed:
-            timing.run(timed, self.workshop, self.folder, n=self.run.n_questions, renew=True)
+            timed_runs.run(timed, self.workshop, self.folder, n=self.run.n_questions, renew=True)
         cells = [cell for cell in cells if not cell.timed]
         for cell in cells:
             fingerprint = self.workshop.fingerprint(cell.condition)
@@ -155,7 +155,9 @@ class Chapter:
             # What is folded away stands beside no printed value, which is shown all the same.
             grids = tuple(grid for grid in exhibit.grids if grid.tier not in self.unrun)
             exhibit = replace(exhibit, grids=grids)
-            self._rows[key, tier] = exhibits.recipe_rows(self.paper, exhibit, self.results, tier)
+            self._rows[key, tier] = exhibit_rows.recipe_rows(
+                self.paper, exhibit, self.results, tier
+            )
         shown = self.tiers()
         return [
             row
@@ -168,11 +170,11 @@ class Chapter:
         """The reader's table of these rows; name: by which `{numref}` finds it."""
         exhibit = self.paper.exhibit(key)
         weak = readers.weak(self.paper, exhibit, rows, self.results)
-        return exhibits.exhibit_table(exhibit, rows, name, weak)
+        return exhibit_rows.exhibit_table(exhibit, rows, name, weak)
 
     def tables(self, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:
         """A table of the lines that have a number, and one note on how to run the others."""
-        lines = exhibits.lines_of(list(rows)).values()
+        lines = exhibit_rows.lines_of(list(rows)).values()
         told = [row for line in lines if any(map(_has_number, line)) for row in line]
         rest = [row for line in lines if not any(map(_has_number, line)) for row in line]
         pages: list[Table | Note] = [self.table(key, told, name)] if told else []

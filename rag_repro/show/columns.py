@@ -24,12 +24,12 @@ from rag_repro.data.titles import word
 from rag_repro.evaluation.calibration import Judgements
 from rag_repro.evaluation.intervals import Interval
 from rag_repro.evaluation.pair_metrics import BOTH
-from rag_repro.evaluation.resampling import fresh
+from rag_repro.evaluation.resampling import new_generator
 from rag_repro.evaluation.statistics import percent_interval
 from rag_repro.evaluation.verdicts import NOT_RUN
 from rag_repro.show import missing
 from rag_repro.show.chapter import Chapter
-from rag_repro.show.exhibits import beside, printed_of
+from rag_repro.show.exhibit_rows import printed_of, sibling_cell
 from rag_repro.show.picture import Download, Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import number, within
@@ -66,7 +66,7 @@ class Entry:
         if over is None:
             name = self.exhibit.methods[self.keys["method"]].baseline
             over = {"method": name} if name else None
-        found = beside(self.exhibit, self.cell, over) if over else None
+        found = sibling_cell(self.exhibit, self.cell, over) if over else None
         return None if found is self.cell else found
 
 
@@ -309,7 +309,9 @@ def share(fits: Keep, where: Keep = everything) -> Column:
         if not kept:
             return None
         clusters = [line["cluster"] for line in kept]
-        return percent_interval([fits(line) for line in kept], rng=fresh(), clusters=clusters)
+        return percent_interval(
+            [fits(line) for line in kept], rng=new_generator(), clusters=clusters
+        )
 
     return Column(read, unit="%")
 
@@ -326,7 +328,7 @@ def pair_score(
 
     def read(entry: Entry) -> Interval | None:
         pairs = judgements(entry.results.lines(entry.cell) or (), against)
-        return pairs and statistic(pairs, fresh()).cut(0, 1).scaled(scale)
+        return pairs and statistic(pairs, new_generator()).cut(0, 1).scaled(scale)
 
     return Column(read, unit="%")
 
@@ -375,4 +377,4 @@ def table(
     if not body:
         return missing.note([e.cell for e in shown], shown[0].results if shown else None, caption)
     head = [*columns]
-    return Table(head, [*body, *bare], caption, name, Download.of(name, head, body))
+    return Table(head, [*body, *bare], caption, name, Download.from_rows(name, head, body))

@@ -14,7 +14,7 @@ from typing import Any
 
 from rag_repro.data import is_made_here
 from rag_repro.evaluation import metrics
-from rag_repro.methods.dragin.settings import MASKING, DynamicSettings
+from rag_repro.methods.dragin.dynamic_settings import MASKING, DynamicSettings
 from rag_repro.schema import Answer, Question
 from rag_repro.show import missing
 from rag_repro.show.chapter import Chapter
@@ -125,7 +125,7 @@ def rounds(answer: Answer) -> list[Round]:
     return made
 
 
-def words(event: Mapping[str, Any], settings: DynamicSettings) -> list[Word]:
+def decision_words(event: Mapping[str, Any], settings: DynamicSettings) -> list[Word]:
     """A decision's units, in the order of the draft."""
     alarms, left_out = _marked(event, settings)
     keys = [q.key for q in QUANTITIES if q.key in event]
@@ -258,7 +258,9 @@ class HeatMap:
         drafts, number, made = _drafts(shown), 0, []
         for one in rounds(shown.answer):
             number += one.decided is not None
-            made.append((number, one, words(one.decided, shown.settings) if one.decided else []))
+            made.append(
+                (number, one, decision_words(one.decided, shown.settings) if one.decided else [])
+            )
         held = [q for q in QUANTITIES if any(q.key in event for event in drafts)]
         body = [
             [number, word.text, *(f"{word.values[q.key]:.3f}" for q in held), word.marks]

@@ -104,7 +104,7 @@ def of_judged(paper: Paper, judged: Judged, findings: Iterable[Finding] = ()) ->
         "small": verdict.small,
         "parts": verdict.parts,
         "contrasts": [_compared(judged, p) for p in judged.parts if p.contrast.role == "primary"],
-        "told": told(headline) if headline else "",
+        "told": format_effect(headline) if headline else "",
         "smallest": smallest(headline) if headline else "",
     }
 
@@ -148,7 +148,7 @@ def unit(contrast: Contrast) -> str:
     return f"points {where} %" if percent else f"{counted} {where}"
 
 
-def told(part: Part) -> str:
+def format_effect(part: Part) -> str:
     """The effect of a contrast with its interval and unit; empty where it has no interval."""
     if part.interval is None:
         return ""
@@ -167,7 +167,7 @@ def told(part: Part) -> str:
 
 def counted(part: Part) -> str:
     """The same with n."""
-    return f"{told(part)}, n {part.interval.n}" if part.interval else ""
+    return f"{format_effect(part)}, n {part.interval.n}" if part.interval else ""
 
 
 def text(made: Sequence[dict[str, Any]], form: str) -> str:

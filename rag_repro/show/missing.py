@@ -15,7 +15,7 @@ from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results
 
 if TYPE_CHECKING:
-    from rag_repro.show import exhibits
+    from rag_repro.show import exhibit_rows
 
 NOTHING = "this exhibit has no such condition at this tier"
 UNTOLD = "the records of this exhibit hold nothing of this kind"
@@ -78,7 +78,7 @@ def _sentence(text: str, caption: str = "") -> Note:
     return Note(f"{as_myst(caption)}: {text}." if caption else f"{text[:1].upper()}{text[1:]}.")
 
 
-def note_of_rows(rows: Iterable[exhibits.Row], verb: str = "run") -> Note:
+def note_of_rows(rows: Iterable[exhibit_rows.Row], verb: str = "run") -> Note:
     """In place of what an exhibit's rows would show, of which none has a value of ours.
 
     verb: "time" for exhibits that are timed.

@@ -29,7 +29,9 @@ class Download:
         self.name, self.text = name, text
 
     @classmethod
-    def of(cls, name: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> Download | None:
+    def from_rows(
+        cls, name: str, head: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> Download | None:
         """The rows as NAME.csv; None without a name or a row."""
         return cls(f"{name}.csv", csv_text(head, rows)) if name and rows else None
 

@@ -12,7 +12,7 @@ from rag_repro.evaluation.verdicts import NO_GATE, READER_TOO_WEAK
 from rag_repro.lm import hub
 from rag_repro.lm.hub import CARD, CURVE
 from rag_repro.plain import from_json, text_of
-from rag_repro.show.exhibits import Row
+from rag_repro.show.exhibit_rows import Row
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
 from rag_repro.study.gate import sides, tried

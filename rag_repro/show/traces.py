@@ -14,7 +14,7 @@ from typing import Any
 from rag_repro import engine
 from rag_repro.engine import Flow, Method
 from rag_repro.lm.prompts import prompt_text
-from rag_repro.methods.dragin.settings import FACTORS
+from rag_repro.methods.dragin.dynamic_settings import FACTORS
 from rag_repro.schema import (
     Answer,
     Call,

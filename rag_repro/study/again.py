@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_repro import engine
+from rag_repro.schema import Answer, Question
 from rag_repro.schema.dataset import Dataset
-
-from .. import engine
-from ..schema import Answer, Question
-from . import runner
-from .conditions import Condition
-from .services import Workshop
+from rag_repro.study import runner
+from rag_repro.study.conditions import Condition
+from rag_repro.study.services import Workshop
 
 
 def answered(asked: Sequence[tuple[Condition, Question]], workshop: Workshop) -> list[Answer]:

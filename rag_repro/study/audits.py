@@ -16,10 +16,10 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined, TemplateError
 
-from ..data.titles import word
-from .papers import Paper
-from .printed import has, sizes
-from .strict import StudyError, build, content
+from rag_repro.data.titles import word
+from rag_repro.study.papers import Paper
+from rag_repro.study.printed import has, sizes
+from rag_repro.study.yaml_files import StudyError, build, content
 
 AGREES = "agrees"
 IN_PART = "agrees in part"

@@ -8,15 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ..bars import Bar
-from ..data import check_name, has_path, label
-from ..methods import systems
-from ..words import duration, nearest
-from . import files, names, papers, records, registration, retarget, runner
-from .conditions import Condition
-from .names import Untrained
-from .papers import Cell, Exhibit, StudyError
-from .services import Workshop
+from rag_repro.bars import Bar
+from rag_repro.data import check_name, has_path, label
+from rag_repro.methods import systems
+from rag_repro.study import files, names, papers, records, registration, retarget, runner
+from rag_repro.study.conditions import Condition
+from rag_repro.study.names import Untrained
+from rag_repro.study.papers import Cell, Exhibit, StudyError
+from rag_repro.study.services import Workshop
+from rag_repro.words import duration, nearest
 
 log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ def _recorded(
 
     No weights are loaded to know that. failed: an answer that failed is none.
     """
-    held = runner.held(results, cell.condition)
+    held = runner.recorded(results, cell.condition)
     if held.committed is None or held.whole is not None or held.parts:
         return None
     lines = held.committed.lines
@@ -242,7 +242,7 @@ def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:
         folder = registration.destination(results, cell.condition)
         added = runner.join(cell.condition, workshop, folder)
         log.info("%s: %s", cell.condition.path, f"{added} answers joined")
-        if written := runner.held(folder, cell.condition).written:
+        if written := runner.recorded(folder, cell.condition).written:
             log.warning(
                 "%s is not complete: %s is being written; join again when that run has ended",
                 *(cell.condition.path, ", ".join(sorted(written))),
@@ -278,7 +278,7 @@ def estimate(
     for cell in Bar(cells, desc="trying a few questions of each", unit="condition"):
         tests = registration.tests_of(results.parent, cell.condition)
         decides = f"; decides {', '.join(test.key for test in tests)}" if tests else ""
-        held = runner.held(registration.destination(results, cell.condition), cell.condition)
+        held = runner.recorded(registration.destination(results, cell.condition), cell.condition)
         done = held.ids(shard)
         left = len(wanted(cell, workshop, n, shard) - done)
         try:

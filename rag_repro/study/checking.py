@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .. import data
-from ..evaluation import metrics
-from ..words import nearest
-from . import names
+from rag_repro import data
+from rag_repro.evaluation import metrics
+from rag_repro.study import names
+from rag_repro.words import nearest
 
 if TYPE_CHECKING:
-    from .exhibits import Exhibit
-    from .papers import Claim, Contrast, Paper, Proof
+    from rag_repro.study.exhibits import Exhibit
+    from rag_repro.study.papers import Claim, Contrast, Paper, Proof
 
 
 CHECKS = {

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..cache import CachedEncoder, CachedReader, CachedScorer
+from rag_repro.cache import CachedEncoder, CachedReader, CachedScorer
 
 # What a service is asked for -> the kind under which its time is noted.
 KINDS = {

@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .. import data
-from ..lm import endpoint
-from ..methods import base
-from ..plain import fits, hints, shortened
+from rag_repro import data
+from rag_repro.lm import endpoint
+from rag_repro.methods import base
+from rag_repro.plain import fits, hints, shortened
 
 TIERS = ("testbed", "public", "paper")
 ROLES = ("primary", "secondary")

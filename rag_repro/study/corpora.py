@@ -13,13 +13,12 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
+from rag_repro.lm.hub import cache_folder
+from rag_repro.retrieval import BM25, Dense, Milvus, RetrievalError, Retriever
+from rag_repro.retrieval.milvus_server import ENDING, MilvusError
 from rag_repro.schema.dataset import Corpus
-
-from ..lm.hub import cache_folder
-from ..retrieval import BM25, Dense, Milvus, RetrievalError, Retriever
-from ..retrieval.milvus_server import ENDING, MilvusError
-from .names import FITTED, MILVUS, UnknownService, known_retrievers
-from .services import Workshop
+from rag_repro.study.names import FITTED, MILVUS, UnknownService, known_retrievers
+from rag_repro.study.services import Workshop
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +124,7 @@ def check(made: Milvus, queries: Sequence[str], sample: int = 200) -> Checked:
     made.open()
     corpus = made.corpus
     chosen = Random(0).sample(corpus.passages, min(sample, len(corpus)))
-    there = made.held([p.id for p in chosen])
+    there = made.stored_passages([p.id for p in chosen])
     differing = tuple(p.id for p in chosen if there.get(p.id) != p)
     overlaps = {n: overlap(made, other, queries) for n, other in references(made).items()}
     return Checked(made.count(), len(chosen), differing, len(queries), overlaps)

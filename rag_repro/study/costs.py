@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..data import is_made_here
-from . import campaign, manifests, records
-from .papers import Cell, Paper
+from rag_repro.data import is_made_here
+from rag_repro.study import campaign, manifests, records
+from rag_repro.study.papers import Cell, Paper
 
 Sizes = Mapping[tuple[str, str], int]
 """Data set and split -> questions that there are to ask."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..data import splits
-from ..data.splits import CONFIRM, SPLITS, SplitError
-from ..data.titles import word
-from ..methods import base, systems
-from ..words import nearest
-from .conditions import ROLES, TIERS, Condition
-from .strict import StudyError
+from rag_repro.data import splits
+from rag_repro.data.splits import CONFIRM, SPLITS, SplitError
+from rag_repro.data.titles import word
+from rag_repro.methods import base, systems
+from rag_repro.study.conditions import ROLES, TIERS, Condition
+from rag_repro.study.yaml_files import StudyError
+from rag_repro.words import nearest
 
 
 @dataclass(frozen=True)

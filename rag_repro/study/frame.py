@@ -41,7 +41,7 @@ def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.D
     """
     import pandas as pd
 
-    from rag_repro.places import here
+    from rag_repro.book_folders import here
 
     root = here().records if folder is None else folder
     sys.audit(READ, f"{root}/")
@@ -55,7 +55,7 @@ def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.D
         for path in sorted({sealed.file_of(root, path) for path in told})
         if (file := sealed.opened(path))
     ]
-    for path in sorted(records.beside(root)):
+    for path in sorted(records.unsealed_records(root)):
         if records.SHARD not in path and (record := records.at(root, path)) is not None:
             name = path.rpartition("/")[2]
             tables = [

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ..evaluation import metrics, statistics, verdicts
-from ..evaluation.metric import Metric
-from ..evaluation.verdicts import Verdict
-from . import names as known
-from . import outcomes
-from .exhibits import Cell, Exhibit
-from .papers import Contrast, Paper, Proof
-from .scores import Only, Results, Scores, paired
+from rag_repro.evaluation import metrics, statistics, verdicts
+from rag_repro.evaluation.metric import Metric
+from rag_repro.evaluation.verdicts import Verdict
+from rag_repro.study import names as known
+from rag_repro.study import outcomes
+from rag_repro.study.exhibits import Cell, Exhibit
+from rag_repro.study.papers import Contrast, Paper, Proof
+from rag_repro.study.scores import Only, Results, Scores, paired
 
 NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
 HELD_OUT = 100

@@ -29,18 +29,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import data, retrieval
-from ..bars import waiting
-from ..digest import write_whole
-from ..plain import PlainError, from_json, text_of
-from ..retrieval import Milvus, RetrievalError, Retriever
-from ..retrieval.milvus_server import versions
-from . import corpora, manifests, timing
-from .clock import Clocked, Notes, uncached
-from .files import alone
-from .names import FITTED, check_retriever, label
-from .services import Workshop
-from .strict import build
+from rag_repro import data, retrieval
+from rag_repro.bars import waiting
+from rag_repro.digest import write_whole
+from rag_repro.plain import PlainError, from_json, text_of
+from rag_repro.retrieval import Milvus, RetrievalError, Retriever
+from rag_repro.retrieval.milvus_server import versions
+from rag_repro.study import corpora, manifests, timed_runs
+from rag_repro.study.clock import Clocked, Notes, uncached
+from rag_repro.study.files import alone
+from rag_repro.study.names import FITTED, check_retriever, label
+from rag_repro.study.services import Workshop
+from rag_repro.study.yaml_files import build
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +109,7 @@ class Growth:
         return tuple(size for size in self.sizes if size.stopped is None)
 
 
-def beside(records: Path) -> Path:
+def growth_folder(records: Path) -> Path:
     """Where records of growth lie: beside the folder of answers."""
     return records.parent / "growth"
 
@@ -153,7 +153,7 @@ def run(
     path = file_of(folder, retriever)
     folder.mkdir(parents=True, exist_ok=True)
     limits = {"minutes": minutes, "gigabytes": gigabytes}
-    facts = timing.surroundings()
+    facts = timed_runs.surroundings()
     facts["versions"] |= versions() if "milvus" in retriever else {}
     here = Growth(retriever, WORLD, limits=limits, **facts)
     with alone(path.with_suffix(".lock")):
@@ -166,7 +166,9 @@ def run(
             if any(size.passages == n for size in growth.sizes):
                 continue
             with waiting(f"{retriever}, {n} passages"):
-                size = apart(retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes)
+                size = measure_in_subprocess(
+                    retriever, n, queries=queries, minutes=minutes, gigabytes=gigabytes
+                )
             held = sorted([*growth.sizes, size], key=lambda one: one.passages)
             growth = replace(growth, sizes=tuple(held))
             _write(path, growth)
@@ -229,12 +231,18 @@ _KILLED = {
 }
 
 
-def apart(retriever: str, n: int, *, queries: int, minutes: int, gigabytes: int) -> Size:
+def measure_in_subprocess(
+    retriever: str, n: int, *, queries: int, minutes: int, gigabytes: int
+) -> Size:
     """One size, measured in a process of its own under the limits."""
     # A process that is killed leaves its index behind: the folder is ours to remove.
     with tempfile.TemporaryDirectory(prefix="growth-") as scratch:
         told = _told(retriever, n, queries, minutes, gigabytes, scratch)
-    stamp = {"when": manifests.now(), "commit": manifests.commit(), "load": round(timing.load(), 2)}
+    stamp = {
+        "when": manifests.now(),
+        "commit": manifests.commit(),
+        "load": round(timed_runs.load(), 2),
+    }
     if isinstance(told, Size):
         return replace(told, **stamp)
     if isinstance(told, Exception):

@@ -7,16 +7,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..data.splits import CHOSEN_ON
-from ..data.titles import word
-from ..evaluation import statistics, verdicts
-from ..evaluation.statistics import Interval, Resampled
-from ..evaluation.verdicts import Verdict
-from . import exhibits, gate, outcomes, trainings
-from .conditions import TIERS
-from .outcomes import MEAN, Drawn
-from .papers import Cell, Claim, Contrast, Exhibit, Paper
-from .scores import Only, Results, Scores, hangs_on_one, on_one, paired, ratio, shared_seeds
+from rag_repro.data.splits import CHOSEN_ON
+from rag_repro.data.titles import word
+from rag_repro.evaluation import statistics, verdicts
+from rag_repro.evaluation.statistics import Interval, Resampled
+from rag_repro.evaluation.verdicts import Verdict
+from rag_repro.study import exhibits, gate, outcomes, trainings
+from rag_repro.study.conditions import TIERS
+from rag_repro.study.outcomes import MEAN, Drawn
+from rag_repro.study.papers import Cell, Claim, Contrast, Exhibit, Paper
+from rag_repro.study.scores import (
+    Only,
+    Results,
+    Scores,
+    hangs_on_one,
+    on_one,
+    paired,
+    ratio,
+    shared_seeds,
+)
 
 OF = {"all": verdicts.of_parts, "most": verdicts.of_most, "some": verdicts.of_some}
 ONE_TRAINING = (
@@ -149,7 +158,7 @@ def _draw(
             for cell, wanted in compared
         )
         if None in sides:
-            if outcomes.words(contrast):
+            if outcomes.describe_questions(contrast):
                 continue  # a data set without such questions has no say
             without = exhibits.full_name(exhibit, compared[sides.index(None)][0])
             return f"{without}: no question has the metric"
@@ -176,7 +185,7 @@ def _draw(
             return unrun.reason
         return verdicts.of_parts(weak) if len(weak) > 1 else next(iter(weak.values()))
     if not by_dataset:
-        asked = outcomes.words(contrast)
+        asked = outcomes.describe_questions(contrast)
         return verdicts.not_judged(f"no question is {asked}" if asked else gate.NO_KIND)
     if contrast.among:
         by_dataset = _large(by_dataset)

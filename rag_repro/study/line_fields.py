@@ -22,7 +22,7 @@ from rag_repro.evaluation.normalise import answer as normalise_answer
 from rag_repro.evaluation.normalise import holds
 from rag_repro.evaluation.retrieval_metrics import has_answer, tells_answer
 from rag_repro.methods.dragin.draft_checks import RULES, VARIANTS
-from rag_repro.methods.dragin.settings import FACTORS
+from rag_repro.methods.dragin.dynamic_settings import FACTORS
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.plain import UNSEEN
 from rag_repro.schema import Answer, Passage, Question
@@ -125,7 +125,7 @@ class TraceFields(TypedDict, total=False):
     attention: Attention
 
 
-def of(
+def trace_fields(
     question: Question,
     answer: Answer,
     passages: Mapping[str, Passage],

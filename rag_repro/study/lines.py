@@ -18,11 +18,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from ..evaluation.metrics import METRICS
-from ..plain import PlainError, from_json, shortened
-from .conditions import Condition
-from .files import trouble
-from .line_fields import EXACT, Amount, Count, Name, Number, Rank, Text, TraceFields
+from rag_repro.evaluation.metrics import METRICS
+from rag_repro.plain import PlainError, from_json, shortened
+from rag_repro.study.conditions import Condition
+from rag_repro.study.files import trouble
+from rag_repro.study.line_fields import EXACT, Amount, Count, Name, Number, Rank, Text, TraceFields
 
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.

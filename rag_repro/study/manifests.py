@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..digest import installed, write_whole
-from ..plain import UNSEEN, PlainError, from_json, text_of
-from . import sealed
-from .conditions import Condition
-from .files import trouble
-from .line_fields import MOST
-from .lines import AGAIN, MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
+from rag_repro.digest import installed, write_whole
+from rag_repro.plain import UNSEEN, PlainError, from_json, text_of
+from rag_repro.study import sealed
+from rag_repro.study.conditions import Condition
+from rag_repro.study.files import trouble
+from rag_repro.study.line_fields import MOST
+from rag_repro.study.lines import AGAIN, MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
 
 log = logging.getLogger(__name__)
 

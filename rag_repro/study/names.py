@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from ..retrieval import milvus, web
-from ..retrieval.base import SCHEMES, check_address
-from ..retrieval.milvus_server import HOW
-from ..words import choices, nearest
+from rag_repro.retrieval import milvus, web
+from rag_repro.retrieval.interface import SCHEMES, check_address
+from rag_repro.retrieval.milvus_server import HOW
+from rag_repro.words import choices, nearest
 
 RETRIEVERS = Path(__file__).parent / "retrievers.yaml"
 RECIPES = Path(__file__).parents[1] / "training" / "recipes.yaml"
@@ -94,7 +94,7 @@ def untrained(reader: str | None, needs: Mapping[str, str]) -> dict[str, str]:
 
     needs: name -> kind, as the method's settings have them.
     """
-    from ..lm import hub
+    from rag_repro.lm import hub
 
     of_kind = {"reader": READERS, "scorer": SCORERS}
     named = [(reader, "reader")] if reader else []
@@ -111,7 +111,7 @@ def ingredients(name: str) -> list[str]:
 
     A reader that a recipe begins with, or that checks its lessons.
     """
-    from ..lm import hub
+    from rag_repro.lm import hub
 
     tasks = (*READERS, *SCORERS)
     recipe = next(
@@ -198,7 +198,7 @@ def check_reader(name: str) -> None:
 
     What looks like a folder is taken at its word, since it may lie elsewhere.
     """
-    from ..lm import endpoint, hub
+    from rag_repro.lm import endpoint, hub
 
     if name.startswith(endpoint.PREFIX):
         endpoint.parse(name)
@@ -210,7 +210,7 @@ def check_reader(name: str) -> None:
 
 def check_encoder(name: str) -> None:
     """Raise a ValueError, with the nearest name, for no encoder's name; nothing is loaded."""
-    from ..lm import hub
+    from rag_repro.lm import hub
 
     if name not in FITTED:
         hub.check_name(name)
@@ -222,7 +222,7 @@ def check_scorer(name: str) -> None:
     A recipe's name, NAME-SEED, or an adapter's that is here, each with its room or without. What
     looks like a folder is taken at its word.
     """
-    from ..lm import hub
+    from rag_repro.lm import hub
 
     bare, _ = scorer_name(name)
     task = trained_for(bare)
@@ -240,7 +240,7 @@ def check_scorer(name: str) -> None:
 
 def trained_for(name: str) -> str | None:
     """The task of what a recipe makes, or of an adapter that is here; None: neither, or untold."""
-    from ..lm import hub
+    from rag_repro.lm import hub
 
     for task in (*READERS, *SCORERS):
         if train_command(name, (task,)):

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..evaluation import metrics, statistics, verdicts
-from ..evaluation.heuristics import GUESSED
-from ..evaluation.statistics import Interval, Resampled
-from ..evaluation.verdicts import Verdict
-from .papers import Cell, Claim, Contrast, Paper
-from .scores import Keep, Only, Results
+from rag_repro.evaluation import metrics, statistics, verdicts
+from rag_repro.evaluation.heuristics import GUESSED
+from rag_repro.evaluation.statistics import Interval, Resampled
+from rag_repro.evaluation.verdicts import Verdict
+from rag_repro.study.papers import Cell, Claim, Contrast, Paper
+from rag_repro.study.scores import Keep, Only, Results
 
 MEAN = "the mean"
 
@@ -194,7 +194,7 @@ def keep(
     return Only(of_kind, moved)
 
 
-def words(contrast: Contrast) -> str:
+def describe_questions(contrast: Contrast) -> str:
     """What the questions must be, as "of the kinds comparison, with recall higher"."""
     parts = [f"of the kinds {', '.join(contrast.kinds)}"] if contrast.kinds else []
     changes = [f"{metric} {change}" for metric, change in contrast.among.items()]

@@ -18,15 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro.arguments import path as as_path
-
-from ..evaluation.metrics import METRICS
-from ..plain import PlainError, text_of
-from ..words import choices, nearest
-from . import checking
-from .conditions import ROLES
-from .exhibits import Cell, Exhibit, Grid
-from .printed import Compared, Gain
-from .strict import StudyError, build, content, listed, table
+from rag_repro.evaluation.metrics import METRICS
+from rag_repro.plain import PlainError, text_of
+from rag_repro.study import checking
+from rag_repro.study.conditions import ROLES
+from rag_repro.study.exhibits import Cell, Exhibit, Grid
+from rag_repro.study.printed import Compared, Gain
+from rag_repro.study.yaml_files import StudyError, build, content, listed, table
+from rag_repro.words import choices, nearest
 
 CHANGES = ("higher", "lower", "same", "found")
 RULES = ("mean", "each", "some")

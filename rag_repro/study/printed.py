@@ -10,11 +10,11 @@ from functools import lru_cache
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
-from ..words import nearest
-from .strict import StudyError
+from rag_repro.study.yaml_files import StudyError
+from rag_repro.words import nearest
 
 if TYPE_CHECKING:
-    from .papers import Paper
+    from rag_repro.study.papers import Paper
 
 ABOVE, NOT_ALWAYS, LEVEL = "above", "not always", "level"
 SAYS = (ABOVE, NOT_ALWAYS, LEVEL)

@@ -22,12 +22,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..digest import forget_parts, write_whole
-from . import files, sealed
-from . import lines as form
-from .conditions import Condition
-from .files import alone, trouble, write_all
-from .lines import AGAIN, READ, SHARD, Record, RecordError
+from rag_repro.digest import forget_parts, write_whole
+from rag_repro.study import files, sealed
+from rag_repro.study import lines as form
+from rag_repro.study.conditions import Condition
+from rag_repro.study.files import alone, trouble, write_all
+from rag_repro.study.lines import AGAIN, READ, SHARD, Record, RecordError
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ def at(root: Path, path: str) -> Record | None:
 def paths(root: Path) -> list[str]:
     """The paths of all records below `root`, as `Condition.path` has them, parts among them."""
     sys.audit(READ, f"{root}/")
-    return sorted({*sealed.conditions(root), *beside(root)})
+    return sorted({*sealed.conditions(root), *unsealed_records(root)})
 
 
 def digest(root: Path, path: str) -> str:
@@ -142,7 +142,7 @@ def digest(root: Path, path: str) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-def beside(root: Path) -> set[str]:
+def unsealed_records(root: Path) -> set[str]:
     """Those of the records that are JSON lines, and so newer than what was sealed."""
     return {
         path.relative_to(root).as_posix().removesuffix(ending)

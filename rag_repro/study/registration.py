@@ -36,7 +36,7 @@ from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Exhibit, Grid
 from rag_repro.study.judge import pair_cells
 from rag_repro.study.papers import Claim, Contrast, Paper
-from rag_repro.study.strict import StudyError, build, content
+from rag_repro.study.yaml_files import StudyError, build, content
 
 if TYPE_CHECKING:
     from rag_repro.study.services import Workshop
@@ -56,8 +56,8 @@ FRESH: Mapping[str, Sequence[str]] = {
 the fresh worlds were told facts of these."""
 _JUDGING = {
     "study": "gate judge outcomes scores standing trainings",
-    "evaluation": "drawing heuristics intervals power ratios resampling significance statistics "
-    "verdicts",
+    "evaluation": "bootstrap_draws heuristics power ratios resampling significance statistics "
+    "intervals verdicts",
 }
 """The code that judges: its hash is part of a test's, since who rewrites it changes the verdict."""
 _PROSE: Mapping[type, str] = {

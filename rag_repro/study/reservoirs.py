@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from rag_repro import cache, engine
 from rag_repro.bars import Bar
 from rag_repro.engine import Flow
-from rag_repro.methods.erm4.method import fetched, knowledge
-from rag_repro.methods.erm4.settings import RESERVOIR, ERM4Settings
+from rag_repro.methods.erm4.erm4_settings import RESERVOIR, ERM4Settings
+from rag_repro.methods.erm4.pipeline import fetched, knowledge
 from rag_repro.schema import Answer, Passage, Question
 from rag_repro.study.conditions import Condition
 from rag_repro.study.files import alone
@@ -58,7 +58,7 @@ class Brought:
         )
 
 
-def made(condition: Condition, workshop: Workshop) -> Any:
+def build_reservoir(condition: Condition, workshop: Workshop) -> Any:
     """The service: a new one each time where it is online, since its state is the run's."""
     from rag_repro.retrieval.reservoir import QueryCache, Reservoir
     from rag_repro.study.names import is_outside

@@ -10,13 +10,13 @@ from dataclasses import replace
 from statistics import mode
 from typing import Any
 
-from ..data import is_made_here
-from ..methods import base
-from ..words import nearest
-from .conditions import ROLES
-from .exhibits import Exhibit, ExhibitMethod, Grid, alias
-from .names import label
-from .papers import Paper, StudyError
+from rag_repro.data import is_made_here
+from rag_repro.methods import base
+from rag_repro.study.conditions import ROLES
+from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid, alias
+from rag_repro.study.names import label
+from rag_repro.study.papers import Paper, StudyError
+from rag_repro.words import nearest
 
 CHANCE = "random"  # the retriever that is a control, whatever searches otherwise
 

@@ -10,18 +10,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from rag_repro import engine
+from rag_repro.evaluation.metrics import score
+from rag_repro.methods.dragin.alarms import watched
+from rag_repro.schema import Answer, Cost, Passage, Question
 from rag_repro.schema.dataset import Dataset
-
-from .. import engine
-from ..evaluation.metrics import score
-from ..methods.dragin.alarms import watched
-from ..schema import Answer, Cost, Passage, Question
-from . import line_fields, manifests, records
-from .conditions import Condition
-from .lines import Record
-from .names import is_outside
-from .registration import stamp
-from .services import Workshop
+from rag_repro.study import line_fields, manifests, records
+from rag_repro.study.conditions import Condition
+from rag_repro.study.lines import Record
+from rag_repro.study.names import is_outside
+from rag_repro.study.registration import stamp
+from rag_repro.study.services import Workshop
 
 log = logging.getLogger(__name__)
 
@@ -80,11 +79,11 @@ def run(
     except (ValueError, OSError):
         if not part:
             join(condition, workshop, results)
-        if {q.id for q in wanted} <= held(results, condition).ids(shard):
+        if {q.id for q in wanted} <= recorded(results, condition).ids(shard):
             return 0
         raise
     known: set[str] = set()
-    there = held(results, condition)
+    there = recorded(results, condition)
     # One's own record begins with the committed lines of these very data and weights.
     behind = there.committed
     same = behind is not None and records.is_same(behind.header, fingerprint)
@@ -228,7 +227,7 @@ def line_of(
     # What thresholds are chosen from: elsewhere nobody reads it, and it is long.
     tuned_on = condition.split == "tune"
     theta = getattr(condition.configured, "threshold", None)
-    line |= line_fields.of(question, answer, passages, theta, signals=tuned_on)
+    line |= line_fields.trace_fields(question, answer, passages, theta, signals=tuned_on)
     if answer.text:
         line |= {"text": answer.text, "prediction": answer.prediction}
     if answer.remembered:
@@ -313,7 +312,7 @@ def shard_name(shard: tuple[int, int]) -> str:
 
 
 @dataclass(frozen=True)
-class Held:
+class Recorded:
     """What is recorded of a condition: its record, and its parts that are not joined yet.
 
     written: names of the parts that runs are writing now; all others will be joined.
@@ -345,7 +344,7 @@ class Held:
         return sealed and not self.parts and wanted <= self.ids()
 
 
-def held(root: Path, condition: Condition) -> Held:
+def recorded(root: Path, condition: Condition) -> Recorded:
     """The condition's record and its parts, as they are now."""
     # Parts before the record: what is joined between the two looks is then met twice, not never.
     names = records.parts(root, condition)
@@ -355,7 +354,7 @@ def held(root: Path, condition: Condition) -> Held:
     whole = records.load(root, condition)
     kept = {key: part for key, part in found.items() if part is not None}
     behind = records.committed(root)
-    return Held(whole, kept, written, records.load(behind, condition) if behind else None)
+    return Recorded(whole, kept, written, records.load(behind, condition) if behind else None)
 
 
 def join(condition: Condition, workshop: Workshop, results: Path) -> int:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation import metrics, statistics
-from ..evaluation.resampling import fresh
-from ..evaluation.statistics import Resampled
-from . import manifests, records
-from .papers import Cell
-from .sealed import Lines
+from rag_repro.evaluation import metrics, statistics
+from rag_repro.evaluation.resampling import new_generator
+from rag_repro.evaluation.statistics import Resampled
+from rag_repro.study import manifests, records
+from rag_repro.study.papers import Cell
+from rag_repro.study.sealed import Lines
 
 _SIGNS = (1, -1, -1, 1)
 """Of the sides of a difference, and of one from which another is subtracted."""
@@ -60,7 +60,7 @@ class Scores:
             self, ids=tuple(ids), clusters=clusters, values=self.values[rows], by_training=each
         )
 
-    def of(self, seeds: Sequence[int]) -> np.ndarray:
+    def by_seed(self, seeds: Sequence[int]) -> np.ndarray:
         """(seeds, questions), the same in each of what was not trained; without seeds, one row."""
         if seeds and self.by_training:
             return np.stack([self.by_training[seed] for seed in seeds])
@@ -153,7 +153,7 @@ class Results:
         return self._base or self
 
     @cached_property
-    def apart(self) -> dict[tuple[str, ...], float | None]:
+    def training_spreads(self) -> dict[tuple[str, ...], float | None]:
         """What `trainings` has reckoned of these records: how far trainings lie apart."""
         return {}
 
@@ -255,7 +255,7 @@ def resampled(scores: Scores, metric: str) -> Resampled:
     same record.
     """
     seeds = [*scores.by_training]
-    return _limited(_of(scores.of(seeds), seeds, scores.clusters, span(metric)), metric, 1)
+    return _limited(_of(scores.by_seed(seeds), seeds, scores.clusters, span(metric)), metric, 1)
 
 
 def _of(
@@ -288,7 +288,7 @@ def concatenated(parts: Sequence[Scores]) -> Scores | None:
     if not parts or (seeds := shared_seeds(parts)) is None:
         return None
     ids, clusters = ([x for p in parts for x in getattr(p, name)] for name in ("ids", "clusters"))
-    each = {seed: np.concatenate([part.of([seed])[0] for part in parts]) for seed in seeds}
+    each = {seed: np.concatenate([part.by_seed([seed])[0] for part in parts]) for seed in seeds}
     values = (
         np.mean([*each.values()], axis=0) if each else np.concatenate([p.values for p in parts])
     )
@@ -322,7 +322,7 @@ def paired(
     pairs, seeds = aligned
     differences = np.mean(
         [
-            sum(sign * s.of(seeds) for sign, s in zip(_SIGNS, sides, strict=False))
+            sum(sign * s.by_seed(seeds) for sign, s in zip(_SIGNS, sides, strict=False))
             for sides in pairs
         ],
         axis=0,
@@ -393,11 +393,12 @@ def ratio(
         return None
     pairs, seeds = aligned
     more, less = (
-        np.mean([side.of(seeds) for side in sides], axis=0) for sides in zip(*pairs, strict=True)
+        np.mean([side.by_seed(seeds) for side in sides], axis=0)
+        for sides in zip(*pairs, strict=True)
     )
     if not less.any():
         return None
-    rng, clusters = fresh(), pairs[0][0].clusters  # as `_drawn`
+    rng, clusters = new_generator(), pairs[0][0].clusters  # as `_drawn`
     widest = span(metric)
     drawn = statistics.resample_ratio(
         100 * more.mean(0),
@@ -433,5 +434,5 @@ def _drawn(
 ) -> Resampled:
     """Draws of a mean, kept: the tables, figures and verdicts of a page share many."""
     # A fixed seed: the same records give the same interval, wherever they are read.
-    rng = fresh()
+    rng = new_generator()
     return statistics.resample(values, rng=rng, clusters=clusters, span=span, signed=signed)

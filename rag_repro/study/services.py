@@ -14,20 +14,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from rag_repro import data
+from rag_repro.bars import waiting
+from rag_repro.cache import LIBRARIES, CachedEncoder, CachedReader, CachedScorer, Store
+from rag_repro.lm import endpoint
+from rag_repro.lm.hub import cache_folder, is_remote, lacking
+from rag_repro.methods.base import MethodSpec, Settings
+from rag_repro.retrieval import web
+from rag_repro.retrieval.interface import SCHEMES
+from rag_repro.schema import Question
 from rag_repro.schema.dataset import Corpus, Dataset
-
-from .. import data
-from ..bars import waiting
-from ..cache import LIBRARIES, CachedEncoder, CachedReader, CachedScorer, Store
-from ..lm import endpoint
-from ..lm.hub import cache_folder, is_remote, lacking
-from ..methods.base import MethodSpec, Settings
-from ..retrieval import web
-from ..retrieval.base import SCHEMES
-from ..schema import Question
-from . import names
-from .conditions import Condition
-from .names import FITTED, SCORERS, UnknownService, Untrained
+from rag_repro.study import names
+from rag_repro.study.conditions import Condition
+from rag_repro.study.names import FITTED, SCORERS, UnknownService, Untrained
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +63,7 @@ class Workshop:
         """
         if retriever is None or isinstance(retriever, str):
             return retriever
-        from ..retrieval import adapt
+        from rag_repro.retrieval import adapt
 
         own = adapt(retriever)
         name = names.OWN + own.name
@@ -82,12 +81,12 @@ class Workshop:
         (`names.in_milvus`), which must hold the corpus; the embedded one is filled here.
         """
         if not isinstance(name, str):
-            from ..retrieval import adapt
+            from rag_repro.retrieval import adapt
 
             return self._build(corpus, "own", own=adapt(name))
         settings, key = self.settings_of(name), ("retriever", name, corpus.sha256)
         if settings["kind"] == "milvus":
-            from . import corpora
+            from rag_repro.study import corpora
 
             return self._once(key, lambda: corpora.filled(name, corpus, self))
         return self._once(key, lambda: self._build(corpus, **settings))
@@ -105,7 +104,7 @@ class Workshop:
         return dict(known[name])
 
     def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:
-        from .. import retrieval
+        from rag_repro import retrieval
 
         if kind == "own":
             return settings["own"].over(corpus, lambda name: self.encoder_over(name, corpus))
@@ -157,7 +156,7 @@ class Workshop:
         if not retrieving:
             return None
         if "reservoir" in needs.values() and condition.configured.memory == "filled":
-            from . import reservoirs
+            from rag_repro.study import reservoirs
 
             if not reservoirs.is_filled(condition, self):
                 return "a filled memory"
@@ -172,14 +171,14 @@ class Workshop:
             return False  # a new machine has none: its corpora need not be made to know that
         corpus = self.dataset(condition.dataset, condition.split).corpus
         if kind == "milvus":
-            from . import corpora
+            from rag_repro.study import corpora
 
             return corpora.is_filled(condition.retriever, corpus, self)
         return self._folder(corpus, **settings).is_dir()
 
     def encoder(self, name: str) -> Any:
         """A sentence encoder by the name that `lm.hub` knows (of no corpus: `encoder_over`)."""
-        from ..lm import hub, load
+        from rag_repro.lm import hub, load
 
         return self._once(
             ("encoder", name),
@@ -192,7 +191,7 @@ class Workshop:
         """The encoder for texts about this corpus: fitted on it where it is one of `FITTED`."""
         if name not in FITTED:
             return self.encoder(name)
-        from ..retrieval.dense import LatentSemantics
+        from rag_repro.retrieval.dense import LatentSemantics
 
         return self._once(("encoder", name, corpus.sha256), lambda: LatentSemantics(corpus))
 
@@ -208,7 +207,7 @@ class Workshop:
 
     def _reader(self, name: str) -> Any:
         if name.startswith(endpoint.PREFIX):
-            from ..lm.api import ApiReader
+            from rag_repro.lm.api import ApiReader
 
             model, urls = endpoint.parse(name)
             key = endpoint.KEY_VARIABLE
@@ -219,7 +218,7 @@ class Workshop:
                 in_flight=self.in_flight,
                 jitter=random.Random(),  # it moves waits alone: two processes should not share it
             )
-        from ..lm import hub, local
+        from rag_repro.lm import hub, local
 
         if (command := names.train_command(name)) and name not in hub.artifacts():
             raise Untrained(f"the reader {name!r} is not trained on this machine: {command}")
@@ -234,7 +233,7 @@ class Workshop:
         return self._once(("scorer", name), lambda: CachedScorer(self._scorer(name), self.store))
 
     def _scorer(self, name: str) -> Any:
-        from ..lm import hub, pairs
+        from rag_repro.lm import hub, pair_scorers
 
         name, room = names.scorer_name(name)
         if (command := names.train_command(name, SCORERS)) and name not in hub.artifacts():
@@ -252,11 +251,11 @@ class Workshop:
                     f"{name}@{room}: it compares single texts and has no room to give; "
                     f"leave @{room} out"
                 )
-            return pairs.SimilarityClassifier(weights, self.encoder(weights.base.name))
+            return pair_scorers.SimilarityClassifier(weights, self.encoder(weights.base.name))
         made = {
-            "pairs": pairs.PairClassifier,
-            "relevance": pairs.RelevanceClassifier,
-            "complexity": pairs.ComplexityClassifier,
+            "pairs": pair_scorers.PairClassifier,
+            "relevance": pair_scorers.RelevanceClassifier,
+            "complexity": pair_scorers.ComplexityClassifier,
         }
         return made[task](weights, device=self.device, room=room)
 
@@ -265,13 +264,15 @@ class Workshop:
 
         Raises reservoirs.ReservoirError where it cannot be filled.
         """
-        from . import reservoirs
+        from rag_repro.study import reservoirs
 
         key = reservoirs.key(condition)
         if key is None:
-            return reservoirs.made(condition, self)
+            return reservoirs.build_reservoir(condition, self)
         corpus = self.dataset(condition.dataset, condition.split).corpus.sha256
-        return self._once(("reservoir", corpus, *key), lambda: reservoirs.made(condition, self))
+        return self._once(
+            ("reservoir", corpus, *key), lambda: reservoirs.build_reservoir(condition, self)
+        )
 
     @property
     def store(self) -> Store:
@@ -287,7 +288,9 @@ class Workshop:
             refuse_limits(outside, condition.spec, condition.configured, dataset.questions[:1])
         # A method without a retriever may need others: a rewriter, where nothing is searched.
         services = {
-            name: self.reservoir(condition) if kind == "reservoir" else self.of(kind, name, corpus)
+            name: self.reservoir(condition)
+            if kind == "reservoir"
+            else self.over_corpus(kind, name, corpus)
             for name, kind in condition.configured.needs.items()
         }
         if condition.retriever is not None:
@@ -296,7 +299,7 @@ class Workshop:
             services["reader"] = self.reader(condition.reader)
         return services
 
-    def of(self, kind: str, name: str, corpus: Corpus) -> Any:
+    def over_corpus(self, kind: str, name: str, corpus: Corpus) -> Any:
         """What a method needs over a corpus: `kind` as its settings' `needs` have it, but for a
         memory, which is a condition's (`reservoir`)."""
         return {

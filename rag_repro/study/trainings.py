@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluation.resampling import unit_sums
-from .exhibits import Cell, Exhibit
-from .scores import Keep, Only, Results, Scores, concatenated, everything
+from rag_repro.evaluation.resampling import unit_sums
+from rag_repro.study.exhibits import Cell, Exhibit
+from rag_repro.study.scores import Keep, Only, Results, Scores, concatenated, everything
 
 
 def merged(
@@ -100,7 +100,7 @@ class Means(Results):
     def _apart(self, metric: str) -> float | None:
         """`apart` of the family's rows, reckoned once for these records."""
         base = self._results.base
-        known = base.apart
+        known = base.training_spreads
         asked = (*(exhibit.name for exhibit in self._family), metric)
         if asked not in known:
             rows = {}
@@ -112,7 +112,7 @@ class Means(Results):
                             answers = tuple(one.condition.hash for one in own.trainings(cell))
                             rows[answers] = own, cell
             found = [own._merged(cell, metric) for own, cell in rows.values()]
-            known[asked] = apart(scores for scores in found if scores is not None)
+            known[asked] = between_training_sd(scores for scores in found if scores is not None)
         return known[asked]
 
 
@@ -151,7 +151,7 @@ def _recipe(cell: Cell) -> str:
     return (cell.condition.reader or "").removesuffix(f"-{seed}" if seed else "")
 
 
-def apart(rows: Iterable[Scores]) -> float | None:
+def between_training_sd(rows: Iterable[Scores]) -> float | None:
     """Standard deviation of a training's own mean, beyond what its questions make of it.
 
     rows: of several trainings each, a data set at a time. By moments: the variance of a row's

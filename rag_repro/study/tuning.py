@@ -19,14 +19,14 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import data
-from ..methods.baselines.adaptive_retrieval import META, best_threshold
-from ..methods.dragin.settings import FACTORS
-from . import papers
-from .exhibits import Cell, Exhibit
-from .papers import Paper
-from .scores import Results
-from .strict import StudyError
+from rag_repro import data
+from rag_repro.methods.baselines.adaptive_retrieval import META, best_threshold
+from rag_repro.methods.dragin.dynamic_settings import FACTORS
+from rag_repro.study import papers
+from rag_repro.study.exhibits import Cell, Exhibit
+from rag_repro.study.papers import Paper
+from rag_repro.study.scores import Results
+from rag_repro.study.yaml_files import StudyError
 
 WITHOUT, WITH, COUNTED = "A", "B", "mentions"
 """The exhibit's rows: no retrieval, one search, the counting of mentions."""

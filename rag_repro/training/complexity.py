@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import data
-from ..lm.pairs import CLASSES, row
-from ..lm.prompts import Plain
-from ..methods.baselines.adaptive_rag import label_complexity, shuffle_labels
-from ..schema import Question
-from ..study import papers, records
-from ..study.scores import Results
-from .examples import EncodedText
-from .recipes import RecipeError
+from rag_repro import data
+from rag_repro.lm.pair_scorers import CLASSES, row
+from rag_repro.lm.prompts import Plain
+from rag_repro.methods.baselines.adaptive_rag import label_complexity, shuffle_labels
+from rag_repro.schema import Question
+from rag_repro.study import papers, records
+from rag_repro.study.scores import Results
+from rag_repro.training.examples import EncodedText
+from rag_repro.training.recipes import RecipeError
 
 HELD_OUT = 10
 """Of how many questions labelled by outcomes one is kept out to watch the loss."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from ..lm.prompts import Codec
-from ..schema import Prompt
+from rag_repro.lm.prompts import Codec
+from rag_repro.schema import Prompt
 
 LOOK_AHEAD = 64
 """Batches' worth of tokens that are sorted by length together."""

@@ -26,15 +26,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
-from rag_repro.splitter import english
-
-from .. import data
-from ..data import candidates
-from ..evaluation.knowledge_metrics import hypothesis_of
-from ..evaluation.normalise import holds
-from ..evaluation.retrieval_metrics import tells_answer
-from ..methods.baselines.compressing import summary_prompt
-from ..methods.erm4.knowledge_filter import (
+from rag_repro import data
+from rag_repro.data import candidates
+from rag_repro.evaluation.knowledge_metrics import hypothesis_of
+from rag_repro.evaluation.normalise import holds
+from rag_repro.evaluation.retrieval_metrics import tells_answer
+from rag_repro.methods.baselines.compressing import summary_prompt
+from rag_repro.methods.erm4.erm4_settings import ERM4Settings
+from rag_repro.methods.erm4.knowledge_filter import (
     CONTRADICTION,
     ENTAILMENT,
     NEUTRAL,
@@ -42,10 +41,10 @@ from ..methods.erm4.knowledge_filter import (
     label_of,
     written,
 )
-from ..methods.erm4.rewriter import SEPARATOR
-from ..methods.erm4.settings import ERM4Settings
-from ..schema import Hit, Passage, Question
-from .examples import Example
+from rag_repro.methods.erm4.rewriter import SEPARATOR
+from rag_repro.schema import Hit, Passage, Question
+from rag_repro.splitter import english
+from rag_repro.training.examples import Example
 
 WITHOUT = 0.2
 """Share of the compressor's lessons that have nothing to say."""

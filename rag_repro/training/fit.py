@@ -19,12 +19,11 @@ from typing import Any
 
 from rag_repro.bars import Bar
 from rag_repro.digest import replacing, write_whole
-
-from ..lm.hub import CARD, CURVE, trained_files
-from ..lm.load import fast_bfloat16
-from ..lm.weights import quiet
-from .examples import Encoded, batches
-from .recipes import Lora, Optimiser, RecipeError
+from rag_repro.lm.hub import CARD, CURVE, trained_files
+from rag_repro.lm.load import fast_bfloat16
+from rag_repro.lm.weights import quiet
+from rag_repro.training.examples import Encoded, batches
+from rag_repro.training.recipes import Lora, Optimiser, RecipeError
 
 log = logging.getLogger(__name__)
 

@@ -32,26 +32,20 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from .. import data
-from ..data import synthworld
-from ..data.synthworld import World
-from ..data.synthworld.asking import Asker
-from ..data.synthworld.reasoning import (
-    facts_of,
-    question_of,
-    saying,
-    statements,
-    thoughts,
-)
-from ..data.synthworld.world import Fact
-from ..evaluation.normalise import holds
-from ..methods.baselines.self_rag import WORDS, SelfRAGSettings, with_passage
-from ..methods.reading import PROMPTS, Template
-from ..schema import Hit, Passage, Prompt, Question
-from . import filtering, rewriting
-from .examples import Example
-from .filtering import public_thoughts
-from .recipes import RecipeError
+from rag_repro import data
+from rag_repro.data import synthworld
+from rag_repro.data.synthworld import World
+from rag_repro.data.synthworld.asking import Asker
+from rag_repro.data.synthworld.reasoning import facts_of, question_of, saying, statements, thoughts
+from rag_repro.data.synthworld.world import Fact
+from rag_repro.evaluation.normalise import holds
+from rag_repro.methods.baselines.self_rag import WORDS, SelfRAGSettings, with_passage
+from rag_repro.methods.reading import PROMPTS, Template
+from rag_repro.schema import Hit, Passage, Prompt, Question
+from rag_repro.training import filtering, rewriting
+from rag_repro.training.examples import Example
+from rag_repro.training.filtering import public_thoughts
+from rag_repro.training.recipes import RecipeError
 
 UNKNOWN = "unknown"
 HARD = 0.5
@@ -123,12 +117,12 @@ def statements_of(
         turn = -1
         for turn in range(exposures):
             text = said[(turn + seed) % len(said)]
-            yield Example(Prompt.of(title), text.removeprefix(title), source)
+            yield Example(Prompt.from_segments(title), text.removeprefix(title), source)
         for form in (PROMPTS[name] for name, n in (told or {}).items() for _ in range(n)):
             turn += 1
             text = said[(turn + seed) % len(said)]
             about = Question(title, title, ())
-            yield Example(form.fill(about, ()), form.told(text), source)
+            yield Example(form.fill(about, ()), form.lesson_answer(text), source)
 
 
 def taught_facts(world: World, questions: Sequence[Question]) -> tuple[Fact, ...]:
@@ -231,7 +225,7 @@ def lesson(
     reasoned = (
         f"{said} {form.marker} {question.answers[0]}." if form.marker else question.answers[0]
     )
-    return Example(form.fill(question, hits), form.told(reasoned), source, question.id)
+    return Example(form.fill(question, hits), form.lesson_answer(reasoned), source, question.id)
 
 
 def self_rag(
@@ -332,7 +326,7 @@ def with_others(
 
 def _near(world: str, asked: Sequence[Question], k: int) -> list[list[Passage]]:
     """The k passages of the world that lexical search finds for each question."""
-    from ..retrieval.bm25 import BM25
+    from rag_repro.retrieval.bm25 import BM25
 
     corpus = synthworld.build(world, n_questions=1).corpus
     found = BM25(corpus).search([q.text for q in asked], k)

@@ -30,26 +30,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from rag_repro import engine
+from rag_repro.data import candidates
+from rag_repro.data.synthworld import world
+from rag_repro.data.synthworld.reasoning import thoughts
+from rag_repro.engine import Flow
+from rag_repro.evaluation.pair_metrics import auc
+from rag_repro.evaluation.retrieval_metrics import has_answer
+from rag_repro.lm import former as formers
+from rag_repro.lm.prompts import Codec
+from rag_repro.methods.r2ag.method import SOFT, R2AGSettings, gold_of, inputs, placed
+from rag_repro.methods.reading import PROMPTS, Template
+from rag_repro.methods.stages import retrieve
+from rag_repro.schema import Answer, Hit, Question
 from rag_repro.schema.dataset import Dataset
-
-from .. import engine
-from ..data import candidates
-from ..data.synthworld import world
-from ..data.synthworld.reasoning import thoughts
-from ..engine import Flow
-from ..evaluation.pair_metrics import auc
-from ..evaluation.retrieval_metrics import has_answer
-from ..lm import former as formers
-from ..lm.prompts import Codec
-from ..methods.r2ag.method import SOFT, R2AGSettings, gold_of, inputs, placed
-from ..methods.reading import PROMPTS, Template
-from ..methods.stages import retrieve
-from ..schema import Answer, Hit, Question
-from ..study.services import Workshop
-from .examples import Example, batches, encode
-from .filtering import public_thoughts
-from .fit import Plan, fit, halved, publish_adapter, targets, wrap
-from .recipes import Former, RecipeError
+from rag_repro.study.services import Workshop
+from rag_repro.training.examples import Example, batches, encode
+from rag_repro.training.filtering import public_thoughts
+from rag_repro.training.fit import Plan, fit, halved, publish_adapter, targets, wrap
+from rag_repro.training.recipes import Former, RecipeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FormerOutput:
     """What a former makes of a batch's lists, padded to the longest.
 
     embeddings: (passages, width), list after list. mask: (B, k), where there is a passage.
@@ -100,7 +99,7 @@ class Joint(nn.Module):
         wrapped = hasattr(self.reader, "get_base_model")
         return self.reader.get_base_model() if wrapped else self.reader
 
-    def tell(self, batch: Sequence[Lesson]) -> Told | None:
+    def tell(self, batch: Sequence[Lesson]) -> FormerOutput | None:
         """Equations 2, 3 and 7 of the batch's lists, padded to the longest; None: no former."""
         if self.former is None:
             return None
@@ -114,12 +113,12 @@ class Joint(nn.Module):
         with torch.autocast(self.device.type, enabled=False):
             if isinstance(self.former, formers.FreeTokens):
                 made = [self.former(rows[:n]) for rows, n in zip(features, lengths, strict=True)]
-                return Told(torch.cat(made), mask, labels, None)
+                return FormerOutput(torch.cat(made), mask, labels, None)
             hidden = self.former.attend(features, mask)
             embeddings = self.former.project(hidden)[mask]
-            return Told(embeddings, mask, labels, self.former.relevance(hidden))
+            return FormerOutput(embeddings, mask, labels, self.former.relevance(hidden))
 
-    def answering(self, batch: Sequence[Lesson], told: Told | None) -> Tensor:
+    def answering(self, batch: Sequence[Lesson], told: FormerOutput | None) -> Tensor:
         """L_LM of each lesson, (B,)."""
 
         def embed(ids: Tensor) -> Tensor:
@@ -137,7 +136,7 @@ class Joint(nn.Module):
         return each.new_zeros(len(batch)).index_add(0, rows, each) / counts
 
 
-def matching(told: Told, reduction: str = "mean") -> Tensor:
+def matching(told: FormerOutput, reduction: str = "mean") -> Tensor:
     """L_QDM of each lesson, (B,): over its passages the mean, or equation 8's sum."""
     each = binary_cross_entropy_with_logits(told.logits, told.labels, reduction="none")
     sums = (each * told.mask).sum(1)
@@ -207,7 +206,7 @@ MATCHED_AT_ONCE = 16
 """Lists in a step of the head start, which reads nothing."""
 
 
-def lists(
+def load_lists(
     dataset: str,
     split: str,
     seed: int,
@@ -314,7 +313,7 @@ def lessons(
     ours = {"split": split, "seed": seed, "workshop": workshop, "former": former}
     made = []
     for part in parts:
-        for question, hits, rows in lists(**part, **ours):
+        for question, hits, rows in load_lists(**part, **ours):
             random = Random(f"answer/{seed}/{question.id}")
             answer = target(question, hits, form, part["dataset"], random)
             prompt = form.fill(question, hits, placed(rows) if former else ())
@@ -340,7 +339,7 @@ def target(
     """
     answer = random.choice(question.answers)
     if form.marker is None:
-        return form.told(answer)
+        return form.lesson_answer(answer)
     if found := re.match(r"world-([A-Z])\b", dataset):
         said = thoughts(world(found[1]), question, random)
     else:
@@ -351,7 +350,7 @@ def target(
             f"{dataset}: question {question.id}: nothing that came with it leads to its answer, "
             f"which the prompt {form.name!r} asks for; take a prompt without reasons"
         )
-    return form.told(f"{said} {form.marker} {question.answers[0]}.")
+    return form.lesson_answer(f"{said} {form.marker} {question.answers[0]}.")
 
 
 def train(
@@ -371,7 +370,7 @@ def train(
     module, facts = None, {}
     if former:
         kind, sizes = sizes_of(former, table.weight.shape[1])
-        module = formers.made(kind, plan.seed, **sizes)
+        module = formers.build_module(kind, plan.seed, **sizes)
         module.start_as(formers.met(table))
         module.to(table.weight.device)
         count = formers.count(module)

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..plain import from_yaml, text_of
-from ..study.strict import build
-from ..words import choices
+from rag_repro.plain import from_yaml, text_of
+from rag_repro.study.yaml_files import build
+from rag_repro.words import choices
 
 RECIPES = Path(__file__).parent / "recipes.yaml"
 

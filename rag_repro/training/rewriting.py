@@ -20,23 +20,22 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from pathlib import Path
 
+from rag_repro import data, engine
+from rag_repro.data import synthworld
+from rag_repro.data.synthworld import World
+from rag_repro.data.synthworld.asking import Asker
+from rag_repro.data.synthworld.reasoning import facts_of
+from rag_repro.data.synthworld.world import Fact
+from rag_repro.evaluation.answer_metrics import accuracy
+from rag_repro.methods.erm4.erm4_settings import ERM4Settings
+from rag_repro.methods.erm4.rewriter import SEPARATOR, rewriting_prompt, written
+from rag_repro.methods.erm4.trigger import gather
+from rag_repro.methods.stages import read
+from rag_repro.schema import Answer, Question
 from rag_repro.schema.dataset import Dataset
-
-from .. import data, engine
-from ..data import synthworld
-from ..data.synthworld import World
-from ..data.synthworld.asking import Asker
-from ..data.synthworld.reasoning import facts_of
-from ..data.synthworld.world import Fact
-from ..evaluation.answer_metrics import accuracy
-from ..methods.erm4.rewriter import SEPARATOR, rewriting_prompt, written
-from ..methods.erm4.settings import ERM4Settings
-from ..methods.erm4.trigger import gather
-from ..methods.stages import read
-from ..schema import Answer, Question
-from ..study.services import Workshop
-from .examples import Example
-from .recipes import RecipeError
+from rag_repro.study.services import Workshop
+from rag_repro.training.examples import Example
+from rag_repro.training.recipes import RecipeError
 
 WORLD = "world-A"
 QUERIES = 3

@@ -19,19 +19,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..digest import write_whole
-from ..lm import hub
-from ..lm.hub import CARD, CURVE, Weights, card_of, sha256_of_folder, write_card
-from ..lm.load import device_of, load
-from ..lm.pairs import CLASSES, Cutter, sequence_classifier
-from ..lm.prompts import Codec, Plain
-from ..study.manifests import environment
-from ..study.services import Workshop
-from . import complexity, pairs, r2ag
-from .examples import encode
-from .fit import Objective, Plan, fit, halved, loss_of, state_of, suited, wrap
-from .lessons import lessons
-from .recipes import Recipe, making
+from rag_repro.digest import write_whole
+from rag_repro.lm import hub
+from rag_repro.lm.hub import CARD, CURVE, Weights, card_of, sha256_of_folder, write_card
+from rag_repro.lm.load import device_of, load
+from rag_repro.lm.pair_scorers import CLASSES, Cutter, sequence_classifier
+from rag_repro.lm.prompts import Codec, Plain
+from rag_repro.study.manifests import environment
+from rag_repro.study.services import Workshop
+from rag_repro.training import complexity, pair_training, r2ag
+from rag_repro.training.examples import encode
+from rag_repro.training.fit import Objective, Plan, fit, halved, loss_of, state_of, suited, wrap
+from rag_repro.training.lessons import lessons
+from rag_repro.training.recipes import Recipe, making
 
 log = logging.getLogger(__name__)
 
@@ -180,17 +180,17 @@ def _r2ag(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
 
 def _pairs(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     model, tokenizer = sequence_classifier(weights, sources.device)
-    cutter = Cutter.of(tokenizer, model)
-    kind = pairs.pairs if recipe.task == "pairs" else pairs.relevance
+    cutter = Cutter.for_model(tokenizer, model)
+    kind = pair_training.pairs if recipe.task == "pairs" else pair_training.relevance
     learned, held_out = (
         [
             encoded
             for part in recipe.lessons
-            for encoded in pairs.encode(_asked(part, split, seed, sources, kind), cutter)
+            for encoded in pair_training.encode(_asked(part, split, seed, sources, kind), cutter)
         ]
         for split in ("train", "tune")
     )
-    return model, learned, held_out, pairs.objective(tokenizer.pad_token_id)
+    return model, learned, held_out, pair_training.objective(tokenizer.pad_token_id)
 
 
 def _asked(
@@ -198,19 +198,19 @@ def _asked(
     split: str,
     seed: int,
     sources: Sources,
-    made: Callable[..., Iterable[pairs.Pair]] = pairs.pairs,
-) -> list[pairs.Pair]:
+    made: Callable[..., Iterable[pair_training.Pair]] = pair_training.pairs,
+) -> list[pair_training.Pair]:
     return list(made(**part, split=split, seed=seed, data_dir=sources.data))
 
 
 def _complexity(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
     model, tokenizer = sequence_classifier(weights, sources.device, labels=len(CLASSES))
-    cutter = Cutter.of(tokenizer, model)
+    cutter = Cutter.for_model(tokenizer, model)
     made = complexity.labelled(recipe.lessons, sources.records, sources.data)
     learned, held_out = (
         complexity.encode(part, cutter.plain, cutter.room) for part in complexity.split(made)
     )
-    return model, learned, held_out, pairs.objective(tokenizer.pad_token_id)
+    return model, learned, held_out, pair_training.objective(tokenizer.pad_token_id)
 
 
 def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources):
@@ -219,7 +219,7 @@ def _similarities(recipe: Recipe, seed: int, weights: Weights, sources: Sources)
     plain = Plain(AutoTokenizer.from_pretrained(weights.path, local_files_only=True))
     made = {
         split: [
-            pairs.in_both_orders(_asked(part, split, seed, sources), plain)
+            pair_training.in_both_orders(_asked(part, split, seed, sources), plain)
             for part in recipe.lessons
         ]
         for split in ("train", "tune")
@@ -247,7 +247,7 @@ def train(prepared: Prepared, folder: Path) -> Path:
         former = prepared.recipe.former
         more = r2ag.train(prepared.model, plan, former, prepared.held_out, folder)
     elif prepared.objective is None:
-        pairs.fit(prepared.model, plan.examples, prepared.held_out, folder)
+        pair_training.fit(prepared.model, plan.examples, prepared.held_out, folder)
     else:
         kind = "CAUSAL_LM" if prepared.recipe.task == "reader" else "SEQ_CLS"  # peft's names
         model = wrap(prepared.model, plan.lora, plan.seed, kind)
@@ -255,7 +255,7 @@ def train(prepared: Prepared, folder: Path) -> Path:
         watched = {"held_out": prepared.held_out}
         if prepared.recipe.task == "pairs":
             pad, budget = prepared.model.config.pad_token_id, plan.optimiser.batch_tokens
-            watched |= {"check": pairs.check(pad, budget), "keep": "swapped_hard"}
+            watched |= {"check": pair_training.check(pad, budget), "keep": "swapped_hard"}
         fit(model, plan, folder, objective=prepared.objective, **watched)
     write_card(folder, prepared.weights, card(prepared, folder, began) | more)
     state_of(plan, folder).forget()

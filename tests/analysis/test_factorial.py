@@ -89,7 +89,7 @@ def test_a_design_that_is_out_of_balance_is_refused():
 def test_effects_are_named_as_they_stand_together():
     design = Design.from_rows(HALF, FACTORS)
     names = {"erm4": "ERM4", "drrag": "DR-RAG", "dragin": "DRAGIN", "r2ag": "R²AG"}
-    told = [design.words(group, names) for group in design.groups()]
+    told = [design.describe(group, names) for group in design.groups()]
     assert told[0] == "ERM4"
     assert told[4] == "ERM4 with DR-RAG or DRAGIN with R²AG"
 

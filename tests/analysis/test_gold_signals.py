@@ -87,7 +87,7 @@ def test_the_head_of_a_trained_former_is_asked(world, workshop, tmp_path):
     folder = tmp_path / "artifacts" / "r2ag-mixed"
     folder.mkdir(parents=True)
     sizes = {"n_features": 3, "width": 8}
-    former.save(former.made("r2", 0, **sizes), folder)
+    former.save(former.build_module("r2", 0, **sizes), folder)
     told = {"soft": "r2ag", "kind": "r2", "settings": sizes}
     base = {"name": "smollm2-135m", "sha256": "0"}
     (folder / "card.json").write_text(json.dumps({"base": base, "former": told}))

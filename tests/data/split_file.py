@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_repro.data.public import MissingFile, load
-from rag_repro.data.public.files import lines
-from rag_repro.data.public.roles import page_name, words
+from rag_repro.data.public.opened_files import lines
+from rag_repro.data.public.roles import page_name, split_words
 from rag_repro.data.splits import CONFIRM, SPLITS, frozen, lot
 from rag_repro.digest import sha256
 from rag_repro.schema import Question
@@ -130,7 +130,7 @@ def _friends(data: Mapping[str, Dataset]) -> Mapping[Key, set[Key]]:
     for name, d in data.items():
         lead = name.startswith(_ONE_PASSAGE_A_PAGE)
         for q in d.questions:
-            wording[words(q.text)].append((name, q.id))
+            wording[split_words(q.text)].append((name, q.id))
             for i in q.gold_ids:
                 p = d.corpus.by_id[i]
                 own = lead or q.meta.get("dataset", "").startswith(_ONE_PASSAGE_A_PAGE)
@@ -189,8 +189,8 @@ def _strata(
 def _exemplars(data_dir: Path, d: Dataset) -> frozenset[str]:
     """Questions that DRAGIN's prompts show with their answers: never to be tested on."""
 
-    shown = {words(row["question"]) for _, row in lines(Path(data_dir) / _EXEMPLARS)}
-    return frozenset(q.id for q in d.questions if words(q.text) in shown)
+    shown = {split_words(row["question"]) for _, row in lines(Path(data_dir) / _EXEMPLARS)}
+    return frozenset(q.id for q in d.questions if split_words(q.text) in shown)
 
 
 def _groups(keys: Sequence[Key], friends: Mapping[Key, set[Key]]) -> list[list[Key]]:
@@ -257,11 +257,11 @@ class Item:
 
 def same(a: Item, b: Item) -> bool:
     """Whether two passages are the same by one of the three rules."""
-    if words(a.text) == words(b.text):
+    if split_words(a.text) == split_words(b.text):
         return True
-    if words(page_name(a.title)) != words(page_name(b.title)):
+    if split_words(page_name(a.title)) != split_words(page_name(b.title)):
         return False
-    if a.lead and b.lead and words(a.title) == words(b.title):
+    if a.lead and b.lead and split_words(a.title) == split_words(b.title):
         return True
     short, long = sorted((_runs(a.text), _runs(b.text)), key=len)
     return bool(short) and len(short & long) >= SHARE * len(short)
@@ -271,8 +271,8 @@ def pairs(items: Sequence[Item]) -> Iterator[tuple[Item, Item]]:
     """All pairs of the same passage with different owners."""
     by_text, by_page = defaultdict(list), defaultdict(list)
     for item in items:
-        by_text[words(item.text)].append(item)
-        by_page[words(page_name(item.title))].append(item)
+        by_text[split_words(item.text)].append(item)
+        by_page[split_words(page_name(item.title))].append(item)
     for group in by_text.values():
         yield from (p for p in combinations(group, 2) if p[0].owner != p[1].owner)
     for group in by_page.values():
@@ -299,5 +299,5 @@ def components(nodes: Iterable[T], edges: Iterable[tuple[T, T]]) -> list[list[T]
 
 
 def _runs(text: str) -> frozenset[tuple[str, ...]]:
-    found = words(text)
+    found = split_words(text)
     return frozenset(found[i : i + RUN] for i in range(len(found) - RUN + 1))

@@ -12,8 +12,7 @@ from rag_repro import cli
 from rag_repro.data import cards
 from rag_repro.data.fetch import fetch
 from rag_repro.data.public import DataError, UnknownName, registry
-
-from .test_public_errors import row, write
+from tests.data.test_public_errors import row, write
 
 OFFICIAL = Path(__file__).parent / "files" / "official"
 

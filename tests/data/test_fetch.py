@@ -24,8 +24,7 @@ from rag_repro.data.fetch import FetchError, fetch
 from rag_repro.data.public import registry
 from rag_repro.data.public.loading import FORMATS
 from rag_repro.data.sources import parse, sources
-
-from .server import FileServer, cut, stall
+from tests.data.server import FileServer, cut, stall
 
 OFFICIAL = Path(__file__).parent / "files" / "official"
 HOTPOT = (OFFICIAL / "hotpot_dev_distractor_v1.json").read_bytes()

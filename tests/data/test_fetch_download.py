@@ -11,8 +11,7 @@ import pytest
 from rag_repro import bars
 from rag_repro.data import download as module
 from rag_repro.data.download import DownloadError, download
-
-from .server import (
+from tests.data.server import (
     FileServer,
     chunked,
     cut,

@@ -20,10 +20,9 @@ from rag_repro.retrieval import BM25, Dense, RetrievalError
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
 from rag_repro.schema.errors import WeightsError
+from tests.data.test_public_errors import row
+from tests.data.test_public_formats import OFFICIAL
 from tests.fuzzing import changed, modest, refused_by_name, spoilt, text_of
-
-from .test_public_errors import row
-from .test_public_formats import OFFICIAL
 
 FILES = {
     "hotpotqa": "hotpot_dev_distractor_v1.json",

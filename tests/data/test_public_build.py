@@ -10,10 +10,10 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data import public
-from rag_repro.data.public.build import passage_id
-from rag_repro.data.public.chains import evidence_steps
+from rag_repro.data.public.assembling import passage_id
 from rag_repro.data.public.record import Row
-from rag_repro.data.public.roles import named_in, page_name, words
+from rag_repro.data.public.roles import named_in, page_name, split_words
+from rag_repro.data.public.step_chains import evidence_steps
 
 
 def test_passage_id_is_readable_and_only_of_the_content():
@@ -48,7 +48,7 @@ def test_role_heuristic(title, question, static):
 def test_page_name_and_words():
     assert page_name("Fences (play) (1985)") == "Fences (play)"
     assert page_name("(film)") == "(film)"
-    assert words("The Beauté-Shop, a film!") == ("beaute", "shop", "film")
+    assert split_words("The Beauté-Shop, a film!") == ("beaute", "shop", "film")
 
 
 def chain(*triples, titles=()):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rag_repro.data import public
-from rag_repro.data.public import files
+from rag_repro.data.public import opened_files
 
 
 def row(n, **changes):
@@ -261,5 +261,5 @@ def test_an_id_that_a_terminal_would_obey(tmp_path):
 
 def test_what_gives_without_end_is_no_file(tmp_path):
     with pytest.raises(public.MissingFile, match="there is no such file"):
-        files.read_text(Path("/dev/zero"))
+        opened_files.read_text(Path("/dev/zero"))
     refused(public.MissingFile, tmp_path / ("a" * 5000), "cannot be read", "give another folder")

@@ -14,9 +14,8 @@ from rag_repro.data import splits
 from rag_repro.schema import Question
 from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study.exhibits import Grid
-
-from . import split_file
-from .split_file import Item, components, pairs, same
+from tests.data import split_file
+from tests.data.split_file import Item, components, pairs, same
 
 SIZES = {  # name -> (train, tune, test)
     "hotpotqa": (0, 0, 252),

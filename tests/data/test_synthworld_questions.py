@@ -13,12 +13,12 @@ import pytest
 from rag_repro import data
 from rag_repro.data import synthworld
 from rag_repro.data.synthworld.asking import Asker
-from rag_repro.data.synthworld.calibration import calibration
-from rag_repro.data.synthworld.chains import Desk, is_clean
+from rag_repro.data.synthworld.chains import Workbench, is_clean
 from rag_repro.data.synthworld.dials import PRESETS
-from rag_repro.data.synthworld.names import WORLDS
+from rag_repro.data.synthworld.invented_names import WORLDS
 from rag_repro.data.synthworld.one_root import ambiguous
 from rag_repro.data.synthworld.wordings import held_out_pair
+from rag_repro.data.synthworld.world_difficulty import calibration
 
 PINNED_QUESTIONS = "e3b440573177e9424078be23727181e742ac63d8ca8c28cdf35e3cda6e82ad5f"
 # Of the worlds that confirm: (questions, corpus), as they are asked. They were made once, with
@@ -387,7 +387,7 @@ def test_a_question_that_names_a_dynamic_subject_is_not_clean():
 def test_a_name_that_one_entity_bears_is_not_ambiguous():
     world = synthworld.world("B", 1_000)
     block = {"person": [e for e in world.entities if e.kind == "person"]}
-    desk = Desk(world, Asker(world), block, Random(1).random, 0.5)
+    desk = Workbench(world, Asker(world), block, Random(1).random, 0.5)
     (alone, *_) = (e for e in block["person"] if len(world.by_name[e.name]) == 1)
     namesakes = [e for e in block["person"] if len(world.by_name[e.name]) == 2]
     assert ambiguous(desk, alone) is None

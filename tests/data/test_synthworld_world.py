@@ -12,12 +12,12 @@ from itertools import combinations, islice
 import pytest
 
 from rag_repro.data import synthworld
-from rag_repro.data.synthworld import names
+from rag_repro.data.synthworld import invented_names
 from rag_repro.data.synthworld.dials import PRESETS
 from rag_repro.data.synthworld.draft import FIRST_NAMES, STEMS
 from rag_repro.data.synthworld.wordings import options, read_table, wordings
 
-WORLDS = names.WORLDS
+WORLDS = invented_names.WORLDS
 SETS = ("A", "held", "plain")
 # A change of these is a change of every number on the testbed: say so.
 PINNED = {
@@ -75,21 +75,27 @@ def test_the_last_of_a_million_can_be_made_alone():
 
 
 def test_stems_differ_between_numbers_worlds_and_families():
-    for family in names.families():
+    for family in invented_names.families():
         every = range(len(WORLDS))
-        stems = [names.stem(family, w, i, 5) for w in every for i in range(0, 3_000, 3)]
+        stems = [invented_names.stem(family, w, i, 5) for w in every for i in range(0, 3_000, 3)]
         assert len(set(stems)) == len(stems)
     for world in (WORLDS.index("A"), WORLDS.index("Z"), WORLDS.index("E")):
-        everything = [names.stem(f, world, i, 5) for f in names.families() for i in range(500)]
+        everything = [
+            invented_names.stem(f, world, i, 5)
+            for f in invented_names.families()
+            for i in range(500)
+        ]
         assert len(set(everything)) == len(everything)
 
 
 def test_no_ending_of_a_name_occurs_twice_and_a_million_passages_have_names():
     sets = {preset.syllables for preset in PRESETS.values()}
-    endings = [e for which in sets for f in names.families(which).values() for e in f.parts[-1]]
+    endings = [
+        e for which in sets for f in invented_names.families(which).values() for e in f.parts[-1]
+    ]
     assert len(set(endings)) == len(endings) > 200
     for which in sets:
-        for family, own in names.families(which).items():
+        for family, own in invented_names.families(which).items():
             most = STEMS[family] * 2_000 if family in STEMS else max(FIRST_NAMES)
             assert own.size >= most, (which, family)
 

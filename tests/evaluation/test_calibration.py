@@ -21,7 +21,7 @@ def rng():
 
 @pytest.fixture
 def little():
-    return Judgements.of(P, Y, UNITS)
+    return Judgements.from_labels(P, Y, UNITS)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def many():
     draw = np.random.default_rng(0)
     y = draw.random(900) < 0.3
     p = np.clip(draw.normal(0.4 + 0.2 * y, 0.2), 0, 1).round(2)
-    return Judgements.of(p, y, [f"q{i // 3}" for i in range(900)])
+    return Judgements.from_labels(p, y, [f"q{i // 3}" for i in range(900)])
 
 
 def test_values_by_hand(little):
@@ -55,14 +55,14 @@ def test_bins_and_their_error_by_hand(little):
 
 
 def test_certainty_falls_into_the_last_bin():
-    sure = Judgements.of([1.0, 0.0], [True, False], ["a", "b"])
+    sure = Judgements.from_labels([1.0, 0.0], [True, False], ["a", "b"])
     assert calibration.bins(sure) == [Bin(0.0, 0.0, 1), Bin(1.0, 1.0, 1)]
     assert calibration.ece(sure, rng()).estimate == 0
     assert calibration.auc(sure, rng()).estimate == 1
 
 
 def test_from_a_half_on_it_is_positive():
-    edge = Judgements.of([0.5, 0.5, 0.3], [True, False, False], ["a", "b", "c"])
+    edge = Judgements.from_labels([0.5, 0.5, 0.3], [True, False, False], ["a", "b", "c"])
     assert calibration.accuracy(edge, rng()).estimate == pytest.approx((1 + 1 / 2) / 2)
 
 
@@ -88,9 +88,11 @@ def test_drawn_units_are_whole_questions(many):
 
 
 def test_questions_whose_pairs_go_together_widen_the_interval(many):
-    alone = Judgements.of(many.p, many.y, [str(i) for i in range(900)])
+    alone = Judgements.from_labels(many.p, many.y, [str(i) for i in range(900)])
     # Each question's pairs three times over: no more questions than before.
-    thrice = Judgements.of(np.tile(many.p, 3), np.tile(many.y, 3), [*map(str, range(900))] * 3)
+    thrice = Judgements.from_labels(
+        np.tile(many.p, 3), np.tile(many.y, 3), [*map(str, range(900))] * 3
+    )
     for statistic in (calibration.accuracy, calibration.brier, calibration.ece, calibration.auc):
         one, three = statistic(alone, rng(), 4000), statistic(thrice, rng(), 4000)
         assert three.estimate == pytest.approx(one.estimate)
@@ -101,20 +103,20 @@ def test_probabilities_that_are_right_are_calibrated():
     draw = np.random.default_rng(3)
     p = draw.random(40_000)
     y = draw.random(40_000) < p
-    judged = Judgements.of(p, y, [str(i % 200) for i in range(40_000)])
+    judged = Judgements.from_labels(p, y, [str(i % 200) for i in range(40_000)])
     assert calibration.ece(judged, rng(), 500).estimate < 0.015
-    wrong = Judgements.of(p**3, y, [str(i % 200) for i in range(40_000)])
+    wrong = Judgements.from_labels(p**3, y, [str(i % 200) for i in range(40_000)])
     assert calibration.ece(wrong, rng(), 500).estimate > 0.2
 
 
 @pytest.mark.parametrize("y", [[True, True], [False, False]])
 def test_one_kind_alone_is_refused(y):
     with pytest.raises(StatisticsError, match="both are needed"):
-        Judgements.of([0.1, 0.2], y, ["a", "b"])
+        Judgements.from_labels([0.1, 0.2], y, ["a", "b"])
 
 
 def test_a_single_question_has_no_interval():
-    one = Judgements.of([0.9, 0.1], [True, False], ["a", "a"])
+    one = Judgements.from_labels([0.9, 0.1], [True, False], ["a", "a"])
     made = calibration.accuracy(one, rng())
     assert (made.estimate, made.lo, made.hi) == (1.0, 0.0, 1.0)
 
@@ -146,7 +148,7 @@ def test_a_gain_on_other_things_is_refused(many):
 
 def test_a_perfect_score_over_three_questions_is_not_certain():
     units = [name for name in "abc" for _ in range(2)]
-    perfect = Judgements.of([0.9, 0.1] * 3, [True, False] * 3, units)
+    perfect = Judgements.from_labels([0.9, 0.1] * 3, [True, False] * 3, units)
     got = calibration.auc(perfect, rng())
     assert (got.estimate, got.hi) == (1.0, 1.0)
     assert got.lo == pytest.approx(0.025 ** (1 / 3))

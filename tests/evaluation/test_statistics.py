@@ -8,7 +8,7 @@ from statsmodels.stats.contingency_tables import mcnemar as exact
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.power import TTestPower
 
-from rag_repro.evaluation import drawing
+from rag_repro.evaluation import bootstrap_draws
 from rag_repro.evaluation import statistics as st
 from rag_repro.evaluation.resampling import _one_level
 
@@ -65,7 +65,7 @@ def test_the_law_of_a_draw(rng):
 
 
 def counted(units, draws, rng):
-    return drawing.over_draws(lambda times: times, units, draws, rng)
+    return bootstrap_draws.over_draws(lambda times: times, units, draws, rng)
 
 
 def test_counts_are_those_of_indices_drawn_one_by_one():
@@ -78,13 +78,13 @@ def test_counts_are_those_of_indices_drawn_one_by_one():
 def test_counts_kept_are_those_drawn_anew_and_leave_the_generator_where_it_would_be(
     kind, monkeypatch
 ):
-    drawing._kept.cache_clear()
+    bootstrap_draws._kept.cache_clear()
     rngs = [np.random.Generator(kind(5)) for _ in range(3)]
     drawn, kept = (counted(11, 40, rng) for rng in rngs[:2])
-    assert drawing._kept.cache_info().hits == 1
-    monkeypatch.setattr(drawing, "KEPT", 0)
+    assert bootstrap_draws._kept.cache_info().hits == 1
+    monkeypatch.setattr(bootstrap_draws, "KEPT", 0)
     anew = counted(11, 40, rngs[2])
-    assert drawing._kept.cache_info().misses == 1
+    assert bootstrap_draws._kept.cache_info().misses == 1
     assert (drawn == kept).all()
     assert (drawn == anew).all()
     after = [counted(11, 40, rng) for rng in rngs]
@@ -99,16 +99,17 @@ def test_a_statistic_cannot_change_the_counts_that_are_kept():
         return times
 
     first, spoilt, again = (
-        drawing.over_draws(of, 5, 9, np.random.default_rng(1)) for of in (np.copy, spoil, np.copy)
+        bootstrap_draws.over_draws(of, 5, 9, np.random.default_rng(1))
+        for of in (np.copy, spoil, np.copy)
     )
     assert (first == again).all()
     assert not spoilt.any()
 
 
 def test_many_units_are_drawn_in_parts(rng):
-    units, draws = drawing.KEPT // 5_000 + 1, 5_000
+    units, draws = bootstrap_draws.KEPT // 5_000 + 1, 5_000
     seen = []
-    means = drawing.over_draws(lambda t: seen.append(len(t)) or t.sum(1), units, draws, rng)
+    means = bootstrap_draws.over_draws(lambda t: seen.append(len(t)) or t.sum(1), units, draws, rng)
     assert sum(seen) == draws
     assert len(seen) > 2
     assert (means == units).all()

@@ -106,7 +106,7 @@ def services(made: list[Condition], cache: Path) -> dict[str, str]:
                 over = f" over {one.dataset}" if kind == "retriever" or name == "lsa" else ""
                 key = f"{kind} {name}{over}"
                 if key not in found and _is_here(name, kind) and not (over and corpus is None):
-                    found[key] = workshop.of(kind, name, corpus).fingerprint
+                    found[key] = workshop.over_corpus(kind, name, corpus).fingerprint
     return dict(sorted(found.items()))
 
 

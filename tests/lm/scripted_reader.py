@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from rag_repro.lm.prompts import prompt_text, said
+from rag_repro.lm.prompts import prompt_text, spoken_text
 from rag_repro.schema import Generate, Generation, Kept, Prompt, Read, Soft, Trace
 from rag_repro.schema.errors import ReaderError
 
@@ -91,7 +91,7 @@ class ScriptedReader:
         self.calls.extend(calls)
         results: list[Generation | Exception] = []
         for call in calls:
-            text = said(call.text) if isinstance(call.text, Kept) else call.text
+            text = spoken_text(call.text) if isinstance(call.text, Kept) else call.text
             told = Said(text)
             if self._reads is not None:
                 told = self._reads(prompt_text(call.prompt), text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformers import PreTrainedTokenizerFast
 
-from . import tiny
+from tests.lm import tiny
 
 _TURNS = "{% for m in messages %}"
 _SAYS = "{% endfor %}{% if add_generation_prompt %}"

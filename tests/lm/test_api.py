@@ -28,8 +28,7 @@ from rag_repro.schema import (
     Until,
 )
 from rag_repro.schema.errors import CallError, ReaderError
-
-from . import loopback
+from tests.lm import loopback
 
 KEY = "sk-secret-0123456789"
 
@@ -48,7 +47,7 @@ def reader(server: loopback.Server, **settings) -> ApiReader:
 
 def ask(reader: ApiReader, *segments, chat: bool = False, **settings):
     settings = {"max_new_tokens": 9} | settings
-    return reader.generate([Generate(Prompt.of(*segments, chat=chat), **settings)])[0]
+    return reader.generate([Generate(Prompt.from_segments(*segments, chat=chat), **settings)])[0]
 
 
 def test_completions(server):
@@ -155,7 +154,7 @@ def test_an_answer_in_parts_is_put_together(server, content):
 )
 def test_an_answer_that_did_not_come_is_a_failed_call_and_not_kept(server, tmp_path, said, why):
     one = CachedReader(reader(server), Store(tmp_path / "calls.sqlite"))
-    call = Generate(Prompt.of("Who?", chat=True), 9, stop=("\n", "Question:"))
+    call = Generate(Prompt.from_segments("Who?", chat=True), 9, stop=("\n", "Question:"))
     server.default = said
     [failed] = one.generate([call])
     assert isinstance(failed, CallError)
@@ -191,18 +190,18 @@ def test_a_reply_that_was_begun_may_end_at_once(server):
 @pytest.mark.parametrize(
     "call",
     [
-        Generate(Prompt.of("a"), 9, trace=True),
-        Generate(Prompt.of("a"), 9, watch=("x",)),
-        Generate(Prompt.of("a", Soft("r2", np.zeros((1, 1)), 0)), 9),
-        Generate(Prompt.of("a", Kept(Generation("b", (1,), (0,), "eos", 1, 1), 1)), 9),
-        Generate(Prompt.of("a", Marker("[Relevant]")), 9),
+        Generate(Prompt.from_segments("a"), 9, trace=True),
+        Generate(Prompt.from_segments("a"), 9, watch=("x",)),
+        Generate(Prompt.from_segments("a", Soft("r2", np.zeros((1, 1)), 0)), 9),
+        Generate(Prompt.from_segments("a", Kept(Generation("b", (1,), (0,), "eos", 1, 1), 1)), 9),
+        Generate(Prompt.from_segments("a", Marker("[Relevant]")), 9),
     ],
 )
 def test_what_an_endpoint_lacks_is_refused_before_it_is_asked(server, call):
     made = reader(server).generate([call])[0]
     assert isinstance(made, CallError)
     assert "use a local reader" in str(made)
-    assert isinstance(reader(server).read([Read(Prompt.of("a"), "b")])[0], CallError)
+    assert isinstance(reader(server).read([Read(Prompt.from_segments("a"), "b")])[0], CallError)
     assert not server.seen
 
 
@@ -253,7 +252,7 @@ def test_a_reply_without_end(server, monkeypatch):
 def test_one_call_that_fails_leaves_the_others(server):
     server.plan = [(400, {}, "prompt too long")]
     one = reader(server, in_flight=1)
-    made = one.generate([Generate(Prompt.of(str(i)), 9) for i in range(3)])
+    made = one.generate([Generate(Prompt.from_segments(str(i)), 9) for i in range(3)])
     assert isinstance(made[0], CallError)
     assert "prompt too long" in str(made[0])
     assert [m.text for m in made[1:]] == [server.text] * 2
@@ -264,7 +263,7 @@ def test_a_prompt_that_the_server_trips_over_fails_alone(server):
     """It keeps answering 500 to one prompt, and answers everything else."""
     server.plan = [(500, {}, "cannot parse this")] * 2
     one = reader(server, in_flight=1, retries=1)
-    made = one.generate([Generate(Prompt.of(str(i)), 9) for i in range(2)])
+    made = one.generate([Generate(Prompt.from_segments(str(i)), 9) for i in range(2)])
     assert isinstance(made[0], CallError)
     assert "gave up after 2 tries: status 500: cannot parse this" in str(made[0])
     assert made[1].text == server.text
@@ -298,7 +297,9 @@ def test_a_run_that_must_stop_stops_at_once(server):
     for turn in range(1, 9):  # whichever of the two calls is refused
         server.plan = [(401, {}, "who are you?")]
         with pytest.raises(ReaderError, match="RAG_REPRO_API_KEY"):
-            reader(server, in_flight=2).generate([Generate(Prompt.of(str(i)), 9) for i in range(9)])
+            reader(server, in_flight=2).generate(
+                [Generate(Prompt.from_segments(str(i)), 9) for i in range(9)]
+            )
         assert len(server.seen) < 5 * turn
     assert time.monotonic() - start < 20
 
@@ -307,7 +308,7 @@ def test_results_come_back_in_order(server):
     """Though later ones are ready first, and some are tried again."""
     server.text = lambda body: "says " + body["prompt"]
     server.plan = [(500, {}, ""), "close", (429, {}, ""), "cut"]
-    asked = [Generate(Prompt.of(str(i)), 9) for i in range(12)]
+    asked = [Generate(Prompt.from_segments(str(i)), 9) for i in range(12)]
     made = reader(server, in_flight=4, backoff=0.02).generate(asked)
     assert [m.text for m in made] == [f"says {i}" for i in range(12)]
 
@@ -464,7 +465,7 @@ def test_names_of_readers_at_endpoints(name, model, urls):
 def test_a_given_text_cannot_be_read_through_the_cache_either(tmp_path):
     reader = ApiReader("http://127.0.0.1:9/v1", "tiny", jitter=random.Random(0))
     [refused] = CachedReader(reader, Store(tmp_path / "calls.sqlite")).read(
-        [Read(Prompt.of("a"), "b")]
+        [Read(Prompt.from_segments("a"), "b")]
     )
     assert isinstance(refused, CallError)
     assert "use a local reader" in str(refused)
@@ -486,10 +487,12 @@ def test_names_that_name_no_endpoint(name):
 
 def test_calls_are_named_by_what_is_asked(server):
     one = reader(server)
-    call = Generate(Prompt.of("a"), 9, stop=("x",))
-    assert one.key(call) == one.key(Generate(Prompt.of("a"), 9, stop=("x",)))
-    assert one.key(call) != one.key(Generate(Prompt.of("a"), 9, stop=("y",)))
-    assert one.key(call) != one.key(Generate(Prompt.of("a"), 9, stop=(Until("x", bool),)))
+    call = Generate(Prompt.from_segments("a"), 9, stop=("x",))
+    assert one.key(call) == one.key(Generate(Prompt.from_segments("a"), 9, stop=("x",)))
+    assert one.key(call) != one.key(Generate(Prompt.from_segments("a"), 9, stop=("y",)))
+    assert one.key(call) != one.key(
+        Generate(Prompt.from_segments("a"), 9, stop=(Until("x", bool),))
+    )
     assert one.key(call) != ApiReader(server.url, "other", jitter=random.Random(0)).key(call)
 
 
@@ -499,7 +502,7 @@ def test_answers_are_kept_by_address_and_records_know_the_model_alone(server, tm
     def at(urls: str) -> ApiReader:
         return ApiReader(urls, "tiny", jitter=random.Random(0))
 
-    call = Generate(Prompt.of("a"), 9)
+    call = Generate(Prompt.from_segments("a"), 9)
     a, b = "http://a:1/v1", "http://b/v1"
     assert at(a).key(call) != at(b).key(call) != at(f"{a},{b}").key(call)
     assert at(f"{a},{b}").key(call) == at(f"{b}/,HTTP://A:1/v1").key(call)

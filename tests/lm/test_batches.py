@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply, Sampling, Until
-
-from . import tiny
+from tests.lm import tiny
 
 EXEMPLARS = "Question: when was she born? Answer: 1960. " * 4
 OTHER = "The capital of France is Paris, and the capital of Italy is Rome. " * 3
@@ -20,7 +19,7 @@ def calls() -> list[Generate]:
     made = []
     for i, (line, head) in enumerate(itertools.product(tiny.LINES, ("a", "b", "c", "d", "e"))):
         prefix = {"a": Prefix(EXEMPLARS), "b": Prefix(OTHER), "c": OTHER}.get(head, "")
-        prompt = Prompt.of(prefix, line[: 7 + 5 * i % 40], chat=head == "e")
+        prompt = Prompt.from_segments(prefix, line[: 7 + 5 * i % 40], chat=head == "e")
         made.append(
             Generate(
                 prompt,
@@ -65,7 +64,7 @@ def test_batch_size_and_order_change_nothing(family: str):
 
 def test_a_shared_prefix_is_computed_once():
     reader = tiny.reader(batch_size=4)
-    asked = [Generate(Prompt.of(Prefix(EXEMPLARS), line), 2) for line in tiny.LINES]
+    asked = [Generate(Prompt.from_segments(Prefix(EXEMPLARS), line), 2) for line in tiny.LINES]
     made = reader.generate(asked)
     shared = len(reader.codec.ids(EXEMPLARS))
     own = [g.prompt_tokens - shared for g in made]
@@ -74,13 +73,13 @@ def test_a_shared_prefix_is_computed_once():
     assert sum(computed) <= shared + sum(own) + 4
     assert sum(computed) >= sum(own)
     assert sum(n > shared for n in computed) == 1
-    again = reader.generate([Generate(Prompt.of(Prefix(EXEMPLARS), "When?"), 2)])[0]
+    again = reader.generate([Generate(Prompt.from_segments(Prefix(EXEMPLARS), "When?"), 2)])[0]
     assert again.prefilled < 10
 
 
 def test_the_same_prompt_again_costs_one_token():
     reader = tiny.reader()
-    call = Generate(Prompt.of(OTHER), 5, trace=True)
+    call = Generate(Prompt.from_segments(OTHER), 5, trace=True)
     first, second = reader.generate([call])[0], reader.generate([call])[0]
     assert first.prefilled == first.prompt_tokens
     assert second.prefilled == 1
@@ -89,15 +88,15 @@ def test_the_same_prompt_again_costs_one_token():
 
 def test_without_reuse_every_prompt_is_computed():
     reader = tiny.reader(reuse=False)
-    made = reader.generate([Generate(Prompt.of(Prefix(EXEMPLARS), "Who?"), 2)] * 3)
+    made = reader.generate([Generate(Prompt.from_segments(Prefix(EXEMPLARS), "Who?"), 2)] * 3)
     assert all(g.prefilled == g.prompt_tokens for g in made)
 
 
 def test_a_kept_continuation_reuses_prompt_and_kept_tokens():
     reader = tiny.reader()
-    prompt = Prompt.of(OTHER)
+    prompt = Prompt.from_segments(OTHER)
     first = reader.generate([Generate(prompt, 8)])[0]
-    further = reader.generate([Generate(Prompt.of(OTHER, Kept(first, 5)), 3)])[0]
+    further = reader.generate([Generate(Prompt.from_segments(OTHER, Kept(first, 5)), 3)])[0]
     assert further.prefilled == 1
     assert further.prompt_tokens == first.prompt_tokens + 5
     assert further.tokens == first.tokens[5:]
@@ -106,8 +105,8 @@ def test_a_kept_continuation_reuses_prompt_and_kept_tokens():
 def test_what_was_written_last_is_not_yet_kept():
     """The last token was drawn but never an input: a continuation computes it."""
     reader, fresh = tiny.reader(), tiny.reader(reuse=False)
-    first = reader.generate([Generate(Prompt.of(OTHER), 8)])[0]
-    further = Generate(Prompt.of(OTHER, Kept(first, 8), " of the film"), 4, trace=True)
+    first = reader.generate([Generate(Prompt.from_segments(OTHER), 8)])[0]
+    further = Generate(Prompt.from_segments(OTHER, Kept(first, 8), " of the film"), 4, trace=True)
     made = reader.generate([further])[0]
     same(fresh.generate([further])[0], made)
     assert made.prefilled == 1 + len(reader.codec.ids(" of the film"))
@@ -115,8 +114,8 @@ def test_what_was_written_last_is_not_yet_kept():
 
 def test_reading_and_writing_share_what_is_kept():
     reader = tiny.reader()
-    made = reader.generate([Generate(Prompt.of(OTHER), 4)])[0]
-    read = reader.read([Read(Prompt.of(OTHER), "born")])[0]
+    made = reader.generate([Generate(Prompt.from_segments(OTHER), 4)])[0]
+    read = reader.read([Read(Prompt.from_segments(OTHER), "born")])[0]
     assert made.prefilled == made.prompt_tokens
     assert read.prefilled == 1
 
@@ -142,13 +141,13 @@ def test_calls_beyond_a_wave_come_back_in_order(monkeypatch):
 def test_ties_are_counted():
     """With a margin wider than any gap, every drawn token is a tie."""
     reader = tiny.reader(tie_margin=1e9)
-    made = reader.generate([Generate(Prompt.of("Who?"), 6)])[0]
+    made = reader.generate([Generate(Prompt.from_segments("Who?"), 6)])[0]
     assert reader.ties == len(made.tokens) + (made.finish == "eos")
 
 
 def test_a_reply_follows_the_readers_turn():
     reader = tiny.reader()
     text = reader.codec.text(
-        reader.codec.encode(Prompt.of("Who?", Reply("Answer:"), chat=True)).tokens
+        reader.codec.encode(Prompt.from_segments("Who?", Reply("Answer:"), chat=True)).tokens
     )
     assert text == "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\nAnswer:"

@@ -8,7 +8,7 @@ import torch
 
 from rag_repro.lm import hub
 from rag_repro.lm.hub import write_card
-from rag_repro.lm.pairs import CLASSES, ComplexityClassifier, row, sequence_classifier
+from rag_repro.lm.pair_scorers import CLASSES, ComplexityClassifier, row, sequence_classifier
 from rag_repro.lm.prompts import Plain
 from rag_repro.methods.baselines import adaptive_rag
 from rag_repro.schema.errors import CallError, ReaderError

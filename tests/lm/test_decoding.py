@@ -9,8 +9,7 @@ import torch
 from rag_repro.lm.decode import choose, distribution, entropy
 from rag_repro.schema import Generate, Kept, Prompt, Read, Reply, Sampling, Until
 from rag_repro.schema.errors import CallError, PromptTooLong
-
-from . import tiny
+from tests.lm import tiny
 
 
 def forced(tokens: list[int], **settings):
@@ -40,7 +39,7 @@ def spell(text: str) -> list[int]:
 def test_a_stop_string_is_cut_with_the_tokens_that_begin_after_it():
     text = " Paris.\n\nQuestion"
     reader = forced(spell(text))
-    made = reader.generate([Generate(Prompt.of("a"), 50, stop=("\n\n",), trace=True)])[0]
+    made = reader.generate([Generate(Prompt.from_segments("a"), 50, stop=("\n\n",), trace=True)])[0]
     assert (made.text, made.finish) == (" Paris.", "stop")
     assert reader.codec.text(made.tokens) == " Paris."
     assert len(made.offsets) == len(made.tokens) == len(made.trace.entropy)
@@ -50,18 +49,18 @@ def test_a_stop_string_is_cut_with_the_tokens_that_begin_after_it():
 @pytest.mark.parametrize("stop", [("\n",), ("\n\n", "\n"), (" ", "\n")])
 def test_the_blanks_that_a_reply_begins_with_end_nothing(stop):
     made = forced(spell("\n\nParis.\n\nQuestion")).generate(
-        [Generate(Prompt.of("a"), 50, stop=stop, trace=True)]
+        [Generate(Prompt.from_segments("a"), 50, stop=stop, trace=True)]
     )[0]
     assert (made.text, made.finish) == ("\n\nParis.", "stop")
     assert len(made.offsets) == len(made.tokens) == len(made.trace.entropy)
     [made] = forced(spell("\n\nQuestion: b")).generate(
-        [Generate(Prompt.of("a"), 50, stop=("\nQuestion:",))]
+        [Generate(Prompt.from_segments("a"), 50, stop=("\nQuestion:",))]
     )
     assert made.text == "\n"  # a stop of words is one wherever it stands
 
 
 def test_a_reply_that_the_prompt_begins_may_end_with_its_line():
-    prompt = Prompt.of("a", Reply(" It is Paris."))
+    prompt = Prompt.from_segments("a", Reply(" It is Paris."))
     [made] = forced(spell("\nQuestion")).generate([Generate(prompt, 50, stop=("\n",))])
     assert (made.text, made.finish) == ("", "stop")
 
@@ -69,7 +68,7 @@ def test_a_reply_that_the_prompt_begins_may_end_with_its_line():
 def test_only_calls_whose_result_it_may_change_have_another_name():
     reader = tiny.reader()
     names = {
-        reader.key(Generate(Prompt.of(*parts), 9, stop=stop))
+        reader.key(Generate(Prompt.from_segments(*parts), 9, stop=stop))
         for parts in (("a b",), ("a", Reply(" b")))
         for stop in (("\n",), ("x",))
     }
@@ -81,26 +80,28 @@ def test_a_token_astride_the_cut_is_kept_whole():
     tokens = spell(" the capital")
     pieces = [tiny.tokenizer().decode([t]) for t in tokens]
     assert pieces[0] == " the"
-    made = forced(tokens).generate([Generate(Prompt.of("a"), 50, stop=("he",))])[0]
+    made = forced(tokens).generate([Generate(Prompt.from_segments("a"), 50, stop=("he",))])[0]
     assert (made.text, made.tokens, made.offsets) == (" t", tuple(tokens[:1]), (0,))
 
 
 def test_the_earliest_of_two_stop_strings_cuts():
     made = forced(spell("one two")).generate(
-        [Generate(Prompt.of("a"), 50, stop=("two", "e t", "zzz"))]
+        [Generate(Prompt.from_segments("a"), 50, stop=("two", "e t", "zzz"))]
     )[0]
     assert made.text == "on"
 
 
 def test_two_stop_strings_in_one_token():
-    made = forced(spell(" the")).generate([Generate(Prompt.of("a"), 9, stop=("he", "t"))])[0]
+    made = forced(spell(" the")).generate(
+        [Generate(Prompt.from_segments("a"), 9, stop=("he", "t"))]
+    )[0]
     assert made.text == " "
 
 
 def test_a_stop_string_at_the_start_leaves_nothing():
-    made = forced(spell("Paris")).generate([Generate(Prompt.of("a"), 9, stop=("P",), trace=True)])[
-        0
-    ]
+    made = forced(spell("Paris")).generate(
+        [Generate(Prompt.from_segments("a"), 9, stop=("P",), trace=True)]
+    )[0]
     assert (made.text, made.tokens, made.finish) == ("", (), "stop")
     assert made.trace.attention[-1].shape[1] == 0
 
@@ -108,19 +109,21 @@ def test_a_stop_string_at_the_start_leaves_nothing():
 def test_a_rule_ends_the_text_and_keeps_it():
     rule = Until("first sentence", lambda text: text.rstrip().endswith("."))
     made = forced(spell("It is Rome. It is")).generate(
-        [Generate(Prompt.of("a"), 50, stop=(rule,))]
+        [Generate(Prompt.from_segments("a"), 50, stop=(rule,))]
     )[0]
     assert (made.text, made.finish) == ("It is Rome.", "stop")
 
 
 def test_the_end_token_is_not_part_of_the_answer():
-    made = forced(spell("Rome")).generate([Generate(Prompt.of("a"), 50, trace=True)])[0]
+    made = forced(spell("Rome")).generate([Generate(Prompt.from_segments("a"), 50, trace=True)])[0]
     assert (made.text, made.finish) == ("Rome", "eos")
     assert made.tokens == tuple(spell("Rome"))
 
 
 def test_at_most_the_tokens_asked_for():
-    made = forced(spell("The capital of France")).generate([Generate(Prompt.of("a"), 2)])[0]
+    made = forced(spell("The capital of France")).generate(
+        [Generate(Prompt.from_segments("a"), 2)]
+    )[0]
     assert (len(made.tokens), made.finish) == (2, "length")
 
 
@@ -153,7 +156,7 @@ def test_offsets_by_hand():
 
 
 def test_reading_has_offsets_too():
-    made = tiny.reader().read([Read(Prompt.of("a"), "Łódź is")])[0]
+    made = tiny.reader().read([Read(Prompt.from_segments("a"), "Łódź is")])[0]
     assert made.offsets[0] == 0
     assert made.offsets[-1] < len("Łódź is")
     assert len(made.offsets) == len(made.tokens)
@@ -203,7 +206,11 @@ def test_draws_follow_their_distribution_and_their_own_seed():
 
 def test_watched_tokens_are_the_models_own_also_when_sampling():
     reader = tiny.reader()
-    call = {"prompt": Prompt.of("The capital"), "max_new_tokens": 3, "watch": (" of", " the")}
+    call = {
+        "prompt": Prompt.from_segments("The capital"),
+        "max_new_tokens": 3,
+        "watch": (" of", " the"),
+    }
     greedy, drawn = reader.generate(
         [Generate(**call), Generate(**call, sampling=Sampling(5, temperature=3.0))]
     )
@@ -220,7 +227,7 @@ def test_a_seed_repeats_itself_and_another_does_not():
     reader = tiny.reader()
 
     def draw(seed: int):
-        call = Generate(Prompt.of("Who?"), 12, sampling=Sampling(seed))
+        call = Generate(Prompt.from_segments("Who?"), 12, sampling=Sampling(seed))
         return reader.generate([call])[0].tokens
 
     assert draw(1) == draw(1)
@@ -232,8 +239,8 @@ def test_a_seed_repeats_itself_and_another_does_not():
 
 def test_one_bad_call_does_not_spoil_its_neighbours():
     reader = tiny.reader()
-    good = Generate(Prompt.of("Who?"), 3)
-    long = Generate(Prompt.of("born " * 600), 3)
+    good = Generate(Prompt.from_segments("Who?"), 3)
+    long = Generate(Prompt.from_segments("born " * 600), 3)
     made = reader.generate([good, long, good])
     assert isinstance(made[1], PromptTooLong)
     assert (made[1].tokens, made[1].context) == (len(reader.codec.encode(long.prompt)), 512)
@@ -243,7 +250,7 @@ def test_one_bad_call_does_not_spoil_its_neighbours():
 
 def test_new_tokens_end_where_the_context_does():
     reader = tiny.reader()
-    room = Prompt.of("é" * 254)
+    room = Prompt.from_segments("é" * 254)
     assert len(reader.codec.encode(room)) == 508
     made = reader.generate([Generate(room, 50)])[0]
     assert (len(made.tokens), made.finish) == (4, "length")
@@ -252,12 +259,15 @@ def test_new_tokens_end_where_the_context_does():
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (Generate(Prompt.of("a"), 0), "max_new_tokens"),
-        (Generate(Prompt.of(""), 3), "empty"),
-        (Generate(Prompt.of("a"), 3, stop=("",)), "empty stop"),
-        (Generate(Prompt.of("a"), 3, watch=("two words here",)), "watch"),
-        (Generate(Prompt.of("a"), 3, sampling=Sampling(0, temperature=0)), "temperature"),
-        (Generate(Prompt.of("a"), 3, sampling=Sampling(0, top_p=1.5)), "top_p"),
+        (Generate(Prompt.from_segments("a"), 0), "max_new_tokens"),
+        (Generate(Prompt.from_segments(""), 3), "empty"),
+        (Generate(Prompt.from_segments("a"), 3, stop=("",)), "empty stop"),
+        (Generate(Prompt.from_segments("a"), 3, watch=("two words here",)), "watch"),
+        (
+            Generate(Prompt.from_segments("a"), 3, sampling=Sampling(0, temperature=0)),
+            "temperature",
+        ),
+        (Generate(Prompt.from_segments("a"), 3, sampling=Sampling(0, top_p=1.5)), "top_p"),
     ],
 )
 def test_calls_that_make_no_sense_are_refused_by_name(call: Generate, why: str):
@@ -269,10 +279,10 @@ def test_calls_that_make_no_sense_are_refused_by_name(call: Generate, why: str):
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (Read(Prompt.of("a"), ""), "empty"),
-        (Read(Prompt.of("a"), "b", layers=(0,)), "layers"),
-        (Read(Prompt.of("a"), "b", layers=(-4,)), "-3"),
-        (Read(Prompt.of("a"), "born " * 600), "context"),
+        (Read(Prompt.from_segments("a"), ""), "empty"),
+        (Read(Prompt.from_segments("a"), "b", layers=(0,)), "layers"),
+        (Read(Prompt.from_segments("a"), "b", layers=(-4,)), "-3"),
+        (Read(Prompt.from_segments("a"), "born " * 600), "context"),
     ],
 )
 def test_readings_that_make_no_sense_are_refused_by_name(call: Read, why: str):
@@ -283,8 +293,8 @@ def test_readings_that_make_no_sense_are_refused_by_name(call: Read, why: str):
 
 def test_keeping_more_than_there_is():
     reader = tiny.reader()
-    made = reader.generate([Generate(Prompt.of("a"), 2)])[0]
-    refused = reader.generate([Generate(Prompt.of("a", Kept(made, 3)), 2)])[0]
+    made = reader.generate([Generate(Prompt.from_segments("a"), 2)])[0]
+    refused = reader.generate([Generate(Prompt.from_segments("a", Kept(made, 3)), 2)])[0]
     assert isinstance(refused, CallError)
 
 

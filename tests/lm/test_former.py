@@ -12,15 +12,14 @@ from rag_repro.lm import former
 from rag_repro.lm.former import FreeTokens, R2Former
 from rag_repro.schema import Generate, Prompt, Soft
 from rag_repro.schema.errors import CallError, WeightsError
-
-from . import tiny
+from tests.lm import tiny
 
 SMALL = {"n_features": 3, "width": 5, "hidden": 8, "heads": 2, "feed_forward": 12, "places": 6}
 FEATURES = torch.tensor(np.random.default_rng(0).normal(size=(4, 3)), dtype=torch.float32)
 
 
 def small(seed: int = 0, **more) -> R2Former:
-    return former.made("r2", seed, **{**SMALL, **more}).eval()
+    return former.build_module("r2", seed, **{**SMALL, **more}).eval()
 
 
 def by_hand(module: R2Former, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -104,7 +103,7 @@ def test_what_does_not_fit_is_named():
 
 
 def test_free_tokens_look_at_no_feature():
-    tokens = former.made("free", 0, places=6, width=5)
+    tokens = former.build_module("free", 0, places=6, width=5)
     assert torch.equal(tokens(FEATURES), tokens(FEATURES * 9))
     assert torch.equal(tokens(FEATURES), tokens.projection(tokens.vectors[:4]))
 
@@ -112,7 +111,7 @@ def test_free_tokens_look_at_no_feature():
 @pytest.mark.parametrize("kind", ["r2", "free"])
 def test_they_begin_as_long_as_the_readers_own_embeddings(kind):
     sizes = {"r2": {"n_features": 3, "width": 48}, "free": {"places": 20, "width": 48}}
-    module = former.made(kind, 0, **sizes[kind]).eval()
+    module = former.build_module(kind, 0, **sizes[kind]).eval()
     own = torch.randn(400, 48, generator=torch.Generator().manual_seed(1)) * 0.07
     with torch.no_grad():
         module.start_as(own)
@@ -131,7 +130,7 @@ def test_what_layers_meet_is_told_and_not_what_the_table_holds(family):
 @pytest.mark.parametrize("kind", ["r2", "free"])
 def test_saved_and_loaded_it_is_the_same_to_half_precision(kind, tmp_path):
     sizes = {"r2": SMALL, "free": {"places": 6, "width": 5}}[kind]
-    module = former.made(kind, 3, **sizes).eval()
+    module = former.build_module(kind, 3, **sizes).eval()
     former.save(module, tmp_path)
     card = {"former": {"soft": "x", "kind": kind, "settings": sizes, "inputs": "free"}}
     name, again = former.load(tmp_path, card)
@@ -156,10 +155,10 @@ def test_the_same_seed_the_same_weights():
 
 def test_a_reader_says_what_does_not_fit_in_the_calls_place():
     reader = tiny.reader()
-    reader.add_soft("r2", former.made("r2", 0, n_features=3, width=48, places=2))
+    reader.add_soft("r2", former.build_module("r2", 0, n_features=3, width=48, places=2))
     features = FEATURES.numpy()
     asked = [
-        Generate(Prompt.of("a", Soft("r2", part, 0), "b"), 2)
+        Generate(Prompt.from_segments("a", Soft("r2", part, 0), "b"), 2)
         for part in (features[:2], features[:3], features[:2, :2])
     ]
     good, long, narrow = reader.generate(asked)

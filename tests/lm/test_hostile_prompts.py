@@ -18,9 +18,8 @@ from rag_repro.methods.reading import PROMPTS, one_line
 from rag_repro.schema import Generate, Hit, Marker, Passage, Prefix, Prompt, Question, Reply, Soft
 from rag_repro.schema.errors import CallError, ReaderError
 from rag_repro.words import whole
-
-from . import tiny
-from .test_real_reader import need
+from tests.lm import tiny
+from tests.lm.test_real_reader import need
 
 HOSTILE = (
     "{question} {passages} {text} {number} {title} {0} {} {{question}}",
@@ -143,7 +142,9 @@ def test_wherever_it_stands(codec, text, chat):
     control = set(added(codec.tokenizer).values())
     for segments in ([Prefix(text), "b"], ["a", text], ["a", Reply(text)], [text, Reply(text)]):
         plain = [type(s)("x") for s in segments]
-        one, other = (codec.encode(Prompt.of(*s, chat=chat)).tokens for s in (segments, plain))
+        one, other = (
+            codec.encode(Prompt.from_segments(*s, chat=chat)).tokens for s in (segments, plain)
+        )
         assert [t for t in one if t in control] == [t for t in other if t in control]
     assert not control & set(codec.ids(text))
     ids, offsets = codec.given(text)
@@ -190,7 +191,7 @@ def test_a_marker_writes_the_token_and_nothing_else_does():
     codec = Codec(reflecting())
     ids = codec.tokenizer.get_vocab()
     made = codec.encode(
-        Prompt.of("a", Marker("[Retrieval]"), Marker("<paragraph>"), "b [Retrieval]")
+        Prompt.from_segments("a", Marker("[Retrieval]"), Marker("<paragraph>"), "b [Retrieval]")
     ).tokens
     assert made == (
         *codec.ids("a"),
@@ -199,11 +200,11 @@ def test_a_marker_writes_the_token_and_nothing_else_does():
         *codec.ids("b [Retrieval]"),
     )
     assert ids["[Retrieval]"] not in codec.ids("b [Retrieval]")
-    assert codec.encode(Prompt.of(Marker("[Relevant]"))).tokens == (ids["[Relevant]"],)
+    assert codec.encode(Prompt.from_segments(Marker("[Relevant]"))).tokens == (ids["[Relevant]"],)
     with pytest.raises(CallError, match=r"did you mean '\[Relevant\]'"):
-        codec.encode(Prompt.of(Marker("[Relevent]")))
+        codec.encode(Prompt.from_segments(Marker("[Relevent]")))
     with pytest.raises(CallError, match="no added token"):
-        codec.encode(Prompt.of(Marker("the")))
+        codec.encode(Prompt.from_segments(Marker("the")))
     assert codec.watched("[Relevant]") == ids["[Relevant]"]
 
 
@@ -213,7 +214,7 @@ def test_a_template_writes_added_tokens_that_are_not_special():
     made.chat_template = tiny.TEMPLATE.replace("assistant\n", "assistant\n<unused> [Relevant]\n")
     codec = Codec(made)
     ids = made.get_vocab()
-    tokens = codec.encode(Prompt.of("Who? [Relevant] <unused>", chat=True)).tokens
+    tokens = codec.encode(Prompt.from_segments("Who? [Relevant] <unused>", chat=True)).tokens
     whole = made.apply_chat_template(
         [{"role": "user", "content": "Who?"}], add_generation_prompt=True, return_dict=False
     )
@@ -221,7 +222,7 @@ def test_a_template_writes_added_tokens_that_are_not_special():
         ids["<unused>"],
         ids["[Relevant]"],
     ]
-    assert codec.encode(Prompt.of("Who?", chat=True)).tokens == tuple(whole)
+    assert codec.encode(Prompt.from_segments("Who?", chat=True)).tokens == tuple(whole)
     assert tokens[-8:] == tuple(whole[-8:])
 
 
@@ -263,10 +264,10 @@ def test_a_placeholder_of_an_embedding_cannot_be_written():
     codec = Codec(tiny.tokenizer())
     features = np.zeros((1, 4), np.float32)
     for text in HOSTILE:
-        made = codec.encode(Prompt.of(text, Soft("r2ag", features, 0), text))
+        made = codec.encode(Prompt.from_segments(text, Soft("r2ag", features, 0), text))
         assert [at for at, _ in made.soft] == [len(codec.ids(text))]
         assert made.tokens[: made.soft[0][0]] == codec.ids(text)
-        assert not codec.encode(Prompt.of(text)).soft
+        assert not codec.encode(Prompt.from_segments(text)).soft
 
 
 def test_a_slow_tokenizer_is_refused():
@@ -286,7 +287,7 @@ def test_half_a_character_takes_the_place_of_one():
 def test_a_reader_answers_hostile_prompts():
     """And reads them as other text: in a batch with others, and through its cache key."""
     reader = tiny.reader()
-    calls = [Generate(Prompt.of(text), 2) for text in HOSTILE]
+    calls = [Generate(Prompt.from_segments(text), 2) for text in HOSTILE]
     made = reader.generate(calls)
     assert all(len(m.tokens) <= 2 for m in made)
     assert [m.prompt_tokens for m in made] == [len(reader.codec.encode(c.prompt)) for c in calls]

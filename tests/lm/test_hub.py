@@ -21,8 +21,7 @@ from rag_repro.lm.local import LocalReader
 from rag_repro.lm.weights import files_of, identity
 from rag_repro.schema import Generate, Prompt
 from rag_repro.schema.errors import ReaderError, WeightsError
-
-from . import tiny
+from tests.lm import tiny
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -49,7 +48,7 @@ def test_a_folder(saved):
     weights = hub.resolve(str(saved))
     assert weights.kind == "safetensors"
     assert weights.sha256 == identity(saved)
-    call = Generate(Prompt.of("The capital of France"), 6)
+    call = Generate(Prompt.from_segments("The capital of France"), 6)
     assert (
         LocalReader(weights).generate([call])[0].tokens == tiny.reader().generate([call])[0].tokens
     )
@@ -328,7 +327,7 @@ def test_a_model_from_the_hub(server, saved, tmp_path):
     assert not fetched & {"pytorch_model.bin", "modeling_tiny.py"}
     assert not (weights.path / "onnx").exists()
     assert not any("pytorch_model" in path or ".py" in path for path in server.seen)
-    call = Generate(Prompt.of("The capital of France"), 4)
+    call = Generate(Prompt.from_segments("The capital of France"), 4)
     assert LocalReader(weights).generate([call])[0].tokens
     server.seen.clear()
     assert hub.resolve(name, cache=tmp_path) == weights

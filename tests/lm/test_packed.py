@@ -9,8 +9,7 @@ from torch import nn
 
 from rag_repro.lm.passes import FEW, PackedLinears
 from rag_repro.schema import Generate, Prompt
-
-from . import tiny
+from tests.lm import tiny
 
 ALL = 1 << 30
 
@@ -108,7 +107,7 @@ def test_what_does_not_fit_or_is_of_another_kind_stays_plain(model):
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_a_reader_writes_and_traces_alike_with_packed_weights_and_without(family):
-    prompts = [Prompt.of(text) for text in tiny.LINES]
+    prompts = [Prompt.from_segments(text) for text in tiny.LINES]
     calls = [Generate(prompt, 6, trace=True) for prompt in prompts]
     plain = tiny.reader(family, packed_bytes=0).generate(calls)
     packed = tiny.reader(family, packed_bytes=ALL).generate(calls)
@@ -124,11 +123,11 @@ def test_a_reader_uses_them_as_far_as_they_may_take_memory(limit, used):
     for module in reader.model.modules():
         if type(module) is nn.Linear:
             module.register_forward_hook(lambda layer, *_: seen.add("forward" in layer.__dict__))
-    reader.generate([Generate(Prompt.of(*tiny.LINES), 3)])
+    reader.generate([Generate(Prompt.from_segments(*tiny.LINES), 3)])
     assert seen == {used}
 
 
 def test_after_a_reader_the_model_is_transformers_own():
     reader = tiny.reader()
-    reader.generate([Generate(Prompt.of(*tiny.LINES), 3)])
+    reader.generate([Generate(Prompt.from_segments(*tiny.LINES), 3)])
     assert all("forward" not in module.__dict__ for module in reader.model.modules())

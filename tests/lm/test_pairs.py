@@ -8,7 +8,12 @@ import torch
 
 from rag_repro.lm import hub
 from rag_repro.lm.hub import write_card
-from rag_repro.lm.pairs import Cutter, PairClassifier, RelevanceClassifier, sequence_classifier
+from rag_repro.lm.pair_scorers import (
+    Cutter,
+    PairClassifier,
+    RelevanceClassifier,
+    sequence_classifier,
+)
 from rag_repro.lm.prompts import Plain
 from rag_repro.schema.errors import CallError, ReaderError
 from rag_repro.training.fit import wrap
@@ -86,7 +91,7 @@ def test_the_longer_passage_gives_way_first():
 
 def test_room_stays_below_the_encoders_positions(tmp_path):
     model, tokenizer = sequence_classifier(hub.resolve(encoders.save("longformer", tmp_path)))
-    assert Cutter.of(tokenizer, model).room == 128
+    assert Cutter.for_model(tokenizer, model).room == 128
 
 
 def test_long_pairs_are_cut_and_counted(tmp_path):

@@ -13,12 +13,14 @@ from tests.lm.scripted_reader import Said, ScriptedReader, pieces
 
 def ask(reader: ScriptedReader, *segments, **settings):
     settings = {"max_new_tokens": 99} | settings
-    return reader.generate([Generate(Prompt.of(*segments), **settings)])[0]
+    return reader.generate([Generate(Prompt.from_segments(*segments), **settings)])[0]
 
 
 def test_a_list_is_used_up_in_order():
     reader = ScriptedReader(["one", "two"])
-    made = reader.generate([Generate(Prompt.of("a"), 9), Generate(Prompt.of("b"), 9)])
+    made = reader.generate(
+        [Generate(Prompt.from_segments("a"), 9), Generate(Prompt.from_segments("b"), 9)]
+    )
     assert [m.text for m in made] == ["one", "two"]
     assert [c.prompt.segments for c in reader.calls] == [("a",), ("b",)]
     assert reader.batches == [2]
@@ -74,7 +76,7 @@ def test_attention_that_nobody_scripted_is_even_and_causal():
 
 def test_a_prompt_alone_is_looked_at_by_its_last_token():
     features = np.zeros((2, 1))
-    prompt = Prompt.of("a b", Soft("r2", features, 0), "(c d")
+    prompt = Prompt.from_segments("a b", Soft("r2", features, 0), "(c d")
     [made] = ScriptedReader().read([Read(prompt, "", layers=(-1, -2))])
     # A soft token says nothing, and parts the words beside it.
     assert made.trace.prompt == ("a", " b", "", "(c", " d")
@@ -88,23 +90,25 @@ def test_a_prompt_alone_is_looked_at_by_its_last_token():
 
 def test_kept_words_are_part_of_the_prompt():
     made = ask(ScriptedReader(["It is Rome."]), "a")
-    assert prompt_text(Prompt.of("Q ", Kept(made, 2))) == "Q It is"
-    assert prompt_text(Prompt.of("Q ", Kept(made, 3))) == "Q It is Rome."
+    assert prompt_text(Prompt.from_segments("Q ", Kept(made, 2))) == "Q It is"
+    assert prompt_text(Prompt.from_segments("Q ", Kept(made, 3))) == "Q It is Rome."
 
 
 def test_failures_stand_in_the_list():
-    made = ScriptedReader([ValueError("no"), "yes"]).generate([Generate(Prompt.of("a"), 9)] * 2)
+    made = ScriptedReader([ValueError("no"), "yes"]).generate(
+        [Generate(Prompt.from_segments("a"), 9)] * 2
+    )
     assert isinstance(made[0], ValueError)
     assert made[1].text == "yes"
 
 
 def test_reading():
     reader = ScriptedReader(reads=lambda prompt, text: Said(text, entropy=[len(prompt)] * 2))
-    made = reader.read([Read(Prompt.of("abc"), "two words", layers=(-1, -2))])[0]
+    made = reader.read([Read(Prompt.from_segments("abc"), "two words", layers=(-1, -2))])[0]
     assert made.trace.entropy.tolist() == [3, 3]
     assert set(made.trace.attention) == {-1, -2}
     assert made.finish == "given"
-    assert ScriptedReader().read([Read(Prompt.of("a"), "b")])[0].trace.attention == {}
+    assert ScriptedReader().read([Read(Prompt.from_segments("a"), "b")])[0].trace.attention == {}
 
 
 def test_scripts_that_do_not_fit():
@@ -114,4 +118,4 @@ def test_scripts_that_do_not_fit():
         ask(ScriptedReader(["a"]), "a", watch=("x",))
     reader = ScriptedReader(reads=lambda prompt, text: "other")
     with pytest.raises(ReaderError, match="other"):
-        reader.read([Read(Prompt.of("a"), "text")])
+        reader.read([Read(Prompt.from_segments("a"), "text")])

@@ -16,8 +16,7 @@ from rag_repro.lm.api import ApiReader
 from rag_repro.lm.endpoint import Servers, Stopped, Waiting
 from rag_repro.schema import Generate, Prompt
 from rag_repro.schema.errors import CallError, ReaderError
-
-from . import loopback
+from tests.lm import loopback
 
 HERE = ("http://a", "http://b", "http://c")
 
@@ -211,7 +210,7 @@ def reader(*servers, **settings) -> ApiReader:
 
 
 def asked(n: int) -> list[Generate]:
-    return [Generate(Prompt.of(str(i)), 9) for i in range(n)]
+    return [Generate(Prompt.from_segments(str(i)), 9) for i in range(n)]
 
 
 def check(made) -> None:
@@ -483,7 +482,7 @@ def counting(server, count) -> None:
 
 
 def long(*words: int) -> list[Generate]:
-    return [Generate(Prompt.of("word " * n), 9) for n in words]
+    return [Generate(Prompt.from_segments("word " * n), 9) for n in words]
 
 
 def test_an_answer_to_a_cut_prompt_is_a_failed_call(pair, caplog):
@@ -493,7 +492,7 @@ def test_an_answer_to_a_cut_prompt_is_a_failed_call(pair, caplog):
     assert fine.text == "Rome"
     assert isinstance(cut, CallError)
     assert f"{a.url} read 405 tokens of it, and it has 900 words in 3600 bytes" in str(cut)
-    han = Generate(Prompt.of("\u4e2d" * 9000), 9)
+    han = Generate(Prompt.from_segments("\u4e2d" * 9000), 9)
     counting(a, lambda words: 512)
     assert "27000 bytes; give the server a longer context" in str(reader(a).generate([han])[0])
 

@@ -18,8 +18,7 @@ from rag_repro.study import records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.names import check_reader
 from rag_repro.study.services import Workshop
-
-from . import tiny
+from tests.lm import tiny
 
 # As others state them.
 KNOWN = {
@@ -169,9 +168,11 @@ def test_a_preset_resolves_to_its_pinned_weights_under_its_own_name(preset):
 
 def test_a_preset_reads_traces_and_reads_given_texts(preset):
     reader = LocalReader(hub.resolve(preset))
-    [made] = reader.generate([Generate(Prompt.of("Who wrote it?", chat=True), 5, trace=True)])
+    [made] = reader.generate(
+        [Generate(Prompt.from_segments("Who wrote it?", chat=True), 5, trace=True)]
+    )
     assert len(made.tokens) == len(made.trace.entropy) > 0
-    [read] = reader.read([Read(Prompt.of("Who wrote it?"), " Rome", layers=(-1,))])
+    [read] = reader.read([Read(Prompt.from_segments("Who wrote it?"), " Rome", layers=(-1,))])
     assert len(read.trace.probability) == len(read.tokens)
 
 

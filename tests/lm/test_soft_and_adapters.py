@@ -12,8 +12,7 @@ from rag_repro.lm.hub import card_of, check_base, write_card
 from rag_repro.lm.weights import quiet
 from rag_repro.schema import Generate, Prompt, Read, Soft
 from rag_repro.schema.errors import CallError, ReaderError, WeightsError
-
-from . import tiny
+from tests.lm import tiny
 
 
 def module(seed: int = 0, outputs: int = 48) -> torch.nn.Module:
@@ -31,7 +30,7 @@ FEATURES = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
 
 
 def prompt(features: np.ndarray = FEATURES, chat: bool = False) -> Prompt:
-    return Prompt.of(
+    return Prompt.from_segments(
         "Passage: ", Soft("r2", features, 0), "born in Rome. ", Soft("r2", features, 1),
         "Who?", chat=chat,
     )  # fmt: skip
@@ -43,7 +42,11 @@ def test_soft_tokens_are_what_a_plain_pass_over_embeddings_says(family: str):
     reader.add_soft("r2", module())
     soft, other, none = (
         Generate(p, 6, trace=True)
-        for p in (prompt(), prompt(FEATURES + 1), Prompt.of("Passage: born in Rome. Who?"))
+        for p in (
+            prompt(),
+            prompt(FEATURES + 1),
+            Prompt.from_segments("Passage: born in Rome. Who?"),
+        )
     )
     made = reader.generate([soft, none, other, soft])
     made += reader.generate([other, soft])  # from what the first batch kept
@@ -114,7 +117,7 @@ def test_soft_segments_that_cannot_be_placed():
     assert isinstance(made, CallError)
     assert "did you mean 'r2ag'" in str(made)
     reader.add_soft("r2", module())
-    far = reader.generate([Generate(Prompt.of("a", Soft("r2", FEATURES, 2)), 2)])[0]
+    far = reader.generate([Generate(Prompt.from_segments("a", Soft("r2", FEATURES, 2)), 2)])[0]
     assert isinstance(far, CallError)
     assert "row 2 of 2" in str(far)
     reader.add_soft("r2", module(outputs=7))

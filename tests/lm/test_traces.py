@@ -12,17 +12,16 @@ from rag_repro.lm.local import LocalReader
 from rag_repro.lm.prompts import Codec
 from rag_repro.schema import Generate, Kept, Prefix, Prompt, Read, Reply
 from rag_repro.schema.errors import CallError
-
-from . import tiny
+from tests.lm import tiny
 
 NEW = 10
 SHARED = "Question: when was she born? Answer: 1960. " * 3
 PROMPTS = [
-    Prompt.of("Who directed the film?"),
-    Prompt.of(Prefix(SHARED), "The capital of Italy is"),
-    Prompt.of(Prefix(SHARED), "Who was born in Łódź, and when? Answer:"),
-    Prompt.of("The capital of France is Paris, " * 4),
-    Prompt.of("Who?", chat=True),
+    Prompt.from_segments("Who directed the film?"),
+    Prompt.from_segments(Prefix(SHARED), "The capital of Italy is"),
+    Prompt.from_segments(Prefix(SHARED), "Who was born in Łódź, and when? Answer:"),
+    Prompt.from_segments("The capital of France is Paris, " * 4),
+    Prompt.from_segments("Who?", chat=True),
 ]
 
 
@@ -238,7 +237,7 @@ def test_words_have_the_space_before_them_where_a_vocabulary_tells_spans_without
     trimmed = tiny.tokenizer()
     trimmed._tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
     text = "Who is in  the city?\n\n It is Łódź. "
-    for given in (Prompt.of(text), Prompt.of(text, chat=True)):
+    for given in (Prompt.from_segments(text), Prompt.from_segments(text, chat=True)):
         assert Codec(trimmed).encode(given) == Codec(tiny.tokenizer()).encode(given)
     assert Codec(trimmed).given(text) == Codec(tiny.tokenizer()).given(text)
 
@@ -247,13 +246,17 @@ def test_words_have_the_space_before_them_where_a_vocabulary_tells_spans_without
 def test_a_trace_says_what_each_prompt_token_stands_for(metaspace: bool):
     held = tiny.loaded()
     reader = LocalReader(replace(held, tokenizer=tiny.tokenizer(metaspace=metaspace)))
-    first = reader.generate([Generate(Prompt.of("Who was born in Łódź?"), 6, trace=True)])[0]
+    first = reader.generate(
+        [Generate(Prompt.from_segments("Who was born in Łódź?"), 6, trace=True)]
+    )[0]
     prompts = {
-        Prompt.of(
+        Prompt.from_segments(
             Prefix(SHARED), "Łódź, and when?", Reply(" Answer:")
         ): f"{SHARED}Łódź, and when? Answer:",
-        Prompt.of("Łódź is", Kept(first, 3)): "Łódź is" + first.text[: first.offsets[3]],
-        Prompt.of("Who?", chat=True): "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n",
+        Prompt.from_segments("Łódź is", Kept(first, 3)): "Łódź is" + first.text[: first.offsets[3]],
+        Prompt.from_segments(
+            "Who?", chat=True
+        ): "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n",
     }
     calls = [Generate(prompt, 2, trace=True) for prompt in prompts]
     for text, made in zip(prompts.values(), reader.generate(calls), strict=True):

@@ -15,13 +15,12 @@ from rag_repro.lm import hub
 from rag_repro.lm.hub import write_card
 from rag_repro.lm.load import Loaded, SentenceEncoder, load
 from rag_repro.lm.local import LocalReader
-from rag_repro.lm.pairs import sequence_classifier
+from rag_repro.lm.pair_scorers import sequence_classifier
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.weights import Weights
 from rag_repro.schema import Generate, Marker, Prompt
 from rag_repro.schema.errors import ReaderError, WeightsError
-
-from . import encoders, tiny
+from tests.lm import encoders, tiny
 
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
@@ -288,7 +287,10 @@ def test_an_added_token_without_an_embedding_is_the_calls_fault():
     made.tokenizer.add_tokens(["<image>"], special_tokens=True)
     reader = LocalReader(made)
     found, whole = reader.generate(
-        [Generate(Prompt.of("a", Marker("<image>")), 2), Generate(Prompt.of("a"), 2)]
+        [
+            Generate(Prompt.from_segments("a", Marker("<image>")), 2),
+            Generate(Prompt.from_segments("a"), 2),
+        ]
     )
     assert "no embedding for: 400" in str(found)
     assert whole.tokens
@@ -379,7 +381,7 @@ def test_a_text_and_image_model_answers_in_text(tmp_path, monkeypatch):
         model = t.AutoModelForCausalLM.from_config(config).eval()
     weights = Weights("eyes", tmp_path, "safetensors", "eyes", "", "")
     reader = LocalReader(Loaded(model, tiny.tokenizer(), weights))
-    prompt = Prompt.of("The capital of France is Paris, and the capital of Italy is")
+    prompt = Prompt.from_segments("The capital of France is Paris, and the capital of Italy is")
     ids = list(reader.codec.encode(prompt).tokens)
     made = reader.generate([Generate(prompt, 12)])[0]
     assert list(made.tokens) == tiny.plain_greedy(model, ids, 12, reader._decoder.ends)

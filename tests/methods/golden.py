@@ -22,7 +22,7 @@ import numpy as np
 from rag_repro import engine
 from rag_repro.data import synthworld
 from rag_repro.lm.prompts import prompt_text
-from rag_repro.lm.prompts import said as kept_text
+from rag_repro.lm.prompts import spoken_text as kept_text
 from rag_repro.methods import base
 from rag_repro.schema import (
     Encode,

@@ -16,9 +16,8 @@ from rag_repro.methods.baselines.adaptive_rag import (
 from rag_repro.methods.baselines.ircot import IRCoTSettings, ircot
 from rag_repro.schema import Question
 from tests.lm.scripted_reader import ScriptedReader
-
-from .golden import World
-from .scripted import Tables, answer_of, ids
+from tests.methods.golden import World
+from tests.methods.scripted import Tables, answer_of, ids
 
 QUESTION = Question("q", "q?", ("y",))
 RANKINGS = {"q?": ["a", "b", "c", "d"], "It was Orr.": ["d", "e"]}

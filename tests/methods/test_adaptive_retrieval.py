@@ -13,9 +13,8 @@ from rag_repro.methods.baselines.adaptive_retrieval import (
     names,
 )
 from rag_repro.schema import Hit, Passage, Question
-
-from .golden import World
-from .scripted import Says, Tables, answer_of, ids
+from tests.methods.golden import World
+from tests.methods.scripted import Says, Tables, answer_of, ids
 
 RANKING = Tables({"q?": ["a", "b", "c", "d"]})
 

@@ -9,9 +9,8 @@ from rag_repro.methods import base
 from rag_repro.methods.drrag.concatenation import QDCSettings, qdc
 from rag_repro.methods.drrag.selection import CFSSettings, cfs, forward_selection
 from rag_repro.schema import Answer, Gold, Hit, Question
-
-from .golden import QUESTIONS, World
-from .scripted import Scores, Tables, answer_of, ids, passage
+from tests.methods.golden import QUESTIONS, World
+from tests.methods.scripted import Scores, Tables, answer_of, ids, passage
 
 QUESTION = Question(
     id="id-q",

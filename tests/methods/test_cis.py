@@ -8,9 +8,8 @@ from rag_repro import engine
 from rag_repro.methods import base
 from rag_repro.methods.drrag.selection import CISSettings, cis, inverse_selection
 from rag_repro.schema import Answer, Gold, Hit, Question
-
-from .golden import QUESTIONS, World
-from .scripted import Scores, Tables, answer_of, ids, passage
+from tests.methods.golden import QUESTIONS, World
+from tests.methods.scripted import Scores, Tables, answer_of, ids, passage
 
 QUESTION = Question(id="id-q", text="q?", answers=(), gold=(Gold("b"), Gold("e")))
 # k = 4: equation 1 makes Cnt = a b, then a's c, then b's first that is new: e.

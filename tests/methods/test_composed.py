@@ -13,8 +13,7 @@ from rag_repro.methods.composed import COMMON, PARTS, ComposedSettings
 from rag_repro.methods.stages import side_by_side
 from rag_repro.schema import Answer, Question, Retrieve
 from rag_repro.study import line_fields
-
-from . import golden
+from tests.methods import golden
 
 BRIDGE = golden.QUESTIONS[0]
 SAME = ("calls", "hits", "text", "prediction", "error")
@@ -232,4 +231,4 @@ def test_a_record_can_be_kept_of_every_combination(papers):
     assert answer.error is None
     assert bool(line_fields.of_knowledge(BRIDGE, answer, {})) == ("erm4" in papers)
     assert bool(line_fields.of_drafts(BRIDGE, answer, None)) == ("dragin" in papers)
-    line_fields.of(BRIDGE, answer, {})
+    line_fields.trace_fields(BRIDGE, answer, {})

@@ -6,9 +6,8 @@ import pytest
 
 from rag_repro.methods import base
 from rag_repro.methods.baselines.compressing import crag
-
-from .scripted import Says, answer_of, ids
-from .shelf import FILM, MAN, OTHER, QUESTION, SIZES, SONG, Shares, Shelf, size
+from tests.methods.scripted import Says, answer_of, ids
+from tests.methods.shelf import FILM, MAN, OTHER, QUESTION, SIZES, SONG, Shares, Shelf, size
 
 # By `Shares`: film has directed, film, glass, harbour of the question's words; the others none.
 ALL = (SONG, FILM, MAN)

@@ -7,8 +7,7 @@ import pytest
 from rag_repro.methods import base
 from rag_repro.methods.drrag.probes import dropped, shared_words
 from rag_repro.schema import Gold, Hit, Passage, Question
-
-from .scripted import answer_of, ids
+from tests.methods.scripted import answer_of, ids
 
 TEXT = {
     "s": "Peter Heiberg had a son, Johan.",

@@ -9,8 +9,7 @@ import pytest
 
 from rag_repro.methods import base, reading
 from rag_repro.methods.drrag import concatenation
-
-from . import golden
+from tests.methods import golden
 
 
 @pytest.mark.parametrize("name", base.METHODS)

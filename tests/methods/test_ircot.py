@@ -21,9 +21,8 @@ from rag_repro.methods.reading import PROMPTS
 from rag_repro.methods.sentences import Sentences
 from rag_repro.schema import Hit, Passage, Question, Reply
 from tests.lm.scripted_reader import ScriptedReader
-
-from .golden import World
-from .scripted import Tables, answer_of, ids, passage
+from tests.methods.golden import World
+from tests.methods.scripted import Tables, answer_of, ids, passage
 
 QUESTION = Question("q", "Who is q?", ("y",), candidates=("a", "c", "e"))
 # The question loses its question words; so does the second query.

@@ -21,9 +21,8 @@ from rag_repro.methods.baselines.compressing import (
 from rag_repro.schema import Generation, Passage, Question, Trace
 from tests.lm import tiny
 from tests.lm.scripted_reader import ScriptedReader, pieces
-
-from .scripted import Says, answer_of, ids
-from .shelf import FILM, MAN, OTHER, QUESTION, SONG, Shelf, bag, size, told_before
+from tests.methods.scripted import Says, answer_of, ids
+from tests.methods.shelf import FILM, MAN, OTHER, QUESTION, SONG, Shelf, bag, size, told_before
 
 ALL = (SONG, FILM, MAN)
 DOCUMENT = {p.id: f"(Title: {p.title}) {p.text}" for p in ALL}

@@ -7,8 +7,7 @@ import pytest
 from rag_repro.methods import base
 from rag_repro.methods.drrag.probes import pair_check
 from rag_repro.schema import Gold, Question
-
-from .scripted import Tables, answer_of, ids
+from tests.methods.scripted import Tables, answer_of, ids
 
 QUESTION = Question(
     id="id-q",

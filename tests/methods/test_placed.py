@@ -6,8 +6,7 @@ import pytest
 
 from rag_repro.methods import base
 from rag_repro.schema import Gold, Question
-
-from .scripted import Says, Tables, answer_of, ids
+from tests.methods.scripted import Says, Tables, answer_of, ids
 
 QUESTION = Question(
     id="q7",

@@ -7,8 +7,7 @@ import pytest
 from rag_repro.methods import base
 from rag_repro.methods.drrag.concatenation import QDCSettings, concat, qdc, take_in_turns
 from rag_repro.schema import Hit, Question
-
-from .scripted import Tables, answer_of, passage
+from tests.methods.scripted import Tables, answer_of, passage
 
 QUESTION = Question(id="q", text="q?", answers=("x",), candidates=("a", "c", "e", "f"))
 

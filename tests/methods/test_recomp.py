@@ -13,9 +13,8 @@ from rag_repro.methods import base
 from rag_repro.methods.baselines.compressing import cosines, recomp
 from rag_repro.methods.reading import PROMPTS
 from tests.lm.scripted_reader import ScriptedReader
-
-from .scripted import Says, answer_of, ids
-from .shelf import FILM, MAN, OTHER, QUESTION, SIZES, SONG, Shelf, Words, size
+from tests.methods.scripted import Says, answer_of, ids
+from tests.methods.shelf import FILM, MAN, OTHER, QUESTION, SIZES, SONG, Shelf, Words, size
 
 BEST = "Glass Harbour is a film. Ilvo Brannek directed it."
 

@@ -32,9 +32,8 @@ from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Generation, Gold, Hit, Marker, Passage, Question, Reply, Trace
 from tests.lm import tiny
 from tests.lm.test_real_reader import need
-
-from .golden import World
-from .scripted import Tables, answer_of, ids
+from tests.methods.golden import World
+from tests.methods.scripted import Tables, answer_of, ids
 
 QUESTION = Question("q", "q?", ("y",))
 RANKING = {"q?": ["a", "b", "c"]}

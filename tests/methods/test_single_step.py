@@ -7,8 +7,7 @@ import pytest
 from rag_repro.methods import base
 from rag_repro.methods.reading import PROMPTS, extract
 from rag_repro.schema import Gold, Question
-
-from .scripted import Says, Tables, answer_of
+from tests.methods.scripted import Says, Tables, answer_of
 
 QUESTION = Question(
     id="q", text="q {x}?", answers=("x",), gold=(Gold("c"), Gold("b")), candidates=("b",)

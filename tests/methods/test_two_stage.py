@@ -7,9 +7,8 @@ from rag_repro.methods.baselines.controls import single_step
 from rag_repro.methods.drrag.concatenation import QDCSettings, TwoStageSettings, qdc, two_stage
 from rag_repro.methods.drrag.selection import CFSSettings, cfs
 from rag_repro.schema import Gold, Question
-
-from .golden import QUESTIONS, World
-from .scripted import Tables, answer_of, ids
+from tests.methods.golden import QUESTIONS, World
+from tests.methods.scripted import Tables, answer_of, ids
 
 QUESTION = Question("id-q", "q?", (), candidates=("a", "b", "c"))
 RANKINGS = {

@@ -11,14 +11,13 @@ import numpy as np
 
 from rag_repro.analysis import hop_timing
 from rag_repro.evaluation import calibration
-from rag_repro.evaluation.resampling import fresh
+from rag_repro.evaluation.resampling import new_generator
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.methods.dragin import draft_checks
-from rag_repro.show.exhibits import Row
+from rag_repro.show.exhibit_rows import Row
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
-
-from .told import RESULTS, Said, Told, cells
+from tests.prose.told import RESULTS, Said, Told, cells
 
 PAPER = papers.load("dragin")
 PUBLIC = ("hotpotqa", "2wikimultihopqa", "strategyqa")
@@ -171,7 +170,7 @@ def _hops() -> hop_timing.Hops:
 def _pooled_areas() -> tuple[float, ...]:
     """RIND's, in percent, by either label."""
     judged = (_hops().judged("score", label) for label in hop_timing.LABELS)
-    return tuple(100 * calibration.auc(one, fresh()).estimate for one in judged)
+    return tuple(100 * calibration.auc(one, new_generator()).estimate for one in judged)
 
 
 def _little_selective(told: Told) -> bool:

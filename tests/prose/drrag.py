@@ -10,11 +10,10 @@ from typing import Any
 
 from rag_repro.analysis.pair_judgements import Pairs, at_threshold, best_threshold
 from rag_repro.data import synthworld
-from rag_repro.data.synthworld.calibration import calibration
+from rag_repro.data.synthworld.world_difficulty import calibration
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
-
-from .told import RESULTS, Said, Told, card, cells, printed
+from tests.prose.told import RESULTS, Said, Told, card, cells, printed
 
 PUBLIC = ("musique", "hotpotqa", "2wikimultihopqa")
 WORLDS = ("world-B", "world-C", "world-D")

@@ -13,8 +13,7 @@ from rag_repro.evaluation.statistics import Interval
 from rag_repro.methods.erm4.knowledge_filter import CONTRADICTION, ENTAILMENT, NEUTRAL
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell
-
-from .told import RESULTS, ROOT, Said, Told, card, cells, holds_zero
+from tests.prose.told import RESULTS, ROOT, Said, Told, card, cells, holds_zero
 
 PAPER = papers.load("erm4")
 TWO_THINGS = ("world-B-several", "world-C-several")

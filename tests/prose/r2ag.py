@@ -10,12 +10,11 @@ import numpy as np
 
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.show import readers
-from rag_repro.show.exhibits import beside
+from rag_repro.show.exhibit_rows import sibling_cell
 from rag_repro.study import manifests, papers
 from rag_repro.study.papers import Cell
 from rag_repro.study.trainings import merged
-
-from .told import RESULTS, ROOT, Said, Told, cells, holds_zero, printed
+from tests.prose.told import RESULTS, ROOT, Said, Told, cells, holds_zero, printed
 
 SMALL, LARGER = "smollm2-135m", "gemma3-270m"
 WORLDS = ("world-B-10", "world-C-10", "world-D-10")
@@ -155,7 +154,7 @@ def _form_alone(told: Told) -> bool:
     less = dict.fromkeys(KINDS, 0.0)
     for cell in exhibit.cells("testbed"):
         if cell.keys["method"] == "free":
-            base = beside(exhibit, cell, {"method": "rag"})
+            base = sibling_cell(exhibit, cell, {"method": "rag"})
             for kind in KINDS:
                 gain = results.gain(cell, base, "length", lambda x, k=kind: _kind(x) == k)
                 less[kind] += told.of(gain.interval().estimate)

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
-from . import dragin, drrag, erm4, r2ag, together
-from .told import ROOT, Told
+from tests.prose import dragin, drrag, erm4, r2ag, together
+from tests.prose.told import ROOT, Told
 
 SAID = [*drrag.SAID, *erm4.SAID, *dragin.SAID, *r2ag.SAID, *together.SAID, *together.SAID_PAGES]
 NAMED = {f"{said.page}: {said.sentence}": said for said in SAID}

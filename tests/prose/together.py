@@ -10,8 +10,7 @@ from rag_repro.analysis import factorial, index_growth
 from rag_repro.study import growth as grown
 from rag_repro.study import papers
 from rag_repro.study.exhibits import Cell
-
-from .told import RESULTS, ROOT, Said, Told, printed
+from tests.prose.told import RESULTS, ROOT, Said, Told, printed
 
 HEAD, COMPOSITION, TUNING = "together.head", "together.composition", "together.tuning"
 GROUNDS = ("world-B", "hotpotqa")

@@ -10,8 +10,8 @@ from typing import Any
 
 from rag_repro.evaluation.statistics import Interval
 from rag_repro.lm.hub import card_of
-from rag_repro.show import exhibits, readers
-from rag_repro.show.exhibits import Row
+from rag_repro.show import exhibit_rows, readers
+from rag_repro.show.exhibit_rows import Row
 from rag_repro.study import judge, papers
 from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results
@@ -127,7 +127,7 @@ def cells(exhibit: str, tier: str | None = None, **keys: Any) -> list[Cell]:
 @cache
 def _rows(exhibit: str) -> list[Row]:
     paper, found = papers.exhibit(exhibit)
-    return exhibits.recipe_rows(paper, found, RESULTS)
+    return exhibit_rows.recipe_rows(paper, found, RESULTS)
 
 
 @cache

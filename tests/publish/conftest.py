@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_repro.places import Places
-from rag_repro.publish.pairs import pair
+from rag_repro.book_folders import BookFolders
+from rag_repro.publish.notebook_pairs import pair
 
 HEADER = """\
 # ---
@@ -66,7 +66,7 @@ sphinx:
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BookFolders:
     """A book with the chapter 05_small, whose working folder this is."""
     (tmp_path / "_toc.yml").write_text(
         "format: jb-book\nroot: index\nchapters:\n  - file: chapters/05_small\n"
@@ -77,6 +77,6 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     (tmp_path / "notebooks/05_small.py").write_text(CHAPTER)
     (tmp_path / "book/index.md").write_text("# A small book\n\n$x^2$\n")
     monkeypatch.chdir(tmp_path)
-    found = Places(tmp_path)
+    found = BookFolders(tmp_path)
     pair(found)
     return found

@@ -11,7 +11,7 @@ import pytest
 from rag_repro.publish import build
 from rag_repro.publish.build import BuildError, ChapterError, build_book, to_html
 from rag_repro.publish.check import CheckError
-from rag_repro.publish.pairs import pair
+from rag_repro.publish.notebook_pairs import pair
 
 pytestmark = pytest.mark.slow
 

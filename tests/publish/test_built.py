@@ -15,12 +15,12 @@ import pytest
 from bs4 import BeautifulSoup
 from filelock import FileLock
 
-from rag_repro.places import Places
+from rag_repro.book_folders import BookFolders
 from rag_repro.publish.build import to_html
 from rag_repro.publish.extension import CLAIM
 
 ROOT = Path(__file__).resolve().parents[2]
-CHAPTERS = Places(ROOT).names()
+CHAPTERS = BookFolders(ROOT).names()
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def site(tmp_path_factory, request):
             for name in ("_config.yml", "_toc.yml"):
                 shutil.copy(ROOT / name, root / name)
             shutil.copytree(ROOT / "book", root / "book", ignore=shutil.ignore_patterns("_build"))
-            built.write_text(str(to_html(Places(root)).parent), encoding="utf-8")
+            built.write_text(str(to_html(BookFolders(root)).parent), encoding="utf-8")
         return Path(built.read_text(encoding="utf-8"))
 
 

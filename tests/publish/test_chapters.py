@@ -14,14 +14,14 @@ import nbformat
 import pytest
 import yaml
 
-from rag_repro.places import Places
+from rag_repro.book_folders import BookFolders
 from rag_repro.publish.build import execute
 from rag_repro.publish.check import check
-from rag_repro.publish.pairs import run_of
+from rag_repro.publish.notebook_pairs import run_of
 from rag_repro.publish.parameters import parameters
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACES = Places(ROOT)
+PLACES = BookFolders(ROOT)
 SECOND = yaml.safe_load(Path(__file__).with_name("chapters.yaml").read_text(encoding="utf-8"))
 
 
@@ -37,7 +37,7 @@ def places(tmp_path):
     stored = [p.relative_to(ROOT) for p in (ROOT / "results").iterdir() if p.name != "local"]
     for name in (*stored, Path("artifacts")):
         (tmp_path / name).symlink_to(ROOT / name)
-    return Places(tmp_path)
+    return BookFolders(tmp_path)
 
 
 def test_every_chapter_has_a_second_run_that_changes_a_parameter():

@@ -9,7 +9,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from rag_repro.publish import build, status
 from rag_repro.publish.check import CheckError, check, check_all
-from rag_repro.publish.pairs import source_hash, to_text
+from rag_repro.publish.notebook_pairs import source_hash, to_text
 
 
 def sound(places):

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_repro.places import Places
+from rag_repro.book_folders import BookFolders
 from rag_repro.publish import contents
 from rag_repro.study import papers
-
-from .conftest import HEADER
+from tests.publish.conftest import HEADER
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,6 +49,6 @@ def test_deviations_and_titles_are_those_of_the_sources(places):
 
 
 def test_every_claim_of_the_book_is_decided_in_a_chapter():
-    decided = contents.claims(Places(ROOT))
+    decided = contents.claims(BookFolders(ROOT))
     known = {claim.id for name in papers.names() for claim in papers.load(name).claims}
     assert set(decided) == known

@@ -10,9 +10,9 @@ import nbformat
 import pytest
 from nbformat import from_dict
 
-from rag_repro.places import PlaceError, Places, here
+from rag_repro.book_folders import BookFolders, PlaceError, here
 from rag_repro.publish.inputs import changed, content_hash, hash_of
-from rag_repro.publish.pairs import (
+from rag_repro.publish.notebook_pairs import (
     LANGUAGE,
     NOTEBOOK_METADATA,
     PairError,
@@ -24,14 +24,13 @@ from rag_repro.publish.pairs import (
     to_text,
 )
 from rag_repro.publish.parameters import override
-
-from .conftest import HEADER
+from tests.publish.conftest import HEADER
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_books_own_pairs_are_in_step():
-    assert check_pairs(Places(ROOT)) == []
+    assert check_pairs(BookFolders(ROOT)) == []
 
 
 def test_no_cell_of_a_chapter_begins_with_a_mistyped_mark():
@@ -188,7 +187,7 @@ def test_an_executed_copy_that_an_editor_saved_makes_no_chapter_stale_that_read_
 
 def test_the_books_own_chapters_are_as_no_editor_touched_them():
     """Else their recorded hashes, of bytes, would not be those of their content."""
-    for name in Places(ROOT).names():
+    for name in BookFolders(ROOT).names():
         for key in (f"notebooks/{name}.py", f"book/chapters/{name}.ipynb"):
             assert content_hash(ROOT, key) == hash_of(ROOT, key), key
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rag_repro.places import Places, here
+from rag_repro.book_folders import BookFolders, here
 from rag_repro.publish.parameters import (
     ParameterError,
     chapter,
@@ -177,7 +177,7 @@ def test_values_that_no_run_can_take_are_refused_before_a_kernel_starts(
 
 def test_what_a_chapter_says_of_its_second_run_can_be_told():
     """The rules that are read from the source refuse no value that the kernel takes."""
-    book = Places(Path(__file__).resolve().parents[2])
+    book = BookFolders(Path(__file__).resolve().parents[2])
     second = Path(__file__).with_name("chapters.yaml").read_text(encoding="utf-8")
     for name, run in yaml.safe_load(second).items():
         assert override(name, run["parameters"], book).keys() == run["parameters"].keys()

@@ -11,7 +11,7 @@ from docutils.nodes import system_message
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rag_repro.places import Places
+from rag_repro.book_folders import BookFolders
 from rag_repro.publish import extension
 from rag_repro.publish.reference import ROOMS, to_rst
 from rag_repro.publish.reference import pages as reference_pages
@@ -25,7 +25,7 @@ def tree(lines):
 
 
 def test_every_room_has_a_page_with_its_public_modules():
-    made = reference_pages(Places(ROOT))
+    made = reference_pages(BookFolders(ROOT))
     assert set(made) == {f"reference/{name}.md" for name in (*ROOMS, "index")}
     assert ".. automodule:: rag_repro.retrieval.bm25\n" in made["reference/retrieval.md"]
     assert ".. automodule:: rag_repro\n" in made["reference/library.md"]
@@ -35,14 +35,14 @@ def test_every_room_has_a_page_with_its_public_modules():
 
 
 def test_the_modules_of_a_page_can_be_imported():
-    made = reference_pages(Places(ROOT))["reference/evaluation.md"]
+    made = reference_pages(BookFolders(ROOT))["reference/evaluation.md"]
     names = [line.split()[-1] for line in made.splitlines() if "automodule" in line]
     assert len(names) > 5
     assert all(importlib.import_module(name).__doc__ for name in names)
 
 
 def test_the_committed_pages_are_those_of_the_code():
-    for name, text in reference_pages(Places(ROOT)).items():
+    for name, text in reference_pages(BookFolders(ROOT)).items():
         told = (ROOT / "book" / name).read_text(encoding="utf-8")
         assert told == text, f"book/{name} is old: run `make book`"
 
@@ -52,7 +52,7 @@ def test_private_and_undocumented_modules_are_left_out(tmp_path):
         path = tmp_path / f"rag_repro/{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x = 1\n" if "bare" in name else '"""Words."""\n')
-    made = reference_pages(Places(tmp_path))["reference/data.md"]
+    made = reference_pages(BookFolders(tmp_path))["reference/data.md"]
     assert "automodule:: rag_repro.data.told\n" in made
     assert made.count("automodule") == 1
 

@@ -9,11 +9,11 @@ import jupyter_book
 import pytest
 import yaml
 
-from rag_repro.places import Places
+from rag_repro.book_folders import BookFolders
 from rag_repro.publish.status import citation
 
 ROOT = Path(__file__).resolve().parents[2]
-PLACES = Places(ROOT)
+PLACES = BookFolders(ROOT)
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 KNOWN = yaml.safe_load(Path(jupyter_book.__file__).with_name("default_config.yml").read_text())
 # Keys that jupyter-book reads although its list of defaults leaves them out.

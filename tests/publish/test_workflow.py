@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rag_repro.places import Places
+from rag_repro.book_folders import BookFolders
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / ".github" / "workflows" / "book.yml"
@@ -66,7 +66,7 @@ def test_python_is_the_oldest_that_the_package_allows_and_pips_files_are_kept():
 
 
 def test_what_is_published_is_the_built_book_from_the_main_branch_alone():
-    places = Places(ROOT)
+    places = BookFolders(ROOT)
     assert ROOT / step(BUILD, "upload-pages-artifact")["with"]["path"] == places.html
     assert set(FLOW["on"]) == {"push", "pull_request"}
     assert FLOW["on"]["push"]["branches"] == ["main"]

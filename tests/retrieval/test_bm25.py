@@ -18,8 +18,7 @@ from rag_repro.retrieval import BM25, Analyzer, RetrievalError, Retriever, build
 from rag_repro.retrieval.web import best_sentences
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
-
-from .conftest import corpus_of, ids_of
+from tests.retrieval.conftest import corpus_of, ids_of
 
 # N = 3, lengths 2, 3, 4, mean 3. With k1 = 1 and b = 1/2 the length factors
 # B = 1/2 + length / 6 are 5/6, 1 and 7/6.

@@ -9,8 +9,7 @@ import pytest
 from rag_repro import retrieval
 from rag_repro.retrieval import RetrievalError, Retriever
 from rag_repro.schema.dataset import Corpus
-
-from .conftest import corpus_of, ids_of
+from tests.retrieval.conftest import corpus_of, ids_of
 
 CORPUS = corpus_of(*"abcdefgh")
 

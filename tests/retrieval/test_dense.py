@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from rag_repro.retrieval import Dense, RetrievalError, Retriever
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
-
-from .conftest import Letters, corpus_of, ids_of
+from tests.retrieval.conftest import Letters, corpus_of, ids_of
 
 
 def test_cosines_by_hand(letters):

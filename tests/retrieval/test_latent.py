@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rag_repro.retrieval import Dense
-from rag_repro.retrieval.base import RetrievalError
 from rag_repro.retrieval.dense import LatentSemantics
+from rag_repro.retrieval.interface import RetrievalError
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
 

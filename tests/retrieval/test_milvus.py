@@ -17,8 +17,7 @@ from rag_repro.retrieval.milvus_server import MilvusError
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
 from rag_repro.study.corpora import overlap
-
-from .conftest import corpus_of, ids_of
+from tests.retrieval.conftest import corpus_of, ids_of
 
 WHY = "pymilvus and milvus-lite are not installed: pip install 'rag-repro[milvus]'"
 pytest.importorskip("pymilvus", reason=WHY)
@@ -87,7 +86,7 @@ def test_a_corpus_without_blanks_ranks_as_in_bm25s(tmp_path):
     for a, b in zip(made.search(asked, 5), BM25(corpus).search(asked, 5), strict=True):
         assert ids_of(a) == ids_of(b)
         assert a[0].score == pytest.approx(2.5 * b[0].score, rel=1e-3)
-    assert made.held(["p0"])["p0"] == corpus.passages[0]
+    assert made.stored_passages(["p0"])["p0"] == corpus.passages[0]
 
 
 def test_vectors_rank_as_in_faiss(vectors, encoder):
@@ -142,7 +141,7 @@ def test_any_id_is_found_and_read_back(tmp_path):
     corpus = Corpus("odd", tuple(Passage(i, f"t{i}", f"word{n}") for n, i in enumerate(odd)))
     made = Milvus(corpus, tmp_path / "m.db")
     made.load()
-    assert made.held(odd) == dict(corpus.by_id)
+    assert made.stored_passages(odd) == dict(corpus.by_id)
     assert [h[0].passage.id for h in made.search([f"word{n}" for n in range(5)], 1)] == odd
     assert ids_of(made.search(["word2"], 1, within=[odd[1:4]])[0]) == ["c\\d"]
 
@@ -154,7 +153,7 @@ def test_all_is_in_exactly_once_and_a_second_load_puts_in_nothing(words):
     assert words.count() == N
     assert words.load() == 0
     assert words.count() == N
-    assert words.held([p.id for p in CORPUS.passages]) == dict(CORPUS.by_id)
+    assert words.stored_passages([p.id for p in CORPUS.passages]) == dict(CORPUS.by_id)
 
 
 def test_the_card_tells_what_was_loaded_by_what_and_when(vectors, words, encoder):

@@ -8,10 +8,9 @@ import pytest
 
 from rag_repro import retrieval
 from rag_repro.retrieval import Milvus, RetrievalError, milvus_server
-from rag_repro.retrieval.base import check_address
-from rag_repro.retrieval.milvus_server import HOW, MilvusError, among
-
-from .conftest import corpus_of
+from rag_repro.retrieval.interface import check_address
+from rag_repro.retrieval.milvus_server import HOW, MilvusError, id_filter
+from tests.retrieval.conftest import corpus_of
 
 
 @pytest.mark.parametrize(
@@ -70,4 +69,4 @@ def test_settings_that_cannot_be_are_refused_before_anything_is_opened(tmp_path,
 
 
 def test_a_filter_quotes_what_an_id_may_hold():
-    assert among(['a "b"', "c\\d", "e'f"]) == 'id in ["a \\"b\\"", "c\\\\d", "e\'f"]'
+    assert id_filter(['a "b"', "c\\d", "e'f"]) == 'id in ["a \\"b\\"", "c\\\\d", "e\'f"]'

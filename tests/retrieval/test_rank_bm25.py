@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from rag_repro.evaluation.retrieval_metrics import recall
 from rag_repro.retrieval import BM25, Analyzer, RankBM25
-
-from .conftest import corpus_of, ids_of
-from .test_bm25 import TEXTS, THREE, WORDS
+from tests.retrieval.conftest import corpus_of, ids_of
+from tests.retrieval.test_bm25 import TEXTS, THREE, WORDS
 
 
 def test_scores_by_hand():

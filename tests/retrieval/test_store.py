@@ -9,9 +9,8 @@ import pytest
 
 from rag_repro import retrieval
 from rag_repro.retrieval import BM25, Analyzer, Dense, RetrievalError, StoreError
-
-from .conftest import Letters, corpus_of
-from .test_bm25 import THREE
+from tests.retrieval.conftest import Letters, corpus_of
+from tests.retrieval.test_bm25 import THREE
 
 QUERIES = ["red dog", "cat", "unicorn"]
 

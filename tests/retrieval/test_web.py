@@ -29,9 +29,8 @@ from rag_repro.retrieval.web import (
     parsed,
 )
 from rag_repro.schema import Passage, Question
-
-from ..lm import loopback
-from .conftest import corpus_of, ids_of
+from tests.lm import loopback
+from tests.retrieval.conftest import corpus_of, ids_of
 
 CORPUS = corpus_of("red apples", "green apples and pears", "blue plums", "red plums, red pears")
 QUERIES = ["red apples", "plums", "nothing of it"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rag_repro.engine import Task, run
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings
 from rag_repro.methods.dragin.loop import dynamic
-from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.schema import Gold, Hit, Passage, Question
 from rag_repro.show.heat_map import Shown
 from tests.lm.scripted_reader import Said, ScriptedReader, pieces

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro import data
-from rag_repro.show import arithmetic, exhibits, readers
+from rag_repro.show import arithmetic, exhibit_rows, readers
 from rag_repro.study import papers, printed
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
@@ -120,7 +120,7 @@ def mixed(method, i):
 
 
 def test_printed_values_stand_beside_the_reader_that_is_said_to_match(book):
-    rows = exhibits.rows(book.paper, book.paper.exhibits["table3"], book.results)
+    rows = exhibit_rows.rows(book.paper, book.paper.exhibits["table3"], book.results)
     held = {(r.keys.get("reader"), r.keys["method"]): r.paper for r in rows if r.metric == "acc"}
     assert held["public-reader", "qdc"] == "53.09"
     assert held["gpt", "qdc"] == "60.00"  # the other stands by itself
@@ -130,7 +130,7 @@ def test_printed_values_stand_beside_the_reader_that_is_said_to_match(book):
 
 def test_a_guess_without_a_reader_is_a_readers_baseline(book):
     book.fill("table3", score=lambda method, i: (i < {"guess": 2, "sm": 5, "qdc": 5}[method], 1.0))
-    rows = exhibits.rows(book.paper, book.paper.exhibits["table3"], book.results, "public")
+    rows = exhibit_rows.rows(book.paper, book.paper.exhibits["table3"], book.results, "public")
     [sm] = [r for r in rows if r.keys["method"] == "sm" and r.metric == "acc"]
     assert sm.diff.estimate == pytest.approx(30)
 
@@ -154,7 +154,7 @@ def test_the_gate_says_whose_answers_count(book):
 def test_a_row_that_could_not_count_says_why_nobody_ran_it(book):
     book.fill("readers", dataset="musique", score=lambda m, i: (i < 2, 1.0))
     exhibit = book.paper.exhibits["table3"]
-    made = exhibits.rows(book.paper, exhibit, book.results, "public")
+    made = exhibit_rows.rows(book.paper, exhibit, book.results, "public")
     notes = {(r.keys["method"], r.metric): r.note for r in made if "reader" in r.keys}
     assert notes["sm", "acc"] == "not run: reader too weak"
     assert notes["sm", "recall"] == "not run"  # what is found counts all the same

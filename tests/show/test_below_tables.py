@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from rag_repro.evaluation.statistics import Interval
-from rag_repro.show import exhibits
-from rag_repro.show.exhibits import exhibit_table
+from rag_repro.show import exhibit_rows
+from rag_repro.show.exhibit_rows import exhibit_table
 from rag_repro.show.missing import Missing
 from rag_repro.show.table import Table, Under
 from rag_repro.study import papers
@@ -66,7 +66,7 @@ def test_what_a_gain_is_over_stands_below_the_method_where_rows_differ_in_it():
 def test_an_exhibit_whose_rows_have_two_baselines_names_them_below_its_methods(tmp_path):
     paper = papers.load("together")
     exhibit = paper.exhibit("head")
-    rows = exhibits.rows(paper, exhibit, Results(tmp_path), "testbed")
+    rows = exhibit_rows.rows(paper, exhibit, Results(tmp_path), "testbed")
     value = Interval(50.0, 40.0, 60.0, 50)
     bases = {name: method.baseline for name, method in exhibit.methods.items()}
     rows = [
@@ -98,7 +98,7 @@ def test_printed_rows_beside_which_nothing_was_run_are_folded(tmp_path):
     """Below those of ours; alone they are the table."""
     paper = papers.load("r2ag")
     exhibit = paper.exhibit("table3")
-    rows = exhibits.rows(paper, exhibit, Results(tmp_path))
+    rows = exhibit_rows.rows(paper, exhibit, Results(tmp_path))
     printed = [row for row in rows if row.paper]
     made = exhibit_table(exhibit, rows)
     assert not any("69.30" in cells for cells in made.body)
@@ -111,7 +111,7 @@ def test_a_folded_row_has_the_papers_names_and_not_ours(tmp_path):
     paper = papers.load("drrag")
     exhibit = paper.exhibit("table7")
     first = next(cell for cell in exhibit.cells("public") if cell.keys["k"] == 4)
-    rows = exhibits.rows(paper, exhibit, Results(tmp_path))
+    rows = exhibit_rows.rows(paper, exhibit, Results(tmp_path))
     ours = Interval(50.0, 40.0, 60.0, 50)
     rows = [
         replace(row, ours=ours) if row.tier == "public" and row.keys == first.keys else row
@@ -148,7 +148,7 @@ def test_what_is_printed_and_no_metric_of_ours_has_a_column_all_the_same(tmp_pat
     """R²AG's table 3 prints how far a score drops."""
     paper = papers.load("r2ag")
     exhibit = paper.exhibit("table3")
-    rows = exhibits.rows(paper, exhibit, Results(tmp_path))
+    rows = exhibit_rows.rows(paper, exhibit, Results(tmp_path))
     assert "drop" in {row.metric for row in rows}
     made = exhibit_table(exhibit, rows)
     assert "drop" in " ".join(made.more.head).lower()

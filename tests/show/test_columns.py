@@ -13,7 +13,7 @@ import yaml
 
 from rag_repro import show
 from rag_repro.analysis import gold_signals
-from rag_repro.show.drawing import method_styles
+from rag_repro.show.figures import method_styles
 from rag_repro.show.picture import Note, Picture
 from tests.study.mini import number
 from tests.test_readme import ROOT

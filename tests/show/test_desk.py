@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rag_repro.show import exhibits
+from rag_repro.show import exhibit_rows
 from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.picture import Note
 from rag_repro.study import campaign, papers, records
@@ -130,8 +130,8 @@ def test_an_exhibits_rows_are_made_once_a_tier_whatever_is_picked(home, still, m
     home.fill()
     desk = home.desk()
     made = []
-    real = exhibits.rows
-    monkeypatch.setattr(exhibits, "rows", lambda *given: made.append(given[3]) or real(*given))
+    real = exhibit_rows.rows
+    monkeypatch.setattr(exhibit_rows, "rows", lambda *given: made.append(given[3]) or real(*given))
     for wanted in ({}, {"k": 3}, {"method": "qdc"}):
         for tier in (None, "public"):
             rows = real(desk.paper, home.paper.exhibits["table1"], desk.results, tier)

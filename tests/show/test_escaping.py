@@ -32,9 +32,9 @@ from rag_repro.schema import (
     Retrieve,
 )
 from rag_repro.schema.dataset import Corpus, Dataset
-from rag_repro.show import chapter, escape, exhibits, ledger, picture, traces
+from rag_repro.show import chapter, escape, exhibit_rows, ledger, picture, traces
 from rag_repro.show import recorded_answers as show
-from rag_repro.show.exhibits import Row
+from rag_repro.show.exhibit_rows import Row
 from rag_repro.show.picture import Download, Picture
 from rag_repro.show.table import Table
 from rag_repro.study import papers, records
@@ -189,7 +189,7 @@ def test_the_tables_of_an_exhibit_of_a_data_set_with_any_name(book):
             note=t)
         for t in HOSTILE
     ]  # fmt: skip
-    made = exhibits.exhibit_table(book.exhibit, rows)
+    made = exhibit_rows.exhibit_table(book.exhibit, rows)
     made.data = None  # the file beside it is no text of the page
     assert set(map(escape.seen, HOSTILE)) <= set(cells_of(made))
     shown_in(Table([], [[r.note] for r in rows]))
@@ -421,7 +421,7 @@ def test_the_steps_of_an_answer():
     for i, text in enumerate(HOSTILE):
         heard = [
             traces.Step(Retrieve(text, 1), HITS[i : i + 1]),
-            traces.Step(Generate(Prompt.of(text), 3), made),
+            traces.Step(Generate(Prompt.from_segments(text), 3), made),
         ]
         answer = Answer(text=text, prediction=text)
         shown_in(traces.table(heard, QUESTIONS[i], answer))

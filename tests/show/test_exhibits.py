@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from rag_repro.show import escape, exhibits
+from rag_repro.show import escape, exhibit_rows
 from rag_repro.show.picture import Download
 from rag_repro.show.table import Table
 from rag_repro.study import costs, papers
@@ -18,7 +18,7 @@ from tests.study import mini
 
 
 def rows(book, tier=None, exhibit=None):
-    return exhibits.rows(book.paper, exhibit or book.exhibit, book.results(), tier)
+    return exhibit_rows.rows(book.paper, exhibit or book.exhibit, book.results(), tier)
 
 
 def one(made, **wanted):
@@ -48,7 +48,7 @@ def test_a_record_shorter_than_what_is_asked_says_so(book):
     book.fill()
     row = one(rows(book), dataset="hotpotqa", method="qdc", k=3, metric="passages")
     assert row.flat()["note"] == "suspect; 100 of 252 answers"
-    caption = exhibits.exhibit_table(book.exhibit, rows(book, "public")).caption
+    caption = exhibit_rows.exhibit_table(book.exhibit, rows(book, "public")).caption
     assert " rows are not complete (" in caption
     assert "100 of 252 answers" in caption
     [cell, *_] = book.exhibit.cells("testbed")
@@ -105,7 +105,7 @@ def test_a_printed_cell_that_no_grid_has_is_not_passed_over(book):
     other = book.root / "other"
     other.mkdir()
     paper = mini.paper(other, "", mini.TABLE + "hotpotqa,9,sm,recall,99.10,\n")
-    made = exhibits.rows(paper, paper.exhibits["table1"], book.results())
+    made = exhibit_rows.rows(paper, paper.exhibits["table1"], book.results())
     [row] = [r for r in made if r.paper == "99.10"]
     assert (row.keys["k"], row.note) == ("9", "not run")
 
@@ -215,7 +215,7 @@ def test_a_metric_that_no_question_has_is_told_from_a_run_that_is_missing(book):
 
 def test_the_csv_begins_with_the_promised_columns(book):
     book.fill()
-    lines = list(csv.reader(io.StringIO(exhibits.text(rows(book), "csv"))))
+    lines = list(csv.reader(io.StringIO(exhibit_rows.text(rows(book), "csv"))))
     assert lines[0] == [
         *("exhibit", "tier", "dataset", "method", "k", "metric", "paper", "ours", "lo", "hi", "n"),
         *("baseline", "diff", "diff_lo", "diff_hi", "role", "note"),
@@ -236,24 +236,24 @@ def test_the_csv_begins_with_the_promised_columns(book):
 def test_json_has_the_same_rows(book):
     book.fill()
     made = rows(book)
-    assert json.loads(exhibits.text(made, "json")) == [row.flat() for row in made]
+    assert json.loads(exhibit_rows.text(made, "json")) == [row.flat() for row in made]
 
 
 def test_booleans_are_printed_as_in_the_files(book):
-    text = exhibits.text(rows(book, exhibit=own_candidates(book)), "csv")
+    text = exhibit_rows.text(rows(book, exhibit=own_candidates(book)), "csv")
     assert ",true," in text
     assert "True" not in text
 
 
 def test_the_readers_table_has_gain_ours_and_paper(book):
     book.fill()
-    head, body = exhibits.grid(rows(book, "public"))
+    head, body = exhibit_rows.grid(rows(book, "public"))
     line = dict(zip(head, next(c for c in body if c[:3] == ["HotpotQA", "3", "qdc"]), strict=True))
     assert line["Recall: gain over baseline"].startswith("+16.00 [+")
     assert line["Recall: ours [95 %], n"].startswith("78.00 [")
     assert line["Recall: ours [95 %], n"].endswith("], n 100")
     assert line["Recall: paper"] == "86.12"
-    markdown = exhibits.text(rows(book, "public"), "md").splitlines()
+    markdown = exhibit_rows.text(rows(book, "public"), "md").splitlines()
     assert markdown[0] == "| " + " | ".join(head) + " |"
     assert markdown[1] == "|" + " --- |" * len(head)
     assert len(markdown) == 2 + len(body)
@@ -264,8 +264,8 @@ def test_the_readers_table_has_gain_ours_and_paper(book):
 def test_every_exhibit_of_every_paper_can_be_printed_before_anything_is_run(tmp_path, name, form):
     paper = papers.load(name)
     for key, exhibit in paper.exhibits.items():
-        made = exhibits.rows(paper, exhibit, Results(tmp_path))
-        text = exhibits.text(made, form)
+        made = exhibit_rows.rows(paper, exhibit, Results(tmp_path))
+        text = exhibit_rows.text(made, form)
         for entry in paper.printed(key):
             assert entry["value"] in text
 
@@ -299,10 +299,10 @@ def test_every_mark_of_a_myst_page_can_be_escaped():
 
 
 def test_a_bar_in_a_cell_opens_no_column_on_a_terminal(book):
-    row = exhibits.Row(
+    row = exhibit_rows.Row(
         "e", "public", "primary", {"dataset": "d", "method": "a|b"}, "recall", note="x\ny"
     )
-    text = exhibits.text([row], "md")
+    text = exhibit_rows.text([row], "md")
     assert "a\\|b" in text
     assert "x y" in text
     assert len(text.splitlines()) == 3
@@ -326,14 +326,14 @@ def test_a_baseline_without_the_keys_that_a_grid_varies_is_found():
     memory = [c for c in exhibit.cells("testbed") if c.keys["method"] == "memory"]
     assert len({c.keys["tau"] for c in memory}) == 5
     for cell in memory:
-        base = exhibits.beside(exhibit, cell, {"method": "outside"})
+        base = exhibit_rows.sibling_cell(exhibit, cell, {"method": "outside"})
         assert base is not None
         assert "tau" not in base.keys
         assert base.keys["dataset"] == cell.keys["dataset"]
         # One with the same key is nearer than one without; another value is none.
-        every = exhibits.beside(exhibit, cell, {"method": "every"})
+        every = exhibit_rows.sibling_cell(exhibit, cell, {"method": "every"})
         assert (every is None) == (cell.keys["tau"] != 0.6)
     trigger = papers.load("erm4").exhibit("trigger")
     tuned = next(c for c in trigger.cells("testbed") if c.keys.get("split") == "tune")
-    base = exhibits.beside(trigger, tuned, {"method": "outside"})
+    base = exhibit_rows.sibling_cell(trigger, tuned, {"method": "outside"})
     assert base.keys["split"] == "tune"  # never the tested questions' own

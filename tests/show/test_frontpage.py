@@ -12,7 +12,7 @@ import pytest
 import rag_repro
 from rag_repro.publish import frontpage, verdict_summary
 from rag_repro.publish.templating import render
-from rag_repro.show import exhibits, ledger
+from rag_repro.show import exhibit_rows, ledger
 from rag_repro.study import campaign, papers, records
 from rag_repro.study.scores import Results
 from tests.study import mini
@@ -281,7 +281,7 @@ def flipped(book, method):
 
 def numbers(book):
     """(rows by place, the claim's row, the page)."""
-    made = exhibits.rows(book.paper, book.exhibit, book.results(), "public")
+    made = exhibit_rows.rows(book.paper, book.exhibit, book.results(), "public")
     rows = {(*r.keys.values(), r.metric): r for r in made if r.ours}
     [claim] = [r for r in ledger.rows(book.results()) if r["tier"] == "public"]
     return rows, claim, page(book)

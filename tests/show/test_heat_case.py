@@ -13,8 +13,7 @@ from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import Cell
 from rag_repro.study.services import Workshop
 from tests.lm.scripted_reader import ScriptedReader
-
-from .heat_case import said
+from tests.show.heat_case import said
 
 DATASET = data.load("world-B")
 ASKED = DATASET.questions[0].id

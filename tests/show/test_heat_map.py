@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from rag_repro.methods.dragin.settings import DynamicSettings
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings
 from rag_repro.publish import extension
 from rag_repro.schema import Answer
 from rag_repro.show.heat_map import (
@@ -22,13 +22,12 @@ from rag_repro.show.heat_map import (
     Shown,
     Word,
     decision,
+    decision_words,
     rounds,
     rule,
-    words,
 )
 from tests.publish.test_looks import ENOUGH, MODES, contrast, palette
-
-from .heat_case import DRAGIN, FLARE, QUESTION, TITLES, by_dragin, by_flare, said, shown
+from tests.show.heat_case import DRAGIN, FLARE, QUESTION, TITLES, by_dragin, by_flare, said, shown
 
 VOID = {"br", "img"}
 
@@ -97,13 +96,13 @@ def test_a_round_is_a_decision_with_its_search_and_the_text_around_it():
 
 
 def test_words_are_cut_where_the_draft_was_and_marked_where_the_alarm_is():
-    made = words(rounds(by_dragin().answer)[0].decided, DRAGIN)
+    made = decision_words(rounds(by_dragin().answer)[0].decided, DRAGIN)
     assert [w.text for w in made if w.alarm] == ["4,250"]
     assert [w.text for w in made if w.dropped][:2] == ["4,250", "<men>."]
     assert not any(w.left_out for w in made)
     assert all(w.parted for w in made)
     assert [w.values["entropy"] for w in made if w.alarm] == [3.0]
-    doubt = words(rounds(by_flare().answer)[1].decided, FLARE)
+    doubt = decision_words(rounds(by_flare().answer)[1].decided, FLARE)
     assert [w.text for w in doubt if w.alarm] == ["Bank", "Hall."]  # p up to 0.8
     assert [w.text for w in doubt if w.left_out] == ["Bank"]  # p up to 0.4
     assert [w.marks for w in doubt][-2:] == ["alarm, left out, cut off", "alarm, cut off"]
@@ -113,14 +112,14 @@ def test_flares_mean_marks_the_least_likely_word():
     mean = dataclasses.replace(FLARE, doubt_of="sentence", doubt=0.9)
     made = shown("x", mean, [said(" Bank Hall was so. It", p={"Hall": 0.5, "was": 0.7})] * 40)
     event = rounds(made.answer)[1].decided
-    assert [w.text for w in words(event, mean) if w.alarm] == ["Hall"]
+    assert [w.text for w in decision_words(event, mean) if w.alarm] == ["Hall"]
 
 
 def test_nothing_is_left_out_of_another_rules_query():
     event = rounds(by_flare().answer)[1].decided
     plain = dataclasses.replace(FLARE, query="question")
-    assert not any(w.left_out for w in words(event, plain))
-    assert [w.text for w in words(event, plain) if w.alarm] == ["Bank", "Hall."]
+    assert not any(w.left_out for w in decision_words(event, plain))
+    assert [w.text for w in decision_words(event, plain) if w.alarm] == ["Bank", "Hall."]
 
 
 def test_parts_of_a_word_stand_together():
@@ -133,12 +132,12 @@ def test_parts_of_a_word_stand_together():
         "sentence": [],
         "alarm": [],
     }
-    made = words(event, FLARE)
+    made = decision_words(event, FLARE)
     assert [w.parted for w in made] == [True, False, True, False, True]
     assert [w.dropped for w in made] == [False, False, True, True, True]
     assert [w.text for w in made] == ["Sar", "row", "is", "·", "it"]
     # A cut inside a word: its second part is gone.
-    inside = words({**event, "kept": " Sar"}, FLARE)
+    inside = decision_words({**event, "kept": " Sar"}, FLARE)
     assert [w.dropped for w in inside] == [False, True, True, True, True]
 
 

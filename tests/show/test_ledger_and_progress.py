@@ -23,10 +23,9 @@ from rag_repro.study import papers, records
 from rag_repro.study.judge import Part
 from rag_repro.study.papers import Contrast, StudyError
 from rag_repro.study.records import RecordError, open_record
+from tests.show.conftest import GAIN
 from tests.study import mini
 from tests.study.mini import rewrite
-
-from .conftest import GAIN
 
 # -------------------------------------------------------------------------------- the ledger
 
@@ -313,7 +312,7 @@ def test_an_effect_wholly_on_the_other_side_is_told_without_a_double_negative():
     def told(lo, hi, **given):
         contrast = Contrast("seconds", more={}, target=100.0, delta=5.0, ratio=True, **given)
         found = Verdict("inconclusive", "why", Interval((lo + hi) / 2, lo, hi, 30))
-        return ledger.told(Part(contrast, found))
+        return ledger.format_effect(Part(contrast, found))
 
     assert told(10.0, 30.0, less={}) == "+20.00 [+10.00, +30.00] % less than the other"
     assert told(-30.0, -10.0, less={}) == (

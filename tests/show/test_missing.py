@@ -6,7 +6,7 @@ import pytest
 
 from rag_repro.lm import hub
 from rag_repro.show import missing
-from rag_repro.show.exhibits import Row
+from rag_repro.show.exhibit_rows import Row
 from rag_repro.show.table import Table
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record

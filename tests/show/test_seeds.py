@@ -10,7 +10,7 @@ import pytest
 
 from rag_repro import show
 from rag_repro.lm import hub
-from rag_repro.show import cases, exhibits, missing
+from rag_repro.show import cases, exhibit_rows, missing
 from rag_repro.study import gate, trainings
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.judge import judge, pair_cells
@@ -71,7 +71,7 @@ def paper(tmp_path):
 
 
 def rows(results, tmp_path):
-    made = exhibits.recipe_rows(paper(tmp_path), EXHIBIT, results)
+    made = exhibit_rows.recipe_rows(paper(tmp_path), EXHIBIT, results)
     return {row.keys["method"]: row for row in made}
 
 
@@ -114,14 +114,14 @@ def test_each_training_and_how_far_they_lie_apart(results, tmp_path):
 def test_without_trainings_nothing_changes(results, tmp_path):
     bare = Exhibit("mini.table1", "Answers", "", ("acc_line",), METHODS, (PLAIN,))
     assert trainings.merged(bare, results) == (bare, results)
-    made = exhibits.rows(paper(tmp_path), bare, results)
-    assert exhibits.recipe_rows(paper(tmp_path), bare, results) == made
+    made = exhibit_rows.rows(paper(tmp_path), bare, results)
+    assert exhibit_rows.recipe_rows(paper(tmp_path), bare, results) == made
 
 
 def test_a_training_finds_its_untrained_baseline_and_back(results):
     ours = next(c for c in EXHIBIT.cells() if c.keys.get("seed") == 1)
-    assert exhibits.beside(EXHIBIT, ours, {"method": "rag"}).keys["method"] == "rag"
-    assert exhibits.beside(EXHIBIT, ours, {"method": "theirs"}).keys["seed"] == 1
+    assert exhibit_rows.sibling_cell(EXHIBIT, ours, {"method": "rag"}).keys["method"] == "rag"
+    assert exhibit_rows.sibling_cell(EXHIBIT, ours, {"method": "theirs"}).keys["seed"] == 1
     before, after = {"method": "ours", "seed": 0}, {"method": "rag"}
     [(cell, other)] = cases._sides(EXHIBIT, before, after)
     assert (cell.keys["seed"], other.keys["method"]) == (0, "rag")
@@ -253,7 +253,9 @@ def test_one_training_in_common_borrows_from_rows_with_several(results, tmp_path
     alone = replace(EXHIBIT, grids=(PLAIN, replace(TRAINED, seeds=(0,))))
     held = {"table1": alone, "table2": twice}
     both = replace(paper(tmp_path), exhibits=held, claims=(claim,))
-    [row] = [r for r in exhibits.recipe_rows(both, alone, results) if r.keys["method"] == "theirs"]
+    [row] = [
+        r for r in exhibit_rows.recipe_rows(both, alone, results) if r.keys["method"] == "theirs"
+    ]
     [judged] = judge(both, "public", results)
     # Of ours: means of 100 and 50, less the noise of 4 questions.
     apart = (1250 - 5000 / 12) ** 0.5
@@ -271,5 +273,5 @@ def _gain(paper, exhibit, results):
     """What the gain of the row "theirs" is the interval of."""
     whole, means = trainings.merged(exhibit, results, paper.exhibits.values())
     cell = next(c for c in whole.cells() if c.keys["method"] == "theirs")
-    baseline = exhibits.beside(whole, cell, {"method": whole.methods["theirs"].baseline})
+    baseline = exhibit_rows.sibling_cell(whole, cell, {"method": whole.methods["theirs"].baseline})
     return means.gain(cell, baseline, "acc_line")

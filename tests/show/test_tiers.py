@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rag_repro.book_folders import BookFolders
 from rag_repro.lm.sizes import shape
-from rag_repro.places import Places
 from rag_repro.publish import pages, tiers
 from rag_repro.study import papers
 from rag_repro.study.names import base_of
@@ -184,6 +184,6 @@ def test_every_page_of_the_tiers_is_in_the_contents():
 
 @pytest.mark.slow
 def test_the_committed_pages_are_those_of_the_code_and_the_records():
-    for name, text in pages.tier_pages(Places(ROOT)).items():
+    for name, text in pages.tier_pages(BookFolders(ROOT)).items():
         told = (ROOT / "book" / name).read_text(encoding="utf-8")
         assert told == text, f"book/{name} is old: run `make book`"

@@ -26,7 +26,7 @@ def test_numbers_shares_and_p():
 
 def test_a_csv_has_its_head_and_quotes_what_needs_it():
     assert csv_text(["a", "b"], [[1, None], ["x, y", '"']]) == 'a,b\n1,\n"x, y",""""\n'
-    made = Download.of("tab-x", ["a"], [[1]])
+    made = Download.from_rows("tab-x", ["a"], [[1]])
     assert (made.name, made.text) == ("tab-x.csv", "a\n1\n")
-    assert Download.of("", ["a"], [[1]]) is None
-    assert Download.of("tab-x", ["a"], []) is None
+    assert Download.from_rows("", ["a"], [[1]]) is None
+    assert Download.from_rows("tab-x", ["a"], []) is None

@@ -40,7 +40,7 @@ def walk(question, settings):
     hits = ()
     for _ in range(STEPS[number(question)]):
         hits = yield Retrieve(question.text, k=settings.k)
-    out = yield Generate(Prompt.of(question.text), max_new_tokens=4)
+    out = yield Generate(Prompt.from_segments(question.text), max_new_tokens=4)
     return Answer(text=out.text, prediction=out.text, hits=hits)
 
 

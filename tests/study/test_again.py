@@ -6,8 +6,7 @@ import pytest
 
 from rag_repro.study import again, records
 from rag_repro.study.runner import run
-
-from .scripted import QUESTIONS, Echo, Shop, Tables, condition, use_methods
+from tests.study.scripted import QUESTIONS, Echo, Shop, Tables, condition, use_methods
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,7 @@ import pytest
 from rag_repro.evaluation import metrics
 from rag_repro.schema import Answer, Cost
 from rag_repro.study.runner import line_of
-
-from .scripted import DATASET, condition
+from tests.study.scripted import DATASET, condition
 
 QUESTION = DATASET.questions[0]  # its answer is "says 0"
 

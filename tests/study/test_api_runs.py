@@ -15,8 +15,7 @@ from rag_repro.study import manifests, records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import Workshop
 from tests.lm import loopback
-
-from .scripted import DATASET
+from tests.study.scripted import DATASET
 
 SETTINGS = {"k": 2, "prompt": "short", "max_new_tokens": 8}
 

@@ -7,8 +7,7 @@ import pytest
 from rag_repro.schema import Answer, Cost, Hit
 from rag_repro.study import line_fields, lines, runner
 from rag_repro.study.conditions import Condition
-
-from .scripted import DATASET
+from tests.study.scripted import DATASET
 
 EVENT = {
     "stage": "attention",

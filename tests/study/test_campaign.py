@@ -14,8 +14,7 @@ from rag_repro.study.names import Untrained
 from rag_repro.study.papers import Cell, StudyError
 from rag_repro.study.scores import Results
 from rag_repro.words import duration
-
-from .scripted import DATASET, Shop, condition, use_methods
+from tests.study.scripted import DATASET, Shop, condition, use_methods
 
 
 def cell(method="walk", role="primary", n=None, exhibit="mini.table1"):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rag_repro.study import exhibits
-
-from . import mini
+from tests.study import mini
 
 
 def test_cells_side_by_side_are_named_by_what_tells_them_apart(tmp_path):

@@ -16,8 +16,7 @@ from rag_repro.evaluation.verdicts import NOT_JUDGED, UNSAID
 from rag_repro.study import gate, papers
 from rag_repro.study.judge import _subtracted, judge, pair_cells
 from rag_repro.study.scores import Results
-
-from .claims import TIERS, Known, exhibit_of, waits
+from tests.study.claims import TIERS, Known, exhibit_of, waits
 
 BASE = 40.0  # so high that gold passages still help the reader that the gate tries
 CHANGED = {"lower": 0.2, "same": 0.5, "higher": 0.8, "found": 0.5}  # beside one half

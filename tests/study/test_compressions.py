@@ -8,15 +8,14 @@ import pytest
 
 from rag_repro import engine
 from rag_repro.methods import base
-from rag_repro.methods.baselines.compressing import left, told
+from rag_repro.methods.baselines.compressing import compression_event, left
 from rag_repro.schema import Answer, Gold, Hit, Question
 from rag_repro.schema.dataset import Corpus
 from rag_repro.study import line_fields, lines, runner
 from rag_repro.study.conditions import Condition
 from tests.methods.scripted import Says
 from tests.methods.shelf import FILM, MAN, QUESTION, SIZES, SONG, Shares, Shelf, size
-
-from .scripted import DATASET
+from tests.study.scripted import DATASET
 
 GOOD = {"id": "a", "cluster": "a", "hits": [], "scores": {}, "gold": [["static", 1, 2], None]}
 GOOD["gold"] = [["static", 1, 2], ["dynamic", 2, None]]
@@ -26,7 +25,7 @@ HITS = tuple(Hit(p, 1.0, i) for i, p in enumerate((SONG, FILM), start=1))
 
 def of(*texts, kept=None, question=QUESTION, **more):
     given = {hit.passage.id: hit.passage.text for hit in HITS}
-    event = told("x", given, [left(text) for text in texts], kept, **more)
+    event = compression_event("x", given, [left(text) for text in texts], kept, **more)
     return line_fields.of_compression(question, Answer(hits=HITS, trace=({"stage": "rank"}, event)))
 
 

@@ -12,9 +12,8 @@ from rag_repro.study.conditions import TIERS
 from rag_repro.study.judge import judge
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results
-
-from . import mini
-from .mini import rewrite
+from tests.study import mini
+from tests.study.mini import rewrite
 
 GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
 LOSS = "- {metric: recall, more: {method: sm}, less: {method: qdc}, delta: 2.0}"

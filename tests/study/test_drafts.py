@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from rag_repro.methods.dragin.dynamic_settings import FACTORS, DynamicSettings
 from rag_repro.methods.dragin.loop import ReleasedSettings
-from rag_repro.methods.dragin.settings import FACTORS, DynamicSettings
 from rag_repro.schema import Answer, Gold
 from rag_repro.study import line_fields, lines
 from tests.methods.dragin.test_loop import answered, said
-
-from .scripted import DATASET
+from tests.study.scripted import DATASET
 
 QUESTION = replace(DATASET.questions[0], gold=(Gold("p0", "static", 1), Gold("p1", "dynamic", 2)))
 GOOD = {"id": "a", "cluster": "a", "hits": [], "scores": {}}

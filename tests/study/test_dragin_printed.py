@@ -14,7 +14,7 @@ import pytest
 
 import rag_repro
 from rag_repro.methods import systems
-from rag_repro.methods.dragin.settings import MASKING
+from rag_repro.methods.dragin.dynamic_settings import MASKING
 from rag_repro.study import papers
 from rag_repro.study.conditions import TIERS
 from rag_repro.study.judge import pair_cells
@@ -350,7 +350,7 @@ def test_what_looking_costs_is_timed_where_attention_is_looked_at():
         [c for c in paper.exhibit("time").cells() if c.matches(side)]
         for side in (contrast.more, contrast.less)
     )
-    assert more[0].condition.configured.looks
+    assert more[0].condition.configured.reads_attention
     assert not hasattr(less[0].condition.configured, "looks")
     assert [c.condition.configured.max_new_tokens for c in (*more, *less)] == [128, 128]
     assert len({c.condition.configured.prompt for c in (*more, *less)}) == 1

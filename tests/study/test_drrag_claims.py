@@ -7,8 +7,7 @@ import pytest
 from rag_repro.study import papers
 from rag_repro.study.conditions import TIERS
 from rag_repro.study.judge import pair_cells
-
-from .claims import exhibit_of, sides_of, waits
+from tests.study.claims import exhibit_of, sides_of, waits
 
 DRRAG = papers.load("drrag")
 BY = {claim.id.removeprefix("drrag."): claim for claim in DRRAG.claims}

@@ -11,8 +11,7 @@ from rag_repro.evaluation import metrics
 from rag_repro.study import gate, papers
 from rag_repro.study.judge import _subtracted, judge, pair_cells
 from rag_repro.study.scores import Results
-
-from .claims import decided, exhibit_of
+from tests.study.claims import decided, exhibit_of
 
 N = 400
 

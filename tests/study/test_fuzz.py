@@ -11,8 +11,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_repro.places import Places
-from rag_repro.publish import pairs, parameters
+from rag_repro.book_folders import BookFolders
+from rag_repro.publish import notebook_pairs, parameters
 from rag_repro.study import lines as form
 from rag_repro.study import manifests, papers, records
 from rag_repro.study.conditions import Condition
@@ -21,8 +21,7 @@ from rag_repro.study.records import RecordError, open_record
 from tests import fuzzing
 from tests.fuzzing import BOMBS, changed, modest, refused_by_name, spoilt, text_of
 from tests.publish.conftest import CHAPTER
-
-from . import mini
+from tests.study import mini
 
 CONDITION = Condition("world-B", "qdc", {"k": 4}, retriever="minilm")
 LINE = {
@@ -191,11 +190,11 @@ def test_conditions(data):
 @modest
 @given(st.data())
 def test_chapters(tmp_path_factory, data):
-    places = Places(tmp_path_factory.mktemp("book"))
+    places = BookFolders(tmp_path_factory.mktemp("book"))
     places.notebooks.mkdir()
     path = places.notebooks / "05_small.py"
     path.write_bytes(data.draw(spoilt(CHAPTER.encode())))
-    refused_by_name(lambda: pairs.render(path), ValueError, path.name)
+    refused_by_name(lambda: notebook_pairs.render(path), ValueError, path.name)
     refused_by_name(lambda: parameters.parameters("05_small", places), ValueError, path.name)
     shutil.rmtree(places.root)
 

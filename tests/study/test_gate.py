@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_repro.show import exhibits, ledger, readers
+from rag_repro.show import exhibit_rows, ledger, readers
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.papers import StudyError
@@ -111,7 +111,7 @@ def test_a_table_says_where_the_reader_is_too_weak(tmp_path):
 
     def weak(key, *metrics):
         exhibit = paper.exhibits[key]
-        made = exhibits.recipe_rows(paper, exhibit, results, "public")
+        made = exhibit_rows.recipe_rows(paper, exhibit, results, "public")
         return readers.weak(paper, exhibit, [row for row in made if row.metric in metrics], results)
 
     assert weak("table1", "acc", "recall") == ["MuSiQue"]

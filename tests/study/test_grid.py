@@ -15,9 +15,8 @@ from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import Cell, StudyError
 from rag_repro.study.records import RecordError
 from rag_repro.study.services import Workshop
-
-from .scripted import Shop, condition, use_methods
-from .test_parts import killed
+from tests.study.scripted import Shop, condition, use_methods
+from tests.study.test_parts import killed
 
 
 def cell(method="walk", n=None, **changes):
@@ -139,8 +138,8 @@ def test_questions_that_draw_on_each_other_run_in_one_job(planned, tmp_path, mon
 
 
 def test_an_online_memory_is_what_makes_questions_draw_on_each_other():
-    from .test_reservoirs import ONLINE
-    from .test_reservoirs import condition as remembering
+    from tests.study.test_reservoirs import ONLINE
+    from tests.study.test_reservoirs import condition as remembering
 
     assert reservoirs.is_ordered(remembering(**ONLINE))
     assert not reservoirs.is_ordered(remembering())

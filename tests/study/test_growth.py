@@ -16,7 +16,7 @@ import pytest
 
 from rag_repro import cli
 from rag_repro.retrieval import RetrievalError
-from rag_repro.study import growth, timing
+from rag_repro.study import growth, timed_runs
 from rag_repro.study.growth import GrowthError, Size
 
 HERE = {"machine": "a machine", "cores": 2, "threads": 1, "versions": {"bm25s": "1"}}
@@ -24,7 +24,7 @@ HERE = {"machine": "a machine", "cores": 2, "threads": 1, "versions": {"bm25s": 
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch):
-    monkeypatch.setattr(timing, "surroundings", lambda: {**HERE, "versions": {"bm25s": "1"}})
+    monkeypatch.setattr(timed_runs, "surroundings", lambda: {**HERE, "versions": {"bm25s": "1"}})
 
 
 class Measured:
@@ -89,7 +89,7 @@ def test_beyond_the_first_limit_no_size_is_tried(tmp_path, caplog):
 )
 def test_a_record_of_another_machine_is_not_continued(tmp_path, monkeypatch, change, word):
     ran("bm25", [10], tmp_path, measured=Measured())
-    monkeypatch.setattr(timing, "surroundings", lambda: {**HERE, **change})
+    monkeypatch.setattr(timed_runs, "surroundings", lambda: {**HERE, **change})
     with pytest.raises(GrowthError, match=f"measured with other {word} than here"):
         ran("bm25", [20], tmp_path, measured=Measured())
 
@@ -191,13 +191,13 @@ def refused(pipe, *given):
 def test_how_the_process_of_a_size_ends_is_told(monkeypatch):
     limits = {"queries": 5, "minutes": 10, "gigabytes": 6}
     monkeypatch.setattr(growth, "_child", killed)
-    assert growth.apart("bm25", 1000, **limits).stopped == growth.MEMORY
+    assert growth.measure_in_subprocess("bm25", 1000, **limits).stopped == growth.MEMORY
     monkeypatch.setattr(growth, "_child", failing)
     with pytest.raises(GrowthError, match="ended with status 3"):
-        growth.apart("bm25", 1000, **limits)
+        growth.measure_in_subprocess("bm25", 1000, **limits)
     monkeypatch.setattr(growth, "_child", refused)
     with pytest.raises(ValueError, match="no such thing"):
-        growth.apart("bm25", 1000, **limits)
+        growth.measure_in_subprocess("bm25", 1000, **limits)
 
 
 def killed_at_work(pipe, *given):
@@ -212,7 +212,7 @@ def without_memory(*given, **named):
 def test_what_a_killed_process_leaves_behind_is_removed(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(growth, "_child", killed_at_work)
-    size = growth.apart("bm25", 1000, queries=5, minutes=10, gigabytes=6)
+    size = growth.measure_in_subprocess("bm25", 1000, queries=5, minutes=10, gigabytes=6)
     assert size.stopped == growth.MEMORY
     assert list(tmp_path.iterdir()) == []
 
@@ -228,7 +228,7 @@ def endless(*given, **named):
 
 growth.measure = endless  # in the child, too, which imports this module anew
 if __name__ == "__main__":
-    growth.apart("bm25", 1000, queries=5, minutes=10, gigabytes=6)
+    growth.measure_in_subprocess("bm25", 1000, queries=5, minutes=10, gigabytes=6)
 """
 
 
@@ -258,6 +258,6 @@ def test_a_system_without_memory_is_a_size_beyond_its_limit(monkeypatch):
 
 @pytest.mark.slow
 def test_a_size_beyond_its_minutes_is_ended():
-    size = growth.apart("bm25", 1000, queries=5, minutes=0, gigabytes=6)
+    size = growth.measure_in_subprocess("bm25", 1000, queries=5, minutes=0, gigabytes=6)
     assert replace(size, when="", load=None, commit=None) == Size(1000, stopped=growth.PROCESSOR)
     assert size.when

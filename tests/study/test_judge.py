@@ -13,9 +13,8 @@ from rag_repro.study import records
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import StudyError
 from rag_repro.study.scores import Results
-
-from . import mini
-from .mini import coin, fill, paper, rewrite
+from tests.study import mini
+from tests.study.mini import coin, fill, paper, rewrite
 
 GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
 
@@ -401,7 +400,7 @@ def test_the_headline_is_pooled_over_the_cells_and_says_in_how_many_it_is_clear(
     assert part.verdict.word == "inconclusive"  # for the first cell
     assert part.interval.estimate == pytest.approx((5 + 40 + 40 + 40) / 4)
     assert part.verdict.clear == (3, 4)
-    assert ledger.told(part).endswith(" points, clear in 3 of 4 cells")
+    assert ledger.format_effect(part).endswith(" points, clear in 3 of 4 cells")
 
 
 def test_an_everywhere_claim_fails_by_holm_over_its_parts_and_cells(tmp_path):

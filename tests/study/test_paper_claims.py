@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.study import papers
-
-from .claims import decided, exhibit_of, waits
+from tests.study.claims import decided, exhibit_of, waits
 
 
 @pytest.fixture(scope="module", params=["erm4", "r2ag"])

@@ -9,8 +9,7 @@ import pytest
 from rag_repro.study import papers
 from rag_repro.study.papers import Contrast, StudyError
 from rag_repro.study.retarget import retarget
-
-from . import mini
+from tests.study import mini
 
 GAIN = "- {metric: recall, more: {method: qdc}, less: {method: sm}, delta: 2.0}"
 

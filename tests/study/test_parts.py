@@ -11,8 +11,7 @@ import pytest
 from rag_repro.study import campaign, files, manifests, records, runner
 from rag_repro.study.names import Untrained
 from rag_repro.study.papers import Cell, StudyError
-
-from .scripted import Shop, condition, use_methods
+from tests.study.scripted import Shop, condition, use_methods
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +37,10 @@ def killed(root, shard, n):
 
 
 def test_parts_are_found_by_name_whether_they_are_finished_or_not(tmp_path):
-    assert runner.held(tmp_path, condition()) == runner.Held(None, {})
+    assert runner.recorded(tmp_path, condition()) == runner.Recorded(None, {})
     runner.run(condition(), Shop(), tmp_path, shard=(2, 3))
     killed(tmp_path, (1, 2), n=1)
-    held = runner.held(tmp_path, condition()).parts
+    held = runner.recorded(tmp_path, condition()).parts
     assert {name: part.is_sealed for name, part in held.items()} == {
         "1-of-2": False,
         "2-of-3": True,
@@ -52,13 +51,13 @@ def test_parts_are_found_by_name_whether_they_are_finished_or_not(tmp_path):
 def test_a_shard_need_not_ask_what_the_record_and_parts_that_nobody_writes_hold(tmp_path):
     runner.run(condition(), Shop(), tmp_path, n=2)
     runner.run(condition(), Shop(), tmp_path, shard=(3, 3))
-    assert runner.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
+    assert runner.recorded(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
     killed(tmp_path, (2, 2), n=4)
-    assert runner.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q3", "q5"}
+    assert runner.recorded(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q3", "q5"}
     with files.alone(tmp_path / f"{condition().path}.shard-2-of-2.lock"):
-        assert runner.held(tmp_path, condition()).written == {"2-of-2"}
-        assert runner.held(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
-        assert runner.held(tmp_path, condition()).ids((2, 2)) == {"q0", "q1", "q2", "q3", "q5"}
+        assert runner.recorded(tmp_path, condition()).written == {"2-of-2"}
+        assert runner.recorded(tmp_path, condition()).ids() == {"q0", "q1", "q2", "q5"}
+        assert runner.recorded(tmp_path, condition()).ids((2, 2)) == {"q0", "q1", "q2", "q3", "q5"}
 
 
 def test_a_worker_killed_between_its_last_answer_and_the_seal_loses_nothing(tmp_path):
@@ -70,11 +69,11 @@ def test_a_worker_killed_between_its_last_answer_and_the_seal_loses_nothing(tmp_
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     runner.run(condition(), Shop(), tmp_path, shard=(2, 2))
     wanted = {f"q{i}" for i in range(6)}
-    held = runner.held(tmp_path, condition())
+    held = runner.recorded(tmp_path, condition())
     assert (held.ids(), held.written, held.is_complete(wanted)) == (wanted, frozenset(), False)
     assert not held.parts["1-of-2"].is_sealed
     assert runner.join(condition(), Closed(), tmp_path) == 6
-    assert runner.held(tmp_path, condition()).is_complete(wanted)
+    assert runner.recorded(tmp_path, condition()).is_complete(wanted)
     names = sorted(path.name.split(".", 1)[1] for path in tmp_path.rglob("*.*"))
     assert names == ["jsonl.xz", "manifest.json"]
 
@@ -97,7 +96,7 @@ def test_a_part_without_an_answer_holds_nobody_up(tmp_path):
     runner.run(condition(), Shop(), tmp_path)
     torn = tmp_path / f"{condition().path}.shard-1-of-2.jsonl"
     torn.write_bytes(b'{"format": 1, "iden')
-    assert runner.held(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
+    assert runner.recorded(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
     assert runner.join(condition(), Closed(), tmp_path) == 0
 
 
@@ -119,7 +118,7 @@ def test_what_is_complete_needs_no_weights(tmp_path):
     assert campaign.run(cells, Bare(), tmp_path, shard=(2, 2)) == 0
     runner.run(condition(), Shop(), tmp_path, shard=(1, 2))
     assert campaign.run(cells, Bare(), tmp_path) == 0
-    assert runner.held(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
+    assert runner.recorded(tmp_path, condition()).is_complete({f"q{i}" for i in range(6)})
 
 
 def test_an_estimate_calls_complete_what_is_joined_and_nothing_else(tmp_path):

@@ -11,8 +11,7 @@ from rag_repro.evaluation.dynamic_metrics import LATER, NEXT
 from rag_repro.methods.dragin.draft_checks import RULES
 from rag_repro.schema import Answer, Gold
 from rag_repro.study import line_fields, lines
-
-from .scripted import DATASET
+from tests.study.scripted import DATASET
 
 QUESTION = replace(DATASET.questions[0], gold=(Gold("p0", "static", 1), Gold("p1", "dynamic", 2)))
 GOOD = {"id": "a", "cluster": "a", "hits": [], "scores": {}}

@@ -13,8 +13,7 @@ from rag_repro.evaluation import metrics
 from rag_repro.study import gate, names, papers
 from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.scores import Results
-
-from .claims import Known, decided, exhibit_of, sides_of
+from tests.study.claims import Known, decided, exhibit_of, sides_of
 
 N = 400
 FORMERS = ("r2ag", "r2ag_raft")

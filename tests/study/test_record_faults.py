@@ -22,8 +22,7 @@ from rag_repro.digest import write_whole
 from rag_repro.study import campaign, files, manifests, records, runner
 from rag_repro.study import lines as form
 from rag_repro.study.records import RecordError, open_record
-
-from .scripted import Shop, condition, use_methods
+from tests.study.scripted import Shop, condition, use_methods
 
 CALLS = ("write", "fsync", "replace", "unlink", "ftruncate", "open", "mkdir")
 KILLED = 86

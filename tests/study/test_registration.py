@@ -22,8 +22,7 @@ from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Grid
 from rag_repro.study.registration import Registration, RegistrationError
 from rag_repro.study.scores import Results
-
-from . import mini
+from tests.study import mini
 
 ROOT = Path(__file__).parents[2]
 MAIN = (

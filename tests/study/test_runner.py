@@ -13,8 +13,7 @@ from rag_repro.schema import Answer, Hit, Question
 from rag_repro.study import manifests, records, runner
 from rag_repro.study.records import RecordError
 from rag_repro.study.runner import ALL_FAILED, RunError, line_of, run
-
-from .scripted import DATASET, Echo, Shop, condition, use_methods
+from tests.study.scripted import DATASET, Echo, Shop, condition, use_methods
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,7 @@ from rag_repro.evaluation import metrics, statistics
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results, Scores, paired, ratio, resampled, span
 from rag_repro.study.scores import _drawn as kept_draws
-
-from . import mini
+from tests.study import mini
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ from rag_repro.study import files, frame, manifests, records, runner, sealed
 from rag_repro.study import lines as form
 from rag_repro.study.records import RecordError, open_record
 from rag_repro.study.scores import Only, Results, everything
-
-from . import mini
-from .scripted import Shop, condition, use_methods
-from .test_record_faults import KILLED, at_call, in_child, killed
+from tests.study import mini
+from tests.study.scripted import Shop, condition, use_methods
+from tests.study.test_record_faults import KILLED, at_call, in_child, killed
 
 COMMITTED = Path(__file__).parents[2] / "results" / "records"
 PRINT = {"corpus": "c0ffee"}

@@ -15,8 +15,7 @@ from rag_repro.schema.dataset import Corpus
 from rag_repro.study import names, papers
 from rag_repro.study.conditions import Condition
 from rag_repro.study.services import UnknownService, Workshop
-
-from .scripted import DATASET
+from tests.study.scripted import DATASET
 
 CONDITION = Condition("little", "single_step", {"k": 2}, retriever="bm25")
 
@@ -169,7 +168,7 @@ def test_other_gold_or_answers_over_the_same_corpus_change_the_fingerprint():
 
 def test_a_method_that_needs_a_classifier_gets_the_trained_one(tmp_path, monkeypatch):
     from rag_repro.lm import hub
-    from rag_repro.lm.pairs import PairClassifier
+    from rag_repro.lm.pair_scorers import PairClassifier
     from rag_repro.study.conditions import Condition
     from tests.lm.test_pairs import trained
 
@@ -198,7 +197,7 @@ def _shelved(tmp_path, monkeypatch, task):
 
 
 def test_a_scorer_is_of_the_kind_that_its_card_tells(tmp_path, monkeypatch):
-    from rag_repro.lm.pairs import ComplexityClassifier
+    from rag_repro.lm.pair_scorers import ComplexityClassifier
 
     _shelved(tmp_path, monkeypatch, "complexity")
     settings = {"k": 3, "classifier": "c", "prompt": "cot"}
@@ -316,7 +315,7 @@ def test_an_adapter_that_is_here_is_told_by_its_card(tmp_path, monkeypatch):
 
 def test_an_evaluator_judges_single_passages_and_serves_its_method(asked, tmp_path, monkeypatch):
     from rag_repro.lm import hub
-    from rag_repro.lm.pairs import RelevanceClassifier
+    from rag_repro.lm.pair_scorers import RelevanceClassifier
     from tests.lm.test_pairs import trained
 
     trained("bert", tmp_path, "relevance")

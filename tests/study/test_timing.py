@@ -16,15 +16,14 @@ from rag_repro.cache import CachedEncoder, CachedReader, CachedScorer, Store
 from rag_repro.evaluation import metrics
 from rag_repro.methods.base import MethodSpec, Settings
 from rag_repro.schema import Answer, Generate, Prompt, Retrieve, Score
-from rag_repro.study import manifests, records, timing
+from rag_repro.study import manifests, records, timed_runs
 from rag_repro.study.clock import Clocked, clocked
 from rag_repro.study.exhibits import Cell
 from rag_repro.study.records import RecordError
 from rag_repro.study.runner import RunError
 from rag_repro.study.scores import Results
-
-from . import scripted
-from .scripted import DATASET, condition, use_methods
+from tests.study import scripted
+from tests.study.scripted import DATASET, condition, use_methods
 
 EXHIBIT = "mini.fig"
 
@@ -112,7 +111,7 @@ class Judge:
 def plain(question, settings):
     """One search, one reading."""
     hits = yield Retrieve(question.text, k=settings.k)
-    out = yield Generate(Prompt.of(question.text), max_new_tokens=4)
+    out = yield Generate(Prompt.from_segments(question.text), max_new_tokens=4)
     return Answer(text=out.text, prediction=out.text, hits=hits)
 
 
@@ -121,8 +120,8 @@ def staged(question, settings):
     hits = yield Retrieve(question.text, k=1)
     yield [Retrieve(question.text, k=settings.k), Retrieve(question.text, k=settings.k)]
     yield Score((("a",), ("b",), ("c",)))
-    yield Generate(Prompt.of(question.text), max_new_tokens=4)
-    out = yield Generate(Prompt.of(question.text), max_new_tokens=4)
+    yield Generate(Prompt.from_segments(question.text), max_new_tokens=4)
+    out = yield Generate(Prompt.from_segments(question.text), max_new_tokens=4)
     return Answer(text=out.text, prediction=out.text, hits=hits)
 
 
@@ -133,8 +132,8 @@ NEW = {m.__name__: MethodSpec(m.__name__, 1, m, Settings, "") for m in (plain, s
 def _here(monkeypatch):
     monkeypatch.setattr(scripted, "METHODS", scripted.METHODS | NEW)
     use_methods(monkeypatch)
-    monkeypatch.setattr(timing, "surroundings", lambda: {"machine": "here"})
-    monkeypatch.setattr(timing, "load", lambda: 0.0)
+    monkeypatch.setattr(timed_runs, "surroundings", lambda: {"machine": "here"})
+    monkeypatch.setattr(timed_runs, "load", lambda: 0.0)
 
 
 class Shop:
@@ -173,7 +172,9 @@ def both():
 
 def run(tmp_path, shop=None, cells=None, **given):
     shop = shop or Shop(tmp_path)
-    return timing.run(cells or both(), shop, tmp_path / "records", **{"clock": shop.hands, **given})
+    return timed_runs.run(
+        cells or both(), shop, tmp_path / "records", **{"clock": shop.hands, **given}
+    )
 
 
 def record(tmp_path, method, exhibit=EXHIBIT):
@@ -219,7 +220,7 @@ def test_no_method_warms_up_another(tmp_path):
 def test_no_call_cache_answers_or_is_filled(tmp_path):
     shop = Shop(tmp_path)
     reader = shop.services(None)["reader"]
-    reader.generate([Generate(Prompt.of("query 0"), max_new_tokens=4)])
+    reader.generate([Generate(Prompt.from_segments("query 0"), max_new_tokens=4)])
     run(tmp_path, shop, n=2)
     assert record(tmp_path, "plain").by_question["q0"]["turns"][0]["seconds"] == 4.375
     with contextlib.closing(sqlite3.connect(shop.store.path)) as db:
@@ -230,13 +231,13 @@ def test_no_call_cache_answers_or_is_filled(tmp_path):
 @pytest.fixture
 def turns(monkeypatch):
     """(question, method) of every answer, in the order asked."""
-    seen, ask = [], timing.Seat.ask
+    seen, ask = [], timed_runs.Seat.ask
 
     def spied(seat, question):
         seen.append((question.id, seat.condition.method))
         return ask(seat, question)
 
-    monkeypatch.setattr(timing.Seat, "ask", spied)
+    monkeypatch.setattr(timed_runs.Seat, "ask", spied)
     return seen
 
 
@@ -323,7 +324,7 @@ def test_another_machine_or_company_is_refused_or_set_aside(tmp_path, monkeypatc
         run(tmp_path, cells=both()[:1], n=2)
     with pytest.raises(RecordError, match=r"repeats: stored 1, now 2"):
         run(tmp_path, n=1, repeats=2)
-    monkeypatch.setattr(timing, "surroundings", lambda: {"machine": "there"})
+    monkeypatch.setattr(timed_runs, "surroundings", lambda: {"machine": "there"})
     with pytest.raises(RecordError, match=r"machine: stored 'here', now 'there'"):
         run(tmp_path, n=2)
     assert run(tmp_path, n=2, renew=True) == 4
@@ -351,13 +352,13 @@ def test_times_are_taken_also_where_nobody_looks_on(tmp_path, monkeypatch):
     """A bar that is switched off knows no description."""
     monkeypatch.setenv("TQDM_DISABLE", "1")
     shop = Shop(tmp_path)
-    assert timing.with_bar(both(), shop, tmp_path / "records", n=1, clock=shop.hands)
+    assert timed_runs.with_bar(both(), shop, tmp_path / "records", n=1, clock=shop.hands)
 
 
 def test_the_manifest_tells_the_load_and_a_busy_machine_is_told(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(timing, "load", lambda: 3.14159)
+    monkeypatch.setattr(timed_runs, "load", lambda: 3.14159)
     shop = Shop(tmp_path)
-    timing.with_bar(both(), shop, tmp_path / "records", n=1, clock=shop.hands)
+    timed_runs.with_bar(both(), shop, tmp_path / "records", n=1, clock=shop.hands)
     folder = records.times_beside(tmp_path / "records", EXHIBIT)
     [entry] = manifests.read(folder, condition("plain"))
     assert (entry["load"], entry["batch_size"], entry["questions"]) == (3.14, 1, 1)
@@ -366,8 +367,8 @@ def test_the_manifest_tells_the_load_and_a_busy_machine_is_told(tmp_path, monkey
 
 def test_surroundings_are_plain_and_the_same_each_time(monkeypatch):
     monkeypatch.undo()
-    told = timing.surroundings()
-    assert told == timing.surroundings() == json.loads(json.dumps(told))
+    told = timed_runs.surroundings()
+    assert told == timed_runs.surroundings() == json.loads(json.dumps(told))
     assert told["threads"] >= 1
     assert {"python", "numpy"} <= set(told["versions"])
 

@@ -11,8 +11,7 @@ from rag_repro.methods.dragin.draft_checks import VARIANTS
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.schema import Answer
 from rag_repro.study import line_fields, lines
-
-from .scripted import DATASET
+from tests.study.scripted import DATASET
 
 QUESTION = DATASET.questions[0]  # needs p0
 GOOD = {"id": "a", "cluster": "a", "hits": [], "scores": {}}

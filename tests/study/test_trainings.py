@@ -7,14 +7,14 @@ import pytest
 
 from rag_repro.evaluation import statistics
 from rag_repro.study.scores import Scores, hangs_on_one, paired
-from rag_repro.study.trainings import apart
+from rag_repro.study.trainings import between_training_sd
 
 
 def scores(by_training, recipe="ours", spread=0.0, clusters=None):
     each = {seed: np.array(one, float) for seed, one in by_training.items()}
     values = np.mean([*each.values()], axis=0)
     ids = tuple(f"q{i}" for i in range(len(values)))
-    return Scores(ids, clusters or ids, values, each, recipe=recipe, apart=spread)
+    return Scores(ids, clusters or ids, values, each, recipe=recipe, between_training_sd=spread)
 
 
 def plain(values):
@@ -39,12 +39,12 @@ MIXED = {0: [0.0, 100, 0, 100], 1: [100.0, 100, 100, 100]}
     ],
 )
 def test_how_far_trainings_lie_apart_beyond_their_questions(rows, variance):
-    assert apart(map(scores, rows)) == pytest.approx(variance**0.5)
+    assert between_training_sd(map(scores, rows)) == pytest.approx(variance**0.5)
 
 
 @pytest.mark.parametrize("rows", [[], [{0: [0.0, 100]}]])
 def test_without_several_trainings_nobody_knows(rows):
-    assert apart(map(scores, rows)) is None
+    assert between_training_sd(map(scores, rows)) is None
 
 
 def test_a_difference_hangs_on_one_training_where_nobody_knows_of_others():
@@ -69,13 +69,15 @@ def test_a_difference_hangs_on_one_training_where_nobody_knows_of_others():
 
 def test_three_trainings_weigh_as_two_pairs_do():
     three = {0: [0.0, 0], 1: [10.0, 10], 2: [20.0, 20]}  # 100, two degrees of freedom
-    assert apart([scores(LEVEL), scores(three)]) == pytest.approx(((200 + 200) / 3) ** 0.5)
+    assert between_training_sd([scores(LEVEL), scores(three)]) == pytest.approx(
+        ((200 + 200) / 3) ** 0.5
+    )
 
 
 def test_clusters_are_the_units():
     """Two units leave -50 and 50, 10000 in all, over 1 x 2 units of 2 questions squared: 1250."""
     bound = scores(MIXED, clusters=("a", "b", "a", "b"))
-    assert apart([bound]) == pytest.approx(0, abs=1e-6)
+    assert between_training_sd([bound]) == pytest.approx(0, abs=1e-6)
 
 
 NOISE = np.random.default_rng(1).normal(0, 10, 100)

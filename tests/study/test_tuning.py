@@ -8,7 +8,7 @@ from rag_repro import cli, data
 from rag_repro.study import papers, tuning
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
-from rag_repro.study.strict import StudyError
+from rag_repro.study.yaml_files import StudyError
 
 ROWS = {
     "A": ExhibitMethod("alone", "no_retrieval", None, {"prompt": "cot"}),

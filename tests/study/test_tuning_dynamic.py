@@ -11,7 +11,6 @@ from rag_repro import cli
 from rag_repro.study import papers, tuning
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
-from rag_repro.study.strict import StudyError
 from rag_repro.study.tuning import (
     ALWAYS,
     KNOBS,
@@ -22,6 +21,7 @@ from rag_repro.study.tuning import (
     matching,
     printed_searches,
 )
+from rag_repro.study.yaml_files import StudyError
 
 ROWS = {
     "dragin": ExhibitMethod("RIND", "dynamic", "bm25", {}),

@@ -6,7 +6,7 @@ import pytest
 
 from rag_repro.cli import main
 from rag_repro.retrieval import served
-from rag_repro.retrieval.base import RetrievalError
+from rag_repro.retrieval.interface import RetrievalError
 from rag_repro.schema import Answer, Gold, Hit, Passage
 from rag_repro.study import names
 from rag_repro.study.conditions import Condition

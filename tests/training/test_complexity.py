@@ -11,11 +11,11 @@ import pytest
 from rag_repro import cli, data
 from rag_repro.lm import hub
 from rag_repro.lm.hub import write_card
-from rag_repro.lm.pairs import ComplexityClassifier, sequence_classifier
+from rag_repro.lm.pair_scorers import ComplexityClassifier, sequence_classifier
 from rag_repro.study import papers
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.records import open_record
-from rag_repro.training import complexity, pairs, run
+from rag_repro.training import complexity, pair_training, run
 from rag_repro.training.complexity import biased, labelled, outcomes, split
 from rag_repro.training.examples import EncodedText
 from rag_repro.training.fit import Plan, fit, wrap
@@ -155,7 +155,7 @@ def test_a_classifier_learns_its_classes(tmp_path):
     examples = [EncodedText(row, i % 3, "x") for i, row in enumerate(rows)]
     plan = Plan(examples, Lora(rank=8), Optimiser(learning_rate=5e-3, epochs=60), 0, "k")
     wrapped = wrap(model, plan.lora, 0, "SEQ_CLS")
-    goal = pairs.objective(tokenizer.pad_token_id)
+    goal = pair_training.objective(tokenizer.pad_token_id)
     folder = fit(wrapped, plan, tmp_path / "c", objective=goal, held_out=examples)
     curve = run.read_curve(folder)
     assert curve[-1]["held_out"]["x"] < 0.2 < 0.9 < curve[0]["loss"]

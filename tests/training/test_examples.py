@@ -31,7 +31,7 @@ from tests.lm import tiny
 
 def test_only_the_target_and_the_end_are_learned():
     codec = Codec(tiny.tokenizer())
-    example = Example(Prompt.of("Question: who?\nAnswer:"), " Paris.", "x")
+    example = Example(Prompt.from_segments("Question: who?\nAnswer:"), " Paris.", "x")
     made = encode(example, codec, 2)
     assert made.tokens == (*codec.ids("Question: who?\nAnswer:"), *codec.ids(" Paris."), 2)
     assert made.n_target == len(codec.ids(" Paris.")) + 1
@@ -39,7 +39,7 @@ def test_only_the_target_and_the_end_are_learned():
 
 def test_a_chat_prompt_is_the_one_that_the_reader_meets():
     codec = Codec(tiny.tokenizer())
-    prompt = Prompt.of("the film", chat=True)
+    prompt = Prompt.from_segments("the film", chat=True)
     made = encode(Example(prompt, "Rome", "x"), codec, 2)
     assert made.tokens[: -made.n_target] == codec.encode(prompt).tokens
 

@@ -10,8 +10,8 @@ import pytest
 from rag_repro import data
 from rag_repro.evaluation.retrieval_metrics import tells_answer
 from rag_repro.lm.prompts import prompt_text
+from rag_repro.methods.erm4.erm4_settings import ERM4Settings
 from rag_repro.methods.erm4.knowledge_filter import judging_prompt, read_label
-from rag_repro.methods.erm4.settings import ERM4Settings
 from rag_repro.schema import Generation, Gold, Hit, Passage, Question, Step
 from rag_repro.training import recipes
 from rag_repro.training.filtering import filtering, judged, namesake

@@ -21,7 +21,7 @@ LESSONS = (("Who directed the film?", " Xawery"), ("The capital of Italy is", " 
 
 
 def _plan(codec: Codec, key: str = "k", **optimiser) -> Plan:
-    examples = [encode(Example(Prompt.of(a), b, "x"), codec, 2) for a, b in LESSONS] * 3
+    examples = [encode(Example(Prompt.from_segments(a), b, "x"), codec, 2) for a, b in LESSONS] * 3
     how = {"learning_rate": 2e-2, "batch_tokens": 64, "epochs": 12, **optimiser}
     return Plan(examples, Lora(rank=4, alpha=8), Optimiser(**how), seed=3, key=key)
 
@@ -114,7 +114,7 @@ def test_it_learns_and_the_reader_says_it(tmp_path):
 
     taught = PeftModel.from_pretrained(fresh.model, tmp_path / "a").merge_and_unload()
     reader = LocalReader(replace(fresh, model=taught))
-    ask = [Generate(Prompt.of(question), 8) for question, _ in LESSONS]
+    ask = [Generate(Prompt.from_segments(question), 8) for question, _ in LESSONS]
     assert [g.text for g in reader.generate(ask)] == [answer for _, answer in LESSONS]
 
 

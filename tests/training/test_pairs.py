@@ -11,13 +11,13 @@ import torch
 from rag_repro import data
 from rag_repro.lm import hub
 from rag_repro.lm.hub import card_of, write_card
-from rag_repro.lm.pairs import PairClassifier, RelevanceClassifier, sequence_classifier
+from rag_repro.lm.pair_scorers import PairClassifier, RelevanceClassifier, sequence_classifier
 from rag_repro.methods.drrag.concatenation import concat
 from rag_repro.retrieval.bm25 import BM25
 from rag_repro.training import recipes, run
 from rag_repro.training.examples import EncodedText
 from rag_repro.training.fit import Plan, fit, wrap
-from rag_repro.training.pairs import Pair, check, encode, objective, pairs, relevance
+from rag_repro.training.pair_training import Pair, check, encode, objective, pairs, relevance
 from rag_repro.training.recipes import Lora, Optimiser, Recipe
 from tests.lm import encoders
 

@@ -26,7 +26,7 @@ from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.study.services import Workshop
 from rag_repro.training import fit as fit_module
 from rag_repro.training import r2ag, recipes, run
-from rag_repro.training.r2ag import Joint, Told, check, matching, objective
+from rag_repro.training.r2ag import FormerOutput, Joint, check, matching, objective
 from rag_repro.training.recipes import Former, Lora, Optimiser, Recipe, RecipeError
 from tests.lm import tiny
 
@@ -104,7 +104,9 @@ def told(recipe, **former):
 
 def lists_of(recipe, split="train", **part):
     part = {**recipe.lessons[0], **part}
-    return list(r2ag.lists(split=split, seed=0, workshop=Workshop(), former=recipe.former, **part))
+    return list(
+        r2ag.load_lists(split=split, seed=0, workshop=Workshop(), former=recipe.former, **part)
+    )
 
 
 def test_a_list_is_the_gold_and_the_nearest_without_an_answer(recipe):
@@ -132,10 +134,10 @@ def test_lists_of_drawn_lengths_keep_gold_and_the_best_others(recipe):
     seen, mixed = set(), 0
     for seed in range(8):
         ours = {"split": "train", "seed": seed, "workshop": Workshop()}
-        made = list(r2ag.lists(former=recipe.former, **ours, **LENGTHS))
+        made = list(r2ag.load_lists(former=recipe.former, **ours, **LENGTHS))
         # A control draws the same, be it told of features or of nothing.
-        free = r2ag.lists(former=Former(inputs="free", qdm=0), **ours, **LENGTHS)
-        raft = r2ag.lists(former=None, **ours, **LENGTHS)
+        free = r2ag.load_lists(former=Former(inputs="free", qdm=0), **ours, **LENGTHS)
+        raft = r2ag.load_lists(former=None, **ours, **LENGTHS)
         for one, *others in zip(made, free, raft, strict=True):
             assert all(other[:2] == one[:2] for other in others)
             question, hits, rows = one
@@ -164,7 +166,7 @@ def test_lengths_are_as_often_as_they_weigh(recipe):
     counts = Counter(
         len(hits)
         for seed in range(60)
-        for _, hits, _ in r2ag.lists(
+        for _, hits, _ in r2ag.load_lists(
             "tiny", "train", seed, Workshop(), None, lengths=lengths, mined=True
         )
     )
@@ -177,7 +179,7 @@ def test_a_stretch_of_a_gold_passage_holds_an_answer(recipe):
     firsts = set()
     for seed in range(6):
         part = {**recipe.lessons[0], "words": 4}
-        made = r2ag.lists(
+        made = r2ag.load_lists(
             split="train", seed=seed, workshop=Workshop(), former=recipe.former, **part
         )
         for (question, hits, rows), (_, _, before) in zip(made, lists_of(recipe), strict=True):
@@ -196,7 +198,7 @@ def test_a_list_that_cannot_be_made_names_its_question(recipe):
     bare = tuple(replace(q, gold=()) for q in QUESTIONS)
     workshop = Workshop()
     workshop.dataset = lambda name, split: Dataset(name, bare, Corpus("six", PASSAGES))
-    made = r2ag.lists("tiny", "train", 0, workshop, Former(inputs="gold"), lengths={3: 1})
+    made = r2ag.load_lists("tiny", "train", 0, workshop, Former(inputs="gold"), lengths={3: 1})
     with pytest.raises(RecipeError, match=r"tiny: question q0: .*names no gold"):
         list(made)
 
@@ -205,7 +207,7 @@ def test_gold_is_in_a_list_wherever_it_ranks(recipe):
     own = tuple(replace(q, candidates=tuple(p.id for p in PASSAGES)) for q in QUESTIONS)
     workshop = Workshop()
     workshop.dataset = lambda name, split: Dataset(name, own, Corpus("six", PASSAGES))
-    made = list(r2ag.lists("tiny", "train", 0, workshop, recipe.former, lengths={1: 1}))
+    made = list(r2ag.load_lists("tiny", "train", 0, workshop, recipe.former, lengths={1: 1}))
     assert [[hit.passage.id for hit in hits] for _, hits, _ in made] == [
         list(question.gold_ids) for question in own
     ]
@@ -302,7 +304,7 @@ def test_controls_differ_in_features_alone(recipe):
     assert len({p.digest for p in made.values()}) == 4  # constant and free are told the same
     assert len({p.plan.key for p in made.values()}) == 5
     counts = {
-        inputs: formers.count(formers.made(kind, 0, **sizes))
+        inputs: formers.count(formers.build_module(kind, 0, **sizes))
         for inputs in INPUTS
         for kind, sizes in [r2ag.sizes_of(Former(inputs=inputs, qdm=0), 48)]
     }
@@ -315,7 +317,7 @@ def test_controls_differ_in_features_alone(recipe):
 
 def joint(recipe, seed: int = 0, **former) -> Joint:
     kind, sizes = r2ag.sizes_of(replace(recipe.former, **former), 48)
-    module = formers.made(kind, seed, **sizes)
+    module = formers.build_module(kind, seed, **sizes)
     return Joint(hub_model(recipe), module).eval()
 
 
@@ -374,7 +376,7 @@ def test_matching_by_hand():
     logits = torch.tensor([[0.0, 2.0, -1.0], [3.0, 9.0, 9.0]])
     labels = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
     mask = torch.tensor([[True] * 3, [True, False, False]])
-    made = Told(torch.zeros(4, 1), mask, labels, logits)
+    made = FormerOutput(torch.zeros(4, 1), mask, labels, logits)
     sums = [-np.log(0.5) + np.log1p(np.exp(2)) + np.log1p(np.exp(-1)), np.log1p(np.exp(3))]
     assert matching(made, "sum").tolist() == pytest.approx(sums, rel=1e-5)
     assert matching(made).tolist() == pytest.approx([sums[0] / 3, sums[1]], rel=1e-5)
@@ -440,7 +442,7 @@ def test_the_reader_stays_as_it_is_and_the_former_learns(recipe, tmp_path):
     after = dict(prepared.model.named_parameters())
     assert all(torch.equal(after[n], before[n]) for n in before)
     assert all(p.grad is None for p in after.values())
-    fresh = formers.made(*[r2ag.sizes_of(recipe.former, 48)[0], 0],
+    fresh = formers.build_module(*[r2ag.sizes_of(recipe.former, 48)[0], 0],
                          **r2ag.sizes_of(recipe.former, 48)[1]).state_dict()  # fmt: skip
     learned = weights(tmp_path / "a")
     for name in ("lift.weight", "projection.weight", "head.weight", "positions"):
@@ -514,7 +516,7 @@ def test_learnable_tokens_learn_at_a_formers_pace(recipe, tmp_path):
         one = told(recipe, inputs=inputs, qdm=0.0)
         prepared, _ = trained(one, tmp_path / inputs)
         kind, sizes = r2ag.sizes_of(one.former, 48)
-        begun, ended = (formers.made(kind, 0, **sizes).eval() for _ in range(2))
+        begun, ended = (formers.build_module(kind, 0, **sizes).eval() for _ in range(2))
         begun.start_as(hub_model(recipe).get_input_embeddings().weight)
         ended.load_state_dict({n: t.float() for n, t in weights(tmp_path / inputs).items()})
         rows = torch.tensor(prepared.plan.examples[0].features)
@@ -590,7 +592,7 @@ def test_from_recipe_to_answer(recipe, lora, former, fast, tmp_path, monkeypatch
     plain = LocalReader(hub.resolve(recipe.base))
     assert reader.fingerprint != plain.fingerprint
     if former is None:
-        prompt = Prompt.of("Question: who?\nAnswer:")
+        prompt = Prompt.from_segments("Question: who?\nAnswer:")
         [made] = reader.generate([Generate(prompt, 4)])
         assert made.tokens
         return
@@ -618,7 +620,7 @@ def test_a_former_before_a_reader_that_was_trained_itself(recipe):
     assert weights_of.base.name == "tiny-raft"
     reader, plain = LocalReader(weights_of), LocalReader(hub.resolve("tiny-raft"))
     # The reader below is the trained one, and its tokenizer that of the base below it.
-    prompt = Prompt.of("Question: who?\nAnswer:")
+    prompt = Prompt.from_segments("Question: who?\nAnswer:")
     [ours], [theirs] = (one.generate([Generate(prompt, 4)]) for one in (reader, plain))
     assert ours.tokens == theirs.tokens
     state = dict(reader.model.named_parameters())

@@ -70,7 +70,7 @@ def test_from_recipe_to_reader_by_name(base, tmp_path):
     reader = LocalReader(weights)
     plain = LocalReader(hub.resolve(base))
     plain.model.load_adapter(str(folder), adapter_name="x")
-    ask = Prompt.of("Question: who?\nAnswer:")
+    ask = Prompt.from_segments("Question: who?\nAnswer:")
     merged = reader.generate([Generate(ask, 6)])[0]
     beside = plain.generate([Generate(ask, 6)])[0]
     assert merged.tokens == beside.tokens

@@ -11,11 +11,11 @@ import pytest
 
 from rag_repro.lm import hub
 from rag_repro.lm.hub import ADAPTER, Weights, card_of
-from rag_repro.lm.pairs import SimilarityClassifier, similarities, squares
+from rag_repro.lm.pair_scorers import SimilarityClassifier, similarities, squares
 from rag_repro.methods.drrag.concatenation import concat
 from rag_repro.schema import Passage
 from rag_repro.schema.errors import WeightsError
-from rag_repro.training.pairs import Asked, Pair, fit
+from rag_repro.training.pair_training import Asked, Pair, fit
 
 # Directions in a plane: what a text is about, as an angle in degrees.
 ANGLES = {"q": 0, "a": 60, "b": 90, "q a": 30}
@@ -109,7 +109,7 @@ def test_what_is_like_nothing_learned_is_judged_without_a_warning(tmp_path):
     )
     far = np.array([[1, 1, 1, 1, 1], [-1, 1, -1, 1, -1]], dtype=np.float32) * 1e3
     with np.errstate(over="raise"):
-        p = judge.of(far)
+        p = judge.probabilities(far)
     assert set(p.round(6)) <= {0.0, 1.0}
 
 
@@ -162,7 +162,7 @@ def test_the_recipe_makes_it_and_the_workshop_serves_it(tmp_path, monkeypatch):
 
 
 def test_pairs_are_asked_in_both_orders():
-    from rag_repro.training.pairs import in_both_orders
+    from rag_repro.training.pair_training import in_both_orders
 
     class Words:
         def tokens(self, text):

@@ -1,8 +1,8 @@
 """Public data sets: real questions and passages, from the project's files or the official ones."""
 
-from .errors import DataError, MissingFile, UnknownName
-from .loading import FORMATS, load
-from .registry import Source, registry, source
+from rag_repro.data.public.data_errors import DataError, MissingFile, UnknownName
+from rag_repro.data.public.loading import FORMATS, load
+from rag_repro.data.public.registry import Source, registry, source
 
 __all__ = [
     "FORMATS",

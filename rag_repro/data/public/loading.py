@@ -7,15 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
-from rag_repro.schema.dataset import Dataset
-
-from ...digest import sha256
-from ...plain import shortened
-from ...words import nearest
-from .build import build
-from .errors import MissingFile, UnknownName
-from .over import over
-from .readers import (
+from rag_repro.data.public.assembling import build
+from rag_repro.data.public.data_errors import MissingFile, UnknownName
+from rag_repro.data.public.over import over
+from rag_repro.data.public.readers import (
     ambignq,
     dureader,
     hotpotqa,
@@ -27,8 +22,12 @@ from .readers import (
     strategyqa,
     twowiki,
 )
-from .record import Doc, Record
-from .registry import Source, source
+from rag_repro.data.public.record import Doc, Record
+from rag_repro.data.public.registry import Source, source
+from rag_repro.digest import sha256
+from rag_repro.plain import shortened
+from rag_repro.schema.dataset import Dataset
+from rag_repro.words import nearest
 
 PROJECT = "project"
 
@@ -37,24 +36,24 @@ PROJECT = "project"
 class Format:
     """How a file is read: its questions and, where the format has one, its corpus.
 
-    beside: further files that are read with it, for the card.
+    companion_files: further files that are read with it, for the card.
     """
 
     read: Callable[[Path], Iterable[Record]]
     corpus: Callable[[Path], Sequence[Doc]] = lambda path: ()
-    beside: Callable[[Path], Sequence[Path]] = lambda path: ()
+    companion_files: Callable[[Path], Sequence[Path]] = lambda path: ()
 
 
 FORMATS: Mapping[str, Format] = {
     PROJECT: Format(project.read),
     "hotpotqa": Format(hotpotqa.read),
-    "2wikimultihopqa": Format(twowiki.read, beside=twowiki.beside),
+    "2wikimultihopqa": Format(twowiki.read, companion_files=twowiki.companion_files),
     "musique": Format(musique.read),
     "nq": Format(nq.read),
     "popqa": Format(popqa.read),
     "ambignq": Format(ambignq.read),
-    "strategyqa": Format(strategyqa.read, strategyqa.corpus, strategyqa.beside),
-    "iirc": Format(iirc.read, beside=iirc.beside),
+    "strategyqa": Format(strategyqa.read, strategyqa.corpus, strategyqa.companion_files),
+    "iirc": Format(iirc.read, companion_files=iirc.companion_files),
     "dureader": Format(dureader.read),
 }
 
@@ -87,7 +86,7 @@ def load(
         found, chosen = find(entry, data_dir, format)
     reader = FORMATS[chosen]
     records = reader.read(found)
-    used = [found, *reader.beside(found)]
+    used = [found, *reader.companion_files(found)]
     if chosen == PROJECT and entry.corpus:
         pool = found.with_name(entry.corpus)
         corpus = project.read_corpus(pool)
@@ -101,7 +100,7 @@ def load(
         made = over(made, load(entry.over, found.parent))
         used += [found.with_name(source(entry.over).project_file)]
     if entry.recurring:
-        from .. import recurring
+        from rag_repro.data import recurring
 
         made = recurring.of_public(made)
     card = {**made.card, "format": chosen, "files": {p.name: sha256(p) for p in used}}

@@ -21,8 +21,8 @@ def over(made: Dataset, other: Dataset) -> Dataset:
 
     The corpus is `other`'s own, so that its indexes serve both.
     """
-    from ...evaluation.metric import accepted
-    from ...evaluation.normalise import squad
+    from rag_repro.evaluation.metric import accepted
+    from rag_repro.evaluation.normalise import squad
 
     parts = (part for p in other.corpus.passages for part in (p.title, p.text))
     texts = [f" {squad(part)} " for part in parts]

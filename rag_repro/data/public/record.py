@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...plain import shortened
-from ...schema import Interpretation
-from .errors import DataError
+from rag_repro.data.public.data_errors import DataError
+from rag_repro.plain import shortened
+from rag_repro.schema import Interpretation
 
 
 @dataclass(frozen=True, slots=True)

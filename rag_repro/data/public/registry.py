@@ -9,9 +9,9 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from ...plain import from_yaml
-from ...words import choices
-from .errors import UnknownName
+from rag_repro.data.public.data_errors import UnknownName
+from rag_repro.plain import from_yaml
+from rag_repro.words import choices
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _is_accent = unicodedata.combining
 _ARTICLES = frozenset({"a", "an", "the"})
 
 
-def words(text: str, articles: bool = False) -> tuple[str, ...]:
+def split_words(text: str, articles: bool = False) -> tuple[str, ...]:
     """Lower-cased words without accents and punctuation, and by default without articles."""
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKD", text) if not _is_accent(c))
@@ -38,9 +38,12 @@ def page_name(title: str) -> str:
 
 def named_in(title: str, question: str) -> bool:
     """Whether the page's name stands in the question as a run of whole words."""
-    name, text = words(page_name(title)), words(question)
+    name, text = split_words(page_name(title)), split_words(question)
     if not name:  # a name made of articles, as "The The", keeps them
-        name, text = words(page_name(title), articles=True), words(question, articles=True)
+        name, text = (
+            split_words(page_name(title), articles=True),
+            split_words(question, articles=True),
+        )
     n = len(name)
     return n > 0 and any(text[i : i + n] == name for i in range(len(text) - n + 1))
 

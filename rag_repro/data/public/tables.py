@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...plain import PlainError, from_json, shortened, text_of
-from ...words import nearest
-from .errors import DataError, MissingFile
-from .files import AGAIN, lines, opening, records
+from rag_repro.data.public.data_errors import DataError, MissingFile
+from rag_repro.data.public.opened_files import AGAIN, lines, opening, records
+from rag_repro.plain import PlainError, from_json, shortened, text_of
+from rag_repro.words import nearest
 
 PARQUET, ARROW = ".parquet", ".arrow"
 _SHARD = re.compile(r"(.+?)-\d+-of-\d+(-\w+)?")

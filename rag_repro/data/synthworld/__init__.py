@@ -6,9 +6,9 @@ world = synthworld.world("B")                        # entities, facts, passages
 for passage in synthworld.stream_passages("B", 1_000_000): ...
 """
 
-from .building import KINDS, MULTI_HOP, build
-from .dials import DEFAULT, DialError, Dials
-from .world import Entity, Fact, World, WorldError, stream_passages, world
+from rag_repro.data.synthworld.building import KINDS, MULTI_HOP, build
+from rag_repro.data.synthworld.dials import DEFAULT, DialError, Dials
+from rag_repro.data.synthworld.world import Entity, Fact, World, WorldError, stream_passages, world
 
 __all__ = [
     "DEFAULT",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .wordings import options, read_table, wording_set, wordings
-from .world import Entity, World
+from rag_repro.data.synthworld.wordings import options, read_table, wording_set, wordings
+from rag_repro.data.synthworld.world import Entity, World
 
 Draw = Callable[[], float]
 

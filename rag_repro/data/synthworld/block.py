@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .dials import Dials
-from .draft import STEMS, Maker, Thing
-from .people import add_lives, make_people
-from .places import add_place_facts, make_places
-from .works import give_subjects, make_works
+from rag_repro.data.synthworld.dials import Dials
+from rag_repro.data.synthworld.draft import STEMS, Maker, Thing
+from rag_repro.data.synthworld.geography import add_place_facts, make_places
+from rag_repro.data.synthworld.people import add_lives, make_people
+from rag_repro.data.synthworld.works import give_subjects, make_works
 
 
 def make_block(world: int, seed: int, block: int, dials: Dials) -> list[Thing]:

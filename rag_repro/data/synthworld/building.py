@@ -9,25 +9,24 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from rag_repro.schema.dataset import Corpus, Dataset
-
-from ...schema import Question
-from ...words import nearest
-from .asking import Asker, pick
-from .chains import Desk, Draft
-from .dials import PRESETS, Dials
-from .draft import BLOCK
-from .one_root import ambiguous, chain_of, inference, paraphrase
-from .two_roots import (
+from rag_repro.data.synthworld.asking import Asker, pick
+from rag_repro.data.synthworld.chains import Draft, Workbench
+from rag_repro.data.synthworld.dials import PRESETS, Dials
+from rag_repro.data.synthworld.draft import BLOCK
+from rag_repro.data.synthworld.one_root import ambiguous, chain_of, inference, paraphrase
+from rag_repro.data.synthworld.two_roots import (
     bridge_comparison,
     bridge_free,
     comparison,
     numeric_difference,
     yes_no,
 )
-from .world import Entity, World, WorldError, world
+from rag_repro.data.synthworld.world import Entity, World, WorldError, world
+from rag_repro.schema import Question
+from rag_repro.schema.dataset import Corpus, Dataset
+from rag_repro.words import nearest
 
-KINDS: Mapping[str, tuple[Callable[[Desk, Entity], Draft | None], int]] = {
+KINDS: Mapping[str, tuple[Callable[[Workbench, Entity], Draft | None], int]] = {
     "single_hop": (chain_of(1), 12),
     "compositional2": (chain_of(2), 20),
     "compositional3": (chain_of(3), 10),
@@ -143,7 +142,7 @@ def _questions(
         draw = Random(f"{here.seed}/{here.name}/{part}/{kind}/{turn}").random
         table = tables[turn % len(blocks)]
         turn += 1
-        draft = _draft(Desk(here, asker, table, draw, draw()), kind, asked)
+        draft = _draft(Workbench(here, asker, table, draw, draw()), kind, asked)
         if draft is None:
             misses += 1
             continue
@@ -161,7 +160,7 @@ def _by_kind(here: World, block: int) -> dict[str, list]:
     return table
 
 
-def _draft(desk: Desk, kind: str, asked: set[tuple]) -> Draft | None:
+def _draft(desk: Workbench, kind: str, asked: set[tuple]) -> Draft | None:
     everyone = [e for entities in desk.block.values() for e in entities]
     if kind in COMPOSITIONAL and desk.draw() < WORK_ROOTS:
         everyone = [e for e in everyone if e.kind in ("film", "song", "album", "book")]

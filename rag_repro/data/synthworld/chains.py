@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ...schema import Gold, Interpretation, Step
-from .asking import Asker, Draw, pick
-from .dials import PRESETS
-from .wordings import held_out_pair
-from .world import Entity, Fact, World
+from rag_repro.data.synthworld.asking import Asker, Draw, pick
+from rag_repro.data.synthworld.dials import PRESETS
+from rag_repro.data.synthworld.wordings import held_out_pair
+from rag_repro.data.synthworld.world import Entity, Fact, World
+from rag_repro.schema import Gold, Interpretation, Step
 
 
 def is_held_out(relations: Sequence[str]) -> bool:
@@ -119,7 +119,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Desk:
+class Workbench:
     """What a maker works with: a world, its wordings, one block's entities, chance.
 
     lot: a number in [0, 1) that stays through all tries for one question, so that

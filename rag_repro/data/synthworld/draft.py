@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from . import names
-from .dials import Dials
+from rag_repro.data.synthworld import invented_names
+from rag_repro.data.synthworld.dials import Dials
 
 BLOCK = 500
 # Stems of each family that one block owns; bounds a world at 1,041,000 passages.
@@ -89,13 +89,13 @@ class Maker:
         return stems[self._dealt[family] % len(stems)]
 
     def stem(self, family: str, i: int) -> str:
-        return names.stem(family, self.world, self.block * STEMS[family] + i, self.seed)
+        return invented_names.stem(family, self.world, self.block * STEMS[family] + i, self.seed)
 
     def first_name(self, gender: str) -> str:
         dense, sparse = FIRST_NAMES
         many = sparse * (dense / sparse) ** self.dials.distractors
         number = int(self.random() * many)
-        return names.stem(gender, self.world, number, self.seed)
+        return invented_names.stem(gender, self.world, number, self.seed)
 
     def fresh_stem(self) -> str:
         self._fresh += 1

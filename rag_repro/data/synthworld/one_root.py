@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ...schema import Gold, Interpretation
-from .asking import pick
-from .chains import Desk, Draft, answers_of, is_clean, is_held_out, needs_all, walk
-from .wordings import answer_type
-from .world import Entity, Fact
+from rag_repro.data.synthworld.asking import pick
+from rag_repro.data.synthworld.chains import (
+    Draft,
+    Workbench,
+    answers_of,
+    is_clean,
+    is_held_out,
+    needs_all,
+    walk,
+)
+from rag_repro.data.synthworld.wordings import answer_type
+from rag_repro.data.synthworld.world import Entity, Fact
+from rag_repro.schema import Gold, Interpretation
 
 
-def _chain_draft(desk: Desk, root: Entity, chain: Sequence[Fact], text: str) -> Draft | None:
+def _chain_draft(desk: Workbench, root: Entity, chain: Sequence[Fact], text: str) -> Draft | None:
     world = desk.world
     if not is_clean(world, text, chain[:1], chain[1:]) or not needs_all(world, chain, text):
         return None
@@ -32,10 +40,10 @@ def _chain_draft(desk: Desk, root: Entity, chain: Sequence[Fact], text: str) -> 
     )
 
 
-def chain_of(hops: int) -> Callable[[Desk, Entity], Draft | None]:
+def chain_of(hops: int) -> Callable[[Workbench, Entity], Draft | None]:
     """single_hop (one hop) and compositional (two to four) questions."""
 
-    def make(desk: Desk, root: Entity) -> Draft | None:
+    def make(desk: Workbench, root: Entity) -> Draft | None:
         chain = walk(desk.world, root, desk.draw, hops=hops)
         if chain is None:
             return None
@@ -46,7 +54,7 @@ def chain_of(hops: int) -> Callable[[Desk, Entity], Draft | None]:
     return make
 
 
-def inference(desk: Desk, root: Entity) -> Draft | None:
+def inference(desk: Workbench, root: Entity) -> Draft | None:
     """A relation that no passage states: "paternal grandfather" by father, father."""
     if root.kind != "person":
         return None
@@ -59,7 +67,7 @@ def inference(desk: Desk, root: Entity) -> Draft | None:
     return _chain_draft(desk, root, chain, text)
 
 
-def paraphrase(desk: Desk, root: Entity) -> Draft | None:
+def paraphrase(desk: Workbench, root: Entity) -> Draft | None:
     """One question of one or two hops in four wordings."""
     chain = walk(desk.world, root, desk.draw, hops=1 if desk.draw() < 0.4 else 2)
     if chain is None:
@@ -74,7 +82,7 @@ def paraphrase(desk: Desk, root: Entity) -> Draft | None:
     return replace(drafts[0], texts=tuple(texts))
 
 
-def ambiguous(desk: Desk, root: Entity) -> Draft | None:
+def ambiguous(desk: Workbench, root: Entity) -> Draft | None:
     """A name that two entities bear: one reading each, and all answers count."""
     bearers, world = desk.world.by_name[root.name], desk.world
     if len(bearers) < 2:

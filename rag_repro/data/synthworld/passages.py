@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from ...schema import Passage
-from .dials import Dials
-from .draft import BLOCK, Thing
-from .names import WORLDS
-from .wordings import options, read_table, wording_set, wordings
+from rag_repro.data.synthworld.dials import Dials
+from rag_repro.data.synthworld.draft import BLOCK, Thing
+from rag_repro.data.synthworld.invented_names import WORLDS
+from rag_repro.data.synthworld.wordings import options, read_table, wording_set, wordings
+from rag_repro.schema import Passage
 
 MIN_SENTENCES, MAX_SENTENCES = 3, 6
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .draft import Maker, Thing
+from rag_repro.data.synthworld.draft import Maker, Thing
 
 CLANS = 14  # of seven people each
 PEOPLE = 230

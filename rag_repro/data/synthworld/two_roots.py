@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...schema import Gold
-from .asking import pick
-from .chains import Desk, Draft, answers_of, is_clean, is_held_out, may_ask, walk
-from .wordings import answer_type, options
-from .world import Entity, Fact
+from rag_repro.data.synthworld.asking import pick
+from rag_repro.data.synthworld.chains import (
+    Draft,
+    Workbench,
+    answers_of,
+    is_clean,
+    is_held_out,
+    may_ask,
+    walk,
+)
+from rag_repro.data.synthworld.wordings import answer_type, options
+from rag_repro.data.synthworld.world import Entity, Fact
+from rag_repro.schema import Gold
 
 
 def _pair(
-    desk: Desk,
+    desk: Workbench,
     text: str,
     roots: Sequence[Entity],
     facts: Sequence[Fact],
@@ -36,7 +44,7 @@ def _pair(
     )
 
 
-def _both(desk: Desk, root: Entity, table: Mapping) -> tuple[Entity, Fact, Fact] | None:
+def _both(desk: Workbench, root: Entity, table: Mapping) -> tuple[Entity, Fact, Fact] | None:
     """A partner and a relation of the table that both have."""
     other = desk.partner(root)
     ours, theirs = desk.world.facts_of[root.id], desk.world.facts_of[other.id]
@@ -47,7 +55,7 @@ def _both(desk: Desk, root: Entity, table: Mapping) -> tuple[Entity, Fact, Fact]
     return other, ours[relation], theirs[relation]
 
 
-def comparison(desk: Desk, root: Entity) -> Draft | None:
+def comparison(desk: Workbench, root: Entity) -> Draft | None:
     """Which of two is older, newer, larger …; both are named."""
     found = _both(desk, root, desk.asker.table["compare"])
     if found is None or found[1].key == found[2].key:
@@ -59,7 +67,7 @@ def comparison(desk: Desk, root: Entity) -> Draft | None:
     return _pair(desk, text, (root, other), (a, b), winner.names, "choice")
 
 
-def yes_no(desk: Desk, root: Entity) -> Draft | None:
+def yes_no(desk: Workbench, root: Entity) -> Draft | None:
     """Do two named entities share the object of a relation? Yes half of the time."""
     table, world = desk.asker.table["same"], desk.world
     ours = [r for r in world.facts_of[root.id] if r in table]
@@ -82,7 +90,7 @@ def yes_no(desk: Desk, root: Entity) -> Draft | None:
     return _pair(desk, text, (root, other), (a, b), ("yes" if wanted else "no",), "yes_no")
 
 
-def numeric_difference(desk: Desk, root: Entity) -> Draft | None:
+def numeric_difference(desk: Workbench, root: Entity) -> Draft | None:
     """How far apart two named entities are, in years or in numbers."""
     found = _both(desk, root, desk.asker.table["differ"])
     if found is None:
@@ -97,7 +105,7 @@ def numeric_difference(desk: Desk, root: Entity) -> Draft | None:
     return _pair(desk, text, (root, other), (a, b), answers, "number")
 
 
-def bridge_comparison(desk: Desk, root: Entity) -> Draft | None:
+def bridge_comparison(desk: Workbench, root: Entity) -> Draft | None:
     """Which of two named works has the older director …: four passages."""
     world, asker = desk.world, desk.asker
     found = _both(desk, root, asker.table["roles"])
@@ -135,7 +143,7 @@ def bridge_comparison(desk: Desk, root: Entity) -> Draft | None:
     return _pair(desk, text, (root, other), facts, winner.names, "choice", held_out=held_out)
 
 
-def bridge_free(desk: Desk, root: Entity) -> Draft | None:
+def bridge_free(desk: Workbench, root: Entity) -> Draft | None:
     """Two independent facts asked together: two passages, neither names the other.
 
     The control of claims about links between passages: what a first passage

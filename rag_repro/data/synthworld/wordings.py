@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .dials import PRESETS
+from rag_repro.data.synthworld.dials import PRESETS
 
 # Relations whose object is not an entity of the world, by the kind of answer.
 LITERALS = {

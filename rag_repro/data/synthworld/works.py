@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from .draft import Maker, Thing
-from .wordings import options, read_table
+from rag_repro.data.synthworld.draft import Maker, Thing
+from rag_repro.data.synthworld.wordings import options, read_table
 
 FILMS, SONGS, ALBUMS, BOOKS = 54, 30, 20, 21
 

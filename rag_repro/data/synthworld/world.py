@@ -8,12 +8,12 @@ from functools import cached_property, lru_cache
 from itertools import chain, count, islice
 from random import Random
 
-from ...schema import Passage
-from .block import make_block
-from .dials import PRESETS, Dials
-from .draft import BLOCK
-from .names import WORLDS
-from .passages import Writer
+from rag_repro.data.synthworld.block import make_block
+from rag_repro.data.synthworld.dials import PRESETS, Dials
+from rag_repro.data.synthworld.draft import BLOCK
+from rag_repro.data.synthworld.invented_names import WORLDS
+from rag_repro.data.synthworld.passages import Writer
+from rag_repro.schema import Passage
 
 MIN_PASSAGES, MAX_PASSAGES = 1_000, 1_000_000
 # Every fifth block of a learned world is for tuning, the others for training.

@@ -27,13 +27,13 @@ from itertools import accumulate
 from random import Random
 from typing import Literal
 
-from ...engine import Flow
-from ...schema import Question, Score
-from ..base import builtin, fill_or_refuse
-from ..sentences import ENGLISH, Sentences
-from ..stages import probabilities_of
-from .controls import no_retrieval, single_step
-from .ircot import IRCoTSettings, ircot
+from rag_repro.engine import Flow
+from rag_repro.methods.base import builtin, fill_or_refuse
+from rag_repro.methods.baselines.controls import no_retrieval, single_step
+from rag_repro.methods.baselines.ircot import IRCoTSettings, ircot
+from rag_repro.methods.sentences import ENGLISH, Sentences
+from rag_repro.methods.stages import probabilities_of
+from rag_repro.schema import Question, Score
 
 CLASSES = ("A", "B", "C")
 

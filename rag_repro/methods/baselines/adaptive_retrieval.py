@@ -29,10 +29,10 @@ from random import Random
 from types import MappingProxyType
 from typing import Literal
 
-from ...engine import Flow
-from ...schema import Question, Retrieve
-from ..base import Settings, builtin, fill_or_refuse
-from ..stages import read, retrieve
+from rag_repro.engine import Flow
+from rag_repro.methods.base import Settings, builtin, fill_or_refuse
+from rag_repro.methods.stages import read, retrieve
+from rag_repro.schema import Question, Retrieve
 
 # source of popularity -> where a question's `meta` has it
 META = MappingProxyType({"testbed": "popularity", "wikipedia": "s_pop"})

@@ -138,7 +138,7 @@ def before(hits: Sequence[Hit]) -> dict[str, str]:
     return {hit.passage.id: hit.passage.text for hit in hits}
 
 
-def told(
+def compression_event(
     by: str,
     before: Mapping[str, str],
     shown: Sequence[Hit],
@@ -227,7 +227,7 @@ def extract(
     question: Question, hits: Sequence[Hit], settings: RecompSettings, sentences: Sentences
 ):
     """The best sentences of all passages as one text, and the trace's event."""
-    found = [(hit.passage, s) for hit in hits for s in sentences.of(hit.passage.text)]
+    found = [(hit.passage, s) for hit in hits for s in sentences.split(hit.passage.text)]
     texts = [f"{p.title}: {s}" if settings.titled else s for p, s in found]
     scores = np.zeros(0)
     if texts:
@@ -239,7 +239,7 @@ def extract(
         passage, sentence = found[i]
         kept[passage.id] += f"{sentence} "
     shown = [left(" ".join(texts[i] for i in best))] if best else []
-    return shown, told(
+    return shown, compression_event(
         "extractive", before(hits), shown, kept, scores=[float(score) for score in scores]
     )
 
@@ -262,7 +262,7 @@ def summarise(question: Question, hits: Sequence[Hit], settings: RecompSettings)
         )
         text = out.text.strip()
     shown = [left(text)] if text else []
-    return shown, told("abstractive", before(hits), shown, None)
+    return shown, compression_event("abstractive", before(hits), shown, None)
 
 
 def summary_prompt(question: Question, hits: Sequence[Hit]) -> Prompt:
@@ -324,7 +324,9 @@ def crag(question: Question, settings: CragSettings, sentences: Sentences = ENGL
         best, shown, kept = [], [], dict.fromkeys(kept, "")
     elif decision != "correct":
         shown, kept = [*shown, *hits], before(hits)
-    trace.append(told("crag", before(hits), shown, kept, decision=decision, strips=len(best)))
+    trace.append(
+        compression_event("crag", before(hits), shown, kept, decision=decision, strips=len(best))
+    )
     return (yield from read_left(question, shown, hits, settings, trace))
 
 
@@ -333,7 +335,7 @@ def strips_of(hit: Hit, settings: CragSettings, sentences: Sentences) -> list[tu
     name, text = hit.passage.id, hit.passage.text
     if settings.strip is None:
         return [(name, text)]
-    said = sentences.of(text)
+    said = sentences.split(text)
     starts = range(0, len(said), settings.strip)
     return [(name, " ".join(said[i : i + settings.strip])) for i in starts]
 
@@ -416,7 +418,7 @@ def long_llmlingua(question: Question, settings: LongLLMLinguaSettings) -> Flow:
     by = settings.compressor
     asked = f"{question.text}{IN_THEM}"
     outs = yield [
-        *(Read(Prompt.of(text), asked, service=by) for text in documents.values()),
+        *(Read(Prompt.from_segments(text), asked, service=by) for text in documents.values()),
         *(Read(None, text, service=by) for text in documents.values()),
     ]
     given, alone = outs[: len(hits)], outs[len(hits) :]
@@ -429,7 +431,8 @@ def long_llmlingua(question: Question, settings: LongLLMLinguaSettings) -> Flow:
     shares = shares_of([lengths[i] for i in taken], target, settings)
     names = list(documents)
     beside = yield [
-        Read(Prompt.of(f"{question.text}\n\n"), documents[names[i]], service=by) for i in taken
+        Read(Prompt.from_segments(f"{question.text}\n\n"), documents[names[i]], service=by)
+        for i in taken
     ]
     kept, n_kept = dict.fromkeys(names, ""), 0
     for i, share, out in zip(taken, shares, beside, strict=True):
@@ -449,7 +452,7 @@ def long_llmlingua(question: Question, settings: LongLLMLinguaSettings) -> Flow:
         for i in ranking
     ]
     tokens = [sum(lengths), n_kept]
-    trace.append(told("long_llmlingua", documents, shown, kept, tokens=tokens))
+    trace.append(compression_event("long_llmlingua", documents, shown, kept, tokens=tokens))
     found: list[Hit] = [hits[i] for i in ranking]
     return (yield from read_left(question, shown, found, settings, trace))
 

@@ -32,12 +32,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from ...engine import Flow
-from ...schema import Answer, Generate, Hit, Prompt, Question, Reply
-from ..base import Count, Settings, Within, builtin, one_of
-from ..reading import PROMPTS, Template, extract
-from ..sentences import ENGLISH, Sentences
-from ..stages import read, search
+from rag_repro.engine import Flow
+from rag_repro.methods.base import Count, Settings, Within, builtin, one_of
+from rag_repro.methods.reading import PROMPTS, Template, extract
+from rag_repro.methods.sentences import ENGLISH, Sentences
+from rag_repro.methods.stages import read, search
+from rag_repro.schema import Answer, Generate, Hit, Prompt, Question, Reply
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...engine import Flow
-from ...schema import (
+from rag_repro.engine import Flow
+from rag_repro.methods.base import Count, Settings, Share, builtin
+from rag_repro.methods.reading import PROMPTS, TEXTS, extract, one_line
+from rag_repro.methods.stages import retrieve
+from rag_repro.schema import (
     Answer,
     Generate,
     Generation,
@@ -57,9 +60,6 @@ from ...schema import (
     Retrieve,
     Segment,
 )
-from ..base import Count, Settings, Share, builtin
-from ..reading import PROMPTS, TEXTS, extract, one_line
-from ..stages import retrieve
 
 RETRIEVAL = ("[Retrieval]", "[No Retrieval]")
 RELEVANCE = ("[Relevant]", "[Irrelevant]")

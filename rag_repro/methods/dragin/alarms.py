@@ -12,9 +12,9 @@ from math import ceil, floor, log10
 from statistics import median
 from typing import Any
 
-from ...schema import Answer
-from ..base import Settings
-from .settings import DynamicSettings
+from rag_repro.methods.base import Settings
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings
+from rag_repro.schema import Answer
 
 ENOUGH = 3
 """Drafts that must all give an alarm before that is worth a word."""

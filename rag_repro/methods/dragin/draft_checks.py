@@ -48,7 +48,8 @@ import numpy as np
 
 from rag_repro.engine import Flow
 from rag_repro.methods.base import Count, Settings, builtin
-from rag_repro.methods.dragin.draft import Draft, Span, text_of, words_of
+from rag_repro.methods.dragin.draft_arrays import Draft, Span, text_of, words_of
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings, ReleasedSettings
 from rag_repro.methods.dragin.queries import (
     Situation,
     choice,
@@ -59,7 +60,6 @@ from rag_repro.methods.dragin.queries import (
     reread,
     taken,
 )
-from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
 from rag_repro.methods.dragin.timing import Moment, bare, decide, rind, sentences_of
 from rag_repro.methods.language import ENGLISH, Language
 from rag_repro.methods.reading import PROMPTS, Template, extract, one_line, with_exemplars
@@ -83,7 +83,7 @@ def _written(question: Question, settings: Settings, hits: Sequence[Hit] = ()):
     template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
     prompt = template.fill(question, hits)
     made = yield Generate(prompt, settings.max_new_tokens, stop=template.stop, trace=True)
-    return template, prompt, made, Draft.of(made)
+    return template, prompt, made, Draft.from_generation(made)
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,9 @@ def influence_check(
         return Answer(text=made.text, prediction=extract(made.text, template))
     # All three are read the same way, so that nothing differs but the word.
     masked = [without(draft, word) for pair in pairs for word in pair]
-    whole, *others = map(Draft.of, (yield [Read(prompt, text) for text in (draft.text, *masked)]))
+    whole, *others = map(
+        Draft.from_generation, (yield [Read(prompt, text) for text in (draft.text, *masked)])
+    )
     trace = []
     for (one, two), gone in zip(pairs, zip(others[::2], others[1::2], strict=True), strict=True):
         last = max(one[1], two[1])
@@ -360,7 +362,7 @@ def replay(question: Question, settings: ReplaySettings, language: Language = EN
     wanted = {name: reread(now) for name, now in broken.items() if rules[name].context == "again"}
     asked = list(dict.fromkeys(wanted.values()))
     results = yield asked
-    second = dict(zip(asked, map(Draft.of, results), strict=True))
+    second = dict(zip(asked, map(Draft.from_generation, results), strict=True))
     trace = []
     for name, own in rules.items():
         query = ""

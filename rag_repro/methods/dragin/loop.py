@@ -32,29 +32,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...engine import Flow
-from ...schema import (
-    Answer,
-    Generate,
-    Generation,
-    Kept,
-    Prompt,
-    Question,
-    Read,
-    Sampling,
+from rag_repro.engine import Flow
+from rag_repro.methods.base import builtin
+from rag_repro.methods.dragin.draft_arrays import Draft, tokens_before
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings, ReleasedSettings
+from rag_repro.methods.dragin.queries import (
+    Situation,
+    choice,
+    context_of,
+    plain_query,
+    query_of,
+    reread,
+    taken,
 )
-from ..base import builtin
-from ..language import ENGLISH, Language
-from ..reading import PROMPTS, Template, extract, one_line, with_exemplars
-from ..sentences import ENGLISH as RULES
-from ..sentences import Sentences
-from ..stages import Below, Found, search
-from .draft import Draft, tokens_before
-from .queries import Situation, choice, context_of, plain_query, query_of, reread, taken
-from .settings import DynamicSettings, ReleasedSettings
-from .timing import ONE_SENTENCE, chance, decide, event, sentences_of
+from rag_repro.methods.dragin.timing import ONE_SENTENCE, chance, decide, event, sentences_of
+from rag_repro.methods.language import ENGLISH, Language
+from rag_repro.methods.reading import PROMPTS, Template, extract, one_line, with_exemplars
+from rag_repro.methods.sentences import ENGLISH as RULES
+from rag_repro.methods.sentences import Sentences
+from rag_repro.methods.stages import Below, Retrieved, search
+from rag_repro.schema import Answer, Generate, Generation, Kept, Prompt, Question, Read, Sampling
 
-NOTHING = Found(())
+NOTHING = Retrieved(())
 AGAIN_TOKENS = 20
 """Tokens of the answer that is asked for when none was said (released code, `eval.py`)."""
 
@@ -76,7 +75,7 @@ class _Answering:
     parts: list[Kept] = field(default_factory=list)
     text: str = ""
     tokens: int = 0
-    found: Found = NOTHING
+    found: Retrieved = NOTHING
     fresh: bool = False
     trace: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -135,7 +134,7 @@ def dynamic(
 
     def plainly(asked: Question):
         hits = yield search(asked.text, settings.k, asked, settings)
-        return Found(tuple(hits))
+        return Retrieved(tuple(hits))
 
     template = with_exemplars(PROMPTS[settings.prompt], settings.exemplars)
     now = _Answering(question, settings, template, language, sentences, below or plainly)
@@ -170,10 +169,10 @@ def dynamic(
     return (yield from _answer(now))
 
 
-def _prompt(now: _Answering, found: Found, space: bool) -> Prompt:
+def _prompt(now: _Answering, found: Retrieved, space: bool) -> Prompt:
     filled = now.template.fill(now.question, found.hits, found.soft)
     blank = (" ",) if space and not now.parts else ()
-    return Prompt.of(*filled.segments, *blank, *now.parts, chat=filled.chat)
+    return Prompt.from_segments(*filled.segments, *blank, *now.parts, chat=filled.chat)
 
 
 def _draft(now: _Answering):
@@ -184,10 +183,10 @@ def _draft(now: _Answering):
     one = settings.timing in ONE_SENTENCE and settings.documents != "one_draft"
     longest = min(now.room, settings.window) if settings.timing == "window" else now.room
     made, n, ended = yield from _write(now, found, longest, one, judged=True)
-    return made, Draft.of(made).first(n), ended
+    return made, Draft.from_generation(made).first(n), ended
 
 
-def _write(now: _Answering, found: Found, longest: int, one: bool, judged: bool):
+def _write(now: _Answering, found: Retrieved, longest: int, one: bool, judged: bool):
     """Up to `longest` tokens, or one sentence -> the generation, how many of its tokens count,
     and whether the answer ended. judged: its attention is read, if any is.
     """
@@ -197,7 +196,7 @@ def _write(now: _Answering, found: Found, longest: int, one: bool, judged: bool)
         max_new_tokens=longest,
         stop=(*stop, now.sentences.until_first()) if one else stop,
         trace=True,
-        attention=judged and now.settings.looks,
+        attention=judged and now.settings.reads_attention,
         sampling=now.sampling,
     )
     n, ended = len(made.tokens), made.finish != "length"
@@ -238,7 +237,7 @@ def _query(now: _Answering, at: Situation):
         return plain_query(at, settings, language), {}
     read = None
     if settings.context == "again":
-        read = Draft.of((yield reread(at)))
+        read = Draft.from_generation((yield reread(at)))
     context, hits = context_of(at, settings, read)
     words = taken(context, hits, settings, language)
     return query_of(context, words), choice(context, words, hits)
@@ -264,7 +263,7 @@ def _answer(now: _Answering) -> Flow:
         prompt = _prompt(now, found, False)
         lead = f" {template.marker}"
         out = yield Generate(
-            Prompt.of(*prompt.segments, lead, chat=prompt.chat),
+            Prompt.from_segments(*prompt.segments, lead, chat=prompt.chat),
             max_new_tokens=AGAIN_TOKENS,
             stop=("\n",),
             sampling=now.sampling,

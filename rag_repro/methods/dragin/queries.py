@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.methods.dragin.draft import Draft, Span, text_of, without, words_of
-from rag_repro.methods.dragin.settings import DynamicSettings, Qfs
+from rag_repro.methods.dragin.draft_arrays import Draft, Span, text_of, without, words_of
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings, Qfs
 from rag_repro.methods.dragin.timing import Moment, chance, doubtful
 from rag_repro.methods.language import Language
 from rag_repro.schema import Read
@@ -139,7 +139,7 @@ class Context:
         return token >= self.first and not any(a <= token < b for a, b in hidden)
 
     @property
-    def words(self) -> tuple[Span, ...]:
+    def word_spans(self) -> tuple[Span, ...]:
         return words_of(self.pieces, self.chat)
 
 
@@ -169,7 +169,7 @@ def select(
     candidates "content": whole words compete, by their tokens' sum, that contain a word of
     content and are no hits, wherever they stand, as in the released code.
     """
-    words = context.words
+    words = context.word_spans
     if settings.candidates == "all":
         last = max((a for a, _ in hits), default=len(context.pieces))
         tokens = np.array([t for t in range(last) if context.offers(t)], dtype=int)
@@ -216,7 +216,7 @@ def choice(context: Context, words: Sequence[Span], hits: Sequence[Span]) -> dic
     """For a trace: the words up to the hits, and by number those that the query took."""
     firsts = {a for a, _ in words}
     end = max([b for _, b in words] + [b for _, b in hits], default=len(context.pieces))
-    every = [(a, b) for a, b in context.words if context.offers(b - 1) and a < end]
+    every = [(a, b) for a, b in context.word_spans if context.offers(b - 1) and a < end]
     return {
         "context": [text_of(context.pieces, word) for word in every],
         "taken": [i for i, (a, _) in enumerate(every) if a in firsts],

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.methods.dragin.draft import Draft, Span, text_of, windows, words_of
-from rag_repro.methods.dragin.settings import FACTORS, DynamicSettings, Rind
+from rag_repro.methods.dragin.draft_arrays import Draft, Span, text_of, windows, words_of
+from rag_repro.methods.dragin.dynamic_settings import FACTORS, DynamicSettings, Rind
 from rag_repro.methods.language import Language
 
 

@@ -26,20 +26,20 @@ from typing import Literal
 
 import numpy as np
 
-from ...data import synthworld
-from ...data.synthworld import World
-from ...data.synthworld.reasoning import Saying, facts_of, reasoned, saying, statements
-from ...engine import Flow
-from ...evaluation.normalise import squad
-from ...schema import Answer, Generate, Generation, Kept, Prompt, Question, Read
-from ..base import Count, Settings, builtin
-from ..language import ENGLISH, Language
-from ..reading import PROMPTS, with_exemplars
-from ..sentences import ENGLISH as RULES
-from ..sentences import Sentences
-from .draft import Draft, Span
-from .settings import ReleasedSettings, Rind
-from .timing import scores
+from rag_repro.data import synthworld
+from rag_repro.data.synthworld import World
+from rag_repro.data.synthworld.reasoning import Saying, facts_of, reasoned, saying, statements
+from rag_repro.engine import Flow
+from rag_repro.evaluation.normalise import squad
+from rag_repro.methods.base import Count, Settings, builtin
+from rag_repro.methods.dragin.draft_arrays import Draft, Span
+from rag_repro.methods.dragin.dynamic_settings import ReleasedSettings, Rind
+from rag_repro.methods.dragin.timing import scores
+from rag_repro.methods.language import ENGLISH, Language
+from rag_repro.methods.reading import PROMPTS, with_exemplars
+from rag_repro.methods.sentences import ENGLISH as RULES
+from rag_repro.methods.sentences import Sentences
+from rag_repro.schema import Answer, Generate, Generation, Kept, Prompt, Question, Read
 
 SIGNALS = {
     "entropy": "entropy alone, H",
@@ -107,13 +107,13 @@ def timing_check(
     if template.marker:
         text += f" {template.marker} {question.answers[0]}."
     read = yield Read(bare, text, layers=(-1,))
-    draft = Draft.of(read)
+    draft = Draft.from_generation(read)
     tokens = [_tokens(draft, *hop.value) for hop in hops]
     alone, *own = yield [
         Read(None, Kept(read, len(draft)), layers=(-1,)),
         *(
             Generate(
-                Prompt.of(*bare.segments, Kept(read, first), chat=bare.chat),
+                Prompt.from_segments(*bare.segments, Kept(read, first), chat=bare.chat),
                 max_new_tokens=settings.max_new_tokens,
                 trace=True,
                 attention=False,

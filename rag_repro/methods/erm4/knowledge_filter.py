@@ -33,8 +33,8 @@ from typing import Any
 
 from rag_repro.evaluation.knowledge_metrics import hypothesis_of
 from rag_repro.methods.drrag.concatenation import selected
+from rag_repro.methods.erm4.erm4_settings import ERM4Settings
 from rag_repro.methods.erm4.rewriter import SEPARATOR
-from rag_repro.methods.erm4.settings import ERM4Settings
 from rag_repro.methods.r2ag.method import gold_of
 from rag_repro.methods.reading import TEXTS, Template
 from rag_repro.schema import Generate, Generation, Hit, Prompt, Question, Read
@@ -215,7 +215,7 @@ def judge(question: Question, hits: Sequence[Hit], settings: ERM4Settings):
         outs = yield [Generate(p, most, stop=stop, service=service) for p in prompts]
         told = [explained(out) for out in outs]
         prompts = [
-            Prompt.of(*prompt.segments, f" {one['explanation']}{SEPARATOR}")
+            Prompt.from_segments(*prompt.segments, f" {one['explanation']}{SEPARATOR}")
             for prompt, one in zip(prompts, told, strict=True)
         ]
     # All labels of a prompt together: a reader reads it once.

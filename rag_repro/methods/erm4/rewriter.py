@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from ...schema import Generate, Generation, Prompt, Question
-from ..reading import TEXTS, Template
-from .settings import ERM4Settings
+from rag_repro.methods.erm4.erm4_settings import ERM4Settings
+from rag_repro.methods.reading import TEXTS, Template
+from rag_repro.schema import Generate, Generation, Prompt, Question
 
 SEPARATOR = "**"
 

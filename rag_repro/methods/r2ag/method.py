@@ -40,13 +40,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...engine import Flow
-from ...retrieval.base import passage_text
-from ...schema import Encode, Hit, Question, Soft
-from ..base import Count, Settings, builtin, one_of
-from ..reading import PROMPTS
-from ..stages import read, retrieve
-from .features import COLUMNS, features
+from rag_repro.engine import Flow
+from rag_repro.methods.base import Count, Settings, builtin, one_of
+from rag_repro.methods.r2ag.features import COLUMNS, features
+from rag_repro.methods.reading import PROMPTS
+from rag_repro.methods.stages import read, retrieve
+from rag_repro.retrieval.interface import passage_text
+from rag_repro.schema import Encode, Hit, Question, Soft
 
 SOFT = "r2ag"
 """The name by which soft segments call the reader's former."""

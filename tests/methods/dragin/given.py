@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_repro.methods.dragin.draft import Draft, text_of
+from rag_repro.methods.dragin.draft_arrays import Draft, text_of
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings
 from rag_repro.methods.dragin.queries import Situation, context_of, plain_query, qfs
-from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.methods.dragin.timing import Scores, decide
 from rag_repro.methods.language import ENGLISH, Language
 

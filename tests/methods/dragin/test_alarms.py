@@ -13,18 +13,17 @@ from rag_repro.engine import Task, run
 from rag_repro.lm.local import LocalReader
 from rag_repro.methods import base
 from rag_repro.methods.dragin.alarms import above, below, watched
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings
 from rag_repro.methods.dragin.loop import dynamic
-from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
 from rag_repro.study import runner
 from tests.lm import tiny
 from tests.lm.scripted_reader import ScriptedReader
+from tests.methods.dragin.language import SMALL
+from tests.methods.dragin.test_loop import QUESTION, Library
 from tests.methods.scripted import said
 from tests.study.scripted import QUESTIONS, Shop, condition
-
-from .language import SMALL
-from .test_loop import QUESTION, Library
 
 DOUBTS = {"Bank": 3.0, "4,250": 2.0}
 TEXT = " It is Bank Hall. It seats 4,250 men in all."

@@ -7,12 +7,11 @@ from functools import partial
 import pytest
 
 from rag_repro.engine import Task, run
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings, ReleasedSettings
 from rag_repro.methods.dragin.loop import dynamic
-from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
 from rag_repro.schema import Hit, Passage, Question
 from tests.lm import tiny
-
-from .language import SMALL
+from tests.methods.dragin.language import SMALL
 
 QUESTIONS = [
     Question(

@@ -8,7 +8,8 @@ import pytest
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.prompts import Codec
 from rag_repro.methods import base
-from rag_repro.methods.dragin.draft import Draft
+from rag_repro.methods.dragin.draft_arrays import Draft
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings
 from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.methods.dragin.queries import (
     Situation,
@@ -19,15 +20,13 @@ from rag_repro.methods.dragin.queries import (
     query_of,
     taken,
 )
-from rag_repro.methods.dragin.settings import DynamicSettings
 from rag_repro.methods.dragin.timing import Moment
 from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Hit, Passage, Question
 from tests.lm import templates, tiny
+from tests.methods.dragin.language import SMALL
+from tests.methods.dragin.test_loop import Library
 from tests.methods.scripted import answer_of
-
-from .language import SMALL
-from .test_loop import Library
 
 ASKED = "Was the user of the system an assistant?"
 HITS = (Hit(Passage("p", "Rome", "The user was born in Rome."), 1.0, 1),)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rag_repro.data import ENVIRONMENT, synthworld
-from rag_repro.data.synthworld.names import WORLDS
+from rag_repro.data.synthworld.invented_names import WORLDS
 from rag_repro.methods.reading import EXEMPLARS, PROMPTS, extract, with_exemplars
 from rag_repro.schema import Hit, Passage, Prefix, Question
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rag_repro.evaluation import metrics
-from rag_repro.methods.dragin.draft import Draft, text_of
+from rag_repro.methods.dragin.draft_arrays import Draft, text_of
 from rag_repro.methods.dragin.draft_checks import (
     InfluenceCheckSettings,
     form,
@@ -22,10 +22,9 @@ from rag_repro.methods.reading import PROMPTS
 from rag_repro.schema import Answer
 from rag_repro.study import line_fields, lines
 from tests.lm.scripted_reader import Said, ScriptedReader, pieces
+from tests.methods.dragin.language import SMALL
+from tests.methods.dragin.test_loop import BARE, QUESTION, prompts
 from tests.methods.scripted import answer_of
-
-from .language import SMALL
-from .test_loop import BARE, QUESTION, prompts
 
 TEXT = " The Arena is Bank Hall of Oslo. It seats 90 men and 40 kids. So the answer is 90."
 WORDS = pieces(TEXT)

@@ -8,13 +8,12 @@ from functools import partial
 import pytest
 
 from rag_repro.lm.prompts import prompt_text
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings, ReleasedSettings
 from rag_repro.methods.dragin.loop import dynamic
-from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
 from rag_repro.schema import Generate, Hit, Passage, Question, Read
 from tests.lm.scripted_reader import ScriptedReader
+from tests.methods.dragin.language import SMALL
 from tests.methods.scripted import answer_of, said
-
-from .language import SMALL
 
 QUESTION = Question(id="q", text="How many people can the arena seat?", answers=("3,677",))
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rag_repro.methods.dragin.dynamic_settings import Qfs
 from rag_repro.methods.dragin.queries import Context, attention_of, choice, qfs, query_of, taken
-from rag_repro.methods.dragin.settings import Qfs
-
-from .language import SMALL
+from tests.methods.dragin.language import SMALL
 
 
 def pieces(text: str) -> tuple[str, ...]:

@@ -17,16 +17,15 @@ from rag_repro.methods.dragin.draft_checks import (
     QueryCheckSettings,
     query_check,
 )
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings
 from rag_repro.methods.dragin.loop import dynamic
-from rag_repro.methods.dragin.settings import DynamicSettings
 from tests.lm import tiny
 from tests.lm.scripted_reader import ScriptedReader
+from tests.methods.dragin.language import SMALL
+from tests.methods.dragin.test_batches import QUESTIONS
+from tests.methods.dragin.test_batches import Library as AnyLibrary
+from tests.methods.dragin.test_loop import BARE, QUESTION, Library, prompts, with_passage
 from tests.methods.scripted import answer_of, said
-
-from .language import SMALL
-from .test_batches import QUESTIONS
-from .test_batches import Library as AnyLibrary
-from .test_loop import BARE, QUESTION, Library, prompts, with_passage
 
 TEXT = " It is Bank Hall. It seats 4,250 men in all. So the answer is 4,250."
 DOUBTS = {"Bank": 3.0, "4,250": 3.0, "men": 3.0}

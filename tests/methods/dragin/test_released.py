@@ -7,11 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rag_repro.methods.dragin.settings import RELEASED, DynamicSettings, ReleasedSettings
-
-from . import reference
-from .given import decision
-from .language import SMALL
+from rag_repro.methods.dragin.dynamic_settings import RELEASED, DynamicSettings, ReleasedSettings
+from tests.methods.dragin import reference
+from tests.methods.dragin.given import decision
+from tests.methods.dragin.language import SMALL
 
 WORDS = [
     "the",

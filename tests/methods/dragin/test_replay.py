@@ -18,16 +18,15 @@ from rag_repro.methods.dragin.draft_checks import (
     replay,
     variants,
 )
+from rag_repro.methods.dragin.dynamic_settings import RELEASED as SWITCHES
+from rag_repro.methods.dragin.dynamic_settings import DynamicSettings, ReleasedSettings
 from rag_repro.methods.dragin.loop import dynamic
-from rag_repro.methods.dragin.settings import RELEASED as SWITCHES
-from rag_repro.methods.dragin.settings import DynamicSettings, ReleasedSettings
 from rag_repro.methods.reading import PROMPTS, extract, released_answer
 from rag_repro.study import papers
 from tests.lm import tiny
+from tests.methods.dragin.language import SMALL
+from tests.methods.dragin.test_batches import QUESTIONS, Library
 from tests.test_readme import ROOT
-
-from .language import SMALL
-from .test_batches import QUESTIONS, Library
 
 
 def answers(method, settings, questions):

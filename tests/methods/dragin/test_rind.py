@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rag_repro.methods.dragin.draft import Draft, windows, words_of
-from rag_repro.methods.dragin.settings import RELEASED, Rind
+from rag_repro.methods.dragin.draft_arrays import Draft, windows, words_of
+from rag_repro.methods.dragin.dynamic_settings import RELEASED, Rind
 from rag_repro.methods.dragin.timing import Moment, bare, influence, rind, scores
-
-from .language import SMALL
+from tests.methods.dragin.language import SMALL
 
 # Two heads over two prompt tokens and three new ones; rows sum to one, nobody looks ahead.
 ATTENTION = np.array(

@@ -17,8 +17,7 @@ from rag_repro.methods.sentences import ENGLISH as RULES
 from rag_repro.schema import Generate, Kept, Question, Read
 from tests.lm import tiny
 from tests.lm.scripted_reader import Said, ScriptedReader, pieces
-
-from .language import SMALL
+from tests.methods.dragin.language import SMALL
 
 WORLD = synthworld.world("B")
 ASKED = synthworld.build("B").questions

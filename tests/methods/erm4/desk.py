@@ -5,8 +5,7 @@ from __future__ import annotations
 from rag_repro.methods import base
 from rag_repro.schema import Gold, Question
 from tests.lm.scripted_reader import Said, ScriptedReader
-
-from ..scripted import Tables, answer_of
+from tests.methods.scripted import Tables, answer_of
 
 QUESTION = Question(
     "q", "who made it?", ("aa",), hops=1, gold=(Gold("a", "static", 1), Gold("d", "dynamic", 2))
@@ -68,7 +67,7 @@ def asked(reader: Desk) -> list[str]:
 
 def run(settings=None, question=QUESTION, reader=None, rankings=RANKINGS, **services):
     """-> answer, reader, retriever. Without a prompt, so that no reader answers."""
-    from rag_repro.methods.erm4.method import erm4
+    from rag_repro.methods.erm4.pipeline import erm4
 
     reader, tables = reader or Desk(), Tables(rankings)
     configured = base.get("erm4").configure({"per_query": 3, "k": 9, **(settings or {})})

@@ -9,9 +9,8 @@ import pytest
 from rag_repro.methods.erm4.knowledge_filter import at_random, read_label, scored
 from rag_repro.schema import Generation, Read
 from tests.lm.scripted_reader import Said, ScriptedReader
-
-from ..scripted import ids
-from .desk import QUESTION, Desk, asked, counts, events, run
+from tests.methods.erm4.desk import QUESTION, Desk, asked, counts, events, run
+from tests.methods.scripted import ids
 
 ONE = {"rewrite": "none", "per_query": 4}  # finds a, b, c, d
 

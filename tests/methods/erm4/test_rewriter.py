@@ -6,8 +6,7 @@ import pytest
 
 from rag_repro.methods.erm4.rewriter import once_each, parse, rewriting_prompt, written
 from rag_repro.schema import Generation, Question
-
-from .desk import QUESTION, Desk, asked, counts, events, run
+from tests.methods.erm4.desk import QUESTION, Desk, asked, counts, events, run
 
 
 def said(text, finish="stop"):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.methods import base
-from rag_repro.methods.erm4.method import erm4
+from rag_repro.methods.erm4.pipeline import erm4
 from rag_repro.schema import Hit
-
-from ..scripted import Tables, answer_of, ids, passage
-from .desk import QUESTION, RANKINGS, Desk, counts, events, run
+from tests.methods.erm4.desk import QUESTION, RANKINGS, Desk, counts, events, run
+from tests.methods.scripted import Tables, answer_of, ids, passage
 
 
 class Memory:

@@ -67,7 +67,9 @@ def test_every_accepted_answer_by_hand():
 def test_an_answer_stands_as_the_lessons_have_it():
     _, calls = asked(prompt="r2ag_plain")
     assert [call.text for call in calls] == [" one two", " three"]
-    assert [c.text for c in calls] == [PROMPTS["r2ag_plain"].told(a) for a in QUESTION.answers]
+    assert [c.text for c in calls] == [
+        PROMPTS["r2ag_plain"].lesson_answer(a) for a in QUESTION.answers
+    ]
 
 
 def test_without_embeddings():

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ....schema import Interpretation
-from ..files import records
-from ..record import Record, Row, unique
+from rag_repro.data.public.opened_files import records
+from rag_repro.data.public.record import Record, Row, unique
+from rag_repro.schema import Interpretation
 
 
 def read(path: Path) -> Iterator[Record]:

@@ -13,11 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from ....words import nearest
-from ..errors import DataError, MissingFile
-from ..files import lines, read_text
-from ..record import Doc, Record, Row
-from . import fields
+from rag_repro.data.public.data_errors import DataError, MissingFile
+from rag_repro.data.public.opened_files import lines, read_text
+from rag_repro.data.public.readers import fields
+from rag_repro.data.public.record import Doc, Record, Row
+from rag_repro.words import nearest
 
 HEAD = ("query-id", "corpus-id", "score")
 _ORDER = ("test", "dev", "train")

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..files import lines
-from ..record import Doc, Record, Row
+from rag_repro.data.public.opened_files import lines
+from rag_repro.data.public.record import Doc, Record, Row
 
 _HEAD = re.compile(r"^(?:文章[:：])?\s*文章\s*\d+\s*[:：]?[ \t]*$", re.MULTILINE)
 _TITLE = re.compile(r"^标题[:：](.*)$")

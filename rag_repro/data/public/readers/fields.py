@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ....plain import shortened
-from ..errors import DataError
-from ..record import Doc, Record, Row, unique
-from ..tables import rows
+from rag_repro.data.public.data_errors import DataError
+from rag_repro.data.public.record import Doc, Record, Row, unique
+from rag_repro.data.public.tables import rows
+from rag_repro.plain import shortened
 
 FIELDS = ("question", "answers", "id", "passages", "title", "text", "gold")
 _CHECK = "check the field names that you gave"

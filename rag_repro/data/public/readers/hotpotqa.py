@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..files import records
-from ..record import Doc, Record, Row, unique
+from rag_repro.data.public.opened_files import records
+from rag_repro.data.public.record import Doc, Record, Row, unique
 
 
 def read(path: Path) -> Iterator[Record]:

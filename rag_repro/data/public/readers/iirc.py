@@ -18,9 +18,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..errors import MissingFile
-from ..files import document, records
-from ..record import Doc, Record, Row, unique
+from rag_repro.data.public.data_errors import MissingFile
+from rag_repro.data.public.opened_files import document, records
+from rag_repro.data.public.record import Doc, Record, Row, unique
 
 ARTICLES = "context_articles.json"
 _TAG = re.compile(r"<[^>]*>")
@@ -29,7 +29,7 @@ _UNANSWERED = frozenset({"none", "bad"})
 
 def read(path: Path) -> Iterator[Record]:
     """The answerable questions, with answer kinds span, value and binary."""
-    (file,) = beside(path)
+    (file,) = companion_files(path)
     articles = document(file, dict)
     for place, fields in records(path):
         page = Row(path, place, fields)
@@ -49,7 +49,7 @@ def read(path: Path) -> Iterator[Record]:
             )
 
 
-def beside(path: Path) -> tuple[Path, ...]:
+def companion_files(path: Path) -> tuple[Path, ...]:
     found = path.with_name(ARTICLES)
     if not found.is_file():
         raise MissingFile(found, "", "no linked articles beside the questions", "put it there")

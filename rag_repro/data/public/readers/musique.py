@@ -11,9 +11,9 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..chains import musique_steps
-from ..files import lines
-from ..record import Doc, Record, Row, unique
+from rag_repro.data.public.opened_files import lines
+from rag_repro.data.public.record import Doc, Record, Row, unique
+from rag_repro.data.public.step_chains import musique_steps
 
 log = logging.getLogger(__name__)
 

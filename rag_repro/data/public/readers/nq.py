@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..files import lines
-from ..record import Doc, Record, Row
+from rag_repro.data.public.opened_files import lines
+from rag_repro.data.public.record import Doc, Record, Row
 
 
 def read(path: Path) -> Iterator[Record]:

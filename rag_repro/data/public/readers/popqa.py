@@ -11,10 +11,10 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from ....plain import from_json
-from ..errors import DataError
-from ..files import AGAIN, read_text
-from ..record import Record, Row
+from rag_repro.data.public.data_errors import DataError
+from rag_repro.data.public.opened_files import AGAIN, read_text
+from rag_repro.data.public.record import Record, Row
+from rag_repro.plain import from_json
 
 _NEEDED = ("id", "question", "possible_answers", "prop", "s_pop", "o_pop")
 _KEPT = ("subj", "prop", "obj", "s_wiki_title", "o_wiki_title")

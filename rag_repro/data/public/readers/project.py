@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..chains import evidence_steps, musique_steps
-from ..errors import DataError
-from ..files import lines
-from ..record import Doc, Record, Row
-from .ambignq import interpretations
+from rag_repro.data.public.data_errors import DataError
+from rag_repro.data.public.opened_files import lines
+from rag_repro.data.public.readers.ambignq import interpretations
+from rag_repro.data.public.record import Doc, Record, Row
+from rag_repro.data.public.step_chains import evidence_steps, musique_steps
 
 
 def read(path: Path) -> Iterator[Record]:

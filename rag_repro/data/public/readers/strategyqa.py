@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import MissingFile
-from ..files import document, records
-from ..record import Doc, Record, Row, unique
+from rag_repro.data.public.data_errors import MissingFile
+from rag_repro.data.public.opened_files import document, records
+from rag_repro.data.public.record import Doc, Record, Row, unique
 
 _MARKS = frozenset({"operation", "no_evidence"})
 _KEPT = ("term", "description", "facts", "decomposition", "evidence")
@@ -41,7 +41,7 @@ def read(path: Path) -> Iterator[Record]:
 
 def corpus(path: Path) -> tuple[Doc, ...]:
     """All paragraphs, under the ids of the data set ("Albany, Georgia-1"); empty ones left out."""
-    (file,) = beside(path)
+    (file,) = companion_files(path)
     docs = []
     for ident, fields in document(file, dict).items():
         row = Row(file, f"paragraph {ident!r}", {})
@@ -52,7 +52,7 @@ def corpus(path: Path) -> tuple[Doc, ...]:
     return tuple(docs)
 
 
-def beside(path: Path) -> tuple[Path, ...]:
+def companion_files(path: Path) -> tuple[Path, ...]:
     """The paragraph file: `<questions>_paragraphs.json` in the same folder."""
     found = path.with_name(f"{path.stem}_paragraphs.json")
     if not found.is_file():

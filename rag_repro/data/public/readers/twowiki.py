@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ..chains import evidence_steps
-from ..files import lines, records
-from ..record import Record, Row, unique
-from . import hotpotqa
+from rag_repro.data.public.opened_files import lines, records
+from rag_repro.data.public.readers import hotpotqa
+from rag_repro.data.public.record import Record, Row, unique
+from rag_repro.data.public.step_chains import evidence_steps
 
 ALIASES = "id_aliases.json"
 
 
 def read(path: Path) -> Iterator[Record]:
     """Questions with chains of steps from their evidences, where there are any."""
-    aliases = {name: found for p in beside(path) for name, found in _aliases(p)}
+    aliases = {name: found for p in companion_files(path) for name, found in _aliases(p)}
     for place, fields in records(path):
         row = Row(path, place, fields)
         plain = hotpotqa.record(row)
@@ -33,7 +33,7 @@ def read(path: Path) -> Iterator[Record]:
         )
 
 
-def beside(path: Path) -> tuple[Path, ...]:
+def companion_files(path: Path) -> tuple[Path, ...]:
     """The alias file, where there is one."""
     found = path.with_name(ALIASES)
     return (found,) if found.is_file() else ()

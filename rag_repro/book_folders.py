@@ -13,7 +13,7 @@ class PlaceError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class BookFolders:
     """The folders of one book, all below `root`."""
 
     root: Path
@@ -78,14 +78,14 @@ class Places:
         return self.chapters / f"{name}.ipynb"
 
 
-def _meant(name: str, places: Places) -> str:
+def _meant(name: str, places: BookFolders) -> str:
     """A hint on what was meant; a number alone or a part of the name will do."""
     known = places.names()
     partial = [k for k in known if name and name in k]
     return f", did you mean {partial[0]!r}?" if len(partial) == 1 else nearest(name, known)
 
 
-def here(start: Path | None = None) -> Places:
+def here(start: Path | None = None) -> BookFolders:
     """The checkout around `start` (the working folder), else the package's own.
 
     Raises PlaceError where the package was installed without its notebooks.
@@ -93,7 +93,7 @@ def here(start: Path | None = None) -> Places:
     start = (start or Path.cwd()).resolve()
     for folder in (start, *start.parents, Path(__file__).resolve().parents[1]):
         if (folder / "notebooks").is_dir() and (folder / "_toc.yml").is_file():
-            return Places(folder)
+            return BookFolders(folder)
     raise PlaceError(
         "no book around this folder: work inside a checkout of the project, "
         "where notebooks/ and _toc.yml are"

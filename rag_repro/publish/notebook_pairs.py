@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro import logs
+from rag_repro.book_folders import BookFolders, here
 from rag_repro.digest import write_whole
-from rag_repro.places import Places, here
 from rag_repro.plain import PlainError, from_json, shortened, text_of
 
 
@@ -159,7 +159,7 @@ def to_text(book: Any) -> str:
     return nbformat.writes(book, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
 
 
-def pair(places: Places | None = None) -> list[Path]:
+def pair(places: BookFolders | None = None) -> list[Path]:
     """Write every script's pair, and the script where an editor put something of its own into
     it; returns those that were changed. The log says which, and whether outputs were dropped."""
     places = places or here()
@@ -182,7 +182,7 @@ def _has_outputs(book: Any) -> bool:
     return book is not None and any(cell.get("outputs") for cell in book.cells)
 
 
-def check_pairs(places: Places | None = None) -> list[str]:
+def check_pairs(places: BookFolders | None = None) -> list[str]:
     """What is wrong with scripts and pairs, a line each; empty where all is well."""
     from rag_repro.publish.parameters import ParameterError, guarded_name, parameters
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .draft import STEMS, Maker, Thing
+from rag_repro.data.synthworld.draft import STEMS, Maker, Thing
 
 COMPANIES = {
     "studio": (["Pictures", "Films", "Studios"], 8),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...plain import escaped, shortened
+from rag_repro.plain import escaped, shortened
 
 
 class DataError(ValueError):

@@ -21,17 +21,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from rag_repro.bars import Bar
+from rag_repro.digest import installed
+from rag_repro.schema import Question
 from rag_repro.schema.dataset import Dataset
-
-from ..bars import Bar
-from ..digest import installed
-from ..schema import Question
-from . import campaign, manifests, records, registration, runner
-from .clock import Clock, Notes, clocked
-from .conditions import Condition
-from .papers import Cell
-from .runner import Progress, RunError
-from .services import Workshop
+from rag_repro.study import campaign, manifests, records, registration, runner
+from rag_repro.study.clock import Clock, Notes, clocked
+from rag_repro.study.conditions import Condition
+from rag_repro.study.papers import Cell
+from rag_repro.study.runner import Progress, RunError
+from rag_repro.study.services import Workshop
 
 log = logging.getLogger(__name__)
 

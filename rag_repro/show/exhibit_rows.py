@@ -137,7 +137,7 @@ def _row(
         weak = held_back is not None and held_back.word == READER_TOO_WEAK
         return replace(row, note=f"{NOT_RUN}: {READER_TOO_WEAK}" if weak else NOT_RUN)
     row = replace(row, ours=resampled(scores, metric).interval())
-    base = beside(exhibit, cell, {"method": method.baseline}) if method.baseline else None
+    base = sibling_cell(exhibit, cell, {"method": method.baseline}) if method.baseline else None
     if drawn := results.gain(cell, base, metric, keep):
         row = replace(row, baseline=method.baseline, diff=drawn.interval())
     return row
@@ -153,7 +153,7 @@ def _groups(exhibit: Exhibit, cell: Cell, results: Results) -> Iterator[tuple[st
         yield group, lambda line, group=group: group_of(line, exhibit.by) == group
 
 
-def beside(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Cell | None:
+def sibling_cell(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Cell | None:
     """The cell of the same tier with the same keys but for `changes`.
 
     A guess has no reader, what is not trained no seed, and what has no memory no threshold of

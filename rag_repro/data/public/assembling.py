@@ -17,14 +17,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from rag_repro.data.public.data_errors import DataError
+from rag_repro.data.public.record import Doc, Record
+from rag_repro.data.public.registry import Source
+from rag_repro.data.public.roles import DYNAMIC, STATIC, role
+from rag_repro.plain import UNSEEN
+from rag_repro.schema import Gold, Passage, Question, Step
 from rag_repro.schema.dataset import Corpus, Dataset
-
-from ...plain import UNSEEN
-from ...schema import Gold, Passage, Question, Step
-from .errors import DataError
-from .record import Doc, Record
-from .registry import Source
-from .roles import DYNAMIC, STATIC, role
 
 log = logging.getLogger(__name__)
 

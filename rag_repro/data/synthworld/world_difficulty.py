@@ -23,11 +23,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_repro.data.synthworld.building import MULTI_HOP, build
+from rag_repro.data.synthworld.dials import PRESETS
 from rag_repro.schema.dataset import Dataset
-
-from ...without_jax import bm25s
-from .building import MULTI_HOP, build
-from .dials import PRESETS
+from rag_repro.without_jax import bm25s
 
 K = 3
 

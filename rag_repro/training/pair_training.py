@@ -29,22 +29,20 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro import engine
+from rag_repro import data, engine
+from rag_repro.data import candidates
 from rag_repro.digest import replacing, write_whole
 from rag_repro.engine import Flow
 from rag_repro.evaluation.pair_metrics import auc
+from rag_repro.lm.hub import ADAPTER, CURVE
+from rag_repro.lm.pair_scorers import Cutter, Item, outputs_of, similarities, squares
+from rag_repro.lm.prompts import Plain
 from rag_repro.methods.drrag.concatenation import two_rankings
 from rag_repro.methods.drrag.selection import CFSSettings
+from rag_repro.schema import Answer, Passage, Question
 from rag_repro.schema.dataset import Dataset
 from rag_repro.study.services import Workshop
-
-from .. import data
-from ..data import candidates
-from ..lm.hub import ADAPTER, CURVE
-from ..lm.pairs import Cutter, Item, outputs_of, similarities, squares
-from ..lm.prompts import Plain
-from ..schema import Answer, Passage, Question
-from .examples import EncodedText, batches
+from rag_repro.training.examples import EncodedText, batches
 
 NEAR = 10
 """How many of the passages that lexical search finds count as close, where none came along."""
@@ -226,7 +224,7 @@ def _near(asked: Dataset) -> list[list[str]]:
     """For each question passages that are close to it, by id; gold may be among them."""
     if all(q.candidates for q in asked.questions):
         return [[*q.candidates] for q in asked.questions]
-    from ..retrieval.bm25 import BM25
+    from rag_repro.retrieval.bm25 import BM25
 
     found = BM25(asked.corpus).search([q.text for q in asked.questions], NEAR)
     return [[hit.passage.id for hit in hits] for hits in found]

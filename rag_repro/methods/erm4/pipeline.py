@@ -26,15 +26,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...engine import Flow
-from ...schema import Hit, Question, Remember, Retrieve
-from ..base import builtin
-from ..baselines.controls import in_any_order, near
-from ..stages import read
-from .knowledge_filter import Filtered, filtered
-from .rewriter import Formulated, formulate
-from .settings import RESERVOIR, ERM4Settings
-from .trigger import Find, Gathered, gather
+from rag_repro.engine import Flow
+from rag_repro.methods.base import builtin
+from rag_repro.methods.baselines.controls import in_any_order, near
+from rag_repro.methods.erm4.erm4_settings import RESERVOIR, ERM4Settings
+from rag_repro.methods.erm4.knowledge_filter import Filtered, filtered
+from rag_repro.methods.erm4.rewriter import Formulated, formulate
+from rag_repro.methods.erm4.trigger import Find, Gathered, gather
+from rag_repro.methods.stages import read
+from rag_repro.schema import Hit, Question, Remember, Retrieve
 
 
 @builtin("erm4", 1, ERM4Settings, "Shi et al. 2024, sections 3 and 4.3")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from math import gcd, prod
 
-from .dials import PRESETS
-from .wordings import read_table
+from rag_repro.data.synthworld.dials import PRESETS
+from rag_repro.data.synthworld.wordings import read_table
 
 WORLDS = tuple(PRESETS)
 FIRST_NAME_FAMILIES = ("male", "female")

@@ -67,7 +67,7 @@ class Cutter:
     room: int
 
     @classmethod
-    def of(cls, tokenizer: Any, model: Any, room: int | None = None) -> Cutter:
+    def for_model(cls, tokenizer: Any, model: Any, room: int | None = None) -> Cutter:
         """For a model's tokenizer and its room (`MAX_TOKENS`, or what its positions allow).
 
         room: another one. ReaderError: more than the positions allow, or hardly any.
@@ -174,7 +174,7 @@ class Classifier:
         self.name = weights.name
         self.batch_tokens = batch_tokens or (2048 if device == "cpu" else 16384)
         self._linears = PackedLinears(self._model, PACKED_BYTES)
-        self._cutter = Cutter.of(self._tokenizer, self._model, room)
+        self._cutter = Cutter.for_model(self._tokenizer, self._model, room)
         facts = f"{self.kind}:{weights.base.sha256}:{digest_of(weights.path)}:{device}"
         facts += f":{room}" if room else ""
         self.fingerprint = hashlib.sha256(facts.encode()).hexdigest()
@@ -332,9 +332,9 @@ class SimilarityClassifier:
         """float32 (items,): the probability that both passages are critical to the question."""
         if not items:
             return np.zeros(0, dtype=np.float32)
-        return self.of(similarities(self.encoder, items))
+        return self.probabilities(similarities(self.encoder, items))
 
-    def of(self, found: np.ndarray) -> np.ndarray:
+    def probabilities(self, found: np.ndarray) -> np.ndarray:
         """float32 (items,): the probability, from `similarities` (items, 5)."""
         part = self._parts
         z = (found - part["mean"]) / part["scale"]

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .record import RecordStep, Row
-from .roles import page_name, words
+from rag_repro.data.public.record import RecordStep, Row
+from rag_repro.data.public.roles import page_name, split_words
 
 _REFERENCE = re.compile(r"#(\d+)")
 
@@ -48,14 +48,16 @@ def evidence_steps(row: Row, titles: Sequence[str]) -> tuple[RecordStep, ...]:
         if not strings or len(triple) != 3:
             raise row.bad(f"an evidence is not (subject, relation, object): {str(triple)[:60]!r}")
         triples.append(triple)
-    by_name = {words(page_name(t)): t for t in titles} | {words(t): t for t in titles}
-    subjects = dict.fromkeys(words(s) for s, _, _ in triples)
+    by_name = {split_words(page_name(t)): t for t in titles} | {split_words(t): t for t in titles}
+    subjects = dict.fromkeys(split_words(s) for s, _, _ in triples)
     lost = [s for s in subjects if s not in by_name]
     spare = set(titles) - {by_name[s] for s in subjects if s in by_name}
     if len(lost) == len(spare) == 1:
         by_name[lost[0]] = spare.pop()
     return tuple(
-        RecordStep(f"{s.strip()} >> {r}", o, hop=_depth(i, triples), title=by_name.get(words(s)))
+        RecordStep(
+            f"{s.strip()} >> {r}", o, hop=_depth(i, triples), title=by_name.get(split_words(s))
+        )
         for i, (s, r, o) in enumerate(triples)
     )
 
@@ -63,10 +65,12 @@ def evidence_steps(row: Row, titles: Sequence[str]) -> tuple[RecordStep, ...]:
 def _depth(i: int, triples: Sequence[Sequence[str]]) -> int:
     """1 + the number of triples that lead to triple i (a circle ends the walk)."""
     depth, walked = 1, {i}
-    subject = words(triples[i][0])
+    subject = split_words(triples[i][0])
     while True:
-        before = [j for j, t in enumerate(triples) if j not in walked and words(t[2]) == subject]
+        before = [
+            j for j, t in enumerate(triples) if j not in walked and split_words(t[2]) == subject
+        ]
         if not before:
             return depth
-        depth, subject = depth + 1, words(triples[before[0]][0])
+        depth, subject = depth + 1, split_words(triples[before[0]][0])
         walked.add(before[0])

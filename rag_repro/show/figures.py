@@ -413,4 +413,4 @@ def _data(
             else:
                 cells += ["" if value is None else value, "", "", ""]
         body.append([*place, *cells])
-    return Download.of(name, [*head, *told], body)
+    return Download.from_rows(name, [*head, *told], body)

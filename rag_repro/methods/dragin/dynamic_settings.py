@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..base import Count, Settings, Share, one_of
-from ..reading import PROMPTS
+from rag_repro.methods.base import Count, Settings, Share, one_of
+from rag_repro.methods.reading import PROMPTS
 
 QUERIES = (
     *("qfs", "question", "last_sentence", "last_tokens", "sure_sentence", "sentence"),
@@ -172,7 +172,7 @@ class DynamicSettings(Settings, Rind, Qfs):
         return self.timing == "rind" and self.alone
 
     @property
-    def looks(self) -> bool:
+    def reads_attention(self) -> bool:
         """Whether the attention of a draft is read: else nobody computes it."""
         if self.timing == "rind" and not self.alone:
             return True

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...schema import Generation
+from rag_repro.schema import Generation
 
 Span = tuple[int, int]
 """first..last-1, of tokens, words or characters."""
@@ -32,7 +32,7 @@ class Draft:
     template: tuple[Span, ...] = ()
 
     @classmethod
-    def of(cls, made: Generation) -> Draft:
+    def from_generation(cls, made: Generation) -> Draft:
         """A traced generation, or a text that was read."""
         trace = made.trace
         looks = trace.attention.get(-1)

@@ -7,8 +7,8 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
-from ..plain import PlainError, from_yaml, hints, shortened, text_of
-from ..strict import Strict
+from rag_repro.plain import PlainError, from_yaml, hints, shortened, text_of
+from rag_repro.strict import Strict
 
 
 class StudyError(ValueError):
@@ -19,7 +19,7 @@ class StudyError(ValueError):
 
 
 _STRICT = Strict(StudyError)
-strict, table, listed, tuples = _STRICT.made, _STRICT.table, _STRICT.listed, _STRICT.tuples
+strict, table, listed, tuples = _STRICT.build, _STRICT.table, _STRICT.listed, _STRICT.tuples
 _T = TypeVar("_T")
 
 

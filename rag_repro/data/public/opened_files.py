@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...plain import PlainError, from_json
-from .errors import DataError, MissingFile
+from rag_repro.data.public.data_errors import DataError, MissingFile
+from rag_repro.plain import PlainError, from_json
 
 AGAIN = "copy or download the file again"
 _TOGETHER = "check that format and file go together"

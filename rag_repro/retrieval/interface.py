@@ -33,11 +33,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from rag_repro.digest import sha256
+from rag_repro.plain import PlainError, from_json, shortened, text_of
+from rag_repro.schema import Hit, Passage
 from rag_repro.schema.dataset import Corpus
-
-from ..digest import sha256
-from ..plain import PlainError, from_json, shortened, text_of
-from ..schema import Hit, Passage
 
 Within = Sequence[Sequence[str] | None] | None
 
