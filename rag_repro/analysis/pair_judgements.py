@@ -41,6 +41,7 @@ class Pairs:
 
     threshold: float
     pairs: int
+    positive: float
     gold: float
     right: float
     precision: float | None
@@ -68,6 +69,7 @@ def at_threshold(lines: Iterable[Line], threshold: float) -> Pairs | None:
     return Pairs(
         threshold,
         len(pairs),
+        positive / len(pairs),
         gold / len(pairs),
         sum(yes == needed for yes, needed in pairs.values()) / len(pairs),
         both / positive if positive else None,

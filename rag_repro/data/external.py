@@ -219,8 +219,8 @@ def _loaded(address: Address, name: str) -> Dataset:
     size = sum(path.stat().st_size for path in read)
     records = list(Bar(records, desc=f"reading {read[0].name}", unit="q"))
     source = _source(address, name)
-    if address.words:
-        records, docs = _cut(records, docs, address.words)
+    if address.max_words:
+        records, docs = _cut(records, docs, address.max_words)
     if records or not docs:
         made = build(source, records, read[0], docs)
     else:
@@ -229,7 +229,11 @@ def _loaded(address: Address, name: str) -> Dataset:
             if doc.text:
                 pool.add(doc)
         made = Dataset(name, (), Corpus(name, tuple(pool.passages)))
-    cut = f"at most {address.words}, whole sentences" if address.words else "as in the file, uncut"
+    cut = (
+        f"at most {address.max_words}, whole sentences"
+        if address.max_words
+        else "as in the file, uncut"
+    )
     log.info(
         "%s: %d questions over %d passages, from %d bytes",
         *(name, len(made.questions), len(made.corpus), size),

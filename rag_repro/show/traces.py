@@ -79,9 +79,7 @@ def example(
     asked = [q for q in dataset.questions if "dynamic" in {g.role for g in q.gold}][:n]
     if not asked:
         raise ValueError(f"{dataset.name}: no question needs a dynamic-relevant passage")
-    both = again.answered(
-        [(c, q) for c in (before, after) for q in asked], workshop, 2 * len(asked)
-    )
+    both = again.answered([(c, q) for c in (before, after) for q in asked], workshop)
     pairs = list(zip(both[: len(asked)], both[len(asked) :], strict=True))
     found = [
         tuple(_finds(answer, q) for answer in pair) for q, pair in zip(asked, pairs, strict=True)

@@ -234,10 +234,15 @@ def check_identity(path: Path, header: Mapping[str, Any], condition: Condition) 
         )
 
 
-def difference(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """As "k: stored 3, now 4; seed: stored 0, now 1"."""
+def difference(
+    stored: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    sides: tuple[str, str] = ("stored", "now"),
+) -> str:
+    """As "k: stored 3, now 4; seed: stored 0, now 1"; sides: in place of these two words."""
+    one, other = sides
     parts = [
-        f"{key}: stored {shortened(repr(stored.get(key)))}, now {wanted.get(key)!r}"
+        f"{key}: {one} {shortened(repr(stored.get(key)))}, {other} {wanted.get(key)!r}"
         for key in sorted({*stored, *wanted})
         if stored.get(key) != wanted.get(key)
     ]

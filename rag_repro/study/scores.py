@@ -33,8 +33,8 @@ class Scores:
     values: (questions,); of what was trained, each question's mean over its trainings.
     by_training: by seed (questions,) of each; empty where nothing was trained.
     recipe: what its trainings are of; the same name with the same seed is the same weights.
-    apart: standard deviation of a training's own mean, in the metric's unit
-    (`trainings.apart`); None where no row of several trainings has the metric.
+    training_sd: standard deviation of a training's own mean, in the metric's unit
+    (`trainings.between_training_sd`); None where no row of several trainings has the metric.
     """
 
     ids: tuple[str, ...]
@@ -42,7 +42,7 @@ class Scores:
     values: np.ndarray
     by_training: Mapping[int, np.ndarray] = field(default_factory=dict)
     recipe: str = ""
-    apart: float | None = 0.0
+    training_sd: float | None = 0.0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -315,7 +315,7 @@ def paired(
     they are averaged a question first. Only questions that every side has count; None where
     there is none. seeds: the trainings to compare; None: those that all trained sides have
     (`shared_seeds`), subtracted one by one. Where that is one, how far trainings lie apart is
-    borrowed from rows that have several (`Scores.apart`).
+    borrowed from rows that have several (`Scores.training_sd`).
     """
     if (aligned := _aligned(pairs, seeds)) is None:
         return None
@@ -347,8 +347,8 @@ def _borrowed(
     added: dict[str, float] = {}
     for sides in pairs:
         for weight, side in zip(weights, sides, strict=False):
-            if side.by_training and side.apart:
-                share = weight * side.apart / len(pairs)
+            if side.by_training and side.training_sd:
+                share = weight * side.training_sd / len(pairs)
                 added[side.recipe] = added.get(side.recipe, 0.0) + share
     return added
 
@@ -363,7 +363,7 @@ def hangs_on_one(sides: Sequence[Scores]) -> bool:
         return False
     net: dict[str, int] = {}
     for sign, side in zip(_SIGNS, sides, strict=False):
-        if side.by_training and side.apart is None:
+        if side.by_training and side.training_sd is None:
             net[side.recipe] = net.get(side.recipe, 0) + sign
     return any(net.values())
 

@@ -1,7 +1,8 @@
 """Several trainings of one recipe as one cell: each question's mean over them.
 
 A page, and a claim, ask what the recipe does, and not one training (`seed`); their spread is in the
-interval (`scores.resampled`). Rows that have one training in common borrow it (`apart`).
+interval (`scores.resampled`). Rows that have one training in common borrow it
+(`between_training_sd`).
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Means(Results):
         held = self._merged(cell, metric, keep)
         if held is None or not held.by_training:
             return held
-        return replace(held, recipe=_recipe(cell), apart=self._apart(metric))
+        return replace(held, recipe=_recipe(cell), training_sd=self._training_sd(metric))
 
     def _merged(self, cell: Cell, metric: str, keep: Keep = everything) -> Scores | None:
         found = {
@@ -97,8 +98,8 @@ class Means(Results):
         each = {seed: scores.at(ids).values for seed, scores in found.items()}
         return replace(first.at(ids), values=np.mean([*each.values()], axis=0), by_training=each)
 
-    def _apart(self, metric: str) -> float | None:
-        """`apart` of the family's rows, reckoned once for these records."""
+    def _training_sd(self, metric: str) -> float | None:
+        """`between_training_sd` of the family's rows, reckoned once for these records."""
         base = self._results.base
         known = base.training_spreads
         asked = (*(exhibit.name for exhibit in self._family), metric)

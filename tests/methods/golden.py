@@ -343,7 +343,6 @@ def told(call) -> dict:
             "trace": call.trace,
             "watch": list(call.watch),
             "sampling": call.sampling and dataclasses.asdict(call.sampling),
-            "adapter": call.adapter,
             "service": call.service,
         }
     if isinstance(call, Read):

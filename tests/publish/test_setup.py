@@ -135,6 +135,7 @@ COME_ALONG = {
     "annotated_types": "pydantic",
     "docutils": "jupyter-book",
     "jupyter_client": "ipykernel",
+    "markupsafe": "Jinja2",
     "sphinx": "jupyter-book",
     "tokenizers": "transformers",
     "typing_extensions": "pydantic",

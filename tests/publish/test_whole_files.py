@@ -18,7 +18,7 @@ OTHERWISE = {
     "cli.py": "the null device",
     "data/archives.py": "a copy that is moved when it is whole",
     "study/files.py": "locks, which are empty",
-    "retrieval/base.py": "into a folder that is renamed when it is whole",
+    "retrieval/interface.py": "into a folder that is renamed when it is whole",
     "retrieval/dense.py": "the same, called by the store",
     "lm/convert.py": "the same",
     "show/picture.py": "into memory",

@@ -66,7 +66,7 @@ def lines(kind, scores, n):
 class Made(Results):
     """Records that lie on no disk: for one contrast, each cell's lines alike."""
 
-    apart = Known()
+    training_spreads = Known()
 
     def __init__(self, paper, claim, contrast, tier, which):
         self.gate = paper.gate

@@ -14,7 +14,7 @@ def scores(by_training, recipe="ours", spread=0.0, clusters=None):
     each = {seed: np.array(one, float) for seed, one in by_training.items()}
     values = np.mean([*each.values()], axis=0)
     ids = tuple(f"q{i}" for i in range(len(values)))
-    return Scores(ids, clusters or ids, values, each, recipe=recipe, between_training_sd=spread)
+    return Scores(ids, clusters or ids, values, each, recipe=recipe, training_sd=spread)
 
 
 def plain(values):

@@ -187,7 +187,7 @@ def likelihood_check(question: Question, settings: LikelihoodCheckSettings) -> F
     if not question.answers:
         raise ValueError(f"question {question.id!r} has no answer whose likelihood could be told")
     hits, prompt, trace = yield from prompted(question, settings)
-    told = map(PROMPTS[settings.prompt].told, question.answers[: settings.answers])
+    told = map(PROMPTS[settings.prompt].lesson_answer, question.answers[: settings.answers])
     passes = yield [Read(prompt, answer) for answer in told]
     nats = [_log(one.trace.probability) for one in passes]
     return Answer(hits=tuple(hits), trace=(*trace, {"stage": "likelihood", "nats": nats}))
