@@ -189,7 +189,7 @@ def places(tmp_path, monkeypatch):
     for name in ("Snakefile", "profiles"):
         (root / "workflow" / name).symlink_to(here().root / "workflow" / name)
     found = BookFolders(root)
-    monkeypatch.setattr("rag_repro.places.here", lambda: found)
+    monkeypatch.setattr("rag_repro.book_folders.here", lambda: found)
     return found
 
 

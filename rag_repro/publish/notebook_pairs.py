@@ -210,9 +210,9 @@ def check_pairs(places: BookFolders | None = None) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """`python -m rag_repro.publish.pairs [--check]`: write the pairs, or only look."""
+    """`python -m rag_repro.publish.notebook_pairs [--check]`: write the pairs, or only look."""
     if arguments not in ([], ["--check"]):
-        raise SystemExit("usage: python -m rag_repro.publish.pairs [--check]")
+        raise SystemExit("usage: python -m rag_repro.publish.notebook_pairs [--check]")
     if not arguments:
         logs.to_stderr()
         pair()

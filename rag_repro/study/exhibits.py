@@ -104,7 +104,7 @@ class Cell:
     keys: what finds it there: dataset, method (the row's name), the settings
     that the grid varies, the reader where there is one (of a trained row the one
     that it was trained over), its seed, and a split other than "test". timed: its
-    answers are those of `study.timing`, which lie in a folder of their own.
+    answers are those of `study.timed_runs`, which lie in a folder of their own.
     """
 
     exhibit: str

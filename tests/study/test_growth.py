@@ -43,7 +43,7 @@ class Measured:
 def ran(*given, measured, **named):
     """`growth.run`, with this in place of a process that measures."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growth, "apart", measured)
+        patch.setattr(growth, "measure_in_subprocess", measured)
         return growth.run(*given, **named)
 
 

@@ -135,7 +135,7 @@ class Made(Results):
     def __init__(self, table, kind):
         self.table, self.kind = table, kind
 
-    apart = Known()
+    training_spreads = Known()
 
     def platforms(self, cell):
         return [frozenset()]

@@ -187,7 +187,7 @@ def test_a_ratio_is_in_percent_of_the_questions_that_both_have():
 def test_a_ratio_of_one_training_each_borrows_how_far_others_lie():
     """By the derivatives of 100 A / B: with A = 3, B = 2 and 0.1 apart, 5 and 7.5 points."""
     more, less = (
-        replace(scores(values), by_training={0: np.array(values)}, recipe=name, apart=0.1)
+        replace(scores(values), by_training={0: np.array(values)}, recipe=name, training_sd=0.1)
         for name, values in (("a", [3.0, 3.5, 2.5, 3.0] * 20), ("b", [2.0, 1.5, 2.5, 2.0] * 20))
     )
     drawn = ratio([(more, less)], "length")

@@ -105,7 +105,7 @@ def test_a_pair_is_judged_in_both_orders_unless_its_order_was_drawn():
 def test_what_is_watched_is_how_often_a_negative_comes_first(monkeypatch):
     logits = {1: 2.0, 2: 0.5, 3: 1.0, 4: -1.0, 5: 0.0}
     monkeypatch.setattr(
-        "rag_repro.training.pairs.outputs_of",
+        "rag_repro.training.pair_training.outputs_of",
         lambda model, rows, pad: torch.tensor([[logits[row[0]]] for row in rows]),
     )
     kinds = {1: "positive", 2: "positive", 3: "hard", 4: "near", 5: "near"}
@@ -121,7 +121,7 @@ def test_a_trained_classifier_is_the_one_that_told_held_out_pairs_apart_best(tmp
     monkeypatch.setenv(hub.ARTIFACTS_VARIABLE, str(tmp_path / "artifacts"))
     looks = iter([0.3, 0.1, *[0.2] * 20])
     monkeypatch.setattr(
-        "rag_repro.training.pairs.check",
+        "rag_repro.training.pair_training.check",
         lambda pad, budget: lambda model, examples: {"swapped_hard": next(looks)},
     )
     recipe = Recipe(
