@@ -93,7 +93,8 @@ class Recipe:
     task: one of `training.run.TASKS`. lessons: for a reader parts in the form of
     `training.lessons.KINDS`, for pairs and similarities what `training.pair_training.pairs` is
     told, for relevance what `training.pair_training.relevance` is told, for complexity parts in
-    the form of `training.complexity.KINDS`, for r2ag what `training.r2ag.load_lists` is told; mixed into one shuffled stream. lora None, and former: for
+    the form of `training.complexity.KINDS`, for r2ag what `training.r2ag.load_lists` is told; mixed
+    into one shuffled stream. lora None, and former: for
     r2ag only, where the reader may stay as it is and something before it learns. seeds: one
     adapter each; the first is the headline one. local: none of them is committed. base: a
     name that `lm.hub` knows; without its commit a hub's needs `on`. dtype: how a reader's base
