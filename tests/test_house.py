@@ -10,7 +10,17 @@ import rag_repro
 
 PACKAGE = Path(rag_repro.__file__).parent
 ORDER = (
-    {"words", "plain", "digest", "bars", "logs", "strict", "arguments", "without_jax", "book_folders"},
+    {
+        "words",
+        "plain",
+        "digest",
+        "bars",
+        "logs",
+        "strict",
+        "arguments",
+        "without_jax",
+        "book_folders",
+    },
     {"schema", "splitter"},
     {"cache", "post", "evaluation"},
     {"lm", "retrieval"},
