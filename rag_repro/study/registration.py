@@ -326,7 +326,8 @@ def _answers(cell: Cell, root: Path) -> str:
 
 
 def answers_hash(lines: Sequence[Mapping[str, Any]]) -> str:
-    return sha256(canonical([[line["id"], line["scores"]] for line in lines]))
+    """Of whole lines: some metrics are reckoned from what a line holds beside its scores."""
+    return sha256(canonical([dict(line) for line in lines]))
 
 
 def place_of(cell: Cell) -> str:

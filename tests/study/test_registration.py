@@ -358,6 +358,9 @@ def test_proofs_are_made_before_a_test_is_registered_and_stay(root, tmp_path, mo
     test = register(root)
     assert list(test.proofs) == [TRIED.path]
     assert standing.Registered(root, test).lines(part) is not None
+    assert registration.answers_hash([{"id": "q", "scores": {}, "judged": [1]}]) != (
+        registration.answers_hash([{"id": "q", "scores": {}, "judged": [2]}])
+    )
     shutil.rmtree(root / "records")
     tried(0.75, 0.75)
     assert standing.Registered(root, test).lines(part) is None
