@@ -269,24 +269,35 @@ def estimate(
     shard: tuple[int, int] = (1, 1),
     batch_size: int = 16,
 ) -> Iterator[str]:
-    """What the missing questions would cost, from a trial of a few of each condition: a line for
-    each as soon as it is tried, since some take minutes, and one for all. One that cannot be
-    tried is told with the reason, unless it is the only one; nothing is trained, downloaded or
-    indexed for a trial, and what lacks is named.
+    """What the missing questions would cost: a line per condition and one for all.
+
+    A few questions of one condition are tried per data set, method, retriever and reader; others
+    with the same four are reckoned from it, since a trial of each takes minutes. What cannot be
+    tried is listed with the reason, unless it is the only condition; nothing is trained, downloaded
+    or indexed for a trial.
     """
     total, unknown = 0.0, 0
+    tried: dict[tuple, tuple[str, runner.Estimate]] = {}
     for cell in Bar(cells, desc="trying a few questions of each", unit="condition"):
         tests = registration.tests_of(results.parent, cell.condition)
         decides = f"; decides {', '.join(test.key for test in tests)}" if tests else ""
         held = runner.recorded(registration.destination(results, cell.condition), cell.condition)
         done = held.ids(shard)
         left = len(wanted(cell, workshop, n, shard) - done)
+        condition = cell.condition
+        alike = (condition.label, condition.method, condition.retriever, condition.reader)
+        like, cost = tried.get(alike, ("", None))
         try:
-            cost, why = None, None
-            if left and not (why := lacking(cell.condition, workshop)):
-                cost = runner.estimate(
-                    cell.condition, workshop, missing=left, done=done, batch_size=batch_size
+            why = lacking(condition, workshop) if left else None
+            if left and not why:
+                cost = (
+                    replace(cost, missing=left)
+                    if cost
+                    else runner.estimate(
+                        condition, workshop, missing=left, done=done, batch_size=batch_size
+                    )
                 )
+                tried.setdefault(alike, (condition.hash, cost))
         except ValueError as error:
             if len(cells) == 1:
                 raise
@@ -295,9 +306,10 @@ def estimate(
             unknown += 1
             yield f"{cell.condition.path}: {left:,} questions, not tried: {why}{decides}"
             continue
-        total += cost.seconds if cost else 0
+        total += cost.seconds if left else 0
         complete = held.is_complete(wanted(cell, workshop, n))
-        yield f"{cell.condition.path}: {of_one(left, cost, complete)}{decides}"
+        as_tried = f", as {like}" if like and left else ""
+        yield f"{condition.path}: {of_one(left, cost, complete)}{as_tried}{decides}"
     least = f"{unknown} of them not tried; at least" if unknown else "about"
     yield (
         f"{len(cells)} conditions, {least} {duration(total)} on this machine, "

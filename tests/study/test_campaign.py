@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
 from rag_repro.bars import Bar
-from rag_repro.study import campaign, papers, records
+from rag_repro.study import campaign, papers, records, runner
 from rag_repro.study.campaign import least, once, select
 from rag_repro.study.names import Untrained
 from rag_repro.study.papers import Cell, StudyError
@@ -202,19 +201,25 @@ def test_failures_of_finished_shards_are_asked_again_too(tmp_path):
 
 @pytest.mark.usefixtures("methods")
 def test_an_estimate_has_a_line_a_condition_and_their_sum(tmp_path, monkeypatch):
-    told = SimpleNamespace(seconds=100.0, trial=4, cost_a_question={"retrievals": 2.25})
     asked = []
-    monkeypatch.setattr(
-        campaign.runner, "estimate", lambda c, w, missing, **_: asked.append(missing) or told
-    )
+
+    def trial(condition, workshop, missing, **_):
+        asked.append(missing)
+        return runner.Estimate(missing, 4, 20.0, {"retrievals": 2.25})
+
+    monkeypatch.setattr(runner, "estimate", trial)
     campaign.run([cell("stumble")], Shop(), tmp_path)
-    cells = [cell(), cell("stumble"), cell("fall", n=3)]
-    one, two, three, total = campaign.estimate(cells, Shop(), tmp_path, n=5)
-    assert asked == [5, 3]
+    alike = cell(n=4)
+    alike = replace(alike, condition=replace(alike.condition, k=7))
+    cells = [cell(), cell("stumble"), cell("fall", n=3), alike]
+    one, two, three, four, total = campaign.estimate(cells, Shop(), tmp_path, n=5)
+    assert asked == [5, 3]  # one trial per method, whatever its settings
     assert "5 questions, about 1.7 min (4 tried; a question: 2.2 retrievals)" in one
     assert two.endswith("complete")
     assert three.startswith(cell("fall").condition.path)
-    assert total.startswith("3 conditions, about 3.3 min on this machine")
+    assert "4 questions, about 80 s" in four
+    assert four.endswith(f", as {cell().condition.hash}")
+    assert total.startswith("4 conditions, about 4.0 min on this machine")
 
 
 @pytest.mark.usefixtures("methods")
@@ -222,9 +227,9 @@ def test_an_estimate_tells_what_cannot_be_tried_and_goes_on(tmp_path, monkeypatc
     def estimate(condition, workshop, missing, **_):
         if condition == cell("stumble").condition:
             raise Untrained("first: rag-repro train it")
-        return SimpleNamespace(seconds=100.0, trial=4, cost_a_question={})
+        return runner.Estimate(5, 4, 20.0, {})
 
-    monkeypatch.setattr(campaign.runner, "estimate", estimate)
+    monkeypatch.setattr(runner, "estimate", estimate)
     first, *_, total = campaign.estimate([cell("stumble"), cell("fall")], Shop(), tmp_path, n=5)
     assert first.endswith("5 questions, not tried: first: rag-repro train it")
     assert total.startswith("2 conditions, 1 of them not tried; at least 1.7 min")
