@@ -210,7 +210,7 @@ def test_an_estimate_has_a_line_a_condition_and_their_sum(tmp_path, monkeypatch)
     monkeypatch.setattr(runner, "estimate", trial)
     campaign.run([cell("stumble")], Shop(), tmp_path)
     alike = cell(n=4)
-    alike = replace(alike, condition=replace(alike.condition, k=7))
+    alike = replace(alike, condition=condition("walk", settings={"k": 3}))
     cells = [cell(), cell("stumble"), cell("fall", n=3), alike]
     one, two, three, four, total = campaign.estimate(cells, Shop(), tmp_path, n=5)
     assert asked == [5, 3]  # one trial per method, whatever its settings
