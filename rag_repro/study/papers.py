@@ -221,18 +221,21 @@ class Ground:
     """What a registered test on the fresh worlds has in place of what its grids name.
 
     n, kinds: how many questions answers are asked of, on each world (all, where it has fewer), and
-    of which kinds. settings: row -> values that were chosen on world Z with the fresh worlds'
-    reader, as {"dragin": {"threshold": 0.1}}.
+    of which kinds. timed: how many are timed. settings: row -> values that were chosen on world Z
+    with the fresh worlds' reader, as {"dragin": {"threshold": 0.1}}.
     """
 
     n: int | None = None
     kinds: tuple[str, ...] = ()
+    timed: int | None = None
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def put(self, grid: Grid, asked: bool) -> list[Grid]:
+    def put(self, grid: Grid, timed: bool = False, gate: bool = False) -> list[Grid]:
         """The grid, a row each, with these settings in place of its own; with n and kinds if a
-        reader answers and it is `asked` so many."""
-        if asked and grid.reader:
+        reader answers, unless it is timed or tries readers."""
+        if timed:
+            grid = replace(grid, n=self.timed or grid.n)
+        elif grid.reader and not gate:
             grid = replace(grid, n=self.n or grid.n, kinds=self.kinds or grid.kinds)
         made = []
         for row in grid.methods:

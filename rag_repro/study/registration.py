@@ -178,7 +178,7 @@ def _moved(grid: Grid, test: Registration, paper: Paper, exhibit: Exhibit) -> It
     rows = [grid]
     if grid.split == test.split:
         is_gate = paper.gate is not None and exhibit is paper.exhibits[paper.gate.exhibit]
-        rows = paper.ground.put(grid, asked=not (is_gate or exhibit.timed))
+        rows = paper.ground.put(grid, timed=bool(exhibit.timed), gate=is_gate)
     made: list[Grid] = []
     for row, dataset, world in itertools.product(rows, grid.datasets, range(len(FRESH_WORLDS))):
         each = {old: new[world : world + 1] or new[:1] for old, new in FRESH.items()}

@@ -336,7 +336,7 @@ def test_controls_are_recorded_and_decide_nothing():
 
 def test_times_ask_for_no_gate_and_no_proof():
     cells = registration.deciding(Registration("erm4.c30", "testbed"))
-    assert {cell.exhibit for cell in cells} == {"erm4.times", "erm4.table2"}
+    assert {(cell.exhibit, cell.n) for cell in cells} == {("erm4.times", 50), ("erm4.table2", 200)}
 
 
 def test_proofs_are_made_before_a_test_is_registered_and_stay(root, tmp_path, monkeypatch):
@@ -383,15 +383,17 @@ def test_a_memory_is_filled_with_the_world_that_is_asked():
 def test_chosen_settings_take_the_place_of_a_grid_s_own_but_not_of_what_it_varies():
     fixed = {"threshold": 0.2, "k": 3}
     grid = Grid("testbed", ("world-B",), ("x", "y"), fixed=fixed, reader="r")
-    ground = papers.Ground(n=7, kinds=("inference",), settings={"x": {"threshold": 0.5}})
-    [put, other] = ground.put(grid, asked=True)
+    chosen = {"x": {"threshold": 0.5}}
+    ground = papers.Ground(n=7, timed=9, kinds=("inference",), settings=chosen)
+    [put, other] = ground.put(grid)
     assert put == replace(
         grid, methods=("x",), n=7, kinds=("inference",), fixed={"threshold": 0.5, "k": 3}
     )
     assert (other.methods, other.fixed) == (("y",), grid.fixed)
-    assert ground.put(grid, asked=False)[0] == replace(put, n=None, kinds=())
+    assert ground.put(grid, gate=True)[0] == replace(put, n=None, kinds=())
+    assert ground.put(grid, timed=True)[0] == replace(put, n=9, kinds=())
     varied = replace(grid, methods=("x",), fixed={}, settings={"threshold": (1, 2)})
-    assert ground.put(varied, asked=False) == [varied]
+    assert ground.put(varied, gate=True) == [varied]
 
 
 @pytest.mark.parametrize("name", ["study/judge.py", "evaluation/verdicts.py"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -269,3 +270,18 @@ def test_its_public_grids_are_one_per_method_and_ask_the_kinds_that_decide():
     assert min(grids["dragin"][wiki]) < 0.01
     assert max(grids["dragin"][wiki]) == 1.6
     assert {0.0, 1.0} <= set(grids["flare"][wiki])
+
+
+def test_registered_settings_are_those_that_world_z_chose():
+    """DRAGIN, FLARE and random timing search as often as the paper prints; the rest by the best."""
+    results = Path(__file__).parents[2] / "results" / "records"
+    choices = {c.row: c for c in chosen("dragin.tuning", "world-Z", results) if hasattr(c, "tried")}
+    matched = {row: {choices[row].knob: choices[row].matched} for row in _MATCHED}
+    best = {row: {choices[row].knob: choices[row].value} for row in ("dragin_first", "fl")}
+    like_dragin = dict.fromkeys(("rind_last", "qfs", "last_sentence"), matched["dragin"])
+    assert papers.load("dragin").ground.settings == {**matched, **best, **like_dragin}
+    assert {choices[row].n for row in (*matched, *best)} == {100}
+    assert not any(choices[row].is_open for row in best)
+
+
+_MATCHED = ("dragin", "flare", "random")
