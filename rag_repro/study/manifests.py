@@ -21,7 +21,7 @@ from rag_repro.study import sealed
 from rag_repro.study.conditions import Condition
 from rag_repro.study.files import trouble
 from rag_repro.study.line_fields import MOST
-from rag_repro.study.lines import AGAIN, MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
+from rag_repro.study.lines import AGAIN, ENDING, MANIFEST, READ, SHARD, RecordError
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ def absorb(results: Path, condition: Condition) -> None:
     name = Path(condition.path).name
     for file in sorted(whole.parent.glob(f"{name}{SHARD}*{MANIFEST}")):
         shard = file.name.removesuffix(MANIFEST)
-        if any(file.with_name(shard + ending).exists() for ending in (PLAIN, PACKED)):
+        if file.with_name(shard + ENDING).exists():
             continue  # still at work, or waiting to be joined
         earlier = _entries(whole, sealed.manifest(results, condition.path))
         # Those of a join that was killed before its end are there already.
