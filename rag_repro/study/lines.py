@@ -164,29 +164,15 @@ def _foreign(path: Path) -> RecordError:
 
 
 def _fault(line: Any) -> str:
-    """What of an answer's line is not as it must be; "" where all is."""
+    """The first thing of an answer's line that is not as it must be: where it is, and what stands
+    there; "" where all is well.
+    """
     try:
         _line_type().validate_python(line)
     except ValidationError as error:
-        return _first(error)
-    n_hits, n_gold = len(line["hits"]), len(line.get("gold", ()))
-    for ranks in line.get("held", ()):
-        if any(rank > n_hits for rank in ranks):
-            return f"'held' has a rank beyond the {n_hits} hits: {shortened(repr(ranks), 60)}"
-    if "compressed" in line and len(line["compressed"]["gold"]) != n_gold:
-        return f"'compressed.gold' is not of the {n_gold} gold passages"
-    if held := line.get("attention"):
-        tables = [held["words"], held.get("embeddings", held["words"])]
-        layers = [len(held["marks"])] * 2
-        sizes = {len(held["tokens"]), *(len(layer) for table in tables for layer in table)}
-        if list(map(len, tables)) != layers or sizes != {n_hits}:
-            return f"'attention' is not of {layers[0]} layers and {n_hits} hits"
-    return ""
-
-
-def _first(error: ValidationError) -> str:
-    """The first fault: where it is, and what stands there."""
-    first = error.errors(include_url=False)[0]
+        first = error.errors(include_url=False)[0]
+    else:
+        return ""
     place = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function"))
     if first["type"] == "missing":
         return f"it lacks {place!r}"
