@@ -107,12 +107,8 @@ class Growth:
         return tuple(size for size in self.sizes if size.stopped is None)
 
 
-def growth_folder(records: Path) -> Path:
-    """Where records of growth lie: beside the folder of answers."""
-    return records.parent / "growth"
-
-
 def file_of(folder: Path, retriever: str) -> Path:
+    """A retriever's record in the folder of records of growth."""
     return folder / (re.sub(r"[^\w.@-]+", "_", label(retriever)) + ".json")
 
 

@@ -310,11 +310,8 @@ ORDER = ("drrag", "erm4", "dragin", "r2ag", "together", "tools")  # of the book
 
 def names() -> list[str]:
     """The papers at hand, in the book's order; then those that RAG_REPRO_PAPERS names."""
-    return sorted(_folders(), key=_place)
-
-
-def _place(name: str) -> tuple[int, str]:
-    return (ORDER.index(name) if name in ORDER else len(ORDER), name)
+    own = sorted(_folders())
+    return sorted(own, key=lambda name: ORDER.index(name) if name in ORDER else len(ORDER))
 
 
 def _folders() -> dict[str, Path]:

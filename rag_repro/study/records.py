@@ -97,9 +97,12 @@ def load(root: Path, condition: Condition, shard: str = "") -> Record | None:
 def at(root: Path, path: str) -> Record | None:
     """The record of this path below `root`, as `Condition.path` has it; None as of `load`."""
     sys.audit(READ, str(root / path))
+    file = root / (path + form.ENDING)
     try:
-        return form.read(root / (path + form.ENDING))
+        return form.read(file)
     except FileNotFoundError:
+        if (packed := Path(f"{file}.xz")).exists():
+            raise RecordError(f"{packed} is as older versions left it: unxz {packed}") from None
         return sealed.read(root, path)
 
 

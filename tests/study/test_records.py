@@ -164,6 +164,15 @@ def test_a_question_recorded_twice_is_named(tmp_path):
             record.append(line("a"))
 
 
+def test_a_record_that_an_older_version_packed_is_not_passed_over(tmp_path):
+    write(tmp_path, "a")
+    path = records.find(tmp_path, CONDITION)
+    path.rename(f"{path}.xz")
+    for use in (lambda: records.load(tmp_path, CONDITION), lambda: write(tmp_path, "b")):
+        with pytest.raises(RecordError, match=r"as older versions left it: unxz .*\.jsonl\.xz"):
+            use()
+
+
 @pytest.mark.parametrize("content", [b"hello\nworld\n", b'{"format": 99}\n', b"[1]\n"])
 def test_a_foreign_file_is_refused_by_name(tmp_path, content):
     plain = killed(tmp_path, b"")
