@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from rag_repro.lm import endpoint, hub
 from rag_repro.retrieval import milvus, web
 from rag_repro.retrieval.interface import SCHEMES, check_address
 from rag_repro.retrieval.milvus_server import HOW
@@ -93,8 +94,6 @@ def untrained(reader: str | None, needs: Mapping[str, str]) -> dict[str, str]:
 
     needs: name -> kind, as the method's settings have them.
     """
-    from rag_repro.lm import hub
-
     of_kind = {"reader": READERS, "scorer": SCORERS}
     named = [(reader, "reader")] if reader else []
     commands = {}
@@ -110,8 +109,6 @@ def ingredients(name: str) -> list[str]:
 
     A reader that a recipe begins with, or that checks its lessons.
     """
-    from rag_repro.lm import hub
-
     recipe, _ = _made_by(name)
     words = _words(_recipes()[recipe])
     return [
@@ -194,8 +191,6 @@ def check_reader(name: str) -> None:
 
     What looks like a folder is taken at its word, since it may lie elsewhere.
     """
-    from rag_repro.lm import endpoint, hub
-
     if name.startswith(endpoint.PREFIX):
         endpoint.parse(name)
     elif "/" not in name and train_command(name) is None:
@@ -206,8 +201,6 @@ def check_reader(name: str) -> None:
 
 def check_encoder(name: str) -> None:
     """Raise a ValueError, with the nearest name, for no encoder's name; nothing is loaded."""
-    from rag_repro.lm import hub
-
     if name not in FITTED:
         hub.check_name(name)
 
@@ -218,8 +211,6 @@ def check_scorer(name: str) -> None:
     A recipe's name, NAME-SEED, or an adapter's that is here, each with its room or without. What
     looks like a folder is taken at its word.
     """
-    from rag_repro.lm import hub
-
     bare, _ = scorer_name(name)
     task = trained_for(bare)
     if "/" in bare or task in SCORERS:
@@ -236,8 +227,6 @@ def check_scorer(name: str) -> None:
 
 def trained_for(name: str) -> str | None:
     """The task of what a recipe makes, or of an adapter that is here; None: neither, or untold."""
-    from rag_repro.lm import hub
-
     if made := _made_by(name):
         return _recipes()[made[0]]["task"]
     folder = hub.artifacts().get(name)
