@@ -66,16 +66,15 @@ class Entry:
     """
 
     def __init__(self, file: Path, facts: Mapping[str, Any], earlier: list[dict[str, Any]]):
-        self._file, self._earlier = file, earlier
-        self._before: list[dict[str, Any]] | None = None
-        self._when = 0.0
+        self._file = file
+        self._before = _entries(file, earlier)  # a damaged one is told before the run, not after it
+        self._saved: float | None = None
         self.facts = {"start": now(), "questions": 0, **environment(), **facts}
-        _entries(file, earlier)  # a damaged manifest is told before the run, not after it
 
     def answered(self) -> None:
         """One more question is recorded."""
         self.facts["questions"] += 1
-        if self._before is None or time.monotonic() - self._when > OFTEN:
+        if self._saved is None or time.monotonic() - self._saved > OFTEN:
             self._save()
 
     def end(self) -> None:
@@ -85,19 +84,20 @@ class Entry:
             self._save()
 
     def _save(self) -> None:
-        if self._before is None:
-            self._before = _entries(self._file, self._earlier)
         _write(self._file, [*self._before, self.facts])
-        self._when = time.monotonic()
+        self._saved = time.monotonic()
 
 
 @contextmanager
 def written(results: Path, condition: Condition, shard: str = "", **facts: Any) -> Iterator[Entry]:
     """An entry for the run inside the block, which holds the record open.
 
-    A shard's entry waits in a file of its own, since shards may run at once.
+    A shard's entry waits in a file of its own, since shards may run at once; another run joins
+    those that wait.
     """
     part = {"shard": shard} if shard else {}
+    if not shard:
+        absorb(results, condition)
     earlier = [] if shard else sealed.manifest(results, condition.path)
     entry = Entry(_file(results, condition, shard), {**facts, **part}, earlier)
     try:

@@ -103,8 +103,6 @@ def run(
         ) as record,
         manifests.written(results, condition, part, batch_size=batch_size, **facts) as entry,
     ):
-        if not part:
-            manifests.absorb(results, condition)
         for question in wanted:
             if question.id in copied and question.id not in record.done | known:
                 record.append(copied[question.id])
