@@ -200,6 +200,7 @@ class RecordWriter:
         place = {name: i for i, name in enumerate(order)}  # what it does not name goes last
         ordered = sorted(self.lines, key=lambda line: place.get(line["id"], len(place)))
         try:
+            self.settle()
             if self._descriptor is not None:
                 os.close(self._descriptor)
                 self._descriptor = None

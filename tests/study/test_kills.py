@@ -166,7 +166,7 @@ def wait_for(moment: str, results: Path, rng: random.Random, alive) -> None:
         while alive() and size(results) < target:
             time.sleep(0.0005)
     else:
-        part = re.compile(r"\.(jsonl|manifest\.json)\.\d+\.part$")
+        part = re.compile(r"\.manifest\.json\.\d+\.part$")
         while alive() and not any(part.search(entry.name) for entry in listed(results)):
             time.sleep(0.0002)
         pause = rng.uniform(0, 0.002)
