@@ -85,18 +85,12 @@ def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.D
 
 def _facts(root: Path, path: str, identity: Mapping[str, Any]) -> dict[str, Any]:
     """What stands in each row of a condition."""
-    settings = identity["settings"]
+    settings, entries = identity["settings"], manifests.at(root, path)
+    device = ", ".join(entries[-1]["machine"].split(", ")[3:]) or "cpu" if entries else None
     return {
         "condition": path[-12:],
         **{name: identity[name] for name in KEYS},
         "k": settings.get("k"),
         "settings": json.dumps(settings, sort_keys=True),
-        "device": _device(manifests.at(root, path)),
+        "device": device,  # of the last run; None: no manifest tells
     }
-
-
-def _device(entries: Sequence[Mapping[str, Any]]) -> str | None:
-    """ "cpu" or the GPU's name, of the last run; None: no manifest tells."""
-    if not entries:
-        return None
-    return ", ".join(entries[-1]["machine"].split(", ")[3:]) or "cpu"
