@@ -15,8 +15,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 from rag_repro import __version__, logs
-from rag_repro import commands as do
 from rag_repro.arguments import Parser, path, port, positive, seed, shard
+from rag_repro.commands import preparing, recording, using
 from rag_repro.study.conditions import ROLES, TIERS
 from rag_repro.study.files import trouble
 
@@ -80,10 +80,10 @@ def parser() -> Parser:
             description=text[0].upper() + text[1:] + ".",
             epilog=run.__doc__,
         )
-        made.set_defaults(run=run, saves=run in _SAVES)
+        made.set_defaults(run=run, saves=run.__name__ in _SAVES)
         return made
 
-    run = command(do.run, "run the conditions of an exhibit, or go on with them")
+    run = command(recording.run, "run the conditions of an exhibit, or go on with them")
     _conditions(run)
     run.repeated("--condition", "only this one", metavar="HASH")
     run.option("--shard", "only every N-th question", type=shard, default=(1, 1), metavar="I/N")
@@ -95,7 +95,7 @@ def parser() -> Parser:
     _folders(run, _OWN)
     _record(run)
 
-    grid = command(do.grid, "run the conditions of exhibits on many workers, by Snakemake")
+    grid = command(recording.grid, "run the conditions of exhibits on many workers, by Snakemake")
     _conditions(grid)
     grid.option("--shards", "jobs for each condition (1)", type=positive, default=1, metavar="N")
     grid.repeated("--chapter", "execute it behind them", default=[])
@@ -110,7 +110,7 @@ def parser() -> Parser:
     _folders(grid, _OWN)
     _record(grid)
 
-    time = command(do.time, "time the methods of an exhibit side by side, or go on with it")
+    time = command(recording.time, "time the methods of an exhibit side by side, or go on with it")
     time.option("exhibit", "as drrag.fig3", metavar="EXHIBIT")
     _selection(time)
     time.option("--repeats", "how often each question is asked (1)", type=positive, default=1)
@@ -118,19 +118,19 @@ def parser() -> Parser:
     _folders(time, _OWN)
     _continue(time, "times")
 
-    exhibit = command(do.exhibit, "print an exhibit, the paper's beside ours")
+    exhibit = command(recording.exhibit, "print an exhibit, the paper's beside ours")
     exhibit.option("exhibit", "as drrag.table5", metavar="EXHIBIT")
     exhibit.option("--tier", "only this tier", choices=TIERS)
     exhibit.option("--format", "of the output (md)", choices=FORMATS, default="md")
     _folders(exhibit)
 
-    claims = command(do.claims, "print every claim with its verdict")
+    claims = command(recording.claims, "print every claim with its verdict")
     claims.repeated("--paper", "only this paper")
     claims.repeated("--tier", "only this tier", choices=TIERS)
     claims.option("--format", "of the output (md)", choices=FORMATS, default="md")
     _folders(claims)
 
-    tests = command(do.registration, "fix claims' tests before they are run")
+    tests = command(recording.registration, "fix claims' tests before they are run")
     tests.option("action", "register tests", nargs="?", choices=("write",))
     tests.option("claims", "as drrag.c05; main: all such", nargs="*", metavar="CLAIM")
     tests.flag("--check", "recompute what is written")
@@ -138,7 +138,7 @@ def parser() -> Parser:
     tests.option("--split", "of the questions (test)", choices=("test", "confirm"), default="test")
     _data(tests)
 
-    show = command(do.show, "list an exhibit's questions, or print what was decided on one")
+    show = command(recording.show, "list an exhibit's questions, or print what was decided on one")
     show.option("exhibit", "as dragin.table2", metavar="EXHIBIT")
     show.option("--question", "as --list names it", metavar="ID")
     show.flag("--list", "all questions, and who was right")
@@ -151,24 +151,24 @@ def parser() -> Parser:
     show.repeated("--method", "only this row or method")
     _folders(show)
 
-    _folders(command(do.status, "print what has been run, what is missing"))
+    _folders(command(recording.status, "print what has been run, what is missing"))
 
-    seal = command(do.seal, "store finished records as parquet, for contributors")
+    seal = command(recording.seal, "store finished records as parquet, for contributors")
     seal.option("--results", "folder of records (default: the checkout's)", type=path)
 
-    audit = command(do.audit, "compute the scores of all records again")
+    audit = command(recording.audit, "compute the scores of all records again")
     audit.flag("--sample", "only two answers in a hundred")
     _folders(audit)
 
-    compare = command(do.compare, "compare two folders of records")
+    compare = command(recording.compare, "compare two folders of records")
     compare.option("a", "a folder of records, as results/records", type=path)
     compare.option("b", "another, made by you or on another machine", type=path)
 
-    methods = command(do.methods, "list the methods by their papers' names")
+    methods = command(using.methods, "list the methods by their papers' names")
     methods.option("name", "only these (default: all)", nargs="*")
 
     about = "ask several methods the questions of a data set, and compare their answers"
-    several = command(do.compare_methods, about)
+    several = command(using.compare_methods, about)
     about = "YAML with methods, dataset and whatever else `compare` takes"
     several.option("file", about, type=path)
     several.option(
@@ -177,7 +177,7 @@ def parser() -> Parser:
     _machine(several)
     _data(several)
 
-    train = command(do.train, "train what a recipe names, or go on with it")
+    train = command(preparing.train, "train what a recipe names, or go on with it")
     train.option("name", "as testbed-reader; recipes.yaml has them all")
     train.option("--seed", "this seed only (default: the headline one)", type=seed)
     train.flag("--estimate", "print the cost, train nothing")
@@ -186,13 +186,13 @@ def parser() -> Parser:
     train.option("--out", "where the adapter goes (default: artifacts/)", type=path)
     _folders(train)
 
-    tune = command(do.tune, "find what is tuned, thresholds above all, from records")
+    tune = command(preparing.tune, "find what is tuned, thresholds above all, from records")
     tune.option("exhibit", "as drrag.outcomes or dragin.tuning", metavar="EXHIBIT")
     tune.option("--popularity", "testbed, wikipedia or mentions", default="testbed")
     tune.repeated("--dataset", "whose questions", required=True)
     _folders(tune)
 
-    serve = command(do.serve_search, "serve a data set's passages as a search engine")
+    serve = command(preparing.serve_search, "serve a data set's passages as a search engine")
     serve.option("dataset", "whose passages are searched, as world-B or hotpotqa")
     serve.option("--retriever", "what searches them (bm25)", default="bm25")
     serve.option("--host", "where to listen (the loopback alone)", default="127.0.0.1")
@@ -200,7 +200,7 @@ def parser() -> Parser:
     serve.option("--latency", "seconds that each answer waits (0)", type=float, default=0.0)
     _data(serve)
 
-    corpus = command(do.corpus, "load a data set's passages into Milvus, or look at them")
+    corpus = command(preparing.corpus, "load a data set's passages into Milvus, or look at them")
     actions = "load; print the card; compare with searches without Milvus"
     corpus.option("action", actions, choices=("build", "card", "check"))
     corpus.option("dataset", "whose passages, as world-B@20000 or hotpotqa")
@@ -212,7 +212,9 @@ def parser() -> Parser:
     corpus.option("--queries", "`check`: questions to search for (50)", type=positive, default=50)
     _data(corpus)
 
-    growth = command(do.growth, "measure how an index grows with the corpus, or go on with it")
+    growth = command(
+        preparing.growth, "measure how an index grows with the corpus, or go on with it"
+    )
     growth.option("retriever", "as bm25, minilm or milvus-bm25")
     sizes = {"type": positive, "nargs": "+", "required": True, "metavar": "N"}
     growth.option("--sizes", "passages of world B, smallest first", **sizes)
@@ -224,7 +226,7 @@ def parser() -> Parser:
     growth.option("--results", f"folder of records (default: {_OWN})", type=path)
     _continue(growth, "growth")
 
-    chapter = command(do.chapter, "execute one chapter of the book")
+    chapter = command(using.chapter, "execute one chapter of the book")
     chapter.option("name", "as 11_drrag_recall; what it begins with will do, as 11")
     pair = {"nargs": 2, "default": [], "metavar": ("NAME", "VALUE")}
     chapter.repeated("-p", "a parameter of the chapter", "--parameter", **pair)
@@ -232,12 +234,12 @@ def parser() -> Parser:
     chapter.option("--out", "where the executed notebook goes", type=path)
     chapter.flag("--update", "put a default run into the book, book/chapters/, for contributors")
 
-    book = command(do.book, "execute what changed, check, build the HTML")
+    book = command(using.book, "execute what changed, check, build the HTML")
     book.flag("--force", "execute every chapter anew")
     book.repeated("--only", "only this chapter", default=[])
     book.option("--jobs", "chapters at once, of up to 6 GB each (1)", type=positive, default=1)
 
-    data = command(do.data, "list the data sets, print a set's card, or fetch its release")
+    data = command(preparing.data, "list the data sets, print a set's card, or fetch its release")
     actions = "all names; one set's card; its official release into the folder"
     data.option("action", actions, choices=("list", "card", "fetch"))
     data.option("name", "the data set, for `card` and `fetch`", nargs="?")
@@ -249,7 +251,7 @@ def parser() -> Parser:
 
 
 # Of these an end before its time costs nothing that was finished.
-_SAVES = (do.run, do.grid, do.compare_methods, do.time, do.train, do.corpus, do.growth, do.book)
+_SAVES = ("run", "grid", "compare_methods", "time", "train", "corpus", "growth", "book")
 
 
 def _selection(command: Parser) -> None:

@@ -273,8 +273,8 @@ def test_run_records_what_was_chosen_and_the_estimate_nothing(tmp_path, capsys):
     assert "3 conditions, about" in text
     assert not list(tmp_path.iterdir())
     assert cli.main(words) == 0
-    assert len(list(tmp_path.rglob("*.jsonl.xz"))) == 3
-    assert {p.parent.name for p in tmp_path.rglob("*.jsonl.xz")} == {"musique"}
+    assert len(list(tmp_path.rglob("*.jsonl"))) == 3
+    assert {p.parent.name for p in tmp_path.rglob("*.jsonl")} == {"musique"}
     assert cli.main([*words, "--estimate"]) == 0
     assert capsys.readouterr().out.count("complete") == 3
 

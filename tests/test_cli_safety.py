@@ -102,7 +102,7 @@ def test_what_is_committed_is_not_asked_again_and_is_read_with_ones_own(
     assert "1 questions answered" in caplog.text
     assert all(path.read_bytes() == content for path, content in committed.items())
     # It begins with what is committed, so it is whole by itself.
-    assert [len(lines_of(path)) for path in own.rglob("*.jsonl.xz")] == [3, 3, 3]
+    assert [len(lines_of(path)) for path in own.rglob("*.jsonl")] == [3, 3, 3]
     caplog.clear()
     capsys.readouterr()
     assert cli.main(["status"]) == 0
@@ -110,7 +110,7 @@ def test_what_is_committed_is_not_asked_again_and_is_read_with_ones_own(
     assert answers(capsys) == 6
     assert cli.main(["status", "--results", "results/local/records"]) == 0
     assert answers(capsys) == 9
-    for path in own.rglob("*.jsonl.xz"):
+    for path in own.rglob("*.jsonl"):
         path.unlink()
     assert cli.main(["status", "--results", "results/local/records"]) == 0
     assert answers(capsys) == 6
@@ -119,7 +119,7 @@ def test_what_is_committed_is_not_asked_again_and_is_read_with_ones_own(
 def lines_of(path):
     from rag_repro.study import records
 
-    return records.form.read_whole(path).lines
+    return records.form.read(path).lines
 
 
 def answers(capsys):

@@ -170,7 +170,7 @@ def test_an_address_is_compared(tmp_path, town):
 
 
 def recorded(folder):
-    return sorted(path.name.partition("-k3")[0] for path in folder.rglob("*.jsonl.xz"))
+    return sorted(path.name.partition("-k3")[0] for path in folder.rglob("*.jsonl"))
 
 
 def test_a_function_is_compared_and_recalls_what_the_corpus_holds(tmp_path, town):

@@ -122,7 +122,7 @@ def same_as_without(tmp_path: Path) -> bool:
     words = ["run", "gates.found", "--results", str(tmp_path / "alone")]
     assert cli.main(words) == 0
     found = [
-        {path.relative_to(root): path.read_bytes() for path in sorted(root.rglob("*.jsonl.xz"))}
+        {path.relative_to(root): path.read_bytes() for path in sorted(root.rglob("*.jsonl"))}
         for root in (tmp_path / "results", tmp_path / "alone")
     ]
     assert len(found[1]) == 2
@@ -139,7 +139,7 @@ def test_a_killed_job_is_the_only_one_that_runs_again(grid, gate, tmp_path):
     # The shard with questions 0, 2, 4, 6 has recorded three and waits behind the gate.
     until(gate.waiting.is_set, first.process)
     [part] = results.rglob("*web*.shard-1-of-2.jsonl")
-    assert len(records.form.read_whole(part)) == 3
+    assert len(records.form.read(part)) == 3
     os.kill(of_shard(part), signal.SIGKILL)
     status, printed = first.ended()
     assert status == 2
@@ -179,7 +179,7 @@ def test_a_profile_with_retries_mends_it_by_itself(grid, gate, tmp_path):
     assert status == 0, printed
     assert ran(printed).count("answers/web.shard-1-of-2") == 2
     assert ran(printed).count("answers/web.shard-2-of-2") == 1
-    [record] = [records.form.read_whole(path) for path in results.rglob("*.jsonl.xz")]
+    [record] = [records.form.read(path) for path in results.rglob("*.jsonl")]
     assert len(record) == N
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -42,31 +43,18 @@ def _compare(path: str, a: Record, b: Record) -> list[dict[str, Any]]:
     ids = [name for name in left if name in right]
     same = [_outcome(left[name]) == _outcome(right[name]) for name in ids]
     made = []
-    for metric in metrics.METRICS:
-        ours, theirs = (
-            {i: metrics.of_line(metric, side[i]) for i in ids} for side in (left, right)
-        )
-        held = [i for i in ids if ours[i] is not None and theirs[i] is not None]
+    for metric in metrics.METRICS.values():
+        both = {i: [metrics.of_line(metric.name, side[i]) for side in (left, right)] for i in ids}
+        held = {i: values for i, values in both.items() if None not in values}
         if not held:
             continue
-        scale = metrics.get(metric).scale
-        ours, theirs = (np.array([side[i] * scale for i in held]) for side in (ours, theirs))
+        ours, theirs = np.array([*held.values()], float).T * metric.scale
         interval = paired_interval(
             theirs, ours, rng=np.random.default_rng(0), clusters=[left[i]["cluster"] for i in held]
         )
-        made.append(
-            {
-                "condition": path,
-                "n": len(held),
-                "same": float(np.mean(same)),
-                "metric": metric,
-                "a": ours.mean(),
-                "b": theirs.mean(),
-                "diff": interval.estimate,
-                "lo": interval.lo,
-                "hi": interval.hi,
-            }
-        )
+        told = {"condition": path, "n": len(held), "same": float(np.mean(same))}
+        told |= {"metric": metric.name, "a": ours.mean(), "b": theirs.mean()}
+        made.append({**told, "diff": interval.estimate, "lo": interval.lo, "hi": interval.hi})
     return made
 
 
@@ -81,31 +69,19 @@ def text(a: Path, b: Path) -> str:
     are named.
     """
     lines, found = [], {side: _records(side) for side in (a, b)}
-    held_by = _by_condition(rows(a, b))
+    held = {path: [*of] for path, of in groupby(rows(a, b), lambda row: row["condition"])}
     for path in sorted(found[a].keys() & found[b].keys()):
-        held = held_by.get(path, [])
-        same = f"{held[0]['same']:.1%} of the answers are the same" if held else ""
+        made = held.get(path, [])
+        same = f"{made[0]['same']:.1%} of the answers are the same" if made else ""
         lines.append(f"{path}: {same or 'no question in common'}")
-        lines += _made_otherwise(found[a][path], found[b][path])
-        for row in held:
+        for part in ("identity", "fingerprint"):
+            sides = (found[side][path].header[part] for side in (a, b))
+            if told := difference(*sides, ("a", "b")):
+                lines.append(f"  made otherwise, {part}: {told}")
+        for row in made:
             if row["a"] != row["b"] or row["lo"] != 0 or row["hi"] != 0:
                 lines.append(
                     f"  {row['metric']}: {row['a']:.2f} -> {row['b']:.2f}, difference "
                     f"{row['diff']:+.2f} [{row['lo']:+.2f}, {row['hi']:+.2f}], n {row['n']}"
                 )
     return "\n".join(lines)
-
-
-def _made_otherwise(a: Record, b: Record) -> list[str]:
-    return [
-        f"  made otherwise, {part}: {told}"
-        for part in ("identity", "fingerprint")
-        if (told := difference(a.header[part], b.header[part], ("a", "b")))
-    ]
-
-
-def _by_condition(made: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for row in made:
-        grouped.setdefault(row["condition"], []).append(row)
-    return grouped

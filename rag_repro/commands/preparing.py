@@ -151,11 +151,11 @@ def corpus(arguments: argparse.Namespace) -> int:
         print(json.dumps({**facts, **(card or {})}, indent=1, ensure_ascii=False))
         return 0
     queries = [q.text for q in dataset.questions[: arguments.queries]]
-    checked = corpora.check(made, queries, arguments.sample)
-    print(checked.text())
-    if checked.differing:
-        print("not what they were: " + ", ".join(checked.differing[:5]))
-    return 1 if checked.differing else 0
+    lines, differing = corpora.check(made, queries, arguments.sample)
+    print(*lines, sep="\n")
+    if differing:
+        print("not what they were: " + ", ".join(differing[:5]))
+    return 1 if differing else 0
 
 
 def growth(arguments: argparse.Namespace) -> None:
@@ -166,7 +166,7 @@ def growth(arguments: argparse.Namespace) -> None:
     from rag_repro.study import growth
     from rag_repro.study.files import check_output
 
-    path = growth.file_of(growth.growth_folder(written_to(arguments)), arguments.retriever)
+    path = growth.file_of(written_to(arguments).parent / "growth", arguments.retriever)
     check_output(path)
     measured = growth.run(
         arguments.retriever,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -89,35 +89,11 @@ class Overlap:
     same_order: float
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What a look at a loaded corpus found.
-
-    compared: passages read back; differing: ids of those that are not what the corpus has.
-    overlap: with what searches the same corpus without Milvus.
-    """
-
-    passages: int
-    compared: int
-    differing: tuple[str, ...]
-    queries: int
-    overlap: Mapping[str, Overlap]
-
-    def text(self) -> str:
-        """One line each."""
-        lines = [f"passages: {self.passages:,}, as the corpus has"]
-        same = self.compared - len(self.differing)
-        lines.append(f"read back: {same:,} of {self.compared:,} equal")
-        for name, one in self.overlap.items():
-            lines.append(
-                f"overlap at {DEPTH} with {name}: {one.mean:.3f} (least {one.least:.1f}), in the "
-                f"same order {one.same_order:.0%}, {self.queries:,} queries"
-            )
-        return "\n".join(lines)
-
-
-def check(made: Milvus, queries: Sequence[str], sample: int = 200) -> Checked:
-    """Count, a sample of passages read back, and searches beside bm25s and FAISS.
+def check(
+    made: Milvus, queries: Sequence[str], sample: int = 200
+) -> tuple[list[str], tuple[str, ...]]:
+    """What a look at a loaded corpus finds, in lines, and the ids of passages that are not what
+    the corpus has: a count, a sample of passages read back, and searches beside bm25s and FAISS.
 
     Raises MilvusError where not all is in.
     """
@@ -126,8 +102,17 @@ def check(made: Milvus, queries: Sequence[str], sample: int = 200) -> Checked:
     chosen = Random(0).sample(corpus.passages, min(sample, len(corpus)))
     there = made.stored_passages([p.id for p in chosen])
     differing = tuple(p.id for p in chosen if there.get(p.id) != p)
-    overlaps = {n: overlap(made, other, queries) for n, other in references(made).items()}
-    return Checked(made.count(), len(chosen), differing, len(queries), overlaps)
+    lines = [
+        f"passages: {made.count():,}, as the corpus has",
+        f"read back: {len(chosen) - len(differing):,} of {len(chosen):,} equal",
+    ]
+    for name, other in references(made).items():
+        one = overlap(made, other, queries)
+        lines.append(
+            f"overlap at {DEPTH} with {name}: {one.mean:.3f} (least {one.least:.1f}), in the "
+            f"same order {one.same_order:.0%}, {len(queries):,} queries"
+        )
+    return lines, differing
 
 
 def references(made: Milvus) -> dict[str, Retriever]:

@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -48,9 +48,10 @@ def alone(lock: Path, wait: bool = True) -> Iterator[bool]:
                 return
             log.info("%s: another run is at work on this; waiting for its end", lock)
             fcntl.flock(file, fcntl.LOCK_EX)
-        # Its last holder may have removed it while we waited: then ours is a ghost.
-        if _is_still(lock, file.fileno()):
-            break
+        with suppress(FileNotFoundError):
+            # Its last holder may have removed it while we waited: then ours is a ghost.
+            if os.path.samestat(lock.stat(), os.fstat(file.fileno())):
+                break
         file.close()
     try:
         yield True
@@ -69,13 +70,6 @@ def is_locked(lock: Path) -> bool:
     except BlockingIOError:
         return True
     return False
-
-
-def _is_still(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.stat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -65,11 +65,7 @@ def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.D
             told[path] = record.header["identity"]
     if not tables:
         return pd.DataFrame(columns=["condition", *KEYS, "k", "settings", "device", *QUESTION])
-    whole = pa.concat_tables(
-        [table.select([n for n in texts if n in table.column_names]) for table in tables],
-        promote_options="default",
-    )
-    frame = whole.to_pandas(categories=texts)
+    frame = pa.concat_tables(tables, promote_options="default").to_pandas(categories=texts)
     names = frame["condition"].cat.categories
     by_name = {path.rpartition("/")[2]: path for path in told}
     facts = pd.DataFrame([_facts(root, by_name[name], told[by_name[name]]) for name in names])
@@ -81,30 +77,20 @@ def results(folder: Path | None = None, metrics: Sequence[str] = STORED) -> pd.D
     for name, kind in (("kind", "category"), ("hops", "Int64")):
         values = [json.loads(text) for text in frame[name].cat.categories]  # -1, the last: None
         columns[name] = pd.array([*values, None], kind).take(frame[name].cat.codes.to_numpy())
-    ends = np.cumsum([len(table) for table in tables])
     for stored, metric in wanted.items():
-        columns[metric.name] = values = np.full(len(frame), np.nan)
-        for table, end in zip(tables, ends, strict=True):
-            if stored in table.column_names:
-                column = table.column(stored).to_numpy()
-                values[end - len(table) : end] = column * metric.scale
+        there = stored in frame
+        columns[metric.name] = frame[stored].to_numpy() * metric.scale if there else np.nan
     return pd.DataFrame(columns, copy=False)
 
 
 def _facts(root: Path, path: str, identity: Mapping[str, Any]) -> dict[str, Any]:
     """What stands in each row of a condition."""
-    settings = identity["settings"]
+    settings, entries = identity["settings"], manifests.at(root, path)
+    device = ", ".join(entries[-1]["machine"].split(", ")[3:]) or "cpu" if entries else None
     return {
         "condition": path[-12:],
         **{name: identity[name] for name in KEYS},
         "k": settings.get("k"),
         "settings": json.dumps(settings, sort_keys=True),
-        "device": _device(manifests.at(root, path)),
+        "device": device,  # of the last run; None: no manifest tells
     }
-
-
-def _device(entries: Sequence[Mapping[str, Any]]) -> str | None:
-    """ "cpu" or the GPU's name, of the last run; None: no manifest tells."""
-    if not entries:
-        return None
-    return ", ".join(entries[-1]["machine"].split(", ")[3:]) or "cpu"

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rag_repro.evaluation import metrics, statistics, verdicts
-from rag_repro.evaluation.metric import Metric
 from rag_repro.evaluation.verdicts import Verdict
 from rag_repro.study import names as known
 from rag_repro.study import outcomes
@@ -74,7 +73,11 @@ def of_training(paper: Paper, contrast: Contrast, cell: Cell, results: Results) 
 
 def asks(contrast: Contrast) -> bool:
     """Whether a contrast's verdict asks what a reader can, or what is trained."""
-    return any(map(_hangs_on_training, map(metrics.get, outcomes.read(contrast))))
+    of_passages = ("hits", "texts")
+    return any(
+        metric.of_answers or (metric.needs in of_passages and bool(metric.higher_is_better))
+        for metric in map(metrics.get, outcomes.read(contrast))
+    )
 
 
 def _tries(proof: Proof, exhibit: Exhibit, cell: Cell) -> bool:
@@ -82,12 +85,6 @@ def _tries(proof: Proof, exhibit: Exhibit, cell: Cell) -> bool:
     if part is None or proof.parts:
         return part in proof.parts
     return any(c.matches(proof.more) and proof.part(c) == part for c in exhibit.cells())
-
-
-def _hangs_on_training(metric: Metric) -> bool:
-    return metric.of_answers or (
-        metric.needs in ("hits", "texts") and bool(metric.higher_is_better)
-    )
 
 
 def parts(cell: Cell) -> list[str]:

@@ -11,13 +11,11 @@ import errno
 import json
 import logging
 import multiprocessing
-import os
 import re
 import resource
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -109,12 +107,8 @@ class Growth:
         return tuple(size for size in self.sizes if size.stopped is None)
 
 
-def growth_folder(records: Path) -> Path:
-    """Where records of growth lie: beside the folder of answers."""
-    return records.parent / "growth"
-
-
 def file_of(folder: Path, retriever: str) -> Path:
+    """A retriever's record in the folder of records of growth."""
     return folder / (re.sub(r"[^\w.@-]+", "_", label(retriever)) + ".json")
 
 
@@ -235,29 +229,14 @@ def measure_in_subprocess(
     retriever: str, n: int, *, queries: int, minutes: int, gigabytes: int
 ) -> Size:
     """One size, measured in a process of its own under the limits."""
-    # A process that is killed leaves its index behind: the folder is ours to remove.
-    with tempfile.TemporaryDirectory(prefix="growth-") as scratch:
-        told = _told(retriever, n, queries, minutes, gigabytes, scratch)
-    stamp = {
-        "when": manifests.now(),
-        "commit": manifests.commit(),
-        "load": round(timed_runs.load(), 2),
-    }
-    if isinstance(told, Size):
-        return replace(told, **stamp)
-    if isinstance(told, Exception):
-        raise told
-    return Size(n, stopped=told, **stamp)
-
-
-def _told(retriever: str, n: int, *given: Any) -> Size | Exception | str:
-    """What a process of `_child` tells of the size; a limit, where it is killed for it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(theirs, retriever, n, *given))
-    child.start()
-    theirs.close()
-    with ours:
+    # A process that is killed leaves its index behind: the folder is ours to remove.
+    with ours, tempfile.TemporaryDirectory(prefix="growth-") as scratch:
+        given = (theirs, retriever, n, queries, minutes, gigabytes, scratch)
+        child = context.Process(target=_child, args=given)
+        child.start()
+        theirs.close()
         try:
             told = ours.recv()
         except EOFError:  # it ended without a word
@@ -268,20 +247,22 @@ def _told(retriever: str, n: int, *given: Any) -> Size | Exception | str:
             f"measuring {n:,} passages with {retriever} ended with status {child.exitcode}; "
             "what went wrong stands above, and the sizes before it are kept"
         )
-    return _KILLED[child.exitcode] if told is None else told
+    if isinstance(told, Exception):
+        raise told
+    if not isinstance(told, Size):
+        told = Size(n, stopped=told or _KILLED[child.exitcode])
+    load = round(timed_runs.load(), 2)
+    return replace(told, when=manifests.now(), commit=manifests.commit(), load=load)
 
 
 def _child(
     pipe: Any, retriever: str, n: int, queries: int, minutes: int, gigabytes: int, scratch: str
 ) -> None:
-    if (parent := multiprocessing.parent_process()) is not None:
-        threading.Thread(target=_end_with, args=[parent], daemon=True).start()
+    """Send the size, the limit that it went beyond, or what keeps it from being measured."""
     try:
         # Private memory: what is mapped from files does not count.
         resource.setrlimit(resource.RLIMIT_DATA, (gigabytes * _GB, gigabytes * _GB))
         pipe.send(measure(retriever, n, queries=queries, minutes=minutes, scratch=scratch))
-    except BrokenPipeError:  # who began us is gone
-        return
     except MemoryError:
         pipe.send(MEMORY)
     except RuntimeError as error:  # as torch and FAISS say it
@@ -292,12 +273,6 @@ def _child(
         pipe.send(MEMORY if getattr(error, "errno", None) == errno.ENOMEM else error)
     finally:
         pipe.close()
-
-
-def _end_with(parent: Any) -> None:
-    """Nobody waits for what is measured once the parent is killed: it would take an hour."""
-    parent.join()
-    os._exit(1)
 
 
 def measure(

@@ -1,14 +1,11 @@
 """A record file's bytes: header and lines taken apart, checked, put together.
 
-The file is JSON Lines, in the open (`.jsonl`) or compressed (`.jsonl.xz`,
-half as long as gzip's, whose window is shorter than the ids repeat). What
-is wrong with one is told by name and line, with the remedy.
+The file is JSON Lines. What is wrong with one is told by name and line, with the remedy.
 """
 
 from __future__ import annotations
 
 import json
-import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,10 +24,9 @@ from rag_repro.study.line_fields import EXACT, Amount, Count, Name, Number, Rank
 FORMAT = 1
 # What every header begins with, so that a torn one is told from somebody else's file.
 START = json.dumps({"format": FORMAT, "identity": {}}).encode().removesuffix(b"{}}")
-PLAIN, PACKED, MANIFEST, SHARD = ".jsonl", ".jsonl.xz", ".manifest.json", ".shard-"
+ENDING, MANIFEST, SHARD = ".jsonl", ".manifest.json", ".shard-"
 READ = "rag_repro.record"
 """The audit event of a look at a record: ROOT/PATH; ROOT/ of a look at all of them."""
-LARGEST = 1 << 28  # bytes of a record unpacked; ours have one million at most
 AGAIN = "and run the same command again"
 RESTORE = "restore the file from version control, or delete it and run its condition again"
 
@@ -108,11 +104,6 @@ class Record:
         return len(self.lines)
 
     @property
-    def is_sealed(self) -> bool:
-        """Whether it is compressed: one that is not is being written, or its run was killed."""
-        return not self.path.name.endswith(PLAIN)
-
-    @property
     def by_question(self) -> dict[str, Mapping[str, Any]]:
         return {line["id"]: line for line in self.lines}
 
@@ -123,41 +114,18 @@ class Record:
         return b"".join([head, *map(line_bytes, self.lines)])
 
 
-def read_whole(path: Path) -> Record:
-    """A file that holds a header at least. Raises RecordError."""
-    parsed = parse(path, content(path))
-    if parsed is None:
-        raise RecordError(f"{path} holds nothing yet: a run on it began and was stopped; delete it")
-    return parsed
-
-
-def content(path: Path) -> bytes:
-    """The file's bytes, decompressed. Raises RecordError."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise RecordError(f"{path} cannot be read ({trouble(error)})") from error
-    if not path.name.endswith(PACKED):
-        return data
-    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST)
-    try:
-        data = stream.decompress(data, LARGEST + 1)
-    except lzma.LZMAError as error:
-        raise RecordError(f"{path}: damaged archive ({error}); {RESTORE}") from error
-    if len(data) > LARGEST:
-        raise RecordError(f"{path}: it unpacks to more than {LARGEST:,} bytes; {RESTORE}")
-    if not stream.eof or stream.unused_data:
-        ends = "goes on behind its end" if stream.eof else "ends too early"
-        raise RecordError(f"{path}: damaged archive (it {ends}); {RESTORE}")
-    return data
-
-
-def parse(path: Path, data: bytes) -> Record | None:
+def read(path: Path) -> Record | None:
     """The file taken apart; None where a kill or power cut left no whole header.
 
     A last line without its end is left out, as are the zeros that a power cut
-    can leave in its place.
+    can leave in its place. Raises RecordError, and FileNotFoundError where there is no file.
     """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read ({trouble(error)})") from error
     whole = data[: data.rfind(b"\n") + 1]
     if not whole:
         torn = data.rstrip(b"\0")
@@ -196,29 +164,15 @@ def _foreign(path: Path) -> RecordError:
 
 
 def _fault(line: Any) -> str:
-    """What of an answer's line is not as it must be; "" where all is."""
+    """The first thing of an answer's line that is not as it must be: where it is, and what stands
+    there; "" where all is well.
+    """
     try:
         _line_type().validate_python(line)
     except ValidationError as error:
-        return _first(error)
-    n_hits, n_gold = len(line["hits"]), len(line.get("gold", ()))
-    for ranks in line.get("held", ()):
-        if any(rank > n_hits for rank in ranks):
-            return f"'held' has a rank beyond the {n_hits} hits: {shortened(repr(ranks), 60)}"
-    if "compressed" in line and len(line["compressed"]["gold"]) != n_gold:
-        return f"'compressed.gold' is not of the {n_gold} gold passages"
-    if held := line.get("attention"):
-        tables = [held["words"], held.get("embeddings", held["words"])]
-        layers = [len(held["marks"])] * 2
-        sizes = {len(held["tokens"]), *(len(layer) for table in tables for layer in table)}
-        if list(map(len, tables)) != layers or sizes != {n_hits}:
-            return f"'attention' is not of {layers[0]} layers and {n_hits} hits"
-    return ""
-
-
-def _first(error: ValidationError) -> str:
-    """The first fault: where it is, and what stands there."""
-    first = error.errors(include_url=False)[0]
+        first = error.errors(include_url=False)[0]
+    else:
+        return ""
     place = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function"))
     if first["type"] == "missing":
         return f"it lacks {place!r}"
@@ -262,8 +216,3 @@ def line_bytes(line: Mapping[str, Any]) -> bytes:
     if fault:
         raise RecordError(f"an answer that cannot be recorded, {line.get('id')!r}: {fault}")
     return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
-def packed_bytes(content: bytes) -> bytes:
-    """Compressed; the same bytes for the same lines."""
-    return lzma.compress(content)

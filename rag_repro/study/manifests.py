@@ -21,7 +21,7 @@ from rag_repro.study import sealed
 from rag_repro.study.conditions import Condition
 from rag_repro.study.files import trouble
 from rag_repro.study.line_fields import MOST
-from rag_repro.study.lines import AGAIN, MANIFEST, PACKED, PLAIN, READ, SHARD, RecordError
+from rag_repro.study.lines import AGAIN, ENDING, MANIFEST, READ, SHARD, RecordError
 
 log = logging.getLogger(__name__)
 
@@ -66,16 +66,15 @@ class Entry:
     """
 
     def __init__(self, file: Path, facts: Mapping[str, Any], earlier: list[dict[str, Any]]):
-        self._file, self._earlier = file, earlier
-        self._before: list[dict[str, Any]] | None = None
-        self._when = 0.0
+        self._file = file
+        self._before = _entries(file, earlier)  # a damaged one is told before the run, not after it
+        self._saved: float | None = None
         self.facts = {"start": now(), "questions": 0, **environment(), **facts}
-        _entries(file, earlier)  # a damaged manifest is told before the run, not after it
 
     def answered(self) -> None:
         """One more question is recorded."""
         self.facts["questions"] += 1
-        if self._before is None or time.monotonic() - self._when > OFTEN:
+        if self._saved is None or time.monotonic() - self._saved > OFTEN:
             self._save()
 
     def end(self) -> None:
@@ -85,19 +84,20 @@ class Entry:
             self._save()
 
     def _save(self) -> None:
-        if self._before is None:
-            self._before = _entries(self._file, self._earlier)
         _write(self._file, [*self._before, self.facts])
-        self._when = time.monotonic()
+        self._saved = time.monotonic()
 
 
 @contextmanager
 def written(results: Path, condition: Condition, shard: str = "", **facts: Any) -> Iterator[Entry]:
     """An entry for the run inside the block, which holds the record open.
 
-    A shard's entry waits in a file of its own, since shards may run at once.
+    A shard's entry waits in a file of its own, since shards may run at once; another run joins
+    those that wait.
     """
     part = {"shard": shard} if shard else {}
+    if not shard:
+        absorb(results, condition)
     earlier = [] if shard else sealed.manifest(results, condition.path)
     entry = Entry(_file(results, condition, shard), {**facts, **part}, earlier)
     try:
@@ -121,7 +121,7 @@ def absorb(results: Path, condition: Condition) -> None:
     name = Path(condition.path).name
     for file in sorted(whole.parent.glob(f"{name}{SHARD}*{MANIFEST}")):
         shard = file.name.removesuffix(MANIFEST)
-        if any(file.with_name(shard + ending).exists() for ending in (PLAIN, PACKED)):
+        if file.with_name(shard + ENDING).exists():
             continue  # still at work, or waiting to be joined
         earlier = _entries(whole, sealed.manifest(results, condition.path))
         # Those of a join that was killed before its end are there already.

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from rag_repro.lm import endpoint, hub
 from rag_repro.retrieval import milvus, web
 from rag_repro.retrieval.interface import SCHEMES, check_address
 from rag_repro.retrieval.milvus_server import HOW
@@ -50,14 +51,15 @@ def _recipes() -> Mapping[str, Mapping[str, Any]]:
     return yaml.safe_load(RECIPES.read_text(encoding="utf-8"))
 
 
-@cache
-def _to_be_trained(tasks: tuple[str, ...] = READERS) -> Mapping[str, int]:
-    """Readers (or others) that a recipe makes, with the seed that bears the bare name."""
-    return {
-        name: recipe.get("seeds", (0,))[0]
-        for name, recipe in _recipes().items()
-        if recipe["task"] in tasks
-    }
+def _made_by(name: str) -> tuple[str, str] | None:
+    """The recipe that makes it, and the seed in NAME-SEED ("": that of the bare name), if any."""
+    if name in _recipes():
+        return name, ""
+    recipe, _, seed = name.rpartition("-")
+    if recipe in _recipes() and seed.isdecimal():
+        bare = _recipes()[recipe].get("seeds", (0,))[0]
+        return (recipe, seed) if seed != str(bare) else None
+    return None
 
 
 def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
@@ -65,13 +67,10 @@ def train_command(name: str, tasks: tuple[str, ...] = READERS) -> str | None:
 
     None: no recipe of these tasks makes it.
     """
-    known = _to_be_trained(tasks)
-    if name in known:
-        return f"rag-repro train {name}"
-    recipe, _, seed = name.rpartition("-")
-    if recipe in known and seed.isdecimal() and seed != str(known[recipe]):
-        return f"rag-repro train {recipe} --seed {seed}"
-    return None
+    recipe, seed = _made_by(name) or ("", "")
+    if not recipe or _recipes()[recipe]["task"] not in tasks:
+        return None
+    return f"rag-repro train {recipe} --seed {seed}" if seed else f"rag-repro train {recipe}"
 
 
 def base_of(name: str) -> str:
@@ -79,14 +78,15 @@ def base_of(name: str) -> str:
 
     A reader can be trained over one that was trained itself.
     """
-    while (command := train_command(name)) is not None:
-        name = _recipes()[command.split()[2]]["base"]
+    while train_command(name) is not None:
+        name = trained_over(name)
     return name
 
 
 def trained_over(name: str) -> str | None:
-    """The reader that the training of this recipe's name began with; None: no recipe has it."""
-    return _recipes()[name]["base"] if name in _recipes() else None
+    """The reader that the training of this name began with; None: no recipe makes it."""
+    made = _made_by(name)
+    return made and _recipes()[made[0]]["base"]
 
 
 def untrained(reader: str | None, needs: Mapping[str, str]) -> dict[str, str]:
@@ -94,8 +94,6 @@ def untrained(reader: str | None, needs: Mapping[str, str]) -> dict[str, str]:
 
     needs: name -> kind, as the method's settings have them.
     """
-    from rag_repro.lm import hub
-
     of_kind = {"reader": READERS, "scorer": SCORERS}
     named = [(reader, "reader")] if reader else []
     commands = {}
@@ -111,17 +109,12 @@ def ingredients(name: str) -> list[str]:
 
     A reader that a recipe begins with, or that checks its lessons.
     """
-    from rag_repro.lm import hub
-
-    tasks = (*READERS, *SCORERS)
-    recipe = next(
-        known for known in (name, name.rpartition("-")[0]) if known in _to_be_trained(tasks)
-    )
+    recipe, _ = _made_by(name)
     words = _words(_recipes()[recipe])
     return [
         word
         for word in dict.fromkeys(words)
-        if word != recipe and train_command(word, tasks) and word not in hub.artifacts()
+        if word != recipe and _made_by(word) and word not in hub.artifacts()
     ]
 
 
@@ -198,8 +191,6 @@ def check_reader(name: str) -> None:
 
     What looks like a folder is taken at its word, since it may lie elsewhere.
     """
-    from rag_repro.lm import endpoint, hub
-
     if name.startswith(endpoint.PREFIX):
         endpoint.parse(name)
     elif "/" not in name and train_command(name) is None:
@@ -210,8 +201,6 @@ def check_reader(name: str) -> None:
 
 def check_encoder(name: str) -> None:
     """Raise a ValueError, with the nearest name, for no encoder's name; nothing is loaded."""
-    from rag_repro.lm import hub
-
     if name not in FITTED:
         hub.check_name(name)
 
@@ -222,15 +211,13 @@ def check_scorer(name: str) -> None:
     A recipe's name, NAME-SEED, or an adapter's that is here, each with its room or without. What
     looks like a folder is taken at its word.
     """
-    from rag_repro.lm import hub
-
     bare, _ = scorer_name(name)
     task = trained_for(bare)
     if "/" in bare or task in SCORERS:
         return
     if task is not None:
         raise UnknownService(f"{bare} cannot be a classifier: it is trained for {task!r}")
-    recipes = _to_be_trained(SCORERS)
+    recipes = [recipe for recipe, known in _recipes().items() if known["task"] in SCORERS]
     known = [*recipes, *(other for other in hub.artifacts() if other != bare)]
     raise UnknownService(
         f"there is no classifier {bare!r}{nearest(bare, known)}; there are: "
@@ -240,10 +227,7 @@ def check_scorer(name: str) -> None:
 
 def trained_for(name: str) -> str | None:
     """The task of what a recipe makes, or of an adapter that is here; None: neither, or untold."""
-    from rag_repro.lm import hub
-
-    for task in (*READERS, *SCORERS):
-        if train_command(name, (task,)):
-            return task
+    if made := _made_by(name):
+        return _recipes()[made[0]]["task"]
     folder = hub.artifacts().get(name)
     return None if folder is None else hub.task_of(folder)

@@ -8,16 +8,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_repro.study.yaml_files import StudyError
-from rag_repro.words import nearest
 
 if TYPE_CHECKING:
     from rag_repro.study.papers import Paper
 
 ABOVE, NOT_ALWAYS, LEVEL = "above", "not always", "level"
-SAYS = (ABOVE, NOT_ALWAYS, LEVEL)
 
 Place = tuple[tuple[str, str], ...]
 """A printed value's keys."""
@@ -37,11 +35,9 @@ class Compared:
     more: Mapping[str, Any]
     less: Mapping[str, Any] | None = None
     where: Mapping[str, Any] = field(default_factory=dict)
-    says: str = ABOVE
+    says: Literal["above", "not always", "level"] = ABOVE
 
     def __post_init__(self):
-        if self.says not in SAYS:
-            raise StudyError(f"says {self.says!r}{nearest(self.says, SAYS)}; it is one of {SAYS}")
         if (self.less is None) != (self.says == LEVEL):
             raise StudyError(f"without `less`, and only then, it says {LEVEL!r}")
 

@@ -1,10 +1,9 @@
 """Records: one line of JSON a question, appended as it is finished, behind a header.
 
 The header holds the condition's identity and a fingerprint of what else can change the result. A
-record lies open (`.jsonl`) during a run, compressed (`.jsonl.xz`) when it has ended, and
-in parquet when it was sealed (`sealed`), from where a run that goes on takes it up again. A torn
-last line is cut off and its question asked again; any other damage, and a file made with other
-settings or data, is refused by name.
+record lies in `.jsonl` until it is sealed (`sealed`), in parquet, from where a run that goes on
+takes it up again. A torn last line is cut off and its question asked again; any other damage, and
+a file made with other settings or data, is refused by name.
 """
 
 from __future__ import annotations
@@ -52,17 +51,16 @@ def committed(root: Path) -> Path | None:
 
 
 def find(root: Path, condition: Condition, shard: str = "") -> Path | None:
-    """The condition's file of JSON lines, open or compressed; None where there is none.
+    """The condition's file of JSON lines; None where there is none.
 
     shard: that of a part, as "1-of-4".
     """
-    return _file(root / _name(condition, shard))
+    file = _file(root, condition, shard)
+    return file if file.exists() else None
 
 
-def _file(base: Path) -> Path | None:
-    # More than once: a run that opens or compresses it moves it between two looks.
-    names = (base.name + ending for ending in (form.PLAIN, form.PACKED) * 3)
-    return next((path for name in names if (path := base.with_name(name)).exists()), None)
+def _file(root: Path, condition: Condition, shard: str = "") -> Path:
+    return root / (_name(condition, shard) + form.ENDING)
 
 
 def _name(condition: Condition, shard: str) -> str:
@@ -70,15 +68,10 @@ def _name(condition: Condition, shard: str) -> str:
 
 
 def parts(root: Path, condition: Condition) -> list[str]:
-    """The condition's parts that are not joined yet, open or compressed, as "1-of-4"."""
+    """The condition's parts that are not joined yet, as "1-of-4"."""
     base = root / (condition.path + SHARD)
-    return sorted(
-        {
-            path.name.removeprefix(base.name).removesuffix(ending)
-            for ending in (form.PLAIN, form.PACKED)
-            for path in base.parent.glob(f"{base.name}*{ending}")
-        }
-    )
+    found = base.parent.glob(f"{base.name}*{form.ENDING}")
+    return sorted(file.name.removeprefix(base.name).removesuffix(form.ENDING) for file in found)
 
 
 def is_written(root: Path, condition: Condition, shard: str) -> bool:
@@ -104,17 +97,13 @@ def load(root: Path, condition: Condition, shard: str = "") -> Record | None:
 def at(root: Path, path: str) -> Record | None:
     """The record of this path below `root`, as `Condition.path` has it; None as of `load`."""
     sys.audit(READ, str(root / path))
-    for _ in range(3):  # a run, or sealing, moves it between two looks
-        if (file := _file(root / path)) is None:
-            if (found := sealed.read(root, path)) is not None:
-                return found
-            continue
-        try:
-            return form.parse(file, form.content(file))
-        except RecordError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
-                raise
-    return None
+    file = root / (path + form.ENDING)
+    try:
+        return form.read(file)
+    except FileNotFoundError:
+        if (packed := Path(f"{file}.xz")).exists():
+            raise RecordError(f"{packed} is as older versions left it: unxz {packed}") from None
+        return sealed.read(root, path)
 
 
 def paths(root: Path) -> list[str]:
@@ -132,7 +121,7 @@ def digest(root: Path, path: str) -> str:
         whole = [f"{each} {digest(root, each)}" for each in paths(root)]
         return hashlib.sha256("\n".join(whole).encode()).hexdigest()[:16]
     held = sealed.conditions(root).get(path)
-    if not held or any((root / (path + ending)).exists() for ending in (form.PLAIN, form.PACKED)):
+    if not held or (root / (path + form.ENDING)).exists():
         if (record := at(root, path)) is None:
             return ""
         manifest = sealed.manifest_text(root, path)
@@ -144,25 +133,22 @@ def digest(root: Path, path: str) -> str:
 
 def unsealed_records(root: Path) -> set[str]:
     """Those of the records that are JSON lines, and so newer than what was sealed."""
-    return {
-        path.relative_to(root).as_posix().removesuffix(ending)
-        for ending in (form.PLAIN, form.PACKED)
-        for path in root.rglob(f"*{ending}")
-    }
+    files = root.rglob(f"*{form.ENDING}")
+    return {file.relative_to(root).as_posix().removesuffix(form.ENDING) for file in files}
 
 
 class RecordWriter:
     """Appends to one condition's record; see `open_record`."""
 
-    def __init__(self, plain: Path, held: Record, begun: bool):
-        self.plain = plain
+    def __init__(self, file: Path, held: Record):
+        self.file = file
         self.lines = list(held.lines)
         self.done = {line["id"] for line in held.lines}
         self._held = held
         self._descriptor: int | None = None
         self._end = 0
         self._synced = 0.0
-        if begun:
+        if not held.lines:
             self._begin()
 
     def append(self, line: Mapping[str, Any]) -> None:
@@ -194,46 +180,38 @@ class RecordWriter:
             os.fsync(self._descriptor)
 
     def _begin(self) -> None:
-        """The open record on disk, in place of the compressed one."""
+        """The file with what is held, and no torn line behind it."""
         content = self._held.content
-        if not self.plain.exists() or self.plain.read_bytes() != content:
-            write_whole(self.plain, content)
-        _packed(self.plain).unlink(missing_ok=True)
-        self._descriptor = os.open(self.plain, os.O_WRONLY | os.O_APPEND)
+        if not self.file.exists() or self.file.read_bytes() != content:
+            write_whole(self.file, content)
+        self._descriptor = os.open(self.file, os.O_WRONLY | os.O_APPEND)
         self._end = len(content)
 
     def _stuck(self, error: OSError) -> RecordError:
         return RecordError(
-            f"{self.plain} cannot be written ({trouble(error)}, {AGAIN}); "
+            f"{self.file} cannot be written ({trouble(error)}, {AGAIN}); "
             f"its {len(self.lines)} finished answers are saved"
         )
 
-    def discard(self) -> None:
-        """Leave nothing of a record that holds no answer."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-            self.plain.unlink(missing_ok=True)
-
     def close(self, order: Sequence[str]) -> None:
-        """Compress what lies open, its lines in this order; else leave all as it is."""
-        begun = self._descriptor is not None
+        """Leave the lines in this order, and no file without any; one that holds just that is not
+        written again.
+        """
         place = {name: i for i, name in enumerate(order)}  # what it does not name goes last
         ordered = sorted(self.lines, key=lambda line: place.get(line["id"], len(place)))
         try:
-            if begun:
+            self.settle()
+            if self._descriptor is not None:
                 os.close(self._descriptor)
                 self._descriptor = None
-            if begun or ordered != [*self._held.lines]:
+            if not ordered and not self._held.lines:
+                self.file.unlink(missing_ok=True)
+            elif ordered != [*self._held.lines] or self.file.exists():
                 content = replace(self._held, lines=ordered).content
-                write_whole(_packed(self.plain), form.packed_bytes(content))
-                self.plain.unlink(missing_ok=True)
+                if not self.file.exists() or self.file.read_bytes() != content:
+                    write_whole(self.file, content)
         except OSError as error:
             raise self._stuck(error) from error
-
-
-def _packed(plain: Path) -> Path:
-    return plain.with_name(plain.name.removesuffix(form.PLAIN) + form.PACKED)
 
 
 @contextmanager
@@ -246,36 +224,33 @@ def open_record(
 ) -> Iterator[RecordWriter]:
     """Open a condition's record to continue it, alone: a second run waits here.
 
-    Leaving compresses it, also after an interrupt, its lines in the `order` of question ids: so
-    batches, shards and interrupts leave the same bytes. shard: a part of its own, as "1-of-4",
-    which can be written beside others; `absorb` joins them. Raises RecordError for another
-    fingerprint, since mixing would spoil the record, and where the disk cannot be written; what
-    was appended before is kept.
+    Leaving puts its lines into the `order` of question ids, also after an interrupt: so batches,
+    shards and interrupts leave the same bytes. shard: a part of its own, as "1-of-4", which can be
+    written beside others; `absorb` joins them. Raises RecordError for another fingerprint, since
+    mixing would spoil the record, and where the disk cannot be written; what was appended before
+    is kept.
     """
-    base = root / _name(condition, shard)
-    plain = base.with_name(base.name + form.PLAIN)
+    file = _file(root, condition, shard)
     with ExitStack() as stack:
         try:
-            base.parent.mkdir(parents=True, exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(alone(_lock(root, condition, shard)))
-            for ending in (form.PLAIN, form.PACKED, ".manifest.json"):  # what a kill left half
-                forget_parts(base.with_name(base.name + ending))
+            for path in (file, root / (_name(condition, shard) + form.MANIFEST)):
+                forget_parts(path)  # what a kill left half
             # Nothing that is there is touched before it is found to fit.
-            stored = _stored(root, plain, condition, fingerprint)
-            begun = stored is None or plain.exists()
+            stored = _stored(root, condition, fingerprint, shard)
             if stored is None:
                 facts = {"identity": condition.identity, "fingerprint": dict(fingerprint)}
-                header = {"format": form.FORMAT, **facts}
-                stored = Record(plain, header, ())
-            writer = RecordWriter(plain, stored, begun)
+                stored = Record(file, {"format": form.FORMAT, **facts}, ())
+            writer = RecordWriter(file, stored)
         except OSError as error:
-            raise RecordError(f"{base}: cannot be written ({trouble(error)}, {AGAIN})") from error
+            raise RecordError(f"{file} cannot be written ({trouble(error)}, {AGAIN})") from error
         try:
             yield writer
         except BaseException:
-            # What stopped the run must be told, not that its record stays open.
+            # What stopped the run must be told, not that its record stays as it is.
             try:
-                writer.close(order) if writer.lines else writer.discard()
+                writer.close(order)
             except RecordError as error:
                 log.warning("%s", error)
             raise
@@ -283,33 +258,17 @@ def open_record(
 
 
 def _stored(
-    root: Path, plain: Path, condition: Condition, fingerprint: Mapping[str, Any]
+    root: Path, condition: Condition, fingerprint: Mapping[str, Any], shard: str = ""
 ) -> Record | None:
-    """What is there, open or compressed; of both, the open one with what only the other has.
-
-    A kill can leave both, with the same lines; version control can bring back
-    a compressed one beside an open one that went another way. Where there is neither, what was
-    sealed.
-    """
-    there = [path for path in (plain, _packed(plain)) if path.exists()]
-    parsed = [form.parse(path, form.content(path)) for path in there]
-    held = [record for record in parsed if record is not None]
-    name = plain.relative_to(root).as_posix().removesuffix(form.PLAIN)
-    if not held and (found := sealed.read(root, name)):
-        held.append(found)
-    for record in held:
-        form.check_identity(record.path, record.header, condition)
-        if not is_same(record.header, fingerprint):
-            raise RecordError(
-                f"{record.path} cannot be continued, since what it was made with has changed: "
-                f"{form.difference(record.header['fingerprint'], fingerprint)}; move it away to "
-                "start anew, or restore what changed"
-            )
-    if len(held) < 2:
-        return held[0] if held else None
-    open_, packed = held
-    more = [line for line in packed.lines if line["id"] not in open_.by_question]
-    return replace(open_, lines=(*open_.lines, *more))
+    """What is there, checked to be continued with this fingerprint."""
+    record = load(root, condition, shard)
+    if record is not None and not is_same(record.header, fingerprint):
+        raise RecordError(
+            f"{record.path} cannot be continued, since what it was made with has changed: "
+            f"{form.difference(record.header['fingerprint'], fingerprint)}; move it away to "
+            "start anew, or restore what changed"
+        )
+    return record
 
 
 def is_same(header: Mapping[str, Any], fingerprint: Mapping[str, Any]) -> bool:
@@ -329,8 +288,8 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
     if (file := find(root, condition)) is None:
         with alone(root / "seal.lock"):
             sealed.rewrite(root, record.path, {condition.path: None}, {})
-        file = root / (condition.path + form.PACKED)
-        write_whole(file, form.packed_bytes(record.content))
+        file = _file(root, condition)
+        write_whole(file, record.content)
     names = (f"{file.name}.stale{f'-{i}' if i > 1 else ''}" for i in itertools.count(1))
     return file.rename(next(p for p in map(file.with_name, names) if not p.exists()))
 
@@ -363,10 +322,7 @@ def absorb(root: Path, condition: Condition) -> int:
         fingerprint = part.header["fingerprint"]
         with open_record(root, condition, fingerprint) as record:
             names = parts(root, condition)
-            added = sum(_join(root, condition, fingerprint, name, record) for name in names)
-            if not record.lines:
-                record.discard()
-            return added
+            return sum(_join(root, condition, fingerprint, name, record) for name in names)
     return 0
 
 
@@ -378,15 +334,13 @@ def _join(
     record: RecordWriter,
 ) -> int:
     """One part's lines into the open record, and the part away; 0 where a run is at work on it."""
-    plain = root / (_name(condition, name) + form.PLAIN)
     with alone(_lock(root, condition, name), wait=False) as free:
         if not free:
             return 0
-        part = _stored(root, plain, condition, fingerprint)
+        part = _stored(root, condition, fingerprint, name)
         new = [line for line in part.lines if line["id"] not in record.done] if part else []
         for line in new:
             record.append(line)
         record.settle()
-        for path in (plain, _packed(plain)):
-            path.unlink(missing_ok=True)
+        _file(root, condition, name).unlink(missing_ok=True)
     return len(new)

@@ -83,7 +83,7 @@ def recorded(folder: Path) -> list[tuple[Path, str]]:
         (root, path)
         for root in (folder, *times)
         for path in records.paths(root)
-        if form.SHARD not in path and not (root / (path + form.PLAIN)).exists()
+        if form.SHARD not in path
     ]
 
 
@@ -110,7 +110,7 @@ def _audit_record(
     left_out = OF_TEXTS if outside else set()  # no record keeps what a service showed
     counts = made.scores.setdefault(condition.dataset, Counter())
     made.records += 1
-    file = root / (path + form.PACKED)  # the name that it has, or had before it was sealed
+    file = root / (path + form.ENDING)  # the name that it has, or had before it was sealed
     for number, line in enumerate(records.at(root, path).lines, start=2):
         drawn = hashlib.sha256(f"{file.name} {number}".encode()).digest()[:4]
         if number > 2 and int.from_bytes(drawn) >= share * 2**32:
@@ -124,12 +124,12 @@ def _audit_record(
         answer = _answer(line, dataset, condition)
         now = runner.line_of(questions[line["id"]], answer, dataset, condition)
         pairs = {name: (line[name], now[name]) for name in COMPARED}
-        for name in sorted({*line["scores"], *now["scores"]} - left_out):
-            pairs[name] = line["scores"].get(name), now["scores"].get(name)
+        for metric in sorted({*line["scores"], *now["scores"]} - left_out):
+            pairs[metric] = line["scores"].get(metric), now["scores"].get(metric)
         made.faults += [
-            f"{place} records {name} {one}, but gives {other}"
-            for name, (one, other) in pairs.items()
-            if one != other and not (one is None and name in YOUNGER)
+            f"{place} records {what} {one}, but gives {other}"
+            for what, (one, other) in pairs.items()
+            if one != other and not (one is None and what in YOUNGER)
         ]
 
 

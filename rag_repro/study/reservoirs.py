@@ -18,9 +18,11 @@ from rag_repro.bars import Bar
 from rag_repro.engine import Flow
 from rag_repro.methods.erm4.erm4_settings import RESERVOIR, ERM4Settings
 from rag_repro.methods.erm4.pipeline import fetched, knowledge
+from rag_repro.retrieval.reservoir import QueryCache, Reservoir
 from rag_repro.schema import Answer, Passage, Question
 from rag_repro.study.conditions import Condition
 from rag_repro.study.files import alone
+from rag_repro.study.names import is_outside
 
 if TYPE_CHECKING:
     from rag_repro.study.services import Workshop
@@ -60,9 +62,6 @@ class Brought:
 
 def build_reservoir(condition: Condition, workshop: Workshop) -> Any:
     """The service: a new one each time where it is online, since its state is the run's."""
-    from rag_repro.retrieval.reservoir import QueryCache, Reservoir
-    from rag_repro.study.names import is_outside
-
     settings: ERM4Settings = condition.configured
     if settings.memory == "online" and is_outside(condition.retriever):
         raise ReservoirError(

@@ -103,8 +103,6 @@ def run(
         ) as record,
         manifests.written(results, condition, part, batch_size=batch_size, **facts) as entry,
     ):
-        if not part:
-            manifests.absorb(results, condition)
         for question in wanted:
             if question.id in copied and question.id not in record.done | known:
                 record.append(copied[question.id])
@@ -336,12 +334,11 @@ class Recorded:
         return set().union(*(record.by_question for record in there))
 
     def is_complete(self, wanted: set[str]) -> bool:
-        """Whether the record itself has all wanted answers and is sealed, and no part is left.
+        """Whether the record itself has all wanted answers, and no part is left.
 
         This is what "complete" means everywhere.
         """
-        sealed = self.whole is None or self.whole.is_sealed
-        return sealed and not self.parts and wanted <= self.ids()
+        return not self.parts and wanted <= self.ids()
 
 
 def recorded(root: Path, condition: Condition) -> Recorded:
@@ -362,7 +359,7 @@ def join(condition: Condition, workshop: Workshop, results: Path) -> int:
     has more.
 
     No question is asked, and no index or reader loaded: what a run without shard does first,
-    alone. The record is left as by a run, compressed and in the order of the questions.
+    alone. The record is left as by a run, in the order of the questions.
     """
     added = records.absorb(results, condition)
     record = records.load(results, condition)

@@ -250,7 +250,7 @@ def manifest(root: Path, path: str) -> list[dict[str, Any]]:
 
 
 def seal(root: Path, report: Callable[[Path, int], None] = lambda file, n: None) -> int:
-    """Move the finished records below `root` into parquet -> how many.
+    """Move the records below `root` into parquet -> how many.
 
     What a run is at work on is left to the next time; a kill leaves every answer in one of the two
     forms. report: called with each file that was written and its number of new records.
@@ -258,9 +258,9 @@ def seal(root: Path, report: Callable[[Path, int], None] = lambda file, n: None)
     sealed = 0
     with alone(root / "seal.lock"):
         groups: dict[Path, list[str]] = defaultdict(list)
-        for packed in sorted(root.rglob(f"*{form.PACKED}")):
-            path = packed.relative_to(root).as_posix().removesuffix(form.PACKED)
-            if form.SHARD not in packed.name:
+        for plain in sorted(root.rglob(f"*{form.ENDING}")):
+            path = plain.relative_to(root).as_posix().removesuffix(form.ENDING)
+            if form.SHARD not in plain.name:
                 groups[file_of(root, path)].append(path)
         for file, paths in groups.items():
             with ExitStack() as stack:
@@ -268,7 +268,6 @@ def seal(root: Path, report: Callable[[Path, int], None] = lambda file, n: None)
                     path
                     for path in paths
                     if stack.enter_context(alone(root / f"{path}.lock", wait=False))
-                    and not (root / (path + form.PLAIN)).exists()
                 ]
                 moved = _move(root, file, free) if free else 0
                 if moved:
@@ -279,15 +278,16 @@ def seal(root: Path, report: Callable[[Path, int], None] = lambda file, n: None)
 
 def _move(root: Path, file: Path, paths: Sequence[str]) -> int:
     """Records of one file into it, their JSON lines away -> how many had an answer."""
-    parsed = {path: form.read_whole(root / (path + form.PACKED)) for path in paths}
-    parsed = {path: record for path, record in parsed.items() if record.lines}
+    files = {path: root / (path + form.ENDING) for path in paths}
+    found = {path: form.read(file) for path, file in files.items()}
+    parsed = {path: record for path, record in found.items() if record and record.lines}
     rewrite(root, file, parsed, {path: manifest_text(root, path) for path in parsed})
     for path, record in parsed.items():
-        found = read(root, path)
-        if found is None or (found.header, tuple(found.lines)) != (record.header, record.lines):
+        back = read(root, path)
+        if back is None or (back.header, tuple(back.lines)) != (record.header, record.lines):
             raise RecordError(f"{file} does not give back {path}; nothing was removed: report this")
     for path in parsed:
-        (root / (path + form.PACKED)).unlink()
+        files[path].unlink()
         (root / (path + form.MANIFEST)).unlink(missing_ok=True)
     return len(parsed)
 

@@ -14,13 +14,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from rag_repro import data
+from rag_repro import data, retrieval
 from rag_repro.bars import waiting
 from rag_repro.cache import LIBRARIES, CachedEncoder, CachedReader, CachedScorer, Store
-from rag_repro.lm import endpoint
+from rag_repro.lm import endpoint, hub
 from rag_repro.lm.hub import cache_folder, is_remote, lacking
 from rag_repro.methods.base import MethodSpec, Settings
 from rag_repro.retrieval import web
+from rag_repro.retrieval.dense import LatentSemantics
 from rag_repro.retrieval.interface import SCHEMES
 from rag_repro.schema import Question
 from rag_repro.schema.dataset import Corpus, Dataset
@@ -63,9 +64,7 @@ class Workshop:
         """
         if retriever is None or isinstance(retriever, str):
             return retriever
-        from rag_repro.retrieval import adapt
-
-        own = adapt(retriever)
+        own = retrieval.adapt(retriever)
         name = names.OWN + own.name
         self.retrievers = {**self.retrievers, name: {"kind": "own", "own": own}}
         for key in [key for key in self._made if key[:2] == ("retriever", name)]:
@@ -81,9 +80,7 @@ class Workshop:
         (`names.in_milvus`), which must hold the corpus; the embedded one is filled here.
         """
         if not isinstance(name, str):
-            from rag_repro.retrieval import adapt
-
-            return self._build(corpus, "own", own=adapt(name))
+            return self._build(corpus, "own", own=retrieval.adapt(name))
         settings, key = self.settings_of(name), ("retriever", name, corpus.sha256)
         if settings["kind"] == "milvus":
             from rag_repro.study import corpora
@@ -104,8 +101,6 @@ class Workshop:
         return dict(known[name])
 
     def _build(self, corpus: Corpus, kind: str, **settings: Any) -> Any:
-        from rag_repro import retrieval
-
         if kind == "own":
             return settings["own"].over(corpus, lambda name: self.encoder_over(name, corpus))
         if kind == "served":
@@ -178,7 +173,7 @@ class Workshop:
 
     def encoder(self, name: str) -> Any:
         """A sentence encoder by the name that `lm.hub` knows (of no corpus: `encoder_over`)."""
-        from rag_repro.lm import hub, load
+        from rag_repro.lm import load
 
         return self._once(
             ("encoder", name),
@@ -191,8 +186,6 @@ class Workshop:
         """The encoder for texts about this corpus: fitted on it where it is one of `FITTED`."""
         if name not in FITTED:
             return self.encoder(name)
-        from rag_repro.retrieval.dense import LatentSemantics
-
         return self._once(("encoder", name, corpus.sha256), lambda: LatentSemantics(corpus))
 
     def reader(self, name: str) -> Any:
@@ -218,7 +211,7 @@ class Workshop:
                 in_flight=self.in_flight,
                 jitter=random.Random(),  # it moves waits alone: two processes should not share it
             )
-        from rag_repro.lm import hub, local
+        from rag_repro.lm import local
 
         if (command := names.train_command(name)) and name not in hub.artifacts():
             raise Untrained(f"the reader {name!r} is not trained on this machine: {command}")
@@ -233,7 +226,7 @@ class Workshop:
         return self._once(("scorer", name), lambda: CachedScorer(self._scorer(name), self.store))
 
     def _scorer(self, name: str) -> Any:
-        from rag_repro.lm import hub, pair_scorers
+        from rag_repro.lm import pair_scorers
 
         name, room = names.scorer_name(name)
         if (command := names.train_command(name, SCORERS)) and name not in hub.artifacts():

@@ -71,17 +71,18 @@ def threshold(
     without: list[float] = []
     given: list[float] = []
     for dataset in datasets:
-        lines = {row: _lines(exhibit, dataset, row, found) for row in (WITHOUT, WITH)}
+        alone, retrieved = (
+            found.values(_recorded(exhibit, dataset, row, found), "em") for row in (WITHOUT, WITH)
+        )
         known = _popularities(exhibit, dataset, popularity, found, data_dir)
-        if lines[WITHOUT].keys() != lines[WITH].keys() or lines[WITH].keys() - known.keys():
+        if alone.keys() != retrieved.keys() or retrieved.keys() - known.keys():
             raise StudyError(
                 f"{exhibit}, {dataset}: its rows are not of the same questions; finish them: "
                 f"rag-repro run {exhibit} --dataset {dataset}"
             )
-        for name, line in lines[WITH].items():
-            values.append(known[name])
-            without.append(lines[WITHOUT][name]["scores"]["em"])
-            given.append(line["scores"]["em"])
+        values += [known[name] for name in retrieved]
+        without += [alone[name] for name in retrieved]
+        given += retrieved.values()
     best = best_threshold(values, without, given)
     search = [value < best for value in values]
     n = len(values)
@@ -93,8 +94,8 @@ def _popularities(
     exhibit: str, dataset: str, popularity: str, found: Results, data_dir: Path | None
 ) -> Mapping[str, float]:
     if popularity == COUNTED:
-        lines = _lines(exhibit, dataset, COUNTED, found)
-        return {name: line["decided"][0] for name, line in lines.items()}
+        lines = found.lines(_recorded(exhibit, dataset, COUNTED, found))
+        return {line["id"]: line["decided"][0] for line in lines}
     if popularity not in META:
         known = ", ".join((*META, COUNTED))
         raise StudyError(f"popularity {popularity!r} cannot be tuned; it is one of: {known}")
@@ -117,14 +118,11 @@ def _cell(exhibit: str, dataset: str, row: str) -> Cell:
     return fits[0]
 
 
-def _lines(exhibit: str, dataset: str, row: str, found: Results) -> dict[str, Mapping[str, Any]]:
-    lines = found.lines(_cell(exhibit, dataset, row))
-    if not lines:
-        raise StudyError(
-            f"no records of {exhibit}, {dataset}, row {row}; make them first: "
-            f"rag-repro run {exhibit} --dataset {dataset} --method {row}"
-        )
-    return {line["id"]: line for line in lines}
+def _recorded(exhibit: str, dataset: str, row: str, found: Results) -> Cell:
+    cell = _cell(exhibit, dataset, row)
+    if not found.lines(cell):
+        raise StudyError(_missing(exhibit, cell))
+    return cell
 
 
 KNOBS = ("threshold", "window", "doubt", "rate")

@@ -57,9 +57,6 @@ def test_a_record_counts_by_what_it_holds_and_no_other_does(tmp_path):
 def test_a_manifest_counts_with_its_record_and_the_form_does_not(tmp_path):
     store, own = tmp_path / "results/records", tmp_path / "own"
     put(tmp_path, "a/qdc-1", 1.0)
-    packed = store / "a/qdc-1.jsonl"
-    packed.with_suffix(".jsonl.xz").write_bytes(records.form.packed_bytes(packed.read_bytes()))
-    packed.unlink()
     inputs = gather(tmp_path, heard_of(lambda: records.at(store, "a/qdc-1")), own)
     every = gather(tmp_path, heard_of(lambda: records.paths(store)), own)
     assert sealed.seal(store) == 1

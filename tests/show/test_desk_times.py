@@ -59,7 +59,7 @@ def test_moved_parameters_time_the_methods_now_and_keep_it_apart(desk, tmp_path)
     ]
     assert all(row.ours.estimate > 0 for row in rows)
     times = records.times_beside(tmp_path / "results" / "local" / "records", "mini.fig3")
-    assert len(list(times.rglob("*.jsonl.xz"))) == 2
+    assert len(list(times.rglob("*.jsonl"))) == 2
     assert not (tmp_path / "results" / "times").exists()
 
 

@@ -6,7 +6,6 @@ import csv
 import dataclasses
 import io
 import json
-import lzma
 import shutil
 
 import pytest
@@ -192,14 +191,6 @@ def test_only_common_questions_are_compared(two):
     a, b, condition = two
     rewrite(b, condition, lambda line: line if mini.number(line) < 30 else None)
     assert {r["n"] for r in differences.rows(a, b) if r["condition"] == condition.path} == {30}
-
-
-def test_an_open_record_is_compared_as_well(two):
-    a, b, condition = two
-    packed = records.find(b, condition)
-    packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
-    packed.unlink()
-    assert {row["same"] for row in differences.rows(a, b)} == {1.0}
 
 
 def test_folders_that_cannot_be_compared_are_refused(book, tmp_path):

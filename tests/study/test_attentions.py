@@ -50,15 +50,11 @@ def test_a_line_has_it_and_no_score_of_an_answer():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"tokens": [[3, 20]]},
         {"tokens": [[3, 20], [3]]},
         {"tokens": [[3, 20], [3, -1]]},
         {"marks": []},
-        {"marks": [123]},
         {"marks": [123, 0.5]},
         {"marks": [123, 10001]},
-        {"words": [[2500, 0]]},
-        {"words": [[2500, 0], [1000]]},
         {"words": [[2500, 0], [1000, True]]},
         {"words": "many"},
         {"embeddings": [[301, 0], 100]},

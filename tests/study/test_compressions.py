@@ -79,7 +79,6 @@ def test_other_answers_have_no_such_field():
         {"before": -1},
         {"before": True},
         {"after": 1.5},
-        {"gold": [[4, 1]]},
         {"gold": [[4, 1], [1]]},
         {"gold": [[4, 1], [1, -2]]},
         {"gold": {}},

@@ -82,7 +82,7 @@ def test_what_is_missing_is_named_whichever_side_it_is(tmp_path):
     mini.fill(tmp_path / "records", paper, shares(0.5, 0.6))
     for cell in paper.exhibits["table1"].cells("public"):
         if cell.keys["method"] == "sm" and cell.keys["dataset"] == "musique":
-            next(tmp_path.glob(f"records/{cell.condition.path}.jsonl.xz")).unlink()
+            next(tmp_path.glob(f"records/{cell.condition.path}.jsonl")).unlink()
     [claim] = judge(paper, "public", Results(tmp_path / "records"))
     assert claim.verdict.reason == "no records of MuSiQue, Similarity, k = 3"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 import shutil
 
 import pytest
@@ -38,7 +37,7 @@ def record(tmp_path_factory) -> list:
     with open_record(root, CONDITION, {"corpus": "c0ffee"}) as writer:
         for name in ("q1", "q2", "q3"):
             writer.append({**LINE, "id": name})
-    content = lzma.decompress(records.find(root, CONDITION).read_bytes())
+    content = records.find(root, CONDITION).read_bytes()
     return [json.loads(line) for line in content.splitlines()]
 
 
@@ -65,14 +64,11 @@ def _continued(root):
 @given(st.data())
 def test_records(tmp_path_factory, record, data):
     root = tmp_path_factory.mktemp("r")
-    path = root / (CONDITION.path + data.draw(st.sampled_from([".jsonl", ".jsonl.xz"])))
+    path = root / (CONDITION.path + form.ENDING)
     path.parent.mkdir(parents=True)
     rows = data.draw(changed(record) | st.just(record))
     content = "".join(text_of(row) + "\n" for row in rows if rows).encode() if rows else b""
     content = data.draw(spoilt(content) | st.just(content))
-    if path.suffix == ".xz":
-        content = lzma.compress(content)
-        content = data.draw(spoilt(content) | st.just(content))
     path.write_bytes(content)
     if used(root, path):
         assert "one more" in records.load(root, CONDITION).by_question

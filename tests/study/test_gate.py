@@ -326,7 +326,7 @@ def test_a_claim_about_answers_needs_a_gate(tmp_path):
 @pytest.mark.parametrize(
     ("contrast", "message"),
     [
-        (GAIN.replace("delta", "among: {recall: up}, delta"), "among: recall is 'up'"),
+        (GAIN.replace("delta", "among: {recall: up}, delta"), "'among' cannot be {'recall': 'up'}"),
         (GAIN.replace("delta", "among: {recal: same}, delta"), "metric 'recal' is unknown"),
         (
             "{metric: acc, more: {method: sm}, target: 5, delta: 1, among: {recall: same}}",

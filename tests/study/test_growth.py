@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from dataclasses import replace
@@ -215,36 +214,6 @@ def test_what_a_killed_process_leaves_behind_is_removed(monkeypatch, tmp_path):
     size = growth.measure_in_subprocess("bm25", 1000, queries=5, minutes=10, gigabytes=6)
     assert size.stopped == growth.MEMORY
     assert list(tmp_path.iterdir()) == []
-
-
-ASKED = """
-import sys, time
-from rag_repro.study import growth
-
-def endless(*given, **named):
-    print("at work", flush=True)
-    while True:
-        time.sleep(0.1)
-
-growth.measure = endless  # in the child, too, which imports this module anew
-if __name__ == "__main__":
-    growth.measure_in_subprocess("bm25", 1000, queries=5, minutes=10, gigabytes=6)
-"""
-
-
-@pytest.mark.slow
-def test_who_measures_ends_with_who_asked(tmp_path):
-    (tmp_path / "asks.py").write_text(ASKED)
-    asks = subprocess.Popen(
-        [sys.executable, tmp_path / "asks.py"],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
-    assert asks.stdout.readline() == b"at work\n"
-    asks.kill()
-    # The pipe closes when the last process that holds it has ended: the child.
-    told, _ = asks.communicate(timeout=60)
-    assert told == b""
 
 
 def test_a_system_without_memory_is_a_size_beyond_its_limit(monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 import os
 import random
 import re
@@ -120,14 +119,11 @@ def warm(home):
 
 
 def stored(results: Path) -> dict[str, list[bytes]]:
-    """Condition -> whole lines of its record, open or compressed, header first."""
+    """Condition -> whole lines of its record, header first."""
     found: dict[str, list[bytes]] = {}
-    for path in sorted(results.rglob("*.jsonl*")):
-        if path.name.endswith((".jsonl", ".xz")):
-            data = path.read_bytes()
-            data = lzma.decompress(data) if path.suffix == ".xz" else data
-            name = path.name.split(".jsonl")[0]
-            found.setdefault(name, []).extend(data[: data.rfind(b"\n") + 1].splitlines())
+    for path in sorted(results.rglob("*.jsonl")):
+        data = path.read_bytes()
+        found[path.stem] = data[: data.rfind(b"\n") + 1].splitlines()
     return found
 
 
@@ -137,13 +133,13 @@ def answers(results: Path) -> dict[str, list[dict]]:
 
 
 def size(results: Path) -> int:
-    """Bytes of the open record: grows with each answer."""
+    """Bytes of the records: grow with each answer."""
     total = 0
     for entry in listed(results):
         if entry.name.endswith(".jsonl"):
             try:
                 total += entry.stat().st_size
-            except FileNotFoundError:  # compressed since it was listed
+            except FileNotFoundError:  # removed since it was listed
                 continue
     return total
 
@@ -170,7 +166,7 @@ def wait_for(moment: str, results: Path, rng: random.Random, alive) -> None:
         while alive() and size(results) < target:
             time.sleep(0.0005)
     else:
-        part = re.compile(r"\.(xz|manifest\.json)\.\d+\.part$")
+        part = re.compile(r"\.manifest\.json\.\d+\.part$")
         while alive() and not any(part.search(entry.name) for entry in listed(results)):
             time.sleep(0.0002)
         pause = rng.uniform(0, 0.002)
@@ -220,7 +216,7 @@ def test_eight_kills_leave_what_an_undisturbed_run_leaves(home, warm, tmp_path):
     assert all(len(lines) == n + 1 for lines in stored(results).values())
     # One record and one manifest a condition, and nothing that a kill left behind.
     names = {p.name.split(".", 1)[1] for p in results.rglob("*") if p.is_file()}
-    assert names == {"jsonl.xz", "manifest.json"}
+    assert names == {"jsonl", "manifest.json"}
     for manifest in results.rglob("*.manifest.json"):
         entries = json.loads(manifest.read_text())
         assert sum(entry["questions"] for entry in entries) <= n

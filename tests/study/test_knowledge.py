@@ -97,7 +97,6 @@ def test_what_is_made_is_accepted():
         {"trigger": [[1, 2, 0, 0, 0, 0]]},
         {"trigger": [[1, 1, 0, 0, 0]]},
         {"trigger": [[1, 1, -1, 0, 0, None]]},
-        {"held": [[3]]},
         {"held": [[0]]},
         {"held": [1]},
         {"held": []},

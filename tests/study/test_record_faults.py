@@ -6,13 +6,11 @@ import contextlib
 import errno
 import json
 import logging
-import lzma
 import os
 import resource
 import shutil
 import tempfile
 import time
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -49,9 +47,7 @@ def whole(tmp_path_factory):
 
 
 def lines(root) -> list[bytes]:
-    path = records.find(root, condition())
-    data = path.read_bytes()
-    data = lzma.decompress(data) if path.suffix == ".xz" else data
+    data = records.find(root, condition()).read_bytes()
     return data[: data.rfind(b"\n") + 1].splitlines()
 
 
@@ -65,7 +61,7 @@ def left(root) -> list[str]:
     return sorted(name for name in names if not name.startswith("shard-") or ".lock" not in name)
 
 
-DONE = ["jsonl.xz", "manifest.json"]
+DONE = ["jsonl", "manifest.json"]
 
 
 def in_child(work) -> int:
@@ -197,11 +193,10 @@ def test_the_entry_of_a_long_run_is_renewed(tmp_path, monkeypatch):
 
 
 def torn(root, cut, tail=b""):
-    """An open record whose last line has lost `cut` bytes, with `tail` in their place."""
-    packed = records.find(root, condition())
-    data = lzma.decompress(packed.read_bytes())
-    packed.with_suffix("").write_bytes(data[: len(data) - cut] + tail)
-    packed.unlink()
+    """A record whose last line has lost `cut` bytes, with `tail` in their place."""
+    path = records.find(root, condition())
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) - cut] + tail)
 
 
 @pytest.mark.parametrize("tail", [b"", b"\0", b"\0" * 4096])
@@ -223,7 +218,7 @@ def test_a_line_cut_within_a_character_is_asked_again(tmp_path):
         record.append({"id": "a", **plain})
         record.append({"id": "b", **plain, "text": odd})
     assert records.load(tmp_path, condition()).by_question["b"]["text"] == odd
-    data = lzma.decompress(records.find(tmp_path, condition()).read_bytes())
+    data = records.find(tmp_path, condition()).read_bytes()
     assert data.decode()  # UTF-8 for every other program, too
     for cut in range(1, len(data) - data.index(b"\n", data.index(b'"a"'))):
         root = tmp_path / str(cut)
@@ -243,7 +238,6 @@ def test_a_header_cut_at_any_byte_starts_anew_and_is_no_record_meanwhile(tmp_pat
         assert run(root, n=1) == 1
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.xz"])
 @pytest.mark.parametrize(
     "content",
     [
@@ -252,17 +246,16 @@ def test_a_header_cut_at_any_byte_starts_anew_and_is_no_record_meanwhile(tmp_pat
         b'{"format": 2, "identity": {}, "fingerprint": {}}\n',
     ],
 )
-def test_a_foreign_file_is_refused_by_name_and_stays(tmp_path, content, ending):
-    path = tmp_path / (condition().path + ending)
+def test_a_foreign_file_is_refused_by_name_and_stays(tmp_path, content):
+    path = tmp_path / (condition().path + form.ENDING)
     path.parent.mkdir(parents=True)
-    data = lzma.compress(content) if ending.endswith("xz") else content
-    path.write_bytes(data)
+    path.write_bytes(content)
     for use in (run, lambda root: records.load(root, condition())):
         with pytest.raises(RecordError, match="is no record file of format 1") as caught:
             use(tmp_path)
         assert str(path) in str(caught.value)
         assert "\n" not in str(caught.value)
-    assert path.read_bytes() == data
+    assert path.read_bytes() == content
 
 
 def test_a_refused_record_is_left_as_it_was(tmp_path):
@@ -280,39 +273,6 @@ def test_a_complete_record_is_not_written_again(tmp_path):
     before = path.stat()
     run(tmp_path)
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-
-def test_an_open_and_a_compressed_record_that_went_apart_are_joined(tmp_path, whole):
-    run(tmp_path, n=4)
-    packed = records.find(tmp_path, condition())
-    other = packed.read_bytes()
-    with open_record(tmp_path / "apart", condition(), Shop().fingerprint(None)) as record:
-        record.append(json.loads(whole[6]))
-    apart = records.find(tmp_path / "apart", condition())
-    packed.with_suffix("").write_bytes(lzma.decompress(apart.read_bytes()))
-    assert packed.read_bytes() == other
-    assert run(tmp_path) == 1
-    assert lines(tmp_path) == whole
-
-
-def test_a_damaged_archive_is_refused_by_name_and_stays(tmp_path, whole):
-    run(tmp_path)
-    path = records.find(tmp_path, condition())
-    good = path.read_bytes()
-    refused = 0
-    for place in range(0, len(good), 5):
-        for bad in (good[:place], good[:place] + bytes([good[place] ^ 0x55]) + good[place + 1 :]):
-            path.write_bytes(bad)
-            told, same = "", None
-            try:
-                same = records.load(tmp_path, condition())
-            except RecordError as error:
-                told = str(error)
-            refused += str(path) in told
-            # Else no byte at all.
-            assert told or same is None or len(same) == 6
-            assert path.read_bytes() == bad
-    assert refused > len(good) // 5
 
 
 # ------------------------------------------------------------------------ the disk
@@ -382,9 +342,16 @@ def test_after_a_full_disk_the_same_writer_can_go_on(tmp_path, monkeypatch):
     assert list(records.load(tmp_path, condition()).by_question) == ["a", "b"]
 
 
-def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, monkeypatch, caplog):
+def test_the_disk_is_named_also_where_the_record_cannot_be_put_in_order(
+    tmp_path, whole, monkeypatch, caplog
+):
     def fails(*given):
         raise OSError(errno.ENOSPC, "No space left on device")
+
+    def backwards():
+        with open_record(tmp_path, condition(), {"corpus": "c1"}, order=["q2"]) as record:
+            for text in whole[3:5]:
+                record.append(json.loads(text))
 
     with monkeypatch.context() as patch:
         patch.setattr(records, "write_whole", fails)
@@ -393,15 +360,10 @@ def test_the_disk_is_named_also_where_compressing_fails_too(tmp_path, whole, mon
     run(tmp_path, n=2)
     with monkeypatch.context() as patch:
         full(patch, len(whole[3]) + 5)
-        patch.setattr(files.os, "replace", fails)
-        real = records.write_whole
-        patch.setattr(
-            records, "write_whole", lambda p, d: fails() if p.suffix == ".xz" else real(p, d)
-        )
-        patch.setattr(files.os, "replace", os.rename)
+        patch.setattr(records, "write_whole", fails)
         with pytest.raises(RecordError, match="its 3 finished answers are saved"):
-            run(tmp_path, batch_size=1)
-    assert "its 3 finished answers are saved" in caplog.text  # of the record that stays open
+            backwards()
+    assert "its 3 finished answers are saved" in caplog.text  # of what could not be put in order
     run(tmp_path)
     assert lines(tmp_path) == whole
 
@@ -551,7 +513,7 @@ def test_a_shard_that_another_run_joined_meanwhile_is_passed_over(tmp_path, whol
 
     @contextlib.contextmanager
     def late(lock, wait):
-        lock.with_name(lock.name.removesuffix(".lock") + ".jsonl.xz").unlink(missing_ok=True)
+        lock.with_name(lock.name.removesuffix(".lock") + ".jsonl").unlink(missing_ok=True)
         yield True
 
     real = files.alone
@@ -576,7 +538,7 @@ def test_many_writers_in_turn_lose_nothing(tmp_path):
     assert len(records.load(tmp_path, condition())) == 60
 
 
-def test_a_record_can_be_read_while_it_is_opened_and_compressed(tmp_path):
+def test_a_record_can_be_read_while_it_is_written(tmp_path):
     def write():
         for i in range(60):
             with open_record(tmp_path, condition(), {}) as record:
@@ -645,8 +607,8 @@ LINE = {"id": "q1", "cluster": "c", "hits": ["p"], "scores": {"recall": 1.0}}
 
 def stored(tmp_path, text: str) -> Path:
     header = {"format": 1, "identity": {}, "fingerprint": {}}
-    path = tmp_path / "a.jsonl.xz"
-    path.write_bytes(lzma.compress(f"{json.dumps(header)}\n{text}\n".encode()))
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(header)}\n{text}\n")
     return path
 
 
@@ -667,8 +629,8 @@ def stored(tmp_path, text: str) -> Path:
 )  # fmt: skip
 def test_a_line_with_a_value_out_of_range_is_named(tmp_path, changes):
     path = stored(tmp_path, json.dumps(LINE | changes))
-    with pytest.raises(RecordError, match=r"a\.jsonl\.xz, line 2: .*restore the file") as caught:
-        records.form.read_whole(path)
+    with pytest.raises(RecordError, match=r"a\.jsonl, line 2: .*restore the file") as caught:
+        records.form.read(path)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400
 
@@ -677,24 +639,10 @@ def test_a_line_with_a_value_out_of_range_is_named(tmp_path, changes):
 @pytest.mark.parametrize("line", [LINE, LINE | {"scores": {}, "entropy": 1.0}], ids=len)
 def test_a_line_with_what_is_no_number_is_named(tmp_path, number, line):
     path = stored(tmp_path, json.dumps(line).replace("1.0", number))
-    with pytest.raises(RecordError, match=r"a\.jsonl\.xz, line 2: "):
-        records.form.read_whole(path)
+    with pytest.raises(RecordError, match=r"a\.jsonl, line 2: "):
+        records.form.read(path)
 
 
 def test_a_whole_line_is_read(tmp_path):
     more = {"scores": {"recall": 0, "length": 250.0}, "cost": {"prompt_tokens": 10**6}}
-    assert records.form.read_whole(stored(tmp_path, json.dumps(LINE | more))).lines[0]["id"] == "q1"
-
-
-def test_a_record_that_unpacks_without_end_is_named_and_takes_no_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(form, "LARGEST", 1 << 20)
-    path = tmp_path / "bomb.jsonl.xz"
-    packer = lzma.LZMACompressor(preset=0)
-    path.write_bytes(
-        b"".join(packer.compress(b"0" * (1 << 20)) for _ in range(64)) + packer.flush()
-    )
-    tracemalloc.start()
-    with pytest.raises(RecordError, match=r"bomb\.jsonl\.xz: .*unpacks to more than 1,048,576"):
-        records.form.read_whole(path)
-    assert tracemalloc.get_traced_memory()[1] < 8 << 20
-    tracemalloc.stop()
+    assert records.form.read(stored(tmp_path, json.dumps(LINE | more))).lines[0]["id"] == "q1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 import re
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def record(tmp_path, dataset):
             hits = [Hit(dataset.corpus.by_id[name], 1.0, i) for i, name in enumerate(found, 1)]
             answer = Answer(said, said or None, tuple(hits), cost=Cost(reader_calls=1))
             record.append(runner.line_of(question, answer, dataset, CONDITION))
-    [path] = tmp_path.rglob("*.xz")
+    [path] = tmp_path.rglob("*.jsonl")
     return path
 
 
@@ -48,11 +47,11 @@ def audited(record):
 
 def change(path, number, edit):
     """Change one line of a record in place; number: in the file, where the header is 1."""
-    lines = lzma.decompress(path.read_bytes()).splitlines()
+    lines = path.read_bytes().splitlines()
     line = json.loads(lines[number - 1])
     edit(line)
     lines[number - 1] = json.dumps(line).encode()
-    path.write_bytes(lzma.compress(b"\n".join(lines) + b"\n"))
+    path.write_bytes(b"\n".join(lines) + b"\n")
 
 
 def test_a_record_as_it_was_made_has_the_scores_that_it_says(record):

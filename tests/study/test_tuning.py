@@ -83,7 +83,9 @@ def test_what_cannot_be_tuned_is_refused_by_name(outcomes):
     fill("B", GIVEN[:3])
     with pytest.raises(StudyError, match="not of the same questions"):
         tuning.threshold("x.outcomes", "testbed", ["world-A"], folder)
-    with pytest.raises(StudyError, match=r"no records of .* row mentions"):
+    with pytest.raises(
+        StudyError, match=r"records are missing.* rag-repro run x.outcomes .*--method mentions"
+    ):
         tuning.threshold("x.outcomes", "mentions", ["world-A"], folder)
     with pytest.raises(StudyError, match="'s_pop'; popularity: mentions"):
         tuning.threshold("x.outcomes", "wikipedia", ["world-A"], folder)
