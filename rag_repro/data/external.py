@@ -31,10 +31,9 @@ from rag_repro.arguments import path as as_path
 from rag_repro.bars import Bar
 from rag_repro.data.public import registry
 from rag_repro.data.public.assembling import Pool, build
-from rag_repro.data.public.data_errors import DataError, MissingFile, UnknownName
 from rag_repro.data.public.loading import FORMATS
 from rag_repro.data.public.readers import beir, fields
-from rag_repro.data.public.record import Doc, Record
+from rag_repro.data.public.record import DataError, Doc, MissingFile, Record, UnknownName
 from rag_repro.data.public.registry import Source
 from rag_repro.data.public.tables import PARQUET, shards
 from rag_repro.data.splits import SplitError, check_split

@@ -17,8 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rag_repro.data.public.data_errors import DataError
-from rag_repro.data.public.record import Doc, Record
+from rag_repro.data.public.record import DataError, Doc, Record
 from rag_repro.data.public.registry import Source
 from rag_repro.data.public.roles import DYNAMIC, STATIC, role
 from rag_repro.plain import UNSEEN

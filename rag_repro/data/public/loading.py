@@ -8,7 +8,6 @@ from pathlib import Path
 
 from rag_repro.arguments import path as as_path
 from rag_repro.data.public.assembling import build
-from rag_repro.data.public.data_errors import MissingFile, UnknownName
 from rag_repro.data.public.over import over
 from rag_repro.data.public.readers import (
     ambignq,
@@ -22,7 +21,7 @@ from rag_repro.data.public.readers import (
     strategyqa,
     twowiki,
 )
-from rag_repro.data.public.record import Doc, Record
+from rag_repro.data.public.record import Doc, MissingFile, Record, UnknownName
 from rag_repro.data.public.registry import Source, source
 from rag_repro.digest import sha256
 from rag_repro.plain import shortened

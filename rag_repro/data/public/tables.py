@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_repro.data.public.data_errors import DataError, MissingFile
 from rag_repro.data.public.opened_files import AGAIN, lines, opening, records
+from rag_repro.data.public.record import DataError, MissingFile, Row
 from rag_repro.plain import PlainError, from_json, shortened, text_of
 from rag_repro.words import nearest
 
@@ -18,8 +18,8 @@ _SHARD = re.compile(r"(.+?)-\d+-of-\d+(-\w+)?")
 _TEST_LIKE = ("test", "validation", "dev")
 
 
-def rows(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, row) for each row of a file; of Parquet and Arrow only those of `fields` (all: ()).
+def rows(path: Path, fields: Sequence[str] = ()) -> Iterator[Row]:
+    """Each row of a file; of Parquet and Arrow only those of `fields` (all: ()).
 
     Raises DataError for what is not such a file.
     """
@@ -28,7 +28,7 @@ def rows(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[str, dict[str
     return records(path) if opening(path) == "[" else lines(path)
 
 
-def _columns(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _columns(path: Path, fields: Sequence[str]) -> Iterator[Row]:
     import pyarrow
     from pyarrow import parquet
 
@@ -48,7 +48,7 @@ def _columns(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str,
             for batch in read:
                 for row in batch.select(kept).to_pylist():
                     number += 1
-                    yield f"row {number}", row
+                    yield Row(path, f"row {number}", row)
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"no {kind} file that can be read ({shortened(error, 80)})"
         raise DataError(path, f"row {number + 1}" if number else "", problem, AGAIN) from error

@@ -11,9 +11,8 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag_repro.data.public.data_errors import DataError
 from rag_repro.data.public.opened_files import AGAIN, read_text
-from rag_repro.data.public.record import Record, Row
+from rag_repro.data.public.record import DataError, Record, Row
 from rag_repro.plain import from_json
 
 _NEEDED = ("id", "question", "possible_answers", "prop", "s_pop", "o_pop")
