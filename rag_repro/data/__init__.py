@@ -44,8 +44,6 @@ def load(
     *,
     data_dir: Path | str | None = None,
     split: str | None = None,
-    path: Path | str | None = None,
-    format: str | None = None,
 ) -> Dataset:
     """A data set by name: a world of the testbed, a folder of one's own, or a public one.
 
@@ -56,10 +54,10 @@ def load(
     (`intents`, `recurring`), and so are `world-B-several` (questions about two things that they
     name); `world-B-asked-halves` and `world-B-again-halves` have a corpus of their own, in which
     two passages bear each title (`halves`). Public sets are read from `data_dir`, by default the
-    folder that the environment variable RAG_REPRO_DATA names; `path` and `format` name one file
-    instead. `split` ("train", "tune" or "test") keeps the questions that the frozen
-    split file lists, in its order (worlds A and Z train and tune, the others test);
-    "all" and None keep every question. The corpus stays whole. Split "confirm" is read from the
+    folder that the environment variable RAG_REPRO_DATA names. `split` ("train", "tune" or "test")
+    keeps the questions that the frozen split file lists, in its order (worlds A and Z train and
+    tune, the others test); "all" and None keep every question. The corpus stays whole. Split
+    "confirm" is read from the
     subfolder `confirm` of `data_dir`, whose files have the same names, with a corpus of its own:
     no other split has a question of it. `folder:PATH` has the form that
     `own` tells of, and `FORMAT:PATH`, as `beir:PATH`, one of those that `external` tells of: a
@@ -83,9 +81,9 @@ def load(
     from rag_repro.data import public, splits
 
     folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
-    if split == splits.CONFIRM and path is None:
+    if split == splits.CONFIRM:
         return splits.to_confirm(public.load(name, folder and as_path(folder) / splits.CONFIRM))
-    made = public.load(name, folder, path=path, format=format)
+    made = public.load(name, folder)
     return made if split is None else splits.only(made, split)
 
 

@@ -69,10 +69,9 @@ def fetch(
         found += _part(part, file, folder)
     if (own := folder / entry.project_file).exists():
         log.info(
-            "%s is there as well, and is what `load` takes by name; for the release name its file "
-            "with path= (or move %s away)",
-            own,
-            own.name,
+            "%s is there as well, and is what `load` takes by name; for the release name its file, "
+            "as %s:%s (or move %s away)",
+            *(own, entry.official[0].format, found[0], own.name),
         )
     return found
 

@@ -74,8 +74,9 @@ def test_official_files(tmp_path_factory, name, file, data):
     folder = tmp_path_factory.mktemp("d")
     for other in (FILES[name], BESIDE.get(name)):
         if other:
-            shutil.copy(OFFICIAL / other, folder / Path(other).name)
-    path = folder / Path(file).name
+            (folder / other).parent.mkdir(exist_ok=True)
+            shutil.copy(OFFICIAL / other, folder / other)
+    path = folder / file
     content = rewritten(data.draw, plain(path))
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
@@ -83,7 +84,7 @@ def test_official_files(tmp_path_factory, name, file, data):
     path.write_bytes(content)
 
     def load():
-        made = public.load(name, path=folder / Path(FILES[name]).name, format=name)
+        made = public.load(name, folder)
         assert made.questions_sha256
         assert made.corpus.sha256
 

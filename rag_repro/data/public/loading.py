@@ -21,12 +21,11 @@ from rag_repro.data.public.readers import (
     strategyqa,
     twowiki,
 )
-from rag_repro.data.public.record import Doc, MissingFile, Record, UnknownName
+from rag_repro.data.public.record import Doc, MissingFile, Record
 from rag_repro.data.public.registry import Source, source
 from rag_repro.digest import sha256
 from rag_repro.plain import shortened
 from rag_repro.schema.dataset import Dataset
-from rag_repro.words import nearest
 
 PROJECT = "project"
 
@@ -57,32 +56,16 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def load(
-    name: str,
-    data_dir: Path | str | None = None,
-    *,
-    path: Path | str | None = None,
-    format: str | None = None,
-) -> Dataset:
+def load(name: str, data_dir: Path | str | None = None) -> Dataset:
     """The public data set `name`, whole, with its card.
 
     Looks in `data_dir` for `<name>.jsonl.gz` (the project's layout), then for
-    the official file names of the registry. `path` names the file instead, and
-    `format` what it is written in (by default the data set's official format,
-    or the project's for a file that begins like one).
+    the official file names of the registry.
 
-    Raises UnknownName for a name or format, MissingFile, and the other
-    DataErrors with file, line and remedy.
+    Raises UnknownName for a name, MissingFile, and the other DataErrors with file, line and remedy.
     """
     entry = source(name)
-    if format is not None and format not in FORMATS:
-        raise UnknownName(
-            f"no format {format!r}{nearest(format, FORMATS)}; there are: {', '.join(FORMATS)}"
-        )
-    if path is not None:
-        found, chosen = Path(path), format or _format_of(entry, Path(path))
-    else:
-        found, chosen = find(entry, data_dir, format)
+    found, chosen = find(entry, data_dir)
     reader = FORMATS[chosen]
     records = reader.read(found)
     used = [found, *reader.companion_files(found)]
@@ -106,11 +89,10 @@ def load(
     return replace(made, card=card)
 
 
-def find(entry: Source, folder: Path | str | None, format: str | None = None) -> tuple[Path, str]:
+def find(entry: Source, folder: Path | str | None) -> tuple[Path, str]:
     """The data set's file in the folder, and what it is written in. Raises MissingFile."""
     names = [(entry.project_file, PROJECT)] + [(o.file, o.format) for o in entry.official]
-    names = [(file, kind) for file, kind in names if format in (None, kind)]
-    wanted = " or ".join(file for file, _ in names) or f"a file in format {format!r} by its path"
+    wanted = " or ".join(file for file, _ in names)
     if folder is None:
         raise MissingFile(
             entry.name,
@@ -131,20 +113,5 @@ def find(entry: Source, folder: Path | str | None, format: str | None = None) ->
         "",
         f"no file of the data set {entry.name!r}"
         + ("" if folder.is_dir() else " (no such folder)"),
-        f"put {wanted} there, or give path= and format=",
-    )
-
-
-def _format_of(entry: Source, path: Path) -> str:
-    """The format of a file that was named without one."""
-    if not path.is_file():
-        raise MissingFile(path, "", "there is no such file", "give the path of the file")
-    by_name = {Path(o.file).name: o.format for o in entry.official}
-    if path.name in by_name:
-        return by_name[path.name]
-    if path.name == entry.project_file or not entry.official:
-        return PROJECT
-    raise UnknownName(
-        f"{path}: the file's name does not say its format; "
-        f"give format= as one of {', '.join(FORMATS)}"
+        f"put {wanted} there, or name a file of yours by its form, as hotpotqa:PATH",
     )
