@@ -13,12 +13,15 @@ from rag_repro.data.synthworld.asking import Asker, pick
 from rag_repro.data.synthworld.chains import Draft, Workbench
 from rag_repro.data.synthworld.dials import PRESETS, Dials
 from rag_repro.data.synthworld.draft import BLOCK
-from rag_repro.data.synthworld.one_root import ambiguous, chain_of, inference, paraphrase
-from rag_repro.data.synthworld.two_roots import (
+from rag_repro.data.synthworld.question_kinds import (
+    ambiguous,
     bridge_comparison,
     bridge_free,
+    chain_of,
     comparison,
+    inference,
     numeric_difference,
+    paraphrase,
     yes_no,
 )
 from rag_repro.data.synthworld.world import Entity, World, WorldError, world

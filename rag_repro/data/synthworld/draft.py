@@ -114,6 +114,13 @@ class Maker:
     def pick(self, items: Sequence[Any]) -> Any:
         return items[int(self.random() * len(items))]
 
+    def link(
+        self, thing: Thing, relation: str, pool: Sequence[Thing], share: float | None = None
+    ) -> None:
+        """Have a relation lead to one of the pool; share: by this chance, else in any case."""
+        if share is None or self.chance(share):
+            thing.to(relation, self.pick(pool))
+
     def near(self, pool: Sequence[Any], place: float) -> Any:
         """One of the pool close to a relative place in its order (0..1)."""
         at = place * len(pool) + (self.random() - 0.5) * 4

@@ -54,43 +54,37 @@ def add_place_facts(maker: Maker, places: dict[str, list[Thing]], people: list[T
     for i, (country, capital) in enumerate(zip(places["country"], capitals, strict=True)):
         country.to("capital", capital)
         country.number("population", maker.between(1_100_000, 48_000_000), comma=True)
-        country.to("head_of_state", maker.pick(of["politician"]))
+        maker.link(country, "head_of_state", of["politician"])
         country.literal("currency", maker.stem("currency", i).lower())
     for city in cities:
         # A capital's country is said in the country's passage: a fact has one home.
         if city not in capitals:
-            city.to("country", maker.pick(places["country"]))
+            maker.link(city, "country", places["country"])
         city.number("population", maker.between(21_000, 990_000), comma=True)
-        if maker.chance(0.65):
-            city.to("mayor", maker.pick(of["politician"]))
+        maker.link(city, "mayor", of["politician"], 0.65)
     for company in places["company"]:
         founder = maker.pick(of["entrepreneur"])
         if maker.chance(0.85):
             company.to("founder", founder)
-        company.to("headquarters", maker.pick(cities))
+        maker.link(company, "headquarters", cities)
         company.number("inception", founder.born + maker.between(23, 45))
-        if maker.chance(0.55):
-            company.to("chief_executive", maker.pick(of["entrepreneur"]))
+        maker.link(company, "chief_executive", of["entrepreneur"], 0.55)
     for club, stadium in zip(places["club"], maker.shuffled(places["stadium"]), strict=True):
         club.to("stadium", stadium)
-        if maker.chance(0.6):
-            club.to("location", maker.pick(cities))
+        maker.link(club, "location", cities, 0.6)
         club.number("inception", maker.between(1868, 1960))
-        club.to("coach", maker.pick(of["footballer"]))
+        maker.link(club, "coach", of["footballer"])
     for stadium in places["stadium"]:
         stadium.number("capacity", maker.between(4_000, 89_000), comma=True)
-        if maker.chance(0.7):
-            stadium.to("location", maker.pick(cities))
-        if maker.chance(0.7):
-            stadium.to("architect", maker.pick(of["architect"]))
+        maker.link(stadium, "location", cities, 0.7)
+        maker.link(stadium, "architect", of["architect"], 0.7)
         if maker.chance(0.6):
             stadium.number("inception", maker.between(1890, 2010))
     for university in places["university"]:
-        university.to("location", maker.pick(cities))
+        maker.link(university, "location", cities)
         university.number("inception", maker.between(1480, 1950))
-        university.to("rector", maker.pick(of["scientist"]))
-        if maker.chance(0.5):
-            university.to("founder", maker.pick(of["politician"]))
+        maker.link(university, "rector", of["scientist"])
+        maker.link(university, "founder", of["politician"], 0.5)
     for award in places["award"]:
         honoured = maker.pick(people)
         surname = honoured.name.split(" ", 1)[1]

@@ -112,15 +112,12 @@ def add_lives(maker: Maker, people: list[Thing], places: dict[str, list[Thing]])
             text, key = maker.date(person.died)
             if maker.chance(0.85):
                 person.literal("death_date", text, key)
-            if maker.chance(0.35):
-                person.to("death_place", maker.pick(cities))
-        if maker.chance(0.35):
-            person.to("nationality", maker.pick(countries))
+            maker.link(person, "death_place", cities, 0.35)
+        maker.link(person, "nationality", countries, 0.35)
         if person.occupation == "footballer":
-            person.to("team", maker.pick(places["club"]))
+            maker.link(person, "team", places["club"])
         elif maker.chance(0.35):
-            person.to("educated_at", maker.pick(places["university"]))
+            maker.link(person, "educated_at", places["university"])
         if person.occupation in ("scientist", "architect", "composer") and maker.chance(0.8):
-            person.to("employer", maker.pick(places["university"] + places["company"]))
-        if maker.chance(0.25):
-            person.to("award", maker.pick(places["award"]))
+            maker.link(person, "employer", places["university"] + places["company"])
+        maker.link(person, "award", places["award"], 0.25)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain, count, islice
 from random import Random
 
 from rag_repro.data.synthworld.block import make_block
 from rag_repro.data.synthworld.dials import PRESETS, Dials
-from rag_repro.data.synthworld.draft import BLOCK
+from rag_repro.data.synthworld.draft import BLOCK, Thing
 from rag_repro.data.synthworld.invented_names import WORLDS
 from rag_repro.data.synthworld.passages import Writer
 from rag_repro.schema import Passage
@@ -116,6 +116,9 @@ class World:
     name: str
     n_passages: int
     dials: Dials
+    entities: tuple[Entity, ...] = field(repr=False, compare=False)
+    facts: tuple[Fact, ...] = field(repr=False, compare=False)
+    passages: tuple[Passage, ...] = field(repr=False, compare=False)
 
     @property
     def seed(self) -> int:
@@ -138,31 +141,6 @@ class World:
             return tuple(every)
         there = "train, tune" if learned else "test"
         raise WorldError(f"world {self.name} has no split {split!r}; it has: {there}")
-
-    @cached_property
-    def _content(self) -> tuple[tuple[Entity, ...], tuple[Fact, ...], tuple[Passage, ...]]:
-        entities: list[Entity] = []
-        facts: list[Fact] = []
-        passages: list[Passage] = []
-        writer = Writer(self.name, self.seed, self.dials)
-        number_of_world = WORLDS.index(self.name)
-        for number in range(self.n_passages // BLOCK):
-            things = make_block(number_of_world, self.seed, number, self.dials)
-            passages += writer.block(number, things)
-            _publish(self, number, things, entities, facts)
-        return tuple(entities), tuple(facts), tuple(passages)
-
-    @property
-    def entities(self) -> tuple[Entity, ...]:
-        return self._content[0]
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        return self._content[1]
-
-    @property
-    def passages(self) -> tuple[Passage, ...]:
-        return self._content[2]
 
     @cached_property
     def entity(self) -> Mapping[str, Entity]:
@@ -196,11 +174,13 @@ class World:
         return {name: tuple(bearers) for name, bearers in out.items()}
 
 
-def _publish(world: World, number: int, things, entities, facts) -> None:
-    """Append a block's entities and facts, in the public types."""
-    random = Random(f"{world.seed}/{WORLDS.index(world.name)}/{number}/lots").random
-    first, share = number * BLOCK, world.dials.taught
-    ids = {id(t): f"{world.name}-e{i:06d}" for i, t in enumerate(things, first)}
+def _published(
+    name: str, number: int, things: Sequence[Thing], share: float
+) -> tuple[list[Entity], list[Fact]]:
+    """A block's entities and facts, in the public types; share: of the facts that are taught."""
+    random = Random(f"{PRESETS[name].seed}/{WORLDS.index(name)}/{number}/lots").random
+    entities, facts, first = [], [], number * BLOCK
+    ids = {id(t): f"{name}-e{i:06d}" for i, t in enumerate(things, first)}
     links = dict.fromkeys(ids, 0)
     for thing in things:
         for other, _, _ in thing.facts.values():
@@ -213,38 +193,29 @@ def _publish(world: World, number: int, things, entities, facts) -> None:
         # A fixed share inside each entity (rounded by lot), the lowest lots win.
         taught = int(share * len(lots) + random())
         bar = sorted(lots)[taught - 1] if taught else -1.0
-        passage_id = f"{world.name}-p{i:06d}"
-        entities.append(
-            Entity(
-                ids[id(thing)],
-                thing.kind,
-                thing.name,
-                thing.title,
-                passage_id,
-                number,
-                views,
-                thing.gender,
-                thing.occupation,
-                thing.about,
-            )
-        )
+        own, passage, whose = ids[id(thing)], f"{name}-p{i:06d}", (thing.gender, thing.occupation)
+        named = (thing.kind, thing.name, thing.title)
+        entities.append(Entity(own, *named, passage, number, views, *whose, thing.about))
         for lot, (relation, (other, text, key)) in zip(lots, thing.facts.items(), strict=True):
-            facts.append(
-                Fact(
-                    ids[id(thing)],
-                    relation,
-                    None if other is None else ids[id(other)],
-                    text if other is None else other.title,
-                    key,
-                    passage_id,
-                    lot <= bar,
-                )
-            )
+            known, said = (None, text) if other is None else (ids[id(other)], other.title)
+            facts.append(Fact(own, relation, known, said, key, passage, lot <= bar))
+    return entities, facts
 
 
 @lru_cache(maxsize=8)
 def _world(name: str, n_passages: int, dials: Dials) -> World:
-    return World(name, n_passages, dials)
+    seed = PRESETS[name].seed
+    writer = Writer(name, seed, dials)
+    entities: list[Entity] = []
+    facts: list[Fact] = []
+    passages: list[Passage] = []
+    for number in range(n_passages // BLOCK):
+        things = make_block(WORLDS.index(name), seed, number, dials)
+        passages += writer.block(number, things)
+        known, told = _published(name, number, things, dials.taught)
+        entities += known
+        facts += told
+    return World(name, n_passages, dials, tuple(entities), tuple(facts), tuple(passages))
 
 
 def world(name: str, n_passages: int = 4_000, *, dials: Dials | None = None) -> World:
