@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rag_repro.arguments import path as as_path
 from rag_repro.plain import shortened
@@ -66,14 +66,9 @@ def load(
     Raises ValueError (UnknownName, DataError) with what to do next.
     """
     split = None if split == "all" else split
-    if name.startswith(FOLDER):
-        from rag_repro.data import own
-
-        return own.load(name.removeprefix(FOLDER), split)
-    if (address := _address(name)) is not None:
-        from rag_repro.data import external
-
-        return external.load(address, split)
+    if own := _own(name):
+        module, where = own
+        return module.load(where, split)
     check_name(name)
     if name.startswith(WORLD):
         return _world(name, split)
@@ -89,14 +84,9 @@ def load(
 
 def label(name: str) -> str:
     """The name that records and pages carry: a folder's or file's without its path."""
-    if name.startswith(FOLDER):
-        from rag_repro.data import own
-
-        return own.label(name.removeprefix(FOLDER))
-    if (address := _address(name)) is not None:
-        from rag_repro.data import external
-
-        return external.label(address)
+    if own := _own(name):
+        module, where = own
+        return module.label(where)
     return name
 
 
@@ -107,24 +97,29 @@ def is_made_here(name: str) -> bool:
 
 def has_path(name: str) -> bool:
     """Whether the name says where the data lies: a folder or file of one's own."""
-    return name.startswith(FOLDER) or _address(name) is not None
+    return _own(name) is not None
 
 
 def absolute(name: str) -> str:
     """The name with whole paths, so that it means the same in every folder."""
     if name.startswith(FOLDER):
         return FOLDER + str(as_path(name.removeprefix(FOLDER)).absolute())
-    address = _address(name)
-    return name if address is None else str(address)
+    own = _own(name)
+    return str(own[1]) if own else name
 
 
-def _address(name: str):
-    """`external.Address`, whose readers take time to import, for what may be one."""
+def _own(name: str) -> tuple[Any, Any] | None:
+    """What reads a folder or file of one's own, and where that lies; None: the name is neither."""
+    if name.startswith(FOLDER):
+        from rag_repro.data import own
+
+        return own, name.removeprefix(FOLDER)
     if ":" not in name:
         return None
-    from rag_repro.data import external
+    from rag_repro.data import external  # whose readers take time to import
 
-    return external.parse(name)
+    address = external.parse(name)
+    return address and (external, address)
 
 
 def names() -> list[str]:
@@ -141,8 +136,8 @@ def check_name(name: str) -> None:
 
     if name in names() or name.startswith(FOLDER):
         return
-    if (address := _address(name)) is not None:
-        address.files  # noqa: B018
+    if own := _own(name):
+        own[1].files  # noqa: B018
         return
     if ":" in name:
         from rag_repro.data.external import OPTIONS
