@@ -53,7 +53,7 @@ def load(
     `world-B-ambiguous`, `world-B-meant`, `world-B-asked` and `world-B-again` are questions apart
     (`intents`, `recurring`), and so are `world-B-several` (questions about two things that they
     name); `world-B-asked-halves` and `world-B-again-halves` have a corpus of their own, in which
-    two passages bear each title (`halves`). Public sets are read from `data_dir`, by default the
+    two passages bear each title. Public sets are read from `data_dir`, by default the
     folder that the environment variable RAG_REPRO_DATA names. `split` ("train", "tune" or "test")
     keeps the questions that the frozen split file lists, in its order (worlds A and Z train and
     tune, the others test); "all" and None keep every question. The corpus stays whole. Split
@@ -164,7 +164,7 @@ def check_name(name: str) -> None:
     if found[3]:
         from rag_repro.data.synthworld.world import check_size
 
-        check_size(found[1], int(found[3]), whole=True)
+        check_size(found[1], int(found[3]))
     _dials(name, found[4])
     if found[2] and found[2] not in _APART:
         from rag_repro.data import candidates
@@ -213,7 +213,7 @@ def _built(
 def _apart(
     letter: str, wanted: str, sized: dict[str, int], dials: Dials, split: str | None
 ) -> Dataset:
-    from rag_repro.data import halves, intents, recurring, synthworld
+    from rag_repro.data import intents, recurring, synthworld
 
     # As many as there are of the ambiguous; of paraphrases, four a group.
     kinds, part = _APART[wanted], wanted.removesuffix("-halves")
@@ -226,7 +226,7 @@ def _apart(
     if kinds == ("ambiguous",):
         return intents.given(made, world, meant=wanted == "meant")
     if part != wanted:
-        return halves.of_world(made, world, part)
+        return recurring.of_halves(made, world, part)
     return recurring.of_world(made, wanted)
 
 

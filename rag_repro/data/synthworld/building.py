@@ -11,7 +11,7 @@ from typing import Any
 
 from rag_repro.data.synthworld.asking import Asker, pick
 from rag_repro.data.synthworld.chains import Draft, Workbench
-from rag_repro.data.synthworld.dials import PRESETS, Dials
+from rag_repro.data.synthworld.dials import PRESETS, Dials, WorldError
 from rag_repro.data.synthworld.draft import BLOCK
 from rag_repro.data.synthworld.question_kinds import (
     ambiguous,
@@ -24,7 +24,7 @@ from rag_repro.data.synthworld.question_kinds import (
     paraphrase,
     yes_no,
 )
-from rag_repro.data.synthworld.world import Entity, World, WorldError, world
+from rag_repro.data.synthworld.world import Entity, World, world
 from rag_repro.schema import Question
 from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.words import nearest

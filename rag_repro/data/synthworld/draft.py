@@ -2,8 +2,7 @@
 
 A world is a row of closed blocks of `BLOCK` entities: entities refer only to
 entities of their own block, and each block can be made alone from the seed.
-That is why a million passages stream in constant memory, and why blocks can
-be divided between training and tuning without a shared entity.
+That is why blocks can be divided between training and tuning without a shared entity.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""A world in memory: its entities, facts and passages, and their stream for large sizes."""
+"""A world in memory: its entities, facts and passages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import chain, count, islice
 from random import Random
 
 from rag_repro.data.synthworld.block import make_block
-from rag_repro.data.synthworld.dials import PRESETS, Dials
+from rag_repro.data.synthworld.dials import PRESETS, Dials, WorldError
 from rag_repro.data.synthworld.draft import BLOCK, Thing
 from rag_repro.data.synthworld.invented_names import WORLDS
 from rag_repro.data.synthworld.passages import Writer
@@ -18,10 +17,6 @@ from rag_repro.schema import Passage
 MIN_PASSAGES, MAX_PASSAGES = 1_000, 1_000_000
 # Every fifth block of a learned world is for tuning, the others for training.
 TUNE_EVERY = 5
-
-
-class WorldError(ValueError):
-    """A world, size or split that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +64,7 @@ class Fact:
     taught: bool
 
 
-def check_size(name: str, n_passages: int, *, whole: bool) -> None:
+def check_size(name: str, n_passages: int) -> None:
     if name not in WORLDS:
         raise WorldError(f"there is no world {name!r}; worlds are {', '.join(WORLDS)}")
     if not MIN_PASSAGES <= n_passages <= MAX_PASSAGES:
@@ -77,32 +72,12 @@ def check_size(name: str, n_passages: int, *, whole: bool) -> None:
             f"world {name} cannot have {n_passages:,} passages; "
             f"ask for {MIN_PASSAGES:,} to {MAX_PASSAGES:,}"
         )
-    if whole and n_passages % BLOCK:
+    if n_passages % BLOCK:
         near = max(MIN_PASSAGES, round(n_passages / BLOCK) * BLOCK)
         raise WorldError(
-            f"world {name} cannot have {n_passages:,} passages: a world in memory is made of "
-            f"whole blocks of {BLOCK}; ask for {near:,}"
+            f"world {name} cannot have {n_passages:,} passages: it is made of whole blocks of "
+            f"{BLOCK}; ask for {near:,}"
         )
-
-
-def stream_passages(name: str, n_passages: int, *, dials: Dials | None = None) -> Iterator[Passage]:
-    """The first n_passages passages of a world, one after the other.
-
-    Memory is that of one block (500 entities, under 5 MB) whatever the size; a
-    core writes 22,000 to 35,000 passages a second, a million in under a minute
-    (287 MB of text, 39 MB for the whole process).
-    The same name and dials give the same bytes, and a shorter stream is
-    a prefix of a longer one. dials: None: the world's own, as everywhere.
-    Raises WorldError at once, not at the first item.
-    """
-    check_size(name, n_passages, whole=False)
-    seed, dials = PRESETS[name].seed, dials or PRESETS[name].dials
-    writer = Writer(name, seed, dials)
-    blocks = (
-        writer.block(number, make_block(WORLDS.index(name), seed, number, dials))
-        for number in count()
-    )
-    return islice(chain.from_iterable(blocks), n_passages)
 
 
 @dataclass(frozen=True)
@@ -222,7 +197,7 @@ def world(name: str, n_passages: int = 4_000, *, dials: Dials | None = None) -> 
     """The world of that name and size; kept, so that asking again costs nothing.
 
     Raises WorldError for a name outside WORLDS or a size outside 1,000 to
-    1,000,000 in steps of 500. For a million passages use stream_passages.
+    1,000,000 in steps of 500.
     """
-    check_size(name, n_passages, whole=True)
+    check_size(name, n_passages)
     return _world(name, n_passages, dials or PRESETS[name].dials)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rag_repro.data.public.opened_files import lines
 from rag_repro.data.public.record import Doc, Record, Row, unique
-from rag_repro.data.public.step_chains import musique_steps
+from rag_repro.data.public.roles import musique_steps
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from rag_repro.data.public.opened_files import lines
 from rag_repro.data.public.readers.ambignq import interpretations
 from rag_repro.data.public.record import Doc, Record, Row
-from rag_repro.data.public.step_chains import evidence_steps, musique_steps
+from rag_repro.data.public.roles import evidence_steps, musique_steps
 
 
 def read(path: Path) -> Iterator[Record]:

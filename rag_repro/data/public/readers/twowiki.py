@@ -13,7 +13,7 @@ from pathlib import Path
 from rag_repro.data.public.opened_files import lines, records
 from rag_repro.data.public.readers import hotpotqa
 from rag_repro.data.public.record import Record, unique
-from rag_repro.data.public.step_chains import evidence_steps
+from rag_repro.data.public.roles import evidence_steps
 
 ALIASES = "id_aliases.json"
 
