@@ -47,6 +47,7 @@ from rag_repro.retrieval.interface import (
     passage_text,
 )
 from rag_repro.retrieval.milvus_server import (
+    CONSTANT,
     LARGEST,
     LONGEST_ID,
     MOST,
@@ -63,7 +64,7 @@ log = logging.getLogger(__name__)
 MODES = ("bm25", "dense", "hybrid")
 INDEX = "FLAT"
 """Of vectors: each is compared with."""
-DEPTH, CONSTANT = 100, 60
+DEPTH = 100
 """Of the fusion."""
 BATCH = 1_000
 """Passages that are put in at once."""
@@ -327,11 +328,9 @@ class Milvus(Index):
         parts = [open_[at : at + _QUERIES] for at in range(0, len(open_), _QUERIES)]
         parts += [[i] for i, pool in enumerate(pools) if pool is not None]
         for part in parts:
-            asked = (
-                {}
-                if self.mode == "dense"
-                else {"words": [self._searched(normalize("NFC", queries[i])) for i in part]}
-            )
+            asked: dict[str, list[Any]] = {}
+            if self.mode != "dense":
+                asked["words"] = [self._searched(normalize("NFC", queries[i])) for i in part]
             if vectors is not None:
                 asked["vector"] = vectors[part].tolist()
             for i, ranked in zip(part, self._ranked(asked, k, pools[part[0]]), strict=True):
@@ -346,11 +345,14 @@ class Milvus(Index):
         count = len(next(iter(asked.values())))
         if not n:
             return [(np.empty(0, np.int64), np.empty(0))] * count
+        ids = None if pool is None else [self.corpus.passages[place].id for place in pool]
         found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         waiting, size = list(range(count)), min(n, MOST, 2 * k + _SLACK)
         while waiting:
             part = {field: [data[i] for i in waiting] for field, data in asked.items()}
-            for i, hits in zip(list(waiting), self._asked(part, k, size, pool), strict=True):
+            # The depth not by `size`: more hits must not move the first ones.
+            answers = self.server.search(self.name, part, size, ids, max(DEPTH, k))
+            for i, hits in zip(list(waiting), answers, strict=True):
                 places = np.array([self._placed(name) for name, _ in hits], dtype=np.int64)
                 scores = np.round([score for _, score in hits], _DECIMALS[self.mode])
                 # Whole once the last one found is worse than the k-th, or there are no more.
@@ -359,17 +361,6 @@ class Milvus(Index):
                     waiting.remove(i)
             size = min(n, MOST, 4 * size)
         return [found[i] for i in range(count)]
-
-    def _asked(
-        self, asked: Mapping[str, Sequence[Any]], k: int, size: int, pool: np.ndarray | None
-    ) -> list[list[tuple[str, float]]]:
-        passages = self.corpus.passages
-        ids = None if pool is None else [passages[place].id for place in pool]
-        if self.mode == "hybrid":
-            depth = max(DEPTH, k)  # not by `size`: more hits must not move the first ones
-            return self.server.fused(self.name, asked, depth, CONSTANT, size, ids)
-        [(field, data)] = asked.items()
-        return self.server.search(self.name, field, data, size, ids)
 
     def _placed(self, name: str) -> int:
         if name not in self._place_of:
