@@ -126,8 +126,7 @@ def _beside(
     q: Question, world: World, pairs: Mapping[str, tuple[Passage, Passage]]
 ) -> Question | None:
     """A question about the thing that q names, answered in the other half; None: there is none."""
-    from rag_repro.data.synthworld.asking import Asker
-    from rag_repro.data.synthworld.chains import answers_of
+    from rag_repro.data.synthworld.asking import Asker, answers_of
     from rag_repro.data.synthworld.reasoning import facts_of
 
     asked = facts_of(world, q)[0]

@@ -52,7 +52,7 @@ def test_a_world_begins_as_a_smaller_one_does():
 
 
 def test_the_last_of_a_million_can_be_made_alone():
-    from rag_repro.data.synthworld.block import make_block
+    from rag_repro.data.synthworld.world import make_block
 
     last = make_block(1, synthworld.world("B", 1_000).seed, 1_999, synthworld.DEFAULT)
     assert len(last) == 500

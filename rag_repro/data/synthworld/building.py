@@ -9,8 +9,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from rag_repro.data.synthworld.asking import Asker, pick
-from rag_repro.data.synthworld.chains import Draft, Workbench
+from rag_repro.data.synthworld.asking import Asker, Draft, Workbench, pick
 from rag_repro.data.synthworld.dials import PRESETS, Dials, WorldError
 from rag_repro.data.synthworld.draft import BLOCK
 from rag_repro.data.synthworld.question_kinds import (

@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from rag_repro.data.synthworld.draft import Maker, Thing
+from rag_repro.data.synthworld.wordings import read_table
 
 CLANS = 14  # of seven people each
 PEOPLE = 230
 LAST_YEAR = 2019
-
-# How many of the PEOPLE follow each occupation.
-OCCUPATIONS = (
-    ("film director", 40),
-    ("screenwriter", 18),
-    ("composer", 24),
-    ("singer", 38),
-    ("actor", 26),
-    ("novelist", 26),
-    ("footballer", 14),
-    ("entrepreneur", 16),
-    ("politician", 12),
-    ("scientist", 10),
-    ("architect", 6),
-)
-_DECK = tuple(name for name, share in OCCUPATIONS for _ in range(share))
 
 
 def make_people(maker: Maker) -> list[Thing]:
@@ -34,7 +19,8 @@ def make_people(maker: Maker) -> list[Thing]:
         gender = "male" if maker.chance(0.55) else "female"
         people.append(_person(maker, gender, maker.between(1880, 1970)))
     # A dealt deck, not dice: each block has every occupation in full strength.
-    deck = maker.shuffled(_DECK)
+    shares = read_table("words.yaml")["occupations"]
+    deck = maker.shuffled([name for name, share in shares.items() for _ in range(share)])
     for person, occupation in zip(people, deck, strict=True):
         person.occupation = occupation
     return people

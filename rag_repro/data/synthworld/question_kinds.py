@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rag_repro.data.synthworld.asking import pick
-from rag_repro.data.synthworld.chains import (
+from rag_repro.data.synthworld.asking import (
     Draft,
     Workbench,
     answers_of,
@@ -16,6 +15,7 @@ from rag_repro.data.synthworld.chains import (
     is_held_out,
     may_ask,
     needs_all,
+    pick,
     walk,
 )
 from rag_repro.data.synthworld.wordings import answer_type, options

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from rag_repro.data.synthworld.asking import Asker
-from rag_repro.data.synthworld.chains import answers_of
+from rag_repro.data.synthworld.asking import Asker, answers_of
 from rag_repro.data.synthworld.wordings import wording_set, wordings
 from rag_repro.data.synthworld.world import Fact, World
 from rag_repro.schema import Question

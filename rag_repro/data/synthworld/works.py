@@ -8,31 +8,6 @@ from functools import cache
 from rag_repro.data.synthworld.draft import Maker, Thing
 from rag_repro.data.synthworld.wordings import options, read_table
 
-COUNTS = {"film": 54, "album": 20, "song": 30, "book": 21}
-POSTS = {
-    "film": (
-        ("director", "film director", 1.0),
-        ("screenwriter", "screenwriter", 0.4),
-        ("composer", "composer", 0.4),
-        ("lead_actor", "actor", 0.4),
-    ),
-    "album": (("performer", "singer", 1.0),),
-    "song": (
-        ("performer", "singer", 1.0),
-        ("lyricist", "novelist", 0.4),
-        ("composer", "composer", 0.4),
-    ),
-    "book": (("author", "novelist", 1.0),),
-}
-"""Relations to people, their occupation, and the share of works that name one."""
-FACTS = {
-    "film": (("studio", "studio", 0.4), ("genre", "", 0.6), ("setting", "city", 0.25)),
-    "album": (("record_label", "label", 0.75), ("genre", "", 0.7)),
-    "song": (),
-    "book": (("publisher", "publisher", 0.75), ("genre", "", 0.6), ("setting", "city", 0.35)),
-}
-"""Other relations, the kind of place or body that each leads to, and the share that has it."""
-
 
 @cache
 def _words() -> Mapping[str, Sequence[str]]:
@@ -56,7 +31,7 @@ def _title(maker: Maker) -> str:
 def _cast(maker: Maker, work: Thing, pools: dict[str, list[Thing]]) -> None:
     """Give posts to people of like age; the work is made while they are alive."""
     place, youngest, oldest_death = maker.random(), 0, 9999
-    for relation, occupation, share in POSTS[work.kind]:
+    for relation, occupation, share in read_table("words.yaml")["works"][work.kind]["posts"]:
         if not maker.chance(share):
             continue
         person = maker.near(pools[occupation], place)
@@ -83,13 +58,13 @@ def give_subjects(maker: Maker, works: list[Thing]) -> None:
 def make_works(
     maker: Maker, people: list[Thing], places: dict[str, list[Thing]]
 ) -> dict[str, list[Thing]]:
-    """The COUNTS of works with their facts."""
+    """The works of each kind with their facts."""
     pools: dict[str, list[Thing]] = {}
     for person in sorted(people, key=lambda p: p.born):
         pools.setdefault(person.occupation, []).append(person)
     made: dict[str, list[Thing]] = {}
-    for kind, count in COUNTS.items():
-        made[kind] = [_work(maker, kind, pools, places, made) for _ in range(count)]
+    for kind, facts in read_table("words.yaml")["works"].items():
+        made[kind] = [_work(maker, kind, pools, places, made) for _ in range(facts["count"])]
     return made
 
 
@@ -110,7 +85,7 @@ def _work(
         work.year = album.year
     if maker.chance(0.85 if kind == "song" else 0.9):
         work.number("release_year", work.year)
-    for relation, pool, share in FACTS[kind]:
+    for relation, pool, share in read_table("words.yaml")["works"][kind]["facts"]:
         if relation == "genre" and maker.chance(share):
             work.literal(relation, maker.pick(_words()[kind]))
         elif relation != "genre":
