@@ -24,7 +24,6 @@ from rag_repro.data.public.readers import (
 from rag_repro.data.public.record import Doc, MissingFile, Record
 from rag_repro.data.public.registry import Source, source
 from rag_repro.digest import sha256
-from rag_repro.plain import shortened
 from rag_repro.schema.dataset import Dataset
 
 PROJECT = "project"
@@ -103,13 +102,9 @@ def find(entry: Source, folder: Path | str | None) -> tuple[Path, str]:
             f"set RAG_REPRO_DATA to the folder that holds {wanted}",
         )
     folder = as_path(folder)
-    try:
-        for file, kind in names:
-            if (folder / file).is_file():
-                return folder / file, kind
-    except OSError as error:  # also of a name that is too long for the disk
-        problem = f"cannot be read ({error.strerror})"
-        raise MissingFile(shortened(folder), "", problem, "give another folder") from error
+    for file, kind in names:
+        if (folder / file).is_file():
+            return folder / file, kind
     raise MissingFile(
         folder,
         "",
