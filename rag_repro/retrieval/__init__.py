@@ -7,8 +7,6 @@ and pymilvus are imported when an index is built or loaded, not here.
 
     retriever = BM25(dataset.corpus, variant="robertson")
     hits = retriever.search(["Where was the director of Ran born?"], k=3)[0]
-    retriever.save(folder)
-    retriever = BM25.at(folder, dataset.corpus, variant="robertson")
 
 `adapt` makes a retriever of what is not ours: a function, an object, an index, LangChain's.
 """

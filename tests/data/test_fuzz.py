@@ -136,10 +136,7 @@ SMALL = Corpus("small", (Passage("p0", "", "a harbour"), Passage("p1", "", "a qu
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("indexes")
-    return [
-        BM25(SMALL).save(folder / "bm25"),
-        Dense(SMALL, encoder=Letters()).save(folder / "dense"),
-    ]
+    return [BM25(SMALL).save(folder / "bm25"), Dense(SMALL, Letters()).save(folder / "dense")]
 
 
 @modest
@@ -156,7 +153,7 @@ def test_stored_indexes(indexes, tmp_path_factory, which, data):
     else:
         content = data.draw(spoilt(content))
     path.write_bytes(content)
-    read = (lambda: BM25(SMALL, folder=folder), lambda: Dense(SMALL, Letters(), folder=folder))
+    read = (lambda: BM25(SMALL).save(folder), lambda: Dense(SMALL, Letters(), folder=folder))
     refused = refused_by_name(read[which], RetrievalError, folder, "retriever")
     if path.name != "card.json" and content != (indexes[which] / path.name).read_bytes():
         assert refused
