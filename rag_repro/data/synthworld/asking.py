@@ -13,7 +13,6 @@ from rag_repro.data.synthworld.wordings import (
     held_out_pair,
     options,
     read_table,
-    wording_set,
     wordings,
 )
 from rag_repro.data.synthworld.world import Entity, Fact, World
@@ -30,7 +29,7 @@ class Asker:
     """Words the questions of one world. `draw` is a source of numbers in [0, 1)."""
 
     def __init__(self, world: World):
-        self.which = wording_set(world.name)
+        self.which = PRESETS[world.name].wording
         self.overlap = world.dials.wording_overlap
         self.wordings = wordings(self.which)
         self.table = read_table("phrases.yaml")
