@@ -1,6 +1,6 @@
 """Retrievers: a query in, the k best passages of a corpus out.
 
-All keep one promise (`base.Retriever`): ties are broken by passage id,
+All keep one promise (`interface.Retriever`): ties are broken by passage id,
 `within` limits a search to some passages while statistics stay the
 corpus's, and `fingerprint` changes when results can. bm25s, rank_bm25, FAISS
 and pymilvus are imported when an index is built or loaded, not here.

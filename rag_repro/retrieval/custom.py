@@ -140,7 +140,7 @@ def short_hash(*facts: Any) -> str:
 
 
 class Custom(ABC):
-    """What `adapt` returns: a `base.Retriever`, but for `within`, which it refuses.
+    """What `adapt` returns: a `interface.Retriever`, but for `within`, which it refuses.
 
     A query that is not answered as it must be has a RetrievalError in its place, so that its
     question fails alone. More than k passages are cut, equal ones come once, and fewer are fewer.

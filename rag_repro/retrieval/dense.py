@@ -57,7 +57,7 @@ def encoded(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
 class Dense(Stored):
     """Inner product of normalised vectors (cosine) over a corpus.
 
-    encoder: any `base.Encoder`; it encodes the corpus here and each query
+    encoder: any `interface.Encoder`; it encodes the corpus here and each query
     later. fields as in `BM25`. query_prefix, passage_prefix: put before each
     text, for encoders that were trained with them ("query: ", "passage: ").
     folder: where its vectors are kept: they are taken from there, or encoded
@@ -160,7 +160,7 @@ _NOTHING = 1e-9  # shorter than this a projection is rounding alone
 
 
 class LatentSemantics:
-    """An encoder (`base.Encoder`) without a neural network, fitted on the corpus itself.
+    """An encoder (`interface.Encoder`) without a neural network, fitted on the corpus itself.
 
     Deerwester et al. 1990: each text's tf-idf weights, with 1 + log tf for tf, projected on the
     directions in which the corpus varies most. It knows words that stand together in this

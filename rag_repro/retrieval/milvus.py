@@ -42,7 +42,6 @@ from rag_repro.retrieval.interface import (
     StoreError,
     best,
     check_corpus,
-    check_fields,
     differences,
     passage_text,
 )
@@ -80,8 +79,7 @@ class Milvus(Index):
 
     where: an address, or a path that ends in .db (`milvus_server.Server`). Nothing is put in
     before `load`, which goes on where an earlier one stopped; nothing is found before all is.
-    mode: "bm25", "dense" or "hybrid"; the last two need an encoder. fields, k1, b: as `BM25`
-    has them. stop_words: a list that `Analyzer` knows.
+    mode: "bm25", "dense" or "hybrid"; the last two need an encoder. k1, b: as `BM25` has them.
 
     Raises RetrievalError for a setting that cannot be, and MilvusError as `Server`.
     """
@@ -96,10 +94,8 @@ class Milvus(Index):
         *,
         mode: str = "bm25",
         encoder: Encoder | None = None,
-        fields: Sequence[str] = ("title", "text"),
         k1: float = 1.5,
         b: float = 0.75,
-        stop_words: str | None = "english",
     ):
         if mode not in MODES:
             raise RetrievalError(f"Milvus has no mode {mode!r}" + choices(mode, MODES))
@@ -110,9 +106,9 @@ class Milvus(Index):
         if not (k1 > 0 and 0 <= b <= 1):
             raise RetrievalError(f"k1 {k1}, b {b}: k1 is above 0, b in [0, 1]")
         self.corpus = check_corpus(corpus)
-        self.mode, self.encoder, self.fields = mode, encoder, check_fields(fields)
+        self.mode, self.encoder, self.fields = mode, encoder, ("title", "text")
         self.k1, self.b = float(k1), float(b)
-        self.analyzer = Analyzer(stop_words=stop_words, **suited(corpus))
+        self.analyzer = Analyzer(**suited(corpus))
         self.server = Server(where)
         self._complete = False
 

@@ -26,7 +26,7 @@ KEY_VARIABLE = "RAG_REPRO_MILVUS_TOKEN"
 """Environment variable with the token of a server that asks for one ("user:password")."""
 INSTALL = "pip install 'rag-repro[milvus]'"
 HOW = ("a Milvus server", "http://127.0.0.1:19530", KEY_VARIABLE)
-"""`base.check_address` of it."""
+"""`interface.check_address` of it."""
 ENDING = ".db"
 """Of an embedded Milvus's folder: pymilvus knows it by that."""
 CARDS = "rag_repro_cards"

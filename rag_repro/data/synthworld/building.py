@@ -42,8 +42,8 @@ KINDS: Mapping[str, tuple[Callable[[Workbench, Entity], Draft | None], int]] = {
     "paraphrase": (paraphrase, 4),
     "bridge_free": (bridge_free, 4),
 }
-"""Maker of each kind (given a `Desk` and an entity to begin with, what a question is made of, or
-None where this entity does not lead to one), and how often the kind is asked, relative to the
+"""Maker of each kind (given a `Workbench` and an entity to begin with, what a question is made of,
+or None where this entity does not lead to one), and how often the kind is asked, relative to the
 others: the multi-hop kinds roughly as in 2WikiMultihopQA, with more long chains."""
 
 COMPOSITIONAL = ("compositional2", "compositional3", "compositional4")
