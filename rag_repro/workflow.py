@@ -23,7 +23,7 @@ from pathlib import Path
 
 from rag_repro.book_folders import BookFolders
 from rag_repro.data import absolute, has_path
-from rag_repro.data.public.data_errors import MissingFile
+from rag_repro.data.public.record import MissingFile
 from rag_repro.digest import write_whole
 from rag_repro.study import campaign, names, reservoirs, runner
 from rag_repro.study.conditions import Condition

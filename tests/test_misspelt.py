@@ -10,7 +10,6 @@ import pytest
 from rag_repro import cli, data, retrieval
 from rag_repro.book_folders import here
 from rag_repro.data import splits
-from rag_repro.data.public import loading
 from rag_repro.evaluation import metrics
 from rag_repro.lm import hub
 from rag_repro.publish import parameters
@@ -114,7 +113,6 @@ LIBRARY = {
     "dial": (lambda: data.load("world-B~tie=1"), "ties"),
     "split": (lambda: data.load("world-B", split="tset"), "test"),
     "split of a public set": (lambda: splits.ids("hotpottqa", "test"), "hotpotqa"),
-    "format": (lambda: loading.load("nq", "x", format="hotpotq"), "hotpotqa"),
     "method": (lambda: Condition("world-B", "singl_step"), "single_step"),
     "setting": (lambda: Condition("world-B", "qdc", {"k_1": 3}), "k1"),
     "prompt": (lambda: Condition("world-B", "qdc", {"prompt": "shrot"}), "short"),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rag_repro.arguments import path as as_path
 from rag_repro.plain import shortened
@@ -44,8 +44,6 @@ def load(
     *,
     data_dir: Path | str | None = None,
     split: str | None = None,
-    path: Path | str | None = None,
-    format: str | None = None,
 ) -> Dataset:
     """A data set by name: a world of the testbed, a folder of one's own, or a public one.
 
@@ -55,11 +53,11 @@ def load(
     `world-B-ambiguous`, `world-B-meant`, `world-B-asked` and `world-B-again` are questions apart
     (`intents`, `recurring`), and so are `world-B-several` (questions about two things that they
     name); `world-B-asked-halves` and `world-B-again-halves` have a corpus of their own, in which
-    two passages bear each title (`halves`). Public sets are read from `data_dir`, by default the
-    folder that the environment variable RAG_REPRO_DATA names; `path` and `format` name one file
-    instead. `split` ("train", "tune" or "test") keeps the questions that the frozen
-    split file lists, in its order (worlds A and Z train and tune, the others test);
-    "all" and None keep every question. The corpus stays whole. Split "confirm" is read from the
+    two passages bear each title. Public sets are read from `data_dir`, by default the
+    folder that the environment variable RAG_REPRO_DATA names. `split` ("train", "tune" or "test")
+    keeps the questions that the frozen split file lists, in its order (worlds A and Z train and
+    tune, the others test); "all" and None keep every question. The corpus stays whole. Split
+    "confirm" is read from the
     subfolder `confirm` of `data_dir`, whose files have the same names, with a corpus of its own:
     no other split has a question of it. `folder:PATH` has the form that
     `own` tells of, and `FORMAT:PATH`, as `beir:PATH`, one of those that `external` tells of: a
@@ -68,14 +66,9 @@ def load(
     Raises ValueError (UnknownName, DataError) with what to do next.
     """
     split = None if split == "all" else split
-    if name.startswith(FOLDER):
-        from rag_repro.data import own
-
-        return own.load(name.removeprefix(FOLDER), split)
-    if (address := _address(name)) is not None:
-        from rag_repro.data import external
-
-        return external.load(address, split)
+    if own := _own(name):
+        module, where = own
+        return module.load(where, split)
     check_name(name)
     if name.startswith(WORLD):
         return _world(name, split)
@@ -83,22 +76,17 @@ def load(
     from rag_repro.data import public, splits
 
     folder = data_dir if data_dir is not None else os.environ.get(ENVIRONMENT) or None
-    if split == splits.CONFIRM and path is None:
+    if split == splits.CONFIRM:
         return splits.to_confirm(public.load(name, folder and as_path(folder) / splits.CONFIRM))
-    made = public.load(name, folder, path=path, format=format)
+    made = public.load(name, folder)
     return made if split is None else splits.only(made, split)
 
 
 def label(name: str) -> str:
     """The name that records and pages carry: a folder's or file's without its path."""
-    if name.startswith(FOLDER):
-        from rag_repro.data import own
-
-        return own.label(name.removeprefix(FOLDER))
-    if (address := _address(name)) is not None:
-        from rag_repro.data import external
-
-        return external.label(address)
+    if own := _own(name):
+        module, where = own
+        return module.label(where)
     return name
 
 
@@ -109,24 +97,29 @@ def is_made_here(name: str) -> bool:
 
 def has_path(name: str) -> bool:
     """Whether the name says where the data lies: a folder or file of one's own."""
-    return name.startswith(FOLDER) or _address(name) is not None
+    return _own(name) is not None
 
 
 def absolute(name: str) -> str:
     """The name with whole paths, so that it means the same in every folder."""
     if name.startswith(FOLDER):
         return FOLDER + str(as_path(name.removeprefix(FOLDER)).absolute())
-    address = _address(name)
-    return name if address is None else str(address)
+    own = _own(name)
+    return str(own[1]) if own else name
 
 
-def _address(name: str):
-    """`external.Address`, whose readers take time to import, for what may be one."""
+def _own(name: str) -> tuple[Any, Any] | None:
+    """What reads a folder or file of one's own, and where that lies; None: the name is neither."""
+    if name.startswith(FOLDER):
+        from rag_repro.data import own
+
+        return own, name.removeprefix(FOLDER)
     if ":" not in name:
         return None
-    from rag_repro.data import external
+    from rag_repro.data import external  # whose readers take time to import
 
-    return external.parse(name)
+    address = external.parse(name)
+    return address and (external, address)
 
 
 def names() -> list[str]:
@@ -143,8 +136,8 @@ def check_name(name: str) -> None:
 
     if name in names() or name.startswith(FOLDER):
         return
-    if (address := _address(name)) is not None:
-        address.files  # noqa: B018
+    if own := _own(name):
+        own[1].files  # noqa: B018
         return
     if ":" in name:
         from rag_repro.data.external import OPTIONS
@@ -171,7 +164,7 @@ def check_name(name: str) -> None:
     if found[3]:
         from rag_repro.data.synthworld.world import check_size
 
-        check_size(found[1], int(found[3]), whole=True)
+        check_size(found[1], int(found[3]))
     _dials(name, found[4])
     if found[2] and found[2] not in _APART:
         from rag_repro.data import candidates
@@ -220,7 +213,7 @@ def _built(
 def _apart(
     letter: str, wanted: str, sized: dict[str, int], dials: Dials, split: str | None
 ) -> Dataset:
-    from rag_repro.data import halves, intents, recurring, synthworld
+    from rag_repro.data import intents, recurring, synthworld
 
     # As many as there are of the ambiguous; of paraphrases, four a group.
     kinds, part = _APART[wanted], wanted.removesuffix("-halves")
@@ -233,7 +226,7 @@ def _apart(
     if kinds == ("ambiguous",):
         return intents.given(made, world, meant=wanted == "meant")
     if part != wanted:
-        return halves.of_world(made, world, part)
+        return recurring.of_halves(made, world, part)
     return recurring.of_world(made, wanted)
 
 

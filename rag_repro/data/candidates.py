@@ -26,14 +26,10 @@ FEWEST, MOST = 5, 100
 _DEEP = 3
 
 
-class CandidateError(ValueError):
-    """A number of candidates that cannot be had."""
-
-
 def check(name: str, wanted: str) -> None:
-    """CandidateError where `wanted` is neither "gold" nor a number that can be had."""
+    """ValueError where `wanted` is neither "gold" nor a number that can be had."""
     if wanted != ONLY_GOLD and not FEWEST <= int(wanted) <= MOST:
-        raise CandidateError(
+        raise ValueError(
             f"{name}: {wanted} candidates a question cannot be had; "
             f"ask for {FEWEST} to {MOST}, or for {ONLY_GOLD!r} alone"
         )

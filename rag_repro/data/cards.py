@@ -10,7 +10,6 @@ from typing import Any
 
 from rag_repro.arguments import path as as_path
 from rag_repro.data import ENVIRONMENT, FOLDER, check_name, external, load, splits
-from rag_repro.data.fetch import recorded
 from rag_repro.data.public import Source, registry, source
 from rag_repro.data.public.assembling import CARD_FIELDS
 from rag_repro.data.sources import Part, sources
@@ -102,7 +101,7 @@ def card(name: str, data_dir: Path | str | None = None) -> dict[str, Any]:
         known |= {k: v for k, v in made.card.items() if k not in known}
         known["files"] = {f: _hash(entry, f, h) for f, h in known["files"].items()}
         known |= _sizes(made)
-    return {**known, "get": _release(name, folder)}
+    return {**known, "get": _release(name)}
 
 
 def _sizes(made: Dataset) -> dict[str, Any]:
@@ -173,7 +172,7 @@ def _how(name: str) -> str:
     return "fetch" if all(part.file.url for part in release.parts) else "by hand"
 
 
-def _release(name: str, folder: Path | str | None) -> dict[str, Any] | str:
+def _release(name: str) -> dict[str, Any] | str:
     """How to get the official release."""
     release = sources().releases.get(name)
     if release is None:
@@ -181,20 +180,17 @@ def _release(name: str, folder: Path | str | None) -> dict[str, Any] | str:
     return {
         "command": f"rag-repro data fetch {name}",
         "page": release.page,
-        "files": {part.file.name: _file(part, folder) for part in release.parts},
+        "files": {part.file.name: _file(part) for part in release.parts},
     }
 
 
-def _file(part: Part, folder: Path | str | None) -> dict[str, Any]:
+def _file(part: Part) -> dict[str, Any]:
     file = part.file
-    trusted = recorded(as_path(folder) / part.place) if folder else None
-    known = f"{file.sha256} (as others publish it)" if file.sha256 else None
-    kept = f"{trusted} (of the first download here, trusted)" if trusted else None
     return {
         "address": file.url,
         "by hand": file.by_hand,
         "bytes": file.bytes,
-        "sha256": known or kept or "not known: the first download is trusted",
+        "sha256": f"{file.sha256} (as others publish it)" if file.sha256 else "not known",
         "goes to": part.targets,
     }
 

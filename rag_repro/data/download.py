@@ -32,8 +32,8 @@ _TEMPORARY = {408, 425, 429, 500, 502, 503, 504}
 _ADDRESS = re.compile(r"https?://[^/?#@]+([/?#]|$)")
 
 
-class DownloadError(ValueError):
-    """A file could not be downloaded; the message names it, its address and what to do."""
+class FetchError(ValueError):
+    """A release or a file of it cannot be had; the message says what to do instead."""
 
 
 class _Again(Exception):
@@ -46,13 +46,13 @@ def download(url: str, target: Path, *, size: int | None = None, sha256: str | N
     Dropped, stalled and cut connections are tried again, from where they
     stopped if the SHA-256 is known. On KeyboardInterrupt, too, what is there is kept.
 
-    Raises DownloadError: an address that is not http(s); a refusal; wrong length or bytes
+    Raises FetchError: an address that is not http(s); a refusal; wrong length or bytes
     (which are deleted); another process is at the same file.
     """
     import httpx
 
     if not _ADDRESS.match(url):
-        raise DownloadError(
+        raise FetchError(
             "the address must begin with http:// or https://, and hold no name and password"
         )
     part, shown = target.with_name(target.name + ".part"), without_query(url)
@@ -75,7 +75,7 @@ def download(url: str, target: Path, *, size: int | None = None, sha256: str | N
                 got = sha256_of(part)
                 if sha256 not in (None, got):
                     file.truncate(0)
-                    raise DownloadError(
+                    raise FetchError(
                         f"{target.name}: wrong bytes from {shown}: SHA-256 {sha256} was expected, "
                         f"{got} came; they are deleted. Give the same command again; where that "
                         "does not help the release has changed, or somebody has changed it on the "
@@ -88,25 +88,25 @@ def download(url: str, target: Path, *, size: int | None = None, sha256: str | N
                 if part.exists() and not part.stat().st_size:
                     part.unlink()
     except BlockingIOError:
-        raise DownloadError(
+        raise FetchError(
             f"{part}: another process is downloading this file; wait until it has finished"
         ) from None
     except OSError as error:
-        raise DownloadError(f"{target}: cannot be written ({error})") from error
+        raise FetchError(f"{target}: cannot be written ({error})") from error
     except passing as error:
         why = str(error) or type(error).__name__
         kept = f"; {part.name} is kept, and the same command goes on from it"
-        raise DownloadError(
+        raise FetchError(
             f"{shown}: gave up after {TRIES} tries ({why}){kept if sha256 else ''}"
         ) from error
     except (httpx.RequestError, httpx.InvalidURL) as error:
-        raise DownloadError(f"{shown}: {error}") from error
+        raise FetchError(f"{shown}: {error}") from error
 
 
 def _receive(
     client: httpx.Client, url: str, file: BinaryIO, size: int | None, *, keep: bool
 ) -> None:
-    """All bytes into the open part, or _Again, or DownloadError."""
+    """All bytes into the open part, or _Again, or FetchError."""
     have = file.seek(0, os.SEEK_END) if keep else file.truncate(0)
     # identity: a compressed transfer has another length and another hash.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
@@ -121,7 +121,7 @@ def _receive(
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length else size
         if size is not None and total != size:
-            raise DownloadError(
+            raise FetchError(
                 f"{without_query(url)}: {size:,} bytes were expected, the server has {total:,}: "
                 "the release has changed or this is another file; look at the data set's page"
             )
@@ -135,18 +135,18 @@ def _check_answer(answer: httpx.Response, url: str) -> None:
     if answer.status_code in _TEMPORARY:
         raise _Again(f"status {answer.status_code}")
     if answer.status_code not in (200, 206):
-        raise DownloadError(
+        raise FetchError(
             f"{url}: the server refuses with status {answer.status_code}; the file may have moved: "
             "look at the data set's page, and give its new address with --url"
         )
     if answer.headers.get("Content-Type", "").startswith("text/html"):
-        raise DownloadError(
+        raise FetchError(
             f"{url}: a web page came instead of the file (to log in, to confirm, or an "
             "error); open the address in a browser"
         )
     told = any(name in answer.headers for name in ("Content-Length", "Transfer-Encoding"))
     if "Content-Encoding" in answer.headers or not told:
-        raise DownloadError(
+        raise FetchError(
             f"{url}: the server compresses the file, or does not say how long it is, so that one "
             "that is cut off would pass for whole; download it with a browser"
         )

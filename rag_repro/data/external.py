@@ -31,10 +31,9 @@ from rag_repro.arguments import path as as_path
 from rag_repro.bars import Bar
 from rag_repro.data.public import registry
 from rag_repro.data.public.assembling import Pool, build
-from rag_repro.data.public.data_errors import DataError, MissingFile, UnknownName
 from rag_repro.data.public.loading import FORMATS
 from rag_repro.data.public.readers import beir, fields
-from rag_repro.data.public.record import Doc, Record
+from rag_repro.data.public.record import DataError, Doc, MissingFile, Record, UnknownName
 from rag_repro.data.public.registry import Source
 from rag_repro.data.public.tables import PARQUET, shards
 from rag_repro.data.splits import SplitError, check_split
@@ -83,12 +82,6 @@ class Address:
     @property
     def files(self) -> tuple[Path, ...]:
         """All files that are read, the first one that of the questions. Raises DataError."""
-        try:
-            return self._files()
-        except OSError as error:  # also of a name that is too long for the disk
-            raise _unreadable(self.path, error) from error
-
-    def _files(self) -> tuple[Path, ...]:
         if self.format == "beir":
             passages, questions, judged = beir.files(self.path, self.get("split"))
             return questions, judged, passages
@@ -125,12 +118,6 @@ def _check_file(path: Path) -> None:
         known = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
         problem = f"there is no such file{nearest(path.name, known)}"
         raise MissingFile(path, "", problem, "give the path of the file")
-
-
-def _unreadable(path: Path, error: OSError) -> DataError:
-    problem = f"cannot be read ({error.strerror})"
-    remedy = "change its permissions, or give another"
-    return DataError(shortened(path, 300), "", problem, remedy)
 
 
 def options_of(text: str, known: Sequence[str], name: str) -> tuple[str, dict[str, str]]:
@@ -182,11 +169,8 @@ def label(address: Address) -> str:
 
 
 def _hash(path: Path) -> str:
-    try:
-        seen = path.stat()
-        return _hash_of(path, seen.st_size, seen.st_mtime_ns)
-    except OSError as error:
-        raise _unreadable(path, error) from error
+    seen = path.stat()
+    return _hash_of(path, seen.st_size, seen.st_mtime_ns)
 
 
 @lru_cache(maxsize=1024)

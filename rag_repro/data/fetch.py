@@ -1,9 +1,6 @@
 """Official releases into the data folder: downloaded, checked, unpacked.
 
-Where sources.yaml has no SHA-256 of a file, the one of the first download is
-trusted: it is kept beside the file (`<name>.sha256`, as sha256sum writes it),
-and whatever comes later must have it. Members of an archive get one as well,
-so that a file that was changed since is noticed.
+No name in an archive ever becomes a path here: members are copied to where sources.yaml says.
 """
 
 from __future__ import annotations
@@ -11,25 +8,27 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from rag_repro.arguments import path as as_path
 from rag_repro.data import ENVIRONMENT, check_name
-from rag_repro.data.archives import unpack
-from rag_repro.data.download import download, without_query
+from rag_repro.data.download import FetchError, download, without_query
 from rag_repro.data.public import MissingFile, registry, source
 from rag_repro.data.sources import File, Part, Release, sources
+from rag_repro.digest import replacing
 from rag_repro.digest import sha256 as sha256_of
-from rag_repro.digest import write_whole
 
 log = logging.getLogger(__name__)
 
-_RECORD = re.compile(r"([0-9a-f]{64}) [ *].+\n?")
+_DELETE = "delete it, and fetch it again or get it from the data set's page"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-class FetchError(ValueError):
-    """A release cannot be had as asked; the message says what to do instead."""
 
 
 def fetch(
@@ -44,9 +43,9 @@ def fetch(
     data_dir: by default the folder that RAG_REPRO_DATA names; made if need be.
     url: another address; one that ends in "/" is a folder with the files under
     their names. sha256: what the (one) file must have, instead of what is known.
-    Files that are there already are checked and not downloaded again.
+    Files that are there already are not downloaded again; those whose SHA-256 is known are checked.
 
-    Raises FetchError, DownloadError, ArchiveError, UnknownName.
+    Raises FetchError, UnknownName.
     """
     release = _release(name)
     folder = _folder(name, data_dir)
@@ -70,10 +69,9 @@ def fetch(
         found += _part(part, file, folder)
     if (own := folder / entry.project_file).exists():
         log.info(
-            "%s is there as well, and is what `load` takes by name; for the release name its file "
-            "with path= (or move %s away)",
-            own,
-            own.name,
+            "%s is there as well, and is what `load` takes by name; for the release name its file, "
+            "as %s:%s (or move %s away)",
+            *(own, entry.official[0].format, found[0], own.name),
         )
     return found
 
@@ -105,17 +103,20 @@ def _folder(name: str, data_dir: Path | str | None) -> Path:
 
 
 def _part(part: Part, file: File, folder: Path) -> list[Path]:
-    """The part's files, each checked; file: what is to be downloaded for it."""
+    """The part's files; file: what is to be downloaded for it."""
     place = folder / part.place
     targets = [folder / target for target in part.targets]
-    absent = [target for target in targets if not target.is_file()]
-    for target in targets:
-        if target not in absent:
-            _check(target, None if part.members else file.sha256)
-    if not absent:
+    if part.members and all(target.is_file() for target in targets):
+        log.info("already here: %s", ", ".join(map(str, targets)))
         return targets
-    if part.members and place.is_file():
-        _check(place, file.sha256)
+    if place.is_file():
+        got = sha256_of(place)
+        if file.sha256 not in (None, got):
+            raise FetchError(
+                f"{place} is there but is another file: SHA-256 {file.sha256} was expected, it has "
+                f"{got}; move it away and fetch it again"
+            )
+        log.info("already here: %s: SHA-256 %s%s", place, got, _expected(file))
     elif file.url is None:
         raise FetchError(
             f"{file.name} has to be got by hand: {file.by_hand}; put it at {place} and give this "
@@ -123,54 +124,63 @@ def _part(part: Part, file: File, folder: Path) -> list[Path]:
         )
     else:
         log.info("downloading %s from %s", file.name, without_query(file.url))
-        held = file.sha256 or recorded(place)
-        got = download(file.url, place, size=file.bytes, sha256=held)
-        _record(place, got)
-        log.info(_FIRST if held is None else _AS_EXPECTED, place, got)
+        got = download(file.url, place, size=file.bytes, sha256=file.sha256)
+        log.info("%s: SHA-256 %s%s", place, got, _expected(file))
     if part.members:
-        unpack(place, {m: folder / t for m, t in part.members.items() if folder / t in absent})
-        for target in absent:
-            _record(target, sha256_of(target))
+        members = {m: folder / target for m, target in part.members.items()}
+        unpack(place, {m: target for m, target in members.items() if not target.is_file()})
         log.info("%s: unpacked; the archive is no longer needed", place)
     return targets
 
 
-_AS_EXPECTED = "%s: SHA-256 %s, as expected"
-_FIRST = (
-    "%s: SHA-256 %s. Nobody has stated what it should be, so these bytes are trusted: it is kept "
-    "beside the file, and later downloads are held to it"
-)
+def _expected(file: File) -> str:
+    return ", as expected" if file.sha256 else "; nobody has stated what it should be"
 
 
-def _check(path: Path, expected: str | None) -> None:
-    """Hold a file that is there to what is expected or recorded; the first look records it.
+def unpack(archive: Path, members: Mapping[str, Path]) -> None:
+    """Copy each member of a zip or tar.gz file to its target: all of them, or none.
 
-    FetchError where the bytes are others.
+    A member is a file named by the end of its path in the archive ("dev.json"
+    finds "release/dev.json"); what fits two files is refused. Targets that
+    exist are replaced.
+
+    Raises FetchError, with the archive's name, the member and what to do.
     """
-    held = expected or recorded(path)
-    got = sha256_of(path)
-    if held is None:
-        _record(path, got)
-    elif got != held:
+    try:
+        with _opened(archive) as (names, read), ExitStack() as parts:
+            entries = [_entry(archive, member, names) for member in members]
+            for name, target in zip(entries, members.values(), strict=True):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                part = parts.enter_context(replacing(target))
+                with read(name) as content, part.open("xb") as out:
+                    shutil.copyfileobj(content, out)
+    except FetchError:
+        raise
+    # RuntimeError: a password, or a compression that Python does not know.
+    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError) as error:
+        raise FetchError(f"{archive} is damaged ({error}); {_DELETE}") from error
+    except (OSError, ValueError) as error:
+        raise FetchError(f"{archive} cannot be unpacked ({error}); {_DELETE}") from error
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[tuple[list[str], Callable[[str], BinaryIO]]]:
+    """The names of the regular files in an archive, and what opens one by its name."""
+    if archive.name.endswith(".zip"):
+        with zipfile.ZipFile(archive) as opened:
+            yield [info.filename for info in opened.infolist() if not info.is_dir()], opened.open
+    else:
+        with tarfile.open(archive, "r:gz") as opened:
+            yield [info.name for info in opened if info.isreg()], opened.extractfile
+
+
+def _entry(archive: Path, member: str, names: Sequence[str]) -> str:
+    found = [name for name in names if f"/{name}".endswith(f"/{member}")]
+    if not found:
+        raise FetchError(f"{archive}: there is no {member!r} in it; {_DELETE}")
+    if len(found) > 1:
         raise FetchError(
-            f"{path} is there but is another file: SHA-256 {held} was expected, it has {got}; "
-            "move it away and fetch it again"
+            f"{archive}: both {found[0]!r} and {found[1]!r} could be the member {member!r}; "
+            f"{_DELETE}"
         )
-    log.info("already here: " + (_FIRST if held is None else _AS_EXPECTED), path, got)
-
-
-def recorded(path: Path) -> str | None:
-    """The SHA-256 kept beside a file, or None. FetchError where the note is no such note."""
-    if not (note := _note_of(path)).exists():
-        return None
-    if (found := _RECORD.fullmatch(note.read_text(encoding="utf-8", errors="replace"))) is None:
-        raise FetchError(f"{note} holds no SHA-256; delete it to trust the next download anew")
-    return found[1]
-
-
-def _note_of(path: Path) -> Path:
-    return path.with_name(path.name + ".sha256")
-
-
-def _record(path: Path, sha256: str) -> None:
-    write_whole(_note_of(path), f"{sha256}  {path.name}\n")
+    return found[0]

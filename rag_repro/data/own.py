@@ -1,7 +1,7 @@
 """Questions and passages of one's own: `load("folder:PATH")`.
 
     PATH/passages/*.txt, *.md      the texts; folders inside are read as well
-    PATH/questions.jsonl           or questions.csv, or questions.txt (own_questions)
+    PATH/questions.jsonl           or questions.csv, or questions.txt (own_files)
 
 A text's title is its first heading (`# Title`, or a line that is underlined with
 === or ---) or its file's name. Texts are read as Unicode's form NFC. Links among
@@ -22,19 +22,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
-from rag_repro.data import own_questions
 from rag_repro.data.external import options_of
 from rag_repro.data.own_files import (
+    QUESTIONS,
     TEXTS,
+    Entry,
     Findings,
     FolderError,
     existing,
+    nfc,
     question_files,
     read,
+    read_questions,
     unreadable,
     visible,
 )
-from rag_repro.data.own_questions import Entry, nfc
 from rag_repro.data.public.roles import role
 from rag_repro.data.splits import SPLITS, SplitError, check_split
 from rag_repro.schema import Gold, Passage, Question
@@ -188,7 +190,7 @@ def _entries(folder: Path, found: Findings) -> list[Entry]:
     if not files:
         held = [p.name for p in folder.iterdir() if p.is_file() and p.name.startswith("question")]
         hint = f" ({held[0]} is there)" if held else ""
-        found.tell("questions", f"none; write one of {', '.join(own_questions.FILES)}{hint}")
+        found.tell("questions", f"none; write one of {', '.join(QUESTIONS)}{hint}")
         return []
     if len(files) > 1:
         both = " and ".join(path.name for path in files)
@@ -196,7 +198,7 @@ def _entries(folder: Path, found: Findings) -> list[Entry]:
         return []
     before = len(found.problems)
     text = read(files[0], files[0].name, found)
-    entries = [] if text is None else own_questions.read(files[0].name, text, found.tell)
+    entries = [] if text is None else read_questions(files[0].name, text, found)
     if not entries and len(found.problems) == before:
         found.tell(files[0].name, "no question in it; write one a line")
     return entries

@@ -45,17 +45,6 @@ class File(_Exact):
         return self
 
 
-class _Taken(_Exact):
-    page: str = Field(min_length=1)
-    take: dict[_Name, _Path | dict[_Path, _Path]]
-
-
-class _Yaml(_Exact):
-    files: dict[_Name, File]
-    releases: dict[str, _Taken]
-    ours: dict[str, list[str]]
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """A file of a release and where it goes, as paths in the data folder.
@@ -73,20 +62,30 @@ class Part:
         return tuple(self.members.values()) or (self.place,)
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
-    """The official release of one data set."""
+class Release(_Exact):
+    """The official release of one data set: its page, and what is taken of which file."""
 
-    page: str
-    parts: tuple[Part, ...]
+    page: str = Field(min_length=1)
+    take: dict[_Name, _Path | dict[_Path, _Path]]
+    _parts: tuple[Part, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self._parts
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(_Exact):
     """All of sources.yaml. ours: data set -> repositories the project's file was made from."""
 
-    releases: Mapping[str, Release]
-    ours: Mapping[str, tuple[str, ...]]
+    files: dict[_Name, File]
+    releases: dict[str, Release]
+    ours: dict[str, list[str]]
+
+    @model_validator(mode="after")
+    def _with_parts(self) -> Self:
+        for release in self.releases.values():
+            release._parts = tuple(_part(self.files, *taken) for taken in release.take.items())
+        return self
 
 
 @cache
@@ -98,13 +97,7 @@ def sources() -> Sources:
 
 def parse(text: str) -> Sources:
     """ValueError for anything that is unknown, missing, of the wrong kind or unsafe."""
-    raw = _Yaml.model_validate(from_yaml(text))
-    files = {name: one.model_copy(update={"name": name}) for name, one in raw.files.items()}
-    releases = {
-        name: Release(one.page, tuple(_part(files, *taken) for taken in one.take.items()))
-        for name, one in raw.releases.items()
-    }
-    return Sources(releases, {name: tuple(lines) for name, lines in raw.ours.items()})
+    return Sources.model_validate(from_yaml(text))
 
 
 def _part(files: Mapping[str, File], name: str, goes: str | dict[str, str]) -> Part:
@@ -113,4 +106,5 @@ def _part(files: Mapping[str, File], name: str, goes: str | dict[str, str]) -> P
     packed = name.endswith(ARCHIVES)
     if packed != isinstance(goes, dict):
         raise ValueError(f"{name}: members are taken of archives, and only of them")
-    return Part(files[name], f"{DOWNLOADS}/{name}", goes) if packed else Part(files[name], goes, {})
+    file = files[name].model_copy(update={"name": name})
+    return Part(file, f"{DOWNLOADS}/{name}", goes) if packed else Part(file, goes, {})

@@ -1,14 +1,12 @@
 """Retrievers: a query in, the k best passages of a corpus out.
 
-All keep one promise (`base.Retriever`): ties are broken by passage id,
+All keep one promise (`interface.Retriever`): ties are broken by passage id,
 `within` limits a search to some passages while statistics stay the
 corpus's, and `fingerprint` changes when results can. bm25s, rank_bm25, FAISS
 and pymilvus are imported when an index is built or loaded, not here.
 
     retriever = BM25(dataset.corpus, variant="robertson")
     hits = retriever.search(["Where was the director of Ran born?"], k=3)[0]
-    retriever.save(folder)
-    retriever = BM25.at(folder, dataset.corpus, variant="robertson")
 
 `adapt` makes a retriever of what is not ours: a function, an object, an index, LangChain's.
 """

@@ -28,7 +28,6 @@ from rag_repro.without_jax import bm25s
 from rag_repro.words import UNSPACED, choices
 
 WORDS = r"\w+"
-LONG_WORDS = r"\b\w\w+\b"  # two characters or more: the default of bm25s and scikit-learn
 
 # Korean has blanks, but particles stand at its words without one: it is read as Chinese is.
 _LETTER = rf"[{UNSPACED}\p{{Hangul}}--\p{{P}}]"

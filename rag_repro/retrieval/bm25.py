@@ -139,11 +139,9 @@ class BM25(Lexical, Stored):
     analyzer: None: the one that suits the corpus (`analyzer.suited`).
     fields: what of a passage is searched, joined by a space; ("title",
     "text") or ("text",); a field named twice counts twice.
-    folder: where a saved index of just these settings lies; it is read
-    instead of being built.
 
     Raises RetrievalError for an unknown variant, k1, b or field out of range,
-    and a corpus without any term; StoreError as `Stored`.
+    and a corpus without any term.
     """
 
     kind: ClassVar[str] = "bm25"
@@ -158,19 +156,11 @@ class BM25(Lexical, Stored):
         b: float = 0.75,
         analyzer: Analyzer | None = None,
         fields: Sequence[str] = ("title", "text"),
-        folder: str | Path | None = None,
     ):
         if variant not in VARIANTS:
             raise RetrievalError(f"no BM25 variant {variant!r}" + choices(variant, VARIANTS))
         self._configure_terms(corpus, analyzer, fields, k1, b)
         self.variant = variant
-        self._fill(folder)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"variant": self.variant, **self._term_settings}
-
-    def _build(self) -> None:
         # Numbered in order of first occurrence: the same files from the same corpus.
         numbers: dict[str, int] = {}
         passages = [
@@ -180,11 +170,12 @@ class BM25(Lexical, Stored):
         self._index = bm25s().BM25(method=self.variant, k1=self.k1, b=self.b, dtype="float64")
         self._index.index((passages, numbers), create_empty_token=False, show_progress=False)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"variant": self.variant, **self._term_settings}
+
     def _write(self, folder: Path) -> None:
         self._index.save(folder, show_progress=False)
-
-    def _read(self, folder: Path) -> None:
-        self._index = bm25s().BM25.load(folder, show_progress=False)
 
     @property
     def _vocabulary(self) -> Container[str]:

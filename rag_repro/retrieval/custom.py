@@ -11,7 +11,6 @@ import copy
 import functools
 import hashlib
 import inspect
-import itertools
 import json
 import logging
 import math
@@ -19,7 +18,6 @@ import numbers
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -50,11 +48,11 @@ def adapt(given: Any, texts: Any = None, encoder: Any = None, *, name: str | Non
         a FAISS index or a bm25s.BM25, with `texts` and `encoder`;
         a retriever of `rag_repro.retrieval`;
         a tuple of these arguments, as (index, texts, "minilm").
-    texts: of an index, what each place holds: (title, text) or a text, in its order, or a mapping
-        by FAISS's ids. None: the passages of the corpus that is asked, in their order.
+    texts: of an index, what each place holds: (title, text) or a text, in its order. None: the
+        passages of the corpus that is asked, in their order.
     encoder: turns queries into what an index takes. FAISS: an encoder's name, as "minilm", an
-        object with `encode`, or a function texts -> vectors (texts, d). bm25s: a `Tokenizer`, or
-        a function texts -> terms of each; None: `bm25s.tokenize` with its defaults.
+        object with `encode`, or a function texts -> vectors (texts, d). bm25s: a `Tokenizer`;
+        None: `bm25s.tokenize` with its defaults.
     name: what records call it. A function is called by its name and a hash of its source, an
         index by a hash of all that it holds; what has no such content needs a name of yours.
         Change the name when something changes that is in no hash, as what a function reads.
@@ -142,7 +140,7 @@ def short_hash(*facts: Any) -> str:
 
 
 class Custom(ABC):
-    """What `adapt` returns: a `base.Retriever`, but for `within`, which it refuses.
+    """What `adapt` returns: a `interface.Retriever`, but for `within`, which it refuses.
 
     A query that is not answered as it must be has a RetrievalError in its place, so that its
     question fails alone. More than k passages are cut, equal ones come once, and fewer are fewer.
@@ -157,7 +155,7 @@ class Custom(ABC):
     def __init__(self, label: str, name: str | None):
         self.label, self._name = name or label, name
         self.corpus = NO_CORPUS
-        self._seen: Counter[str] = Counter()
+        self._found = self._known = 0  # passages, and those of them that the corpus holds
 
     def __repr__(self) -> str:
         return f"Custom({self.label})"
@@ -199,7 +197,7 @@ class Custom(ABC):
     def over(self, corpus: Corpus, encoder: Callable[[str], Any]) -> Any:
         """The same for questions of this corpus. encoder: name -> encoder."""
         other = copy.copy(self)
-        other.corpus, other._seen = corpus, Counter()
+        other.corpus, other._found, other._known = corpus, 0, 0
         return other
 
     # ---------------------------------------------------------------- search
@@ -234,27 +232,15 @@ class Custom(ABC):
             return self._wrong(query, f"returned {odd}")
         except Exception as error:  # a generator of the user's may raise anything
             return self._wrong(query, f"raised {type(error).__name__}: {error}", error)
-        self._look_at(hits, k)
-        return list(hits.values())
-
-    def _look_at(self, hits: Mapping[str, Hit], k: int) -> None:
-        """Say once what users may not expect of themselves: few passages, or none of the corpus."""
-        if 0 < len(hits) < k and self._seen["short"] == 0:
-            log.warning(
-                "retriever %s found %d passages where a search asked for %d; this is said once",
-                *(self.label, len(hits), k),
-            )
-        self._seen["short"] += 0 < len(hits) < k
-        if not len(self.corpus) or self._seen["known"]:
-            return
-        self._seen["known"] += sum(name in self.corpus.by_id for name in hits)
-        before, self._seen["hits"] = self._seen["hits"], self._seen["hits"] + len(hits)
-        if not self._seen["known"] and before < _MANY <= self._seen["hits"]:
+        before, self._found = self._found, self._found + len(hits)
+        self._known += sum(name in self.corpus.by_id for name in hits)
+        if len(self.corpus) and not self._known and before < _MANY <= self._found:
             log.warning(
                 "retriever %s found %d passages, none of which is in the corpus %s by its text: "
                 "recall and the like count no gold passage as found",
-                *(self.label, self._seen["hits"], self.corpus.name),
+                *(self.label, self._found, self.corpus.name),
             )
+        return list(hits.values())
 
     def _wrong(self, query: str, what: str, cause: Exception | None = None) -> RetrievalError:
         remedy = "" if cause else f"; it must return {FORM}"
@@ -361,9 +347,7 @@ class Indexed(Custom):
     def __init__(self, index: Any, texts: Any, encoder: Any, name: str | None):
         super().__init__(self.library, name)
         texts = texts.passages if isinstance(texts, Corpus) else texts
-        if texts is not None and (
-            isinstance(texts, str) or not isinstance(texts, Sequence | Mapping | np.ndarray)
-        ):
+        if isinstance(texts, str) or not isinstance(texts, Sequence | np.ndarray | None):
             raise RetrievalError(
                 f"texts cannot be {described(texts)}; give a list of (title, text)"
             )
@@ -377,7 +361,7 @@ class Indexed(Custom):
 
     def _check(self) -> None:
         """Raise RetrievalError where index and texts do not belong together."""
-        if self.size != len(self._texts) and not isinstance(self._texts, Mapping):
+        if self.size != len(self._texts):
             raise RetrievalError(
                 f"the {self.library} index holds {self.size} entries, and there are "
                 f"{len(self._texts)} texts: give each entry's text, in the index's order"
@@ -394,8 +378,7 @@ class Indexed(Custom):
                 digest.update(part if isinstance(part, bytes) else repr(part).encode())
         except RuntimeError:  # FAISS cannot write some indexes, as those on a GPU
             return None
-        texts = self._texts if self._texts is not None else ()
-        for item in texts.items() if isinstance(texts, Mapping) else texts:
+        for item in () if self._texts is None else self._texts:
             digest.update(repr(item).encode())
         return short_hash(digest.hexdigest(), asked)
 
@@ -469,13 +452,16 @@ class BM25S(Indexed):
     def __init__(self, index: Any, texts: Any, encoder: Any, name: str | None):
         if not hasattr(index, "scores"):
             raise RetrievalError("the bm25s index is empty: call its `index`, or load it, before")
+        if encoder is not None and not hasattr(encoder, "tokenize"):
+            raise RetrievalError(
+                f"{described(encoder)} is no tokenizer; give a Tokenizer of bm25s, or none"
+            )
         self.size = index.scores["num_docs"]
         super().__init__(index, index.corpus if texts is None else texts, encoder, name)
 
     def _check(self) -> None:
         super()._check()
-        texts = self._texts.values() if isinstance(self._texts, Mapping) else self._texts
-        sample = [" ".join(parts(item)[:2]) for item in itertools.islice(texts, 20)]
+        sample = [" ".join(parts(item)[:2]) for item in self._texts[:20]]
         words = {word for terms in self._terms(sample) for word in terms}
         share = sum(word in self._index.vocab_dict for word in words) / max(1, len(words))
         if share < _KNOWN:
@@ -495,17 +481,10 @@ class BM25S(Indexed):
         """The terms of each text, as bm25s's or the user's tokenizer gives them."""
         import bm25s
 
-        tokenizer = self._encoder
-        if tokenizer is None:
+        if self._encoder is None:
             return bm25s.tokenize(list(texts), return_ids=False, show_progress=False)
-        if hasattr(tokenizer, "tokenize"):
-            how = {"update_vocab": False, "return_as": "string", "show_progress": False}
-            return tokenizer.tokenize(list(texts), **how)
-        terms = tokenizer(list(texts))
-        if hasattr(terms, "vocab"):  # bm25s's Tokenized: ids, and the words behind them
-            names = {i: word for word, i in terms.vocab.items()}
-            return [[names[i] for i in ids] for ids in terms.ids]
-        return terms
+        how = {"update_vocab": False, "return_as": "string", "show_progress": False}
+        return self._encoder.tokenize(list(texts), **how)
 
     def _replies(self, queries: Sequence[str], k: int) -> Iterator[Any]:
         found = self._index.retrieve(

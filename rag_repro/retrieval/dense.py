@@ -20,6 +20,7 @@ import numpy as np
 
 from rag_repro.retrieval.analyzer import Analyzer, suited
 from rag_repro.retrieval.interface import (
+    CARD,
     Encoder,
     RetrievalError,
     Stored,
@@ -56,10 +57,11 @@ def encoded(encoder: Encoder, texts: Sequence[str]) -> np.ndarray:
 class Dense(Stored):
     """Inner product of normalised vectors (cosine) over a corpus.
 
-    encoder: any `base.Encoder`; it encodes the corpus here and each query
+    encoder: any `interface.Encoder`; it encodes the corpus here and each query
     later. fields as in `BM25`. query_prefix, passage_prefix: put before each
     text, for encoders that were trained with them ("query: ", "passage: ").
-    folder: where a saved index of just these settings lies.
+    folder: where its vectors are kept: they are taken from there, or encoded
+    and written to it where there are none.
 
     Raises RetrievalError where the encoder's vectors are not finite float32
     of length 1, one for each text; StoreError as `Stored`.
@@ -82,7 +84,14 @@ class Dense(Stored):
         self.encoder = encoder
         self.fields = check_fields(fields)
         self.query_prefix, self.passage_prefix = query_prefix, passage_prefix
-        self._fill(folder)
+        if folder is not None and Path(folder, CARD).is_file():
+            self._check(Path(folder))
+            self._index_of(np.load(Path(folder, _VECTORS), allow_pickle=False))
+            return
+        texts = [passage_prefix + passage_text(p, self.fields) for p in corpus.passages]
+        self._index_of(encoded(encoder, texts))
+        if folder is not None:
+            self.save(folder)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -99,10 +108,6 @@ class Dense(Stored):
 
         return {"faiss": faiss.__version__}
 
-    def _build(self) -> None:
-        texts = [self.passage_prefix + passage_text(p, self.fields) for p in self.corpus.passages]
-        self._index_of(encoded(self.encoder, texts))
-
     def _index_of(self, vectors: np.ndarray) -> None:
         import faiss
 
@@ -114,9 +119,6 @@ class Dense(Stored):
 
     def _write(self, folder: Path) -> None:
         np.save(folder / _VECTORS, self._vectors, allow_pickle=False)
-
-    def _read(self, folder: Path) -> None:
-        self._index_of(np.load(folder / _VECTORS, allow_pickle=False))
 
     def _found(
         self, queries: Sequence[str], k: int, pools: Sequence[np.ndarray | None]
@@ -158,7 +160,7 @@ _NOTHING = 1e-9  # shorter than this a projection is rounding alone
 
 
 class LatentSemantics:
-    """An encoder (`base.Encoder`) without a neural network, fitted on the corpus itself.
+    """An encoder (`interface.Encoder`) without a neural network, fitted on the corpus itself.
 
     Deerwester et al. 1990: each text's tf-idf weights, with 1 + log tf for tf, projected on the
     directions in which the corpus varies most. It knows words that stand together in this

@@ -28,7 +28,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -310,11 +310,10 @@ class StoreError(RetrievalError):
 
 
 class Stored(Index):
-    """A retriever that can be saved, and taken from its folder again.
+    """A retriever whose index can be written to a folder, by `_write`.
 
-    Its constructor takes corpus, settings and `folder`, and ends in `_fill`;
-    it adds `_build`, `_write` and `_read`. StoreError where corpus, settings, versions or files
-    differ from the card in the folder: which field, what was expected, what was found.
+    StoreError where corpus, settings, versions or files differ from the card in the folder: which
+    field, what was expected, what was found.
     """
 
     def save(self, folder: str | Path) -> Path:
@@ -323,9 +322,6 @@ class Stored(Index):
         Raises StoreError where `folder` holds anything else.
         """
         folder = Path(folder)
-        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-            self._check(folder)
-            return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Written beside its place and renamed, so that a killed run leaves no
         # half index under the name that a later run will trust.
@@ -341,29 +337,8 @@ class Stored(Index):
             except OSError:
                 if not folder.exists():
                     raise
-                self._check(folder)  # another process was first; its index is ours
+                self._check(folder)  # it was saved before, perhaps by another process meanwhile
         return folder
-
-    @classmethod
-    def at(cls, folder: str | Path, corpus: Corpus, **settings: Any) -> Self:
-        """The index in `folder` where one is, else a new one, saved there.
-
-        An index of other settings is refused: defaults count as asked for.
-        """
-        folder = Path(folder)
-        if (folder / CARD).is_file():
-            return cls(corpus, folder=folder, **settings)
-        index = cls(corpus, **settings)
-        index.save(folder)
-        return index
-
-    def _fill(self, folder: str | Path | None) -> None:
-        """Build the index, or take it from `folder` if its card fits what was asked for."""
-        if folder is None:
-            self._build()
-        else:
-            self._check(Path(folder))
-            self._read(Path(folder))
 
     def _check(self, folder: Path) -> None:
         """Refuse a folder that holds anything but just this index, with its files byte for byte."""
@@ -387,16 +362,8 @@ class Stored(Index):
             )
 
     @abstractmethod
-    def _build(self) -> None:
-        """Make the index from the corpus."""
-
-    @abstractmethod
     def _write(self, folder: Path) -> None:
         """Write the files of the index into an empty folder."""
-
-    @abstractmethod
-    def _read(self, folder: Path) -> None:
-        """Take the index from its files, after the card was found to fit."""
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

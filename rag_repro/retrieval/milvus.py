@@ -42,11 +42,11 @@ from rag_repro.retrieval.interface import (
     StoreError,
     best,
     check_corpus,
-    check_fields,
     differences,
     passage_text,
 )
 from rag_repro.retrieval.milvus_server import (
+    CONSTANT,
     LARGEST,
     LONGEST_ID,
     MOST,
@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 MODES = ("bm25", "dense", "hybrid")
 INDEX = "FLAT"
 """Of vectors: each is compared with."""
-DEPTH, CONSTANT = 100, 60
+DEPTH = 100
 """Of the fusion."""
 BATCH = 1_000
 """Passages that are put in at once."""
@@ -79,8 +79,7 @@ class Milvus(Index):
 
     where: an address, or a path that ends in .db (`milvus_server.Server`). Nothing is put in
     before `load`, which goes on where an earlier one stopped; nothing is found before all is.
-    mode: "bm25", "dense" or "hybrid"; the last two need an encoder. fields, k1, b: as `BM25`
-    has them. stop_words: a list that `Analyzer` knows.
+    mode: "bm25", "dense" or "hybrid"; the last two need an encoder. k1, b: as `BM25` has them.
 
     Raises RetrievalError for a setting that cannot be, and MilvusError as `Server`.
     """
@@ -95,10 +94,8 @@ class Milvus(Index):
         *,
         mode: str = "bm25",
         encoder: Encoder | None = None,
-        fields: Sequence[str] = ("title", "text"),
         k1: float = 1.5,
         b: float = 0.75,
-        stop_words: str | None = "english",
     ):
         if mode not in MODES:
             raise RetrievalError(f"Milvus has no mode {mode!r}" + choices(mode, MODES))
@@ -109,9 +106,9 @@ class Milvus(Index):
         if not (k1 > 0 and 0 <= b <= 1):
             raise RetrievalError(f"k1 {k1}, b {b}: k1 is above 0, b in [0, 1]")
         self.corpus = check_corpus(corpus)
-        self.mode, self.encoder, self.fields = mode, encoder, check_fields(fields)
+        self.mode, self.encoder, self.fields = mode, encoder, ("title", "text")
         self.k1, self.b = float(k1), float(b)
-        self.analyzer = Analyzer(stop_words=stop_words, **suited(corpus))
+        self.analyzer = Analyzer(**suited(corpus))
         self.server = Server(where)
         self._complete = False
 
@@ -327,11 +324,9 @@ class Milvus(Index):
         parts = [open_[at : at + _QUERIES] for at in range(0, len(open_), _QUERIES)]
         parts += [[i] for i, pool in enumerate(pools) if pool is not None]
         for part in parts:
-            asked = (
-                {}
-                if self.mode == "dense"
-                else {"words": [self._searched(normalize("NFC", queries[i])) for i in part]}
-            )
+            asked: dict[str, list[Any]] = {}
+            if self.mode != "dense":
+                asked["words"] = [self._searched(normalize("NFC", queries[i])) for i in part]
             if vectors is not None:
                 asked["vector"] = vectors[part].tolist()
             for i, ranked in zip(part, self._ranked(asked, k, pools[part[0]]), strict=True):
@@ -346,11 +341,14 @@ class Milvus(Index):
         count = len(next(iter(asked.values())))
         if not n:
             return [(np.empty(0, np.int64), np.empty(0))] * count
+        ids = None if pool is None else [self.corpus.passages[place].id for place in pool]
         found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         waiting, size = list(range(count)), min(n, MOST, 2 * k + _SLACK)
         while waiting:
             part = {field: [data[i] for i in waiting] for field, data in asked.items()}
-            for i, hits in zip(list(waiting), self._asked(part, k, size, pool), strict=True):
+            # The depth not by `size`: more hits must not move the first ones.
+            answers = self.server.search(self.name, part, size, ids, max(DEPTH, k))
+            for i, hits in zip(list(waiting), answers, strict=True):
                 places = np.array([self._placed(name) for name, _ in hits], dtype=np.int64)
                 scores = np.round([score for _, score in hits], _DECIMALS[self.mode])
                 # Whole once the last one found is worse than the k-th, or there are no more.
@@ -359,17 +357,6 @@ class Milvus(Index):
                     waiting.remove(i)
             size = min(n, MOST, 4 * size)
         return [found[i] for i in range(count)]
-
-    def _asked(
-        self, asked: Mapping[str, Sequence[Any]], k: int, size: int, pool: np.ndarray | None
-    ) -> list[list[tuple[str, float]]]:
-        passages = self.corpus.passages
-        ids = None if pool is None else [passages[place].id for place in pool]
-        if self.mode == "hybrid":
-            depth = max(DEPTH, k)  # not by `size`: more hits must not move the first ones
-            return self.server.fused(self.name, asked, depth, CONSTANT, size, ids)
-        [(field, data)] = asked.items()
-        return self.server.search(self.name, field, data, size, ids)
 
     def _placed(self, name: str) -> int:
         if name not in self._place_of:

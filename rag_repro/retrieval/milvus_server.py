@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import util
 from pathlib import Path
@@ -26,7 +26,7 @@ KEY_VARIABLE = "RAG_REPRO_MILVUS_TOKEN"
 """Environment variable with the token of a server that asks for one ("user:password")."""
 INSTALL = "pip install 'rag-repro[milvus]'"
 HOW = ("a Milvus server", "http://127.0.0.1:19530", KEY_VARIABLE)
-"""`base.check_address` of it."""
+"""`interface.check_address` of it."""
 ENDING = ".db"
 """Of an embedded Milvus's folder: pymilvus knows it by that."""
 CARDS = "rag_repro_cards"
@@ -34,6 +34,8 @@ LARGEST = 65_535
 """Bytes of a text field."""
 MOST = 16_384
 """Hits of a search."""
+CONSTANT = 60
+"""Of the fusion: the sum of 1 / (CONSTANT + rank)."""
 LONGEST_ID = 512
 """Bytes of an id."""
 _UNREACHABLE = 2  # pymilvus's code of a server that does not answer
@@ -61,11 +63,14 @@ class Server:
             raise MilvusError(
                 f"the folder of an embedded Milvus ends in {ENDING}, and an address begins with http://"
             )
-        _check_installed("pymilvus", *(["milvus_lite"] if self.embedded else []))
+        needed = ["pymilvus", "milvus_lite"] if self.embedded else ["pymilvus"]
+        missing = [name.replace("_", "-") for name in needed if util.find_spec(name) is None]
+        if missing:
+            raise MilvusError(f"{' and '.join(missing)} not installed: {INSTALL}")
         import pymilvus
 
         # They log every error that they raise, with its stack.
-        for chatty in ("pymilvus", *(("milvus_lite", "grpc") if self.embedded else ())):
+        for chatty in (*needed, *(["grpc"] if self.embedded else [])):
             logging.getLogger(chatty).setLevel(logging.CRITICAL)
         if self.embedded:
             Path(self.where).parent.mkdir(parents=True, exist_ok=True)
@@ -168,45 +173,34 @@ class Server:
     # --------------------------------------------------------------- searches
 
     def search(
-        self, name: str, field: str, asked: Sequence[Any], k: int, ids: Sequence[str] | None
-    ) -> list[list[tuple[str, float]]]:
-        """For each query (text for "words", numbers for "vector") its best: id and score.
-
-        ids: which passages may be found; None: all. Fewer than k come back where fewer match.
-        """
-        found = self._do(
-            "search",
-            name,
-            data=list(asked),
-            anns_field=field,
-            limit=k,
-            filter="" if ids is None else id_filter(ids),
-            timeout=_patience(asked),
-        )
-        # Milvus Lite tells BM25's scores below zero, Milvus above; none of ours is below.
-        told = abs if field == "words" else float
-        return _pairs(found, told)
-
-    def fused(
         self,
         name: str,
         asked: Mapping[str, Sequence[Any]],
-        depth: int,
-        constant: int,
         k: int,
         ids: Sequence[str] | None,
+        depth: int,
     ) -> list[list[tuple[str, float]]]:
-        """As `search`, by field; the `depth` best of each are fused by Milvus's own ranker."""
-        limited = {} if ids is None else {"expr": id_filter(ids)}
-        requests = [
-            self._milvus.AnnSearchRequest(
-                data=list(data), anns_field=field, param={}, limit=depth, **limited
-            )
-            for field, data in asked.items()
-        ]
-        ranker = self._milvus.RRFRanker(constant)
+        """For each query its best: id and score. Fewer than k come back where fewer match.
+
+        asked: field ("words": texts, "vector": numbers) -> queries; of two fields the `depth` best
+        of each are fused by Milvus's own ranker. ids: which passages may be found; None: all.
+        """
+        limit = None if ids is None else id_filter(ids)
         patience = _patience(*asked.values())
-        return _pairs(self._do("hybrid_search", name, requests, ranker, limit=k, timeout=patience))
+        if len(asked) == 2:
+            requests = [
+                self._milvus.AnnSearchRequest(list(data), field, {}, depth, expr=limit)
+                for field, data in asked.items()
+            ]
+            ranker = self._milvus.RRFRanker(CONSTANT)
+            found = self._do("hybrid_search", name, requests, ranker, limit=k, timeout=patience)
+        else:
+            [(field, data)] = asked.items()
+            how = {"anns_field": field, "limit": k, "filter": limit or "", "timeout": patience}
+            found = self._do("search", name, data=list(data), **how)
+        # Milvus Lite tells BM25's scores below zero, Milvus above; none of ours is below.
+        told = abs if [*asked] == ["words"] else float
+        return [[(hit["id"], told(hit["distance"])) for hit in hits] for hits in found]
 
     # ------------------------------------------------------------------ cards
 
@@ -265,16 +259,13 @@ class Server:
                 f"server --data-dir {self.where}` and name that address. A folder that is damaged "
                 "or of an earlier milvus-lite must be deleted and built again"
             )
-        lost = getattr(error, "code", None) == _UNREACHABLE or not hasattr(self, "version")
-        if lost:
+        if getattr(error, "code", None) == _UNREACHABLE or not hasattr(self, "version"):
             return (
                 f"no Milvus answers at {self.where} ({what}); start it, or name another address"
                 f" (a server that asks for a token takes it from {KEY_VARIABLE})"
             )
-        told = f"Milvus at {self.where} refused: {what}"
-        if not self.embedded:
-            return told
-        return f"{told}; if its folder is damaged, delete it: it is built again when it is needed"
+        mend = "; if its folder is damaged, delete it: it is built again when it is needed"
+        return f"Milvus at {self.where} refused: {what}" + (mend if self.embedded else "")
 
 
 def id_filter(ids: Sequence[str]) -> str:
@@ -283,19 +274,9 @@ def id_filter(ids: Sequence[str]) -> str:
     return "id in [" + ", ".join(f'"{i}"' for i in quoted) + "]"
 
 
-def _pairs(found: Any, told: Callable[[Any], float] = float) -> list[list[tuple[str, float]]]:
-    return [[(hit["id"], told(hit["distance"])) for hit in hits] for hits in found]
-
-
 def _patience(*asked: Sequence[Any]) -> float:
     """Seconds for a request of so many searches, each of which takes its time."""
     return SHORT * max(1.0, sum(map(len, asked)) / _AT_ONCE)
-
-
-def _check_installed(*names: str) -> None:
-    missing = [name.replace("_", "-") for name in names if util.find_spec(name) is None]
-    if missing:
-        raise MilvusError(f"{' and '.join(missing)} not installed: {INSTALL}")
 
 
 def versions() -> dict[str, str]:

@@ -28,10 +28,6 @@ DIGITS = 6
 """Cosines are told to so many: that of equal texts is 1, not a last bit less."""
 
 
-class ReservoirError(RetrievalError):
-    """A reservoir was asked for what it cannot do."""
-
-
 class Reservoir:
     """Passages by title.
 
@@ -57,9 +53,9 @@ class Reservoir:
         return tuple(self._held.values())
 
     def remember(self, passages: Iterable[Passage]) -> None:
-        """Write passages, one after another. ReservoirError: it is frozen."""
+        """Write passages, one after another. RetrievalError: it is frozen."""
         if not self.ordered:
-            raise ReservoirError("the reservoir is frozen; it takes up nothing more")
+            raise RetrievalError("the reservoir is frozen; it takes up nothing more")
         self._table = None
         for passage in passages:
             name = SAME[self.same](passage)
@@ -125,8 +121,8 @@ class QueryCache:
         return [Hit(passage, 1.0, n) for n, passage in enumerate(passages, start=1)]
 
     def remember(self, passages: Iterable[Passage]) -> None:
-        """ReservoirError: it knows queries, and passages do not say by which they were found."""
-        raise ReservoirError("a query cache takes up nothing more")
+        """RetrievalError: it knows queries, and passages do not say by which they were found."""
+        raise RetrievalError("a query cache takes up nothing more")
 
     @property
     def fingerprint(self) -> str:

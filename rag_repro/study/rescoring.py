@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro import data
-from rag_repro.data.public.data_errors import MissingFile
+from rag_repro.data.public.record import MissingFile
 from rag_repro.evaluation.metrics import METRICS
 from rag_repro.schema import Answer, Cost, Hit, Passage
 from rag_repro.schema.dataset import Dataset

@@ -115,11 +115,11 @@ class Workshop:
             return retrieval.Dense(corpus, **given)
         folder = self._folder(corpus, kind, **settings)
         try:
-            return retrieval.Dense.at(folder, corpus, **given)
+            return retrieval.Dense(corpus, folder=folder, **given)
         except retrieval.StoreError as error:
             log.warning("%s: it is done now", error)
             shutil.rmtree(folder)
-            return retrieval.Dense.at(folder, corpus, **given)
+            return retrieval.Dense(corpus, folder=folder, **given)
 
     def _folder(self, corpus: Corpus, kind: str, encoder: str, **settings: Any) -> Path:
         """Where an index is kept on disk, since encoding a corpus takes minutes."""

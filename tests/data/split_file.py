@@ -189,7 +189,7 @@ def _strata(
 def _exemplars(data_dir: Path, d: Dataset) -> frozenset[str]:
     """Questions that DRAGIN's prompts show with their answers: never to be tested on."""
 
-    shown = {split_words(row["question"]) for _, row in lines(Path(data_dir) / _EXEMPLARS)}
+    shown = {split_words(row.fields["question"]) for row in lines(Path(data_dir) / _EXEMPLARS)}
     return frozenset(q.id for q in d.questions if split_words(q.text) in shown)
 
 

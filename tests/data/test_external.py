@@ -328,8 +328,6 @@ def test_mistakes_in_an_address(tmp_path):
     refused(f"beir:{tmp_path}", "no qrels/*.tsv")
     refused(f"hotpotqa:{tmp_path}", "it is a folder")
     refused(f"jsonl:{path}?corpus={tmp_path}/none.jsonl", "none.jsonl: there is no such file")
-    for form in ("hotpotqa", "beir", "hf"):
-        refused(f"{form}:{'x' * 5000}", "cannot be read (File name too long)")
     refused(str(path), "'hotpotqa:", "write its format before it")
     for name in (f"hotpotqa:{tmp_path}/dve.json", "hotpot:x"):
         with pytest.raises((UnknownName, DataError)):

@@ -19,7 +19,6 @@ import pytest
 from rag_repro import cli, data
 from rag_repro.data import cards
 from rag_repro.data import fetch as module
-from rag_repro.data.download import DownloadError
 from rag_repro.data.fetch import FetchError, fetch
 from rag_repro.data.public import registry
 from rag_repro.data.public.loading import FORMATS
@@ -162,7 +161,7 @@ def test_an_interrupted_fetch_is_gone_on_with(server, tmp_path, blow):
     assert (tmp_path / NAME).read_bytes() == server.content
 
 
-# ------------------------------------------------------------------ trust on first use
+# ------------------------------------------------------------- no hash that others state
 
 
 @pytest.fixture
@@ -172,42 +171,15 @@ def popqa(local, server):
     return server
 
 
-def test_the_first_hash_is_kept_and_said(popqa, tmp_path, caplog):
+def test_a_file_without_a_known_hash(popqa, tmp_path, caplog):
     caplog.set_level("INFO")
     [path] = fetch("popqa", tmp_path)
-    assert "trusted" in caplog.text
-    assert digest(popqa.content) in caplog.text
-    assert (tmp_path / "popQA.tsv.sha256").read_text() == f"{digest(popqa.content)}  popQA.tsv\n"
-    done = subprocess.run(["sha256sum", "-c", "popQA.tsv.sha256"], cwd=tmp_path, check=False)
-    assert done.returncode == 0
+    said = f"{path}: SHA-256 {digest(popqa.content)}; nobody has stated what it should be"
+    assert said in caplog.text
     assert data.load("popqa", data_dir=tmp_path).questions
-    caplog.clear()
     assert fetch("popqa", tmp_path) == [path]
-    assert "as expected" in caplog.text
-    assert "trusted" not in caplog.text
+    assert f"already here: {said}" in caplog.text
     assert len(popqa.asked) == 1
-
-
-def test_later_downloads_are_held_to_the_first(popqa, tmp_path):
-    [path] = fetch("popqa", tmp_path)
-    path.unlink()
-    first, popqa.content = popqa.content, popqa.content.upper()
-    with pytest.raises(DownloadError) as caught:
-        fetch("popqa", tmp_path)
-    assert f"{digest(first)} was expected, {digest(popqa.content)} came" in str(caught.value)
-    assert not path.exists()
-    (tmp_path / "popQA.tsv.sha256").unlink()  # what trusts another release
-    fetch("popqa", tmp_path)
-    assert path.read_bytes() == popqa.content
-
-
-def test_a_file_that_was_changed_is_noticed(popqa, tmp_path):
-    [path] = fetch("popqa", tmp_path)
-    path.write_bytes(popqa.content + b" ")
-    with pytest.raises(FetchError, match=r"popQA\.tsv is there but is another file") as caught:
-        fetch("popqa", tmp_path)
-    assert digest(popqa.content) in str(caught.value)
-    assert digest(popqa.content + b" ") in str(caught.value)
 
 
 def test_a_file_that_was_put_there_by_hand_is_kept(popqa, tmp_path, caplog):
@@ -216,15 +188,8 @@ def test_a_file_that_was_put_there_by_hand_is_kept(popqa, tmp_path, caplog):
     fetch("popqa", tmp_path)
     assert popqa.asked == []
     assert "already here" in caplog.text
-    assert "trusted" in caplog.text
-    assert (tmp_path / "popQA.tsv.sha256").read_text().startswith(digest(b"by hand"))
-
-
-@pytest.mark.parametrize("text", [b"", b"no hash", b"\xff\xfe", b"ABC  popQA.tsv\n"])
-def test_a_note_that_is_no_hash(popqa, tmp_path, text):
-    (tmp_path / "popQA.tsv.sha256").write_bytes(text)
-    with pytest.raises(FetchError, match=r"popQA\.tsv\.sha256 holds no SHA-256; delete it"):
-        fetch("popqa", tmp_path)
+    assert digest(b"by hand") in caplog.text
+    assert (tmp_path / "popQA.tsv").read_bytes() == b"by hand"
 
 
 def test_the_projects_own_file_goes_first_and_that_is_said(popqa, tmp_path, caplog):
@@ -262,12 +227,9 @@ def test_a_zip_with_two_members(server, tmp_path, capsys):
     assert capsys.readouterr().out == "".join(f"{tmp_path / name}\n" for name in names)
     assert data.load("strategyqa", data_dir=tmp_path).questions
     assert (tmp_path / "downloads" / "strategyqa_dataset.zip").is_file()
-    assert (
-        digest((tmp_path / names[0]).read_bytes()) in (tmp_path / f"{names[0]}.sha256").read_text()
-    )
 
 
-def test_members_that_are_there_are_checked_and_the_rest_unpacked(server, tmp_path):
+def test_members_that_are_there_are_kept_and_the_rest_unpacked(server, tmp_path):
     names = ("strategyqa_train.json", "strategyqa_train_paragraphs.json")
     server.content = zip_of(*names)
     order = {"url": server.url, "sha256": digest(server.content)}
@@ -278,8 +240,10 @@ def test_members_that_are_there_are_checked_and_the_rest_unpacked(server, tmp_pa
     assert len(server.asked) == 1  # the archive was still there
     assert first.stat().st_ino == inode
     assert second.read_bytes() == (OFFICIAL / names[1]).read_bytes()
-    first.write_bytes(b"changed")
-    with pytest.raises(FetchError, match=r"strategyqa_train\.json is there but is another file"):
+    second.unlink()
+    place = tmp_path / "downloads" / "strategyqa_dataset.zip"
+    place.write_bytes(server.content + b" ")
+    with pytest.raises(FetchError, match=r"strategyqa_dataset\.zip is there but is another file"):
         fetch("strategyqa", tmp_path, **order)
 
 
@@ -330,9 +294,8 @@ def test_an_archive_s_own_paths_lead_nowhere(local, server, tmp_path):
     local({"a.zip": {}}, {"ambignq": {"a.zip": {"dev_light.json": "ambignq/dev_light.json"}}})
     server.content = zip_of("dev_light.json", folder="../../")
     fetch("ambignq", tmp_path / "data")
-    files = ("ambignq/dev_light.json", "downloads/a.zip")
     kept = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file())
-    assert kept == [f"data/{file}{end}" for file in files for end in ("", ".sha256")]
+    assert kept == ["data/ambignq/dev_light.json", "data/downloads/a.zip"]
 
 
 # --------------------------------------------------------------------------- sources.yaml

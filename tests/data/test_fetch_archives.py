@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag_repro.data.archives import ArchiveError, unpack
+from rag_repro.data.download import FetchError
+from rag_repro.data.fetch import unpack
 
 TEXT = b'{"questions": 2}\n' * 50
 
@@ -69,7 +70,7 @@ def everything(out):
 
 
 def refused(archive, out, *parts, members=None):
-    with pytest.raises(ArchiveError) as caught:
+    with pytest.raises(FetchError) as caught:
         unpack(archive, members or {"dev.json": out / "set" / "dev.json"})
     for part in (str(archive), *parts):
         assert part in str(caught.value)
@@ -199,7 +200,7 @@ def test_an_unknown_compression(tmp_path, out):
 
 
 def test_an_archive_that_is_not_there(tmp_path, out):
-    with pytest.raises(ArchiveError, match=r"none.zip cannot be unpacked"):
+    with pytest.raises(FetchError, match=r"none.zip cannot be unpacked"):
         unpack(tmp_path / "none.zip", {"dev.json": out / "dev.json"})
 
 
@@ -228,7 +229,7 @@ def test_any_damage_is_an_error_with_a_name_or_does_no_harm(pack, tmp_path, flip
     said = None
     try:
         unpack(archive, {"dev.json": target})
-    except ArchiveError as error:
+    except FetchError as error:
         said = str(error)
     if said is None:
         assert everything(out) == ["data/dev.json"]

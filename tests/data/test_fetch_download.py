@@ -10,7 +10,7 @@ import pytest
 
 from rag_repro import bars
 from rag_repro.data import download as module
-from rag_repro.data.download import DownloadError, download
+from rag_repro.data.download import FetchError, download
 from tests.data.server import (
     FileServer,
     chunked,
@@ -70,7 +70,7 @@ def only(target):
 
 
 def refused(server, target, *parts, **settings):
-    with pytest.raises(DownloadError) as caught:
+    with pytest.raises(FetchError) as caught:
         get(server, target, **settings)
     for part in parts:
         assert part in str(caught.value)
@@ -265,12 +265,12 @@ def test_redirects_in_a_circle_end(server, target):
     "url", ["file:///etc/passwd", "ftp://a.example/x", "a.example/x", "http://", "http:///x"]
 )
 def test_only_web_addresses(target, url):
-    with pytest.raises(DownloadError, match="must begin with http"):
+    with pytest.raises(FetchError, match="must begin with http"):
         download(url, target)
 
 
 def test_no_passwords_in_addresses(target):
-    with pytest.raises(DownloadError, match="no name and password") as caught:
+    with pytest.raises(FetchError, match="no name and password") as caught:
         download("http://me:secret@a.example/x", target)
     assert "secret" not in str(caught.value)
 
@@ -299,12 +299,12 @@ def test_lengths_that_cannot_be_are_one_sentence(server, target, head):
 def test_a_token_behind_the_address_is_sent_and_told_nowhere(server, target, caplog):
     caplog.set_level("DEBUG", "rag_repro")
     server.plan = [cut(1000), status(404)]
-    with pytest.raises(DownloadError) as caught:
+    with pytest.raises(FetchError) as caught:
         download(f"{server.url}?token=s3cret", target)
     assert server.asked[0][0].endswith("?token=s3cret")
     assert "s3cret" not in f"{caught.value}{caplog.text}"
     for url in ("me:s3cret@a.example/x", "ftp://me:s3cret@a.example/?s3cret"):
-        with pytest.raises(DownloadError) as caught:
+        with pytest.raises(FetchError) as caught:
             download(url, target)
         assert "s3cret" not in str(caught.value)
 

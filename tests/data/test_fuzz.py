@@ -74,8 +74,9 @@ def test_official_files(tmp_path_factory, name, file, data):
     folder = tmp_path_factory.mktemp("d")
     for other in (FILES[name], BESIDE.get(name)):
         if other:
-            shutil.copy(OFFICIAL / other, folder / Path(other).name)
-    path = folder / Path(file).name
+            (folder / other).parent.mkdir(exist_ok=True)
+            shutil.copy(OFFICIAL / other, folder / other)
+    path = folder / file
     content = rewritten(data.draw, plain(path))
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
@@ -83,7 +84,7 @@ def test_official_files(tmp_path_factory, name, file, data):
     path.write_bytes(content)
 
     def load():
-        made = public.load(name, path=folder / Path(FILES[name]).name, format=name)
+        made = public.load(name, folder)
         assert made.questions_sha256
         assert made.corpus.sha256
 
@@ -135,10 +136,7 @@ SMALL = Corpus("small", (Passage("p0", "", "a harbour"), Passage("p1", "", "a qu
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("indexes")
-    return [
-        BM25(SMALL).save(folder / "bm25"),
-        Dense(SMALL, encoder=Letters()).save(folder / "dense"),
-    ]
+    return [BM25(SMALL).save(folder / "bm25"), Dense(SMALL, Letters()).save(folder / "dense")]
 
 
 @modest
@@ -155,7 +153,7 @@ def test_stored_indexes(indexes, tmp_path_factory, which, data):
     else:
         content = data.draw(spoilt(content))
     path.write_bytes(content)
-    read = (lambda: BM25(SMALL, folder=folder), lambda: Dense(SMALL, Letters(), folder=folder))
+    read = (lambda: BM25(SMALL).save(folder), lambda: Dense(SMALL, Letters(), folder=folder))
     refused = refused_by_name(read[which], RetrievalError, folder, "retriever")
     if path.name != "card.json" and content != (indexes[which] / path.name).read_bytes():
         assert refused

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from rag_repro import data
-from rag_repro.data import halves
+from rag_repro.data import recurring
 from rag_repro.schema import Passage
 
 # Records rest on these.
@@ -34,10 +34,10 @@ def made():
 
 def test_a_passage_is_cut_at_the_end_of_a_sentence_that_is_nearest_to_the_middle():
     text = "One two. Three four five six. Seven eight."
-    one, other = halves.cut(Passage("p", "T", text))
+    one, other = recurring.cut(Passage("p", "T", text))
     assert (one.text, other.text) == ("One two. Three four five six.", "Seven eight.")
     assert [(h.id, h.title) for h in (one, other)] == [("pa", "T"), ("pb", "T")]
-    one, other = halves.cut(Passage("p", "T", "A. Bb. Cccc dddd eeee ffff."))
+    one, other = recurring.cut(Passage("p", "T", "A. Bb. Cccc dddd eeee ffff."))
     assert (one.text, other.text) == ("A. Bb.", "Cccc dddd eeee ffff.")
 
 

@@ -12,8 +12,7 @@ from rag_repro import data
 from rag_repro.data import public
 from rag_repro.data.public.assembling import passage_id
 from rag_repro.data.public.record import Row
-from rag_repro.data.public.roles import named_in, page_name, split_words
-from rag_repro.data.public.step_chains import evidence_steps
+from rag_repro.data.public.roles import evidence_steps, named_in, page_name, split_words
 
 
 def test_passage_id_is_readable_and_only_of_the_content():

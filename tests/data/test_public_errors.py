@@ -262,4 +262,3 @@ def test_an_id_that_a_terminal_would_obey(tmp_path):
 def test_what_gives_without_end_is_no_file(tmp_path):
     with pytest.raises(public.MissingFile, match="there is no such file"):
         opened_files.read_text(Path("/dev/zero"))
-    refused(public.MissingFile, tmp_path / ("a" * 5000), "cannot be read", "give another folder")

@@ -198,16 +198,6 @@ def test_dureader_pages_of_a_longbench_context():
     assert q.gold == ()
 
 
-def test_a_file_by_path_and_format(tmp_path):
-    mine = tmp_path / "my_questions.json"
-    mine.write_bytes((OFFICIAL / "hotpot_dev_distractor_v1.json").read_bytes())
-    assert len(public.load("hotpotqa", path=mine, format="hotpotqa").questions) == 2
-    with pytest.raises(public.UnknownName, match="give format="):
-        public.load("hotpotqa", path=mine)
-    with pytest.raises(public.UnknownName, match="did you mean 'hotpotqa'"):
-        public.load("hotpotqa", path=mine, format="hotpotq")
-
-
 def test_every_registered_format_is_read_here():
     used = {o.format for s in public.registry().values() for o in s.official} | {"project"}
     assert used == set(public.FORMATS)

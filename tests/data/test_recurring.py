@@ -11,7 +11,7 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data import recurring, splits
-from rag_repro.data.public.over import SHORTEST, over
+from rag_repro.data.public.loading import SHORTEST, over
 from rag_repro.evaluation.metric import accepted
 from rag_repro.evaluation.normalise import squad
 from rag_repro.evaluation.retrieval_metrics import has_answer
@@ -192,7 +192,7 @@ def test_again_are_the_questions_most_like_one_asked():
 
 def test_questions_that_are_not_in_the_file_are_named():
     d = Dataset("ambignq_asked", (Question("x", "x", ("a",)),), Corpus("c", ()))
-    with pytest.raises(recurring.RecurringError, match="100 of 100 recurring questions"):
+    with pytest.raises(ValueError, match="100 of 100 recurring questions"):
         recurring.of_public(d)
 
 

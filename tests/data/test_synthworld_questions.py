@@ -12,11 +12,10 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data import synthworld
-from rag_repro.data.synthworld.asking import Asker
-from rag_repro.data.synthworld.chains import Workbench, is_clean
+from rag_repro.data.synthworld.asking import Asker, Workbench, is_clean
 from rag_repro.data.synthworld.dials import PRESETS
 from rag_repro.data.synthworld.invented_names import WORLDS
-from rag_repro.data.synthworld.one_root import ambiguous
+from rag_repro.data.synthworld.question_kinds import ambiguous
 from rag_repro.data.synthworld.wordings import held_out_pair
 from rag_repro.data.synthworld.world_difficulty import calibration
 

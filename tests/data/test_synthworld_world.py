@@ -6,8 +6,7 @@ import gzip
 import hashlib
 import json
 import re
-import tracemalloc
-from itertools import combinations, islice
+from itertools import combinations
 
 import pytest
 
@@ -45,28 +44,15 @@ def digest(passages) -> str:
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_same_seed_gives_the_same_bytes(name):
-    assert digest(synthworld.stream_passages(name, 1_500)) == PINNED[name]
+    assert digest(synthworld.world(name, 1_500).passages) == PINNED[name]
 
 
-def test_a_stream_is_a_prefix_of_a_longer_one_and_of_the_world():
-    short = list(synthworld.stream_passages("B", 1_250))
-    assert short == list(islice(synthworld.stream_passages("B", 3_000), 1_250))
-    assert short[:1_000] == list(synthworld.world("B", 1_000).passages)
-
-
-def test_streaming_needs_the_memory_of_a_few_blocks():
-    for _ in synthworld.stream_passages("B", 1_000):  # tables are read once
-        pass
-    tracemalloc.start()
-    count = sum(1 for _ in synthworld.stream_passages("B", 5_000))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert count == 5_000
-    assert peak < 5_000_000  # 5,000 kept passages alone would be more than twice that
+def test_a_world_begins_as_a_smaller_one_does():
+    assert synthworld.world("B", 3_000).passages[:1_000] == synthworld.world("B", 1_000).passages
 
 
 def test_the_last_of_a_million_can_be_made_alone():
-    from rag_repro.data.synthworld.block import make_block
+    from rag_repro.data.synthworld.world import make_block
 
     last = make_block(1, synthworld.world("B", 1_000).seed, 1_999, synthworld.DEFAULT)
     assert len(last) == 500
@@ -308,7 +294,7 @@ def test_marks_name_dials():
         (lambda: synthworld.world("G"), "worlds are A, B, C, D, Z, E, F"),
         (lambda: synthworld.world("B", 10), "1,000 to 1,000,000"),
         (lambda: synthworld.world("B", 1_234), "ask for 1,000"),
-        (lambda: synthworld.stream_passages("B", 2_000_000), "1,000 to 1,000,000"),
+        (lambda: synthworld.world("B", 2_000_000), "1,000 to 1,000,000"),
         (lambda: synthworld.world("B", 1_000).blocks("train"), "has no split 'train'"),
         (lambda: synthworld.world("A", 1_000).blocks("test"), "train, tune"),
         (lambda: synthworld.build("Z", 1_000, split="test"), "train, tune"),
@@ -320,7 +306,7 @@ def test_what_does_not_exist_is_refused(call, says):
 
 
 def test_a_dial_out_of_range_is_refused():
-    with pytest.raises(synthworld.DialError, match=r"shared_names is 1\.5"):
+    with pytest.raises(synthworld.WorldError, match=r"shared_names is 1\.5"):
         synthworld.Dials(shared_names=1.5)
 
 

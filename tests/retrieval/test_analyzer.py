@@ -4,11 +4,13 @@ from unicodedata import normalize
 import pytest
 
 from rag_repro.retrieval import Analyzer, RetrievalError
-from rag_repro.retrieval.analyzer import LONG_WORDS, suited
+from rag_repro.retrieval.analyzer import suited
 from rag_repro.schema import Passage
 from rag_repro.schema.dataset import Corpus
 
 PLAIN = Analyzer(stop_words=None)
+
+LONG_WORDS = r"\b\w\w+\b"
 
 
 def test_terms_in_order_with_repeats():

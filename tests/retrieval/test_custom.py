@@ -147,12 +147,10 @@ def lsa(texts):
         (of_faiss(), TEXTS, lsa),
         (of_faiss(), None, "lsa"),
         (of_faiss(), CORPUS, SimpleNamespace(encode=lsa)),
-        (of_faiss(), dict(enumerate(TEXTS)), lsa),
         (of_bm25s(), TEXTS),
         (of_bm25s(), [text for _, text in TEXTS]),
         (of_bm25s(corpus=[text for _, text in TEXTS]),),
         of_bm25s(),
-        (of_bm25s(), TEXTS, lambda texts: bm25s.tokenize(texts, show_progress=False)),
     ],
 )
 def test_indexes_find_what_they_hold(given):
@@ -254,14 +252,10 @@ def test_many_queries_are_asked_each_once_and_one_after_another():
     assert asked == [("a", 2), ("bb", 2)]
 
 
-def test_too_many_are_cut_equal_ones_come_once_and_fewer_are_said_once(caplog):
+def test_too_many_are_cut_equal_ones_come_once_and_fewer_are_fewer():
     found = bound(lambda query, k: [TEXTS[0], TEXTS[0], TEXTS[1], FOREIGN, TEXTS[2]])
     assert [hit.passage.id for hit in found.search(["x"], 2)[0]] == ["mill", "weir"]
-    assert not caplog.records
-    found.search(["x", "y"], 9)
-    found.search(["z"], 9)
-    [said] = [r.getMessage() for r in caplog.records]
-    assert "found 4 passages where a search asked for 9" in said
+    assert len(found.search(["x"], 9)[0]) == 4
     assert bound(lambda query, k: []).search(["x"], 3) == [[]]
 
 
@@ -354,7 +348,7 @@ def test_a_refused_search_is_logged_with_the_users_stack_and_without_ours(caplog
         ((of_faiss(), 7, lsa), "texts cannot be an int"),
         ((bm25s.BM25(), TEXTS), "the bm25s index is empty"),
         ((of_bm25s(), [("", "other"), ("", "words"), ("", "here")]), "knows 0% of the words"),
-        ((of_bm25s(), TEXTS, lambda texts: [[t] for t in texts]), "knows 0% of the words"),
+        ((of_bm25s(), TEXTS, lambda texts: [[t] for t in texts]), "a function is no tokenizer"),
     ],
 )
 def test_what_cannot_be_a_retriever_is_refused_before_a_search(given, told):

@@ -57,8 +57,6 @@ def test_a_folder_has_the_ending_that_makes_it_embedded(tmp_path):
         ({"encoder": object()}, "'bm25' takes none"),
         ({"b": 1.5}, r"b in \[0, 1\]"),
         ({"k1": 0}, "k1 is above 0"),
-        ({"stop_words": "englisch"}, "did you mean 'english'?"),
-        ({"fields": "title"}, "give a tuple"),
         ({"modus": "bm25"}, "no setting 'modus', did you mean 'mode'?"),
     ],
 )

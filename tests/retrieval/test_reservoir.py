@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.retrieval import Reservoir
-from rag_repro.retrieval.reservoir import QueryCache, ReservoirError
+from rag_repro.retrieval import Reservoir, RetrievalError
+from rag_repro.retrieval.reservoir import QueryCache
 from rag_repro.schema import Passage
 
 
@@ -125,7 +125,7 @@ def test_frozen_it_is_constant():
     frozen = made.freeze()
     assert not frozen.ordered
     assert encoder.asked == [["Ash", "Oak"]]
-    with pytest.raises(ReservoirError, match="frozen"):
+    with pytest.raises(RetrievalError, match="frozen"):
         frozen.remember([ELM])
     assert names(frozen.passages) == ["a", "o"]
     assert [h.passage.id for h in frozen.recall("Elm", 1)] == ["o"]
@@ -161,7 +161,7 @@ def test_a_query_cache_knows_the_very_same_query_alone():
     assert names(h.passage for h in cache.recall("Ash", 1)) == ["o"]
     assert cache.recall("ash", 9) == cache.recall("Ash ", 9) == []
     assert (len(cache), cache.ordered) == (2, False)
-    with pytest.raises(ReservoirError, match="takes up nothing"):
+    with pytest.raises(RetrievalError, match="takes up nothing"):
         cache.remember([ASH])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rag_repro import data
 from rag_repro.data import synthworld
-from rag_repro.data.synthworld.chains import answers_of
+from rag_repro.data.synthworld.asking import answers_of
 from rag_repro.data.synthworld.reasoning import facts_of, statements, thoughts
 from rag_repro.lm.prompts import Codec
 from rag_repro.methods.reading import PROMPTS, extract

@@ -1,7 +1,7 @@
 """Public data sets: real questions and passages, from the project's files or the official ones."""
 
-from rag_repro.data.public.data_errors import DataError, MissingFile, UnknownName
 from rag_repro.data.public.loading import FORMATS, load
+from rag_repro.data.public.record import DataError, MissingFile, UnknownName
 from rag_repro.data.public.registry import Source, registry, source
 
 __all__ = [

@@ -17,8 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from rag_repro.data.public.data_errors import DataError
-from rag_repro.data.public.record import Doc, Record
+from rag_repro.data.public.record import DataError, Doc, Record
 from rag_repro.data.public.registry import Source
 from rag_repro.data.public.roles import DYNAMIC, STATIC, role
 from rag_repro.plain import UNSEEN
@@ -46,8 +45,10 @@ class Pool:
     def __init__(self):
         self.passages: list[Passage] = []
         self._by_content: dict[tuple[str, str], str] = {}
-        self._by_title: dict[str, list[str]] = {}
-        self._by_id: dict[str, tuple[str, str]] = {}
+        self.by_title: dict[str, list[str]] = {}
+        """Ids of the passages with exactly this title."""
+        self.by_id: dict[str, tuple[str, str]] = {}
+        """Id and title of the passage that came with this id; of equal ones the first's id."""
 
     def add(self, doc: Doc) -> str:
         """The id of the passage, which is new or was there already."""
@@ -55,19 +56,11 @@ class Pool:
         if key not in self._by_content:
             made = doc.id or passage_id(*key)
             self._by_content[key] = made
-            self._by_title.setdefault(doc.title, []).append(made)
+            self.by_title.setdefault(doc.title, []).append(made)
             self.passages.append(Passage(made, doc.title, doc.text))
         if doc.id:
-            self._by_id[doc.id] = self._by_content[key], doc.title
+            self.by_id[doc.id] = self._by_content[key], doc.title
         return self._by_content[key]
-
-    def given(self, ident: str) -> tuple[str, str] | None:
-        """Id and title of the passage that came with this id; of equal ones the first's id."""
-        return self._by_id.get(ident)
-
-    def titled(self, title: str) -> list[str]:
-        """Ids of the passages with exactly this title."""
-        return self._by_title.get(title, [])
 
 
 def build(
@@ -131,14 +124,14 @@ def _question(
     gold: dict[str, str] = {i: d.title for i, d in zip(ids, r.docs, strict=True) if i and d.gold}
     absent = []
     for ident in r.gold_ids:
-        if (known := pool.given(ident)) is None:
+        if (known := pool.by_id.get(ident)) is None:
             absent.append(ident)
         else:
             gold |= [known]
     for title in r.gold_titles:
         if any(known == title for known in gold.values()):
             continue
-        found = pool.titled(title)
+        found = pool.by_title.get(title, [])
         gold |= dict.fromkeys(found, title)
         if not found:
             absent.append(title)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rag_repro.arguments import path as as_path
 from rag_repro.data.public.assembling import build
-from rag_repro.data.public.data_errors import MissingFile, UnknownName
-from rag_repro.data.public.over import over
 from rag_repro.data.public.readers import (
     ambignq,
     dureader,
@@ -22,14 +21,14 @@ from rag_repro.data.public.readers import (
     strategyqa,
     twowiki,
 )
-from rag_repro.data.public.record import Doc, Record
+from rag_repro.data.public.record import Doc, MissingFile, Record
 from rag_repro.data.public.registry import Source, source
 from rag_repro.digest import sha256
-from rag_repro.plain import shortened
 from rag_repro.schema.dataset import Dataset
-from rag_repro.words import nearest
 
 PROJECT = "project"
+SHORTEST = 4
+"""Characters of an answer, normalised: shorter ones, as "3" or "no", stand anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +57,16 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def load(
-    name: str,
-    data_dir: Path | str | None = None,
-    *,
-    path: Path | str | None = None,
-    format: str | None = None,
-) -> Dataset:
+def load(name: str, data_dir: Path | str | None = None) -> Dataset:
     """The public data set `name`, whole, with its card.
 
     Looks in `data_dir` for `<name>.jsonl.gz` (the project's layout), then for
-    the official file names of the registry. `path` names the file instead, and
-    `format` what it is written in (by default the data set's official format,
-    or the project's for a file that begins like one).
+    the official file names of the registry.
 
-    Raises UnknownName for a name or format, MissingFile, and the other
-    DataErrors with file, line and remedy.
+    Raises UnknownName for a name, MissingFile, and the other DataErrors with file, line and remedy.
     """
     entry = source(name)
-    if format is not None and format not in FORMATS:
-        raise UnknownName(
-            f"no format {format!r}{nearest(format, FORMATS)}; there are: {', '.join(FORMATS)}"
-        )
-    if path is not None:
-        found, chosen = Path(path), format or _format_of(entry, Path(path))
-    else:
-        found, chosen = find(entry, data_dir, format)
+    found, chosen = find(entry, data_dir)
     reader = FORMATS[chosen]
     records = reader.read(found)
     used = [found, *reader.companion_files(found)]
@@ -107,11 +90,10 @@ def load(
     return replace(made, card=card)
 
 
-def find(entry: Source, folder: Path | str | None, format: str | None = None) -> tuple[Path, str]:
+def find(entry: Source, folder: Path | str | None) -> tuple[Path, str]:
     """The data set's file in the folder, and what it is written in. Raises MissingFile."""
     names = [(entry.project_file, PROJECT)] + [(o.file, o.format) for o in entry.official]
-    names = [(file, kind) for file, kind in names if format in (None, kind)]
-    wanted = " or ".join(file for file, _ in names) or f"a file in format {format!r} by its path"
+    wanted = " or ".join(file for file, _ in names)
     if folder is None:
         raise MissingFile(
             entry.name,
@@ -120,32 +102,54 @@ def find(entry: Source, folder: Path | str | None, format: str | None = None) ->
             f"set RAG_REPRO_DATA to the folder that holds {wanted}",
         )
     folder = as_path(folder)
-    try:
-        for file, kind in names:
-            if (folder / file).is_file():
-                return folder / file, kind
-    except OSError as error:  # also of a name that is too long for the disk
-        problem = f"cannot be read ({error.strerror})"
-        raise MissingFile(shortened(folder), "", problem, "give another folder") from error
+    for file, kind in names:
+        if (folder / file).is_file():
+            return folder / file, kind
     raise MissingFile(
         folder,
         "",
         f"no file of the data set {entry.name!r}"
         + ("" if folder.is_dir() else " (no such folder)"),
-        f"put {wanted} there, or give path= and format=",
+        f"put {wanted} there, or name a file of yours by its form, as hotpotqa:PATH",
     )
 
 
-def _format_of(entry: Source, path: Path) -> str:
-    """The format of a file that was named without one."""
-    if not path.is_file():
-        raise MissingFile(path, "", "there is no such file", "give the path of the file")
-    by_name = {Path(o.file).name: o.format for o in entry.official}
-    if path.name in by_name:
-        return by_name[path.name]
-    if path.name == entry.project_file or not entry.official:
-        return PROJECT
-    raise UnknownName(
-        f"{path}: the file's name does not say its format; "
-        f"give format= as one of {', '.join(FORMATS)}"
+def over(made: Dataset, other: Dataset) -> Dataset:
+    """A data set without passages, over the corpus of another: AmbigNQ's questions over NQ's pool.
+
+    The pool was gathered for other questions, so most questions of the first have no answer in
+    it. Only those are kept of which it holds an answer string at all; that is necessary for an
+    answer from passages and far from sufficient, since the string may stand there by chance.
+    The corpus is `other`'s own, so that its indexes serve both.
+    """
+    from rag_repro.evaluation.metric import accepted
+    from rag_repro.evaluation.normalise import squad
+
+    parts = (part for p in other.corpus.passages for part in (p.title, p.text))
+    texts = [f" {squad(part)} " for part in parts]
+    places: dict[str, set[int]] = defaultdict(set)  # of words: there are thousands of both
+    for place, text in enumerate(texts):
+        for word in text.split():
+            places[word].add(place)
+
+    def stands(answer: str) -> bool:
+        """Whether it stands in a text or title, in whole words, and is long enough."""
+        wanted = squad(answer)
+        if len(wanted) < SHORTEST:
+            return False
+        shared = set.intersection(*(places.get(word, set()) for word in wanted.split()))
+        return any(f" {wanted} " in texts[place] for place in shared)
+
+    kept = tuple(q for q in made.questions if any(map(stands, accepted(q))))
+    counts = {
+        **made.card["counts"],
+        "questions": len(kept),
+        "passages": len(other.corpus),
+        "questions_before": len(made.questions),
+    }
+    rule = (
+        f"kept: questions with an accepted answer of {SHORTEST} characters or more, in whole "
+        f"words, in a passage of {other.name}: {len(kept)} of {len(made.questions)}"
     )
+    card = {**made.card, "counts": counts, "corpus of": other.name, "kept": rule}
+    return replace(made, questions=kept, corpus=other.corpus, card=card)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rag_repro.data.public.data_errors import DataError, MissingFile
+from rag_repro.data.public.record import DataError, MissingFile, Row
 from rag_repro.plain import PlainError, from_json
 
 AGAIN = "copy or download the file again"
@@ -71,8 +71,8 @@ def opening(path: Path) -> str:
     return start.decode("utf-8-sig", "replace").lstrip()[:1]
 
 
-def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, object) for each line of a JSON Lines file; blank lines are passed over.
+def lines(path: Path) -> Iterator[Row]:
+    """Each line of a JSON Lines file; blank lines are passed over.
 
     Raises DataError where a line is not one JSON object.
     """
@@ -89,7 +89,7 @@ def lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise DataError(
                 path, place, "not a JSON object", f"give one object a line, and {_TOGETHER}"
             )
-        yield place, row
+        yield Row(path, place, row)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -117,10 +117,10 @@ def document(path: Path, kind: type) -> Any:
     return value
 
 
-def records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, object) for each element of a file that is one JSON array."""
+def records(path: Path) -> Iterator[Row]:
+    """Each element of a file that is one JSON array."""
     for number, row in enumerate(document(path, list), start=1):
         place = f"record {number}"
         if not isinstance(row, dict):
             raise DataError(path, place, "not a JSON object", "correct or remove the record")
-        yield place, row
+        yield Row(path, place, row)

@@ -1,7 +1,7 @@
 """What every reader gives, whatever the format: one `Record` a question.
 
 `build` turns records into a `Dataset`. `Row` takes fields out of an untrusted
-JSON object and says file, place and remedy where one is missing or odd.
+JSON object and says file, place and remedy where one is missing or odd: a `DataError`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_repro.data.public.data_errors import DataError
-from rag_repro.plain import shortened
+from rag_repro.plain import escaped, shortened
 from rag_repro.schema import Interpretation
+
+
+class DataError(ValueError):
+    """A public data set cannot be read as it stands.
+
+    `path` and `place` ("line 12", "record 3", or "" for the whole file) say
+    where; the message ends with what to do next.
+    """
+
+    def __init__(self, path: Path | str, place: str, problem: str, remedy: str):
+        self.path, self.place = Path(path), place
+        # A place may name a key of the file, which may be of any length.
+        where = f"{path}, {shortened(place)}" if place else str(path)
+        super().__init__(escaped(f"{where}: {shortened(problem, 400)}; {remedy}"))
+
+
+class MissingFile(DataError):
+    """The file, or its folder, is not there."""
+
+
+class UnknownName(ValueError):
+    """No such data set, format or split; the message has the nearest name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +125,29 @@ class Row:
             raise self.bad(f"field {key!r} has something other than strings")
         return unique(values)
 
+    def text(self, key: str) -> str:
+        """A string without blanks at its ends."""
+        return self.take(key, str).strip()
+
     def inner(self, value: Any, what: str) -> Row:
         """A row for an object inside this one, at the same place."""
         if not isinstance(value, Mapping):
             raise self.bad(f"{what} is not an object: {str(value)[:60]!r}")
         return Row(self.path, f"{self.place}, {what}", value)
+
+    def objects(self, key: str, what: str, default: Any = _REQUIRED) -> list[Row]:
+        """A row for each object of a list; what: one of them, for messages."""
+        values = self.take(key, list, default)
+        return [self.inner(value, f"{what} {i}") for i, value in enumerate(values)]
+
+    def note(self, ident: str, seen: dict[str, str]) -> None:
+        """Write a passage's id down with its place. Raises DataError for one that was there."""
+        if ident in seen:
+            raise self.bad(
+                f"passage id {ident!r} was {seen[ident]} already",
+                "give each passage an id of its own",
+            )
+        seen[ident] = self.place
 
 
 def unique(values) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
-from rag_repro.data.public.data_errors import UnknownName
+from rag_repro.data.public.record import UnknownName
 from rag_repro.plain import from_yaml
 from rag_repro.words import choices
 

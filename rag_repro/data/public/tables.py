@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from rag_repro.data.public.data_errors import DataError, MissingFile
-from rag_repro.data.public.opened_files import AGAIN, lines, opening, records
-from rag_repro.plain import PlainError, from_json, shortened, text_of
+from rag_repro.data.public.opened_files import AGAIN, document, lines, opening, records
+from rag_repro.data.public.record import DataError, MissingFile, Row
+from rag_repro.plain import shortened
 from rag_repro.words import nearest
 
 PARQUET, ARROW = ".parquet", ".arrow"
@@ -18,8 +17,8 @@ _SHARD = re.compile(r"(.+?)-\d+-of-\d+(-\w+)?")
 _TEST_LIKE = ("test", "validation", "dev")
 
 
-def rows(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, row) for each row of a file; of Parquet and Arrow only those of `fields` (all: ()).
+def rows(path: Path, fields: Sequence[str] = ()) -> Iterator[Row]:
+    """Each row of a file; of Parquet and Arrow only those of `fields` (all: ()).
 
     Raises DataError for what is not such a file.
     """
@@ -28,7 +27,7 @@ def rows(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[str, dict[str
     return records(path) if opening(path) == "[" else lines(path)
 
 
-def _columns(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _columns(path: Path, fields: Sequence[str]) -> Iterator[Row]:
     import pyarrow
     from pyarrow import parquet
 
@@ -48,7 +47,7 @@ def _columns(path: Path, fields: Sequence[str]) -> Iterator[tuple[str, dict[str,
             for batch in read:
                 for row in batch.select(kept).to_pylist():
                     number += 1
-                    yield f"row {number}", row
+                    yield Row(path, f"row {number}", row)
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"no {kind} file that can be read ({shortened(error, 80)})"
         raise DataError(path, f"row {number + 1}" if number else "", problem, AGAIN) from error
@@ -63,7 +62,7 @@ def shards(folder: Path, split: str | None, config: str | None) -> list[Path]:
     if not folder.is_dir():
         raise MissingFile(folder, "", "there is no such folder", "give the path of the folder")
     if (folder / "dataset_dict.json").is_file():
-        known = _json(folder / "dataset_dict.json").get("splits")
+        known = document(folder / "dataset_dict.json", dict).get("splits")
         names = known if isinstance(known, list) else []
         folder /= _chosen(folder, "split", [str(name) for name in names], split)
     elif split is not None and (folder / "state.json").is_file():
@@ -99,7 +98,7 @@ def _chosen(folder: Path, what: str, known: Sequence[str], wanted: str | None) -
 
 def _stored(folder: Path) -> list[Path]:
     """The Arrow files that `save_to_disk` names."""
-    state = _json(folder / "state.json")
+    state = document(folder / "state.json", dict)
     if state.get("_indices_data_files"):
         problem = "its rows are chosen by an index file, which is not read here"
         raise DataError(folder, "", problem, "save it again after dataset.flatten_indices()")
@@ -109,13 +108,3 @@ def _stored(folder: Path) -> list[Path]:
         raise DataError(folder / "state.json", "", "it names no data file", AGAIN)
     # A name alone: whatever else it is, it leads to no other folder.
     return [folder / Path(name).name for name in named]
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = from_json(text_of(path), whole=True)
-    except (PlainError, OSError) as error:
-        raise DataError(path, "", str(error), AGAIN) from error
-    if not isinstance(value, dict):
-        raise DataError(path, "line 1", "JSON, but not an object", AGAIN)
-    return value

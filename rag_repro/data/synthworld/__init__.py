@@ -3,24 +3,21 @@
 from rag_repro.data import synthworld
 dataset = synthworld.build("B")                      # 4,000 passages, 1,000 questions
 world = synthworld.world("B")                        # entities, facts, passages
-for passage in synthworld.stream_passages("B", 1_000_000): ...
 """
 
 from rag_repro.data.synthworld.building import KINDS, MULTI_HOP, build
-from rag_repro.data.synthworld.dials import DEFAULT, DialError, Dials
-from rag_repro.data.synthworld.world import Entity, Fact, World, WorldError, stream_passages, world
+from rag_repro.data.synthworld.dials import DEFAULT, Dials, WorldError
+from rag_repro.data.synthworld.world import Entity, Fact, World, world
 
 __all__ = [
     "DEFAULT",
     "KINDS",
     "MULTI_HOP",
-    "DialError",
     "Dials",
     "Entity",
     "Fact",
     "World",
     "WorldError",
     "build",
-    "stream_passages",
     "world",
 ]

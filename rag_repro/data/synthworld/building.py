@@ -9,19 +9,21 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from rag_repro.data.synthworld.asking import Asker, pick
-from rag_repro.data.synthworld.chains import Draft, Workbench
-from rag_repro.data.synthworld.dials import PRESETS, Dials
+from rag_repro.data.synthworld.asking import Asker, Draft, Workbench, pick
+from rag_repro.data.synthworld.dials import PRESETS, Dials, WorldError
 from rag_repro.data.synthworld.draft import BLOCK
-from rag_repro.data.synthworld.one_root import ambiguous, chain_of, inference, paraphrase
-from rag_repro.data.synthworld.two_roots import (
+from rag_repro.data.synthworld.question_kinds import (
+    ambiguous,
     bridge_comparison,
     bridge_free,
+    chain_of,
     comparison,
+    inference,
     numeric_difference,
+    paraphrase,
     yes_no,
 )
-from rag_repro.data.synthworld.world import Entity, World, WorldError, world
+from rag_repro.data.synthworld.world import Entity, World, world
 from rag_repro.schema import Question
 from rag_repro.schema.dataset import Corpus, Dataset
 from rag_repro.words import nearest
@@ -40,8 +42,8 @@ KINDS: Mapping[str, tuple[Callable[[Workbench, Entity], Draft | None], int]] = {
     "paraphrase": (paraphrase, 4),
     "bridge_free": (bridge_free, 4),
 }
-"""Maker of each kind (given a `Desk` and an entity to begin with, what a question is made of, or
-None where this entity does not lead to one), and how often the kind is asked, relative to the
+"""Maker of each kind (given a `Workbench` and an entity to begin with, what a question is made of,
+or None where this entity does not lead to one), and how often the kind is asked, relative to the
 others: the multi-hop kinds roughly as in 2WikiMultihopQA, with more long chains."""
 
 COMPOSITIONAL = ("compositional2", "compositional3", "compositional4")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 
 
-class DialError(ValueError):
-    """A dial outside its range."""
+class WorldError(ValueError):
+    """A world, size, split or dial that cannot be."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Dials:
         for field in fields(self):
             value = getattr(self, field.name)
             if not 0.0 <= value <= 1.0:
-                raise DialError(f"dial {field.name} is {value}; give a number from 0 to 1")
+                raise WorldError(f"dial {field.name} is {value}; give a number from 0 to 1")
 
     def mark(self, preset: Dials | None = None) -> str:
         """Empty for the preset (None: the default), else "~" and eight digits of the dials."""

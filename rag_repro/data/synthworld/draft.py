@@ -2,8 +2,7 @@
 
 A world is a row of closed blocks of `BLOCK` entities: entities refer only to
 entities of their own block, and each block can be made alone from the seed.
-That is why a million passages stream in constant memory, and why blocks can
-be divided between training and tuning without a shared entity.
+That is why blocks can be divided between training and tuning without a shared entity.
 """
 
 from __future__ import annotations
@@ -113,6 +112,13 @@ class Maker:
 
     def pick(self, items: Sequence[Any]) -> Any:
         return items[int(self.random() * len(items))]
+
+    def link(
+        self, thing: Thing, relation: str, pool: Sequence[Thing], share: float | None = None
+    ) -> None:
+        """Have a relation lead to one of the pool; share: by this chance, else in any case."""
+        if share is None or self.chance(share):
+            thing.to(relation, self.pick(pool))
 
     def near(self, pool: Sequence[Any], place: float) -> Any:
         """One of the pool close to a relative place in its order (0..1)."""

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from rag_repro.data.synthworld.draft import STEMS, Maker, Thing
+from collections.abc import Sequence
 
-COMPANIES = {
-    "studio": (["Pictures", "Films", "Studios"], 8),
-    "label": (["Records", "Sound", "Discs"], 6),
-    "publisher": (["Press", "Books", "Editions"], 6),
-    "firm": (["Motors", "Mills", "Instruments", "Shipping"], 7),
-}
-CLUBS, UNIVERSITIES, AWARDS = 14, 14, 10
-CLUB_NOUNS = ["Rovers", "United", "Athletic", "Wanderers", "Town", "City"]
-GROUND_NOUNS = ["Park", "Arena", "Stadium", "Lane", "Ground"]
-SCHOOL_NOUNS = ("University", "Institute of Technology", "College", "Academy")
-PRIZE_NOUNS = ["Prize", "Medal", "Award", "Cross"]
+from rag_repro.data.synthworld.draft import STEMS, Maker, Thing
+from rag_repro.data.synthworld.wordings import read_table
+
+COMPANIES = ("studio", "label", "publisher", "firm")
 
 
 def _namestem(maker: Maker) -> str:
@@ -24,9 +17,8 @@ def _namestem(maker: Maker) -> str:
     return maker.pick(maker.surnames if maker.chance(0.5) else maker.title_stems)
 
 
-def _named(maker: Maker, kind: str, nouns) -> Thing:
-    name = maker.new_name(lambda: f"{_namestem(maker)} {maker.pick(nouns)}")
-    return Thing(kind, name)
+def _name(maker: Maker, nouns: Sequence[str]) -> str:
+    return maker.new_name(lambda: f"{_namestem(maker)} {maker.pick(nouns)}")
 
 
 def make_places(maker: Maker) -> dict[str, list[Thing]]:
@@ -34,13 +26,12 @@ def make_places(maker: Maker) -> dict[str, list[Thing]]:
     places: dict[str, list[Thing]] = {}
     for kind in ("country", "city"):
         places[kind] = [Thing(kind, maker.stem(kind, i)) for i in range(STEMS[kind])]
-    for role, (nouns, count) in COMPANIES.items():
-        places[role] = [_named(maker, "company", nouns) for _ in range(count)]
+    for role, body in read_table("words.yaml")["bodies"].items():
+        kind = "company" if role in COMPANIES else role
+        named = role != "award"  # these are named after people, later
+        names = [_name(maker, body["nouns"]) if named else "" for _ in range(body["count"])]
+        places[role] = [Thing(kind, name) for name in names]
     places["company"] = [c for role in COMPANIES for c in places[role]]
-    places["club"] = [_named(maker, "club", CLUB_NOUNS) for _ in range(CLUBS)]
-    places["stadium"] = [_named(maker, "stadium", GROUND_NOUNS) for _ in range(CLUBS)]
-    places["university"] = [_named(maker, "university", SCHOOL_NOUNS) for _ in range(UNIVERSITIES)]
-    places["award"] = [Thing("award") for _ in range(AWARDS)]
     return places
 
 
@@ -54,48 +45,41 @@ def add_place_facts(maker: Maker, places: dict[str, list[Thing]], people: list[T
     for i, (country, capital) in enumerate(zip(places["country"], capitals, strict=True)):
         country.to("capital", capital)
         country.number("population", maker.between(1_100_000, 48_000_000), comma=True)
-        country.to("head_of_state", maker.pick(of["politician"]))
+        maker.link(country, "head_of_state", of["politician"])
         country.literal("currency", maker.stem("currency", i).lower())
     for city in cities:
         # A capital's country is said in the country's passage: a fact has one home.
         if city not in capitals:
-            city.to("country", maker.pick(places["country"]))
+            maker.link(city, "country", places["country"])
         city.number("population", maker.between(21_000, 990_000), comma=True)
-        if maker.chance(0.65):
-            city.to("mayor", maker.pick(of["politician"]))
+        maker.link(city, "mayor", of["politician"], 0.65)
     for company in places["company"]:
         founder = maker.pick(of["entrepreneur"])
         if maker.chance(0.85):
             company.to("founder", founder)
-        company.to("headquarters", maker.pick(cities))
+        maker.link(company, "headquarters", cities)
         company.number("inception", founder.born + maker.between(23, 45))
-        if maker.chance(0.55):
-            company.to("chief_executive", maker.pick(of["entrepreneur"]))
+        maker.link(company, "chief_executive", of["entrepreneur"], 0.55)
     for club, stadium in zip(places["club"], maker.shuffled(places["stadium"]), strict=True):
         club.to("stadium", stadium)
-        if maker.chance(0.6):
-            club.to("location", maker.pick(cities))
+        maker.link(club, "location", cities, 0.6)
         club.number("inception", maker.between(1868, 1960))
-        club.to("coach", maker.pick(of["footballer"]))
+        maker.link(club, "coach", of["footballer"])
     for stadium in places["stadium"]:
         stadium.number("capacity", maker.between(4_000, 89_000), comma=True)
-        if maker.chance(0.7):
-            stadium.to("location", maker.pick(cities))
-        if maker.chance(0.7):
-            stadium.to("architect", maker.pick(of["architect"]))
+        maker.link(stadium, "location", cities, 0.7)
+        maker.link(stadium, "architect", of["architect"], 0.7)
         if maker.chance(0.6):
             stadium.number("inception", maker.between(1890, 2010))
     for university in places["university"]:
-        university.to("location", maker.pick(cities))
+        maker.link(university, "location", cities)
         university.number("inception", maker.between(1480, 1950))
-        university.to("rector", maker.pick(of["scientist"]))
-        if maker.chance(0.5):
-            university.to("founder", maker.pick(of["politician"]))
+        maker.link(university, "rector", of["scientist"])
+        maker.link(university, "founder", of["politician"], 0.5)
+    nouns = read_table("words.yaml")["bodies"]["award"]["nouns"]
     for award in places["award"]:
         honoured = maker.pick(people)
         surname = honoured.name.split(" ", 1)[1]
-        award.name = award.title = maker.new_name(
-            lambda s=surname: f"{s} {maker.pick(PRIZE_NOUNS)}"
-        )
+        award.name = award.title = maker.new_name(lambda s=surname: f"{s} {maker.pick(nouns)}")
         award.to("named_after", honoured)
         award.number("inception", honoured.born + maker.between(60, 110))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from rag_repro.data.synthworld.dials import Dials
+from rag_repro.data.synthworld.dials import PRESETS, Dials
 from rag_repro.data.synthworld.draft import BLOCK, Thing
 from rag_repro.data.synthworld.invented_names import WORLDS
-from rag_repro.data.synthworld.wordings import options, read_table, wording_set, wordings
+from rag_repro.data.synthworld.wordings import options, read_table, wordings
 from rag_repro.schema import Passage
 
 MIN_SENTENCES, MAX_SENTENCES = 3, 6
@@ -18,7 +18,7 @@ class Writer:
     """Writes the passages of one world; the tables are laid out once."""
 
     def __init__(self, world: str, seed: int, dials: Dials):
-        which = wording_set(world)
+        which = PRESETS[world].wording
         table = read_table("phrases.yaml")
         self.world, self.seed, self.dials = world, seed, dials
         self.number = WORLDS.index(world)

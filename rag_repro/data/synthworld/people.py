@@ -3,26 +3,11 @@
 from __future__ import annotations
 
 from rag_repro.data.synthworld.draft import Maker, Thing
+from rag_repro.data.synthworld.wordings import read_table
 
 CLANS = 14  # of seven people each
 PEOPLE = 230
 LAST_YEAR = 2019
-
-# How many of the PEOPLE follow each occupation.
-OCCUPATIONS = (
-    ("film director", 40),
-    ("screenwriter", 18),
-    ("composer", 24),
-    ("singer", 38),
-    ("actor", 26),
-    ("novelist", 26),
-    ("footballer", 14),
-    ("entrepreneur", 16),
-    ("politician", 12),
-    ("scientist", 10),
-    ("architect", 6),
-)
-_DECK = tuple(name for name, share in OCCUPATIONS for _ in range(share))
 
 
 def make_people(maker: Maker) -> list[Thing]:
@@ -34,7 +19,8 @@ def make_people(maker: Maker) -> list[Thing]:
         gender = "male" if maker.chance(0.55) else "female"
         people.append(_person(maker, gender, maker.between(1880, 1970)))
     # A dealt deck, not dice: each block has every occupation in full strength.
-    deck = maker.shuffled(_DECK)
+    shares = read_table("words.yaml")["occupations"]
+    deck = maker.shuffled([name for name, share in shares.items() for _ in range(share)])
     for person, occupation in zip(people, deck, strict=True):
         person.occupation = occupation
     return people
@@ -112,15 +98,12 @@ def add_lives(maker: Maker, people: list[Thing], places: dict[str, list[Thing]])
             text, key = maker.date(person.died)
             if maker.chance(0.85):
                 person.literal("death_date", text, key)
-            if maker.chance(0.35):
-                person.to("death_place", maker.pick(cities))
-        if maker.chance(0.35):
-            person.to("nationality", maker.pick(countries))
+            maker.link(person, "death_place", cities, 0.35)
+        maker.link(person, "nationality", countries, 0.35)
         if person.occupation == "footballer":
-            person.to("team", maker.pick(places["club"]))
+            maker.link(person, "team", places["club"])
         elif maker.chance(0.35):
-            person.to("educated_at", maker.pick(places["university"]))
+            maker.link(person, "educated_at", places["university"])
         if person.occupation in ("scientist", "architect", "composer") and maker.chance(0.8):
-            person.to("employer", maker.pick(places["university"] + places["company"]))
-        if maker.chance(0.25):
-            person.to("award", maker.pick(places["award"]))
+            maker.link(person, "employer", places["university"] + places["company"])
+        maker.link(person, "award", places["award"], 0.25)

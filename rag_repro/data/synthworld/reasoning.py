@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from rag_repro.data.synthworld.asking import Asker
-from rag_repro.data.synthworld.chains import answers_of
-from rag_repro.data.synthworld.wordings import wording_set, wordings
+from rag_repro.data.synthworld.asking import Asker, answers_of
+from rag_repro.data.synthworld.dials import PRESETS
+from rag_repro.data.synthworld.wordings import wordings
 from rag_repro.data.synthworld.world import Fact, World
 from rag_repro.schema import Question
 
@@ -77,7 +77,7 @@ def question_of(world: World, fact: Fact, asker: Asker, random: Random) -> Quest
 
 
 def _says(world: World, fact: Fact) -> tuple[tuple[str, str], ...]:
-    return wordings(wording_set(world.name))[fact.relation].says
+    return wordings(PRESETS[world.name].wording)[fact.relation].says
 
 
 def _number(fact: Fact) -> int:

@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rag_repro.data.synthworld.dials import PRESETS
-
 # Relations whose object is not an entity of the world, by the kind of answer.
 LITERALS = {
     "release_year": "year",
@@ -38,11 +36,6 @@ class Wording:
     far: tuple[str, ...]
     np_near: tuple[str, ...] = ()
     np_far: tuple[str, ...] = ()
-
-
-def wording_set(world: str) -> str:
-    """The set of wordings of a world: "A", "held" or "plain"."""
-    return PRESETS[world].wording
 
 
 def options(line: str) -> tuple[str, ...]:

@@ -1,27 +1,26 @@
-"""A world in memory: its entities, facts and passages, and their stream for large sizes."""
+"""A world in memory: its entities, facts and passages, made block by block."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import chain, count, islice
 from random import Random
 
-from rag_repro.data.synthworld.block import make_block
-from rag_repro.data.synthworld.dials import PRESETS, Dials
-from rag_repro.data.synthworld.draft import BLOCK
+from rag_repro.data.synthworld.dials import PRESETS, Dials, WorldError
+from rag_repro.data.synthworld.draft import BLOCK, STEMS, Maker, Thing
+from rag_repro.data.synthworld.geography import add_place_facts, make_places
 from rag_repro.data.synthworld.invented_names import WORLDS
 from rag_repro.data.synthworld.passages import Writer
+from rag_repro.data.synthworld.people import add_lives, make_people
+from rag_repro.data.synthworld.works import give_subjects, make_works
 from rag_repro.schema import Passage
 
+MAX_HOOKS = 3
+_SMALL = frozenset({"The", "of", "and", "in", "to"})
 MIN_PASSAGES, MAX_PASSAGES = 1_000, 1_000_000
 # Every fifth block of a learned world is for tuning, the others for training.
 TUNE_EVERY = 5
-
-
-class WorldError(ValueError):
-    """A world, size or split that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Fact:
     taught: bool
 
 
-def check_size(name: str, n_passages: int, *, whole: bool) -> None:
+def check_size(name: str, n_passages: int) -> None:
     if name not in WORLDS:
         raise WorldError(f"there is no world {name!r}; worlds are {', '.join(WORLDS)}")
     if not MIN_PASSAGES <= n_passages <= MAX_PASSAGES:
@@ -77,32 +76,12 @@ def check_size(name: str, n_passages: int, *, whole: bool) -> None:
             f"world {name} cannot have {n_passages:,} passages; "
             f"ask for {MIN_PASSAGES:,} to {MAX_PASSAGES:,}"
         )
-    if whole and n_passages % BLOCK:
+    if n_passages % BLOCK:
         near = max(MIN_PASSAGES, round(n_passages / BLOCK) * BLOCK)
         raise WorldError(
-            f"world {name} cannot have {n_passages:,} passages: a world in memory is made of "
-            f"whole blocks of {BLOCK}; ask for {near:,}"
+            f"world {name} cannot have {n_passages:,} passages: it is made of whole blocks of "
+            f"{BLOCK}; ask for {near:,}"
         )
-
-
-def stream_passages(name: str, n_passages: int, *, dials: Dials | None = None) -> Iterator[Passage]:
-    """The first n_passages passages of a world, one after the other.
-
-    Memory is that of one block (500 entities, under 5 MB) whatever the size; a
-    core writes 22,000 to 35,000 passages a second, a million in under a minute
-    (287 MB of text, 39 MB for the whole process).
-    The same name and dials give the same bytes, and a shorter stream is
-    a prefix of a longer one. dials: None: the world's own, as everywhere.
-    Raises WorldError at once, not at the first item.
-    """
-    check_size(name, n_passages, whole=False)
-    seed, dials = PRESETS[name].seed, dials or PRESETS[name].dials
-    writer = Writer(name, seed, dials)
-    blocks = (
-        writer.block(number, make_block(WORLDS.index(name), seed, number, dials))
-        for number in count()
-    )
-    return islice(chain.from_iterable(blocks), n_passages)
 
 
 @dataclass(frozen=True)
@@ -116,6 +95,9 @@ class World:
     name: str
     n_passages: int
     dials: Dials
+    entities: tuple[Entity, ...] = field(repr=False, compare=False)
+    facts: tuple[Fact, ...] = field(repr=False, compare=False)
+    passages: tuple[Passage, ...] = field(repr=False, compare=False)
 
     @property
     def seed(self) -> int:
@@ -138,31 +120,6 @@ class World:
             return tuple(every)
         there = "train, tune" if learned else "test"
         raise WorldError(f"world {self.name} has no split {split!r}; it has: {there}")
-
-    @cached_property
-    def _content(self) -> tuple[tuple[Entity, ...], tuple[Fact, ...], tuple[Passage, ...]]:
-        entities: list[Entity] = []
-        facts: list[Fact] = []
-        passages: list[Passage] = []
-        writer = Writer(self.name, self.seed, self.dials)
-        number_of_world = WORLDS.index(self.name)
-        for number in range(self.n_passages // BLOCK):
-            things = make_block(number_of_world, self.seed, number, self.dials)
-            passages += writer.block(number, things)
-            _publish(self, number, things, entities, facts)
-        return tuple(entities), tuple(facts), tuple(passages)
-
-    @property
-    def entities(self) -> tuple[Entity, ...]:
-        return self._content[0]
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        return self._content[1]
-
-    @property
-    def passages(self) -> tuple[Passage, ...]:
-        return self._content[2]
 
     @cached_property
     def entity(self) -> Mapping[str, Entity]:
@@ -196,11 +153,105 @@ class World:
         return {name: tuple(bearers) for name, bearers in out.items()}
 
 
-def _publish(world: World, number: int, things, entities, facts) -> None:
-    """Append a block's entities and facts, in the public types."""
-    random = Random(f"{world.seed}/{WORLDS.index(world.name)}/{number}/lots").random
-    first, share = number * BLOCK, world.dials.taught
-    ids = {id(t): f"{world.name}-e{i:06d}" for i, t in enumerate(things, first)}
+def make_block(world: int, seed: int, block: int, dials: Dials) -> list[Thing]:
+    """The BLOCK things of block number `block` (from 0) of a world, by its place in WORLDS."""
+    maker = Maker(world, seed, block, dials)
+    places = make_places(maker)
+    people = make_people(maker)
+    add_place_facts(maker, places, people)
+    add_lives(maker, people, places)
+    works = make_works(maker, people, places)
+    every_work = [w for kind in works.values() for w in kind]
+    _share_names(maker, people, every_work)
+    if maker.dials.subjects:  # no chance is drawn at 0: the other worlds keep their bytes
+        give_subjects(maker, every_work)
+    kinds = ("country", "city", "company", "club", "stadium", "university", "award")
+    things = people + [t for kind in kinds for t in places[kind]]
+    things += every_work
+    _hook(maker, things)
+    return maker.shuffled(things)
+
+
+def _share_names(maker: Maker, people: list[Thing], works: list[Thing]) -> None:
+    """Give some people and works the full name of another, and titles that differ.
+
+    Titles are as in Wikipedia: "Name (singer)", "Name (song)", "Name (1984 film)".
+    """
+    people = maker.shuffled(people)
+    for _ in range(round(len(people) * maker.dials.shared_names / 2)):
+        one = people.pop()
+        two = next(
+            (p for p in reversed(people) if _may_share(one, p)),
+            None,
+        )
+        if two is None:
+            continue
+        people.remove(two)
+        two.name = one.name
+        for person in (one, two):
+            person.title = f"{person.name} ({person.occupation})"
+    works = maker.shuffled(works)
+    for _ in range(round(len(works) * maker.dials.shared_names / 2)):
+        one = works.pop()
+        two = next(w for w in reversed(works) if w.kind != one.kind or w.year != one.year)
+        works.remove(two)
+        two.name = one.name
+        for work in (one, two):
+            year = f"{work.year} " if one.kind == two.kind else ""
+            work.title = f"{work.name} ({year}{work.kind})"
+
+
+def _may_share(one: Thing, two: Thing) -> bool:
+    """Namesakes differ in occupation and are no relatives (other surnames at birth)."""
+    return (
+        one.gender == two.gender
+        and one.occupation != two.occupation
+        and one.name.split(" ", 1)[1] != two.name.split(" ", 1)[1]
+    )
+
+
+def _hook(maker: Maker, things: list[Thing]) -> None:
+    """Let passages allude to what refers to their subject, and to a name both share."""
+    referrers: dict[int, list[Thing]] = {}
+    for thing in things:
+        for other, _, _ in thing.facts.values():
+            if other is not None:
+                referrers.setdefault(id(other), []).append(thing)
+    for thing in things:
+        for referrer in maker.shuffled(referrers.get(id(thing), ()))[:MAX_HOOKS]:
+            if maker.chance(maker.dials.hooks):
+                # As for subjects.
+                whole = maker.dials.whole_names and maker.chance(maker.dials.whole_names)
+                if whole:
+                    thing.hook += ((referrer.name, referrer.about),)
+                else:
+                    thing.hook += tuple((word, "") for word in _hook_words(referrer))
+            if maker.chance(maker.dials.ties):
+                third = " ".join(
+                    maker.stem("circle", maker.below(STEMS["circle"])) for _ in range(2)
+                )
+                thing.hook += ((third, ""),)
+                referrer.hook += ((third, ""),)
+
+
+def _hook_words(referrer: Thing) -> tuple[str, ...]:
+    """Words of a name, never all of a person's or a body's, none of a one-word name."""
+    words = referrer.name.split()
+    if len(words) == 1:
+        return ()
+    if referrer.kind in ("person", "company", "club", "stadium", "university", "award"):
+        return (words[0],)
+    telling = tuple(w for w in words if w not in _SMALL)
+    return telling if len(telling) > 1 else ()
+
+
+def _published(
+    name: str, number: int, things: Sequence[Thing], share: float
+) -> tuple[list[Entity], list[Fact]]:
+    """A block's entities and facts, in the public types; share: of the facts that are taught."""
+    random = Random(f"{PRESETS[name].seed}/{WORLDS.index(name)}/{number}/lots").random
+    entities, facts, first = [], [], number * BLOCK
+    ids = {id(t): f"{name}-e{i:06d}" for i, t in enumerate(things, first)}
     links = dict.fromkeys(ids, 0)
     for thing in things:
         for other, _, _ in thing.facts.values():
@@ -213,45 +264,36 @@ def _publish(world: World, number: int, things, entities, facts) -> None:
         # A fixed share inside each entity (rounded by lot), the lowest lots win.
         taught = int(share * len(lots) + random())
         bar = sorted(lots)[taught - 1] if taught else -1.0
-        passage_id = f"{world.name}-p{i:06d}"
-        entities.append(
-            Entity(
-                ids[id(thing)],
-                thing.kind,
-                thing.name,
-                thing.title,
-                passage_id,
-                number,
-                views,
-                thing.gender,
-                thing.occupation,
-                thing.about,
-            )
-        )
+        own, passage, whose = ids[id(thing)], f"{name}-p{i:06d}", (thing.gender, thing.occupation)
+        named = (thing.kind, thing.name, thing.title)
+        entities.append(Entity(own, *named, passage, number, views, *whose, thing.about))
         for lot, (relation, (other, text, key)) in zip(lots, thing.facts.items(), strict=True):
-            facts.append(
-                Fact(
-                    ids[id(thing)],
-                    relation,
-                    None if other is None else ids[id(other)],
-                    text if other is None else other.title,
-                    key,
-                    passage_id,
-                    lot <= bar,
-                )
-            )
+            known, said = (None, text) if other is None else (ids[id(other)], other.title)
+            facts.append(Fact(own, relation, known, said, key, passage, lot <= bar))
+    return entities, facts
 
 
 @lru_cache(maxsize=8)
 def _world(name: str, n_passages: int, dials: Dials) -> World:
-    return World(name, n_passages, dials)
+    seed = PRESETS[name].seed
+    writer = Writer(name, seed, dials)
+    entities: list[Entity] = []
+    facts: list[Fact] = []
+    passages: list[Passage] = []
+    for number in range(n_passages // BLOCK):
+        things = make_block(WORLDS.index(name), seed, number, dials)
+        passages += writer.block(number, things)
+        known, told = _published(name, number, things, dials.taught)
+        entities += known
+        facts += told
+    return World(name, n_passages, dials, tuple(entities), tuple(facts), tuple(passages))
 
 
 def world(name: str, n_passages: int = 4_000, *, dials: Dials | None = None) -> World:
     """The world of that name and size; kept, so that asking again costs nothing.
 
     Raises WorldError for a name outside WORLDS or a size outside 1,000 to
-    1,000,000 in steps of 500. For a million passages use stream_passages.
+    1,000,000 in steps of 500.
     """
-    check_size(name, n_passages, whole=True)
+    check_size(name, n_passages)
     return _world(name, n_passages, dials or PRESETS[name].dials)

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 from rag_repro.data.synthworld.building import MULTI_HOP, build
 from rag_repro.data.synthworld.dials import PRESETS
+from rag_repro.retrieval import BM25, Analyzer
 from rag_repro.schema.dataset import Dataset
-from rag_repro.without_jax import bm25s
 
 K = 3
 
@@ -50,19 +50,13 @@ class CalibrationRow:
 
 
 def lexical_recall(dataset: Dataset) -> CalibrationRow:
-    """BM25 (Lucene's variant, k1 1.5, b 0.75, lower case, title and text) on a data set."""
-    library = bm25s()
-
-    def tokens(texts: Sequence[str]):
-        return library.tokenize(list(texts), stopwords=None, show_progress=False)
-
-    passages = dataset.corpus.passages
-    index = library.BM25(method="lucene", k1=1.5, b=0.75)
-    index.index(tokens([f"{p.title} {p.text}" for p in passages]), show_progress=False)
+    """BM25 (Lucene's variant, k1 1.5, b 0.75, lower case, title and text, words of two
+    characters or more) on a data set."""
+    words = Analyzer(pattern=r"\b\w\w+\b", stop_words=None)
+    index = BM25(dataset.corpus, analyzer=words)
 
     def found(queries: Sequence[str], k: int) -> list[list[str]]:
-        rows, _ = index.retrieve(tokens(queries), k=k, show_progress=False)
-        return [[passages[i].id for i in row] for row in rows]
+        return [[hit.passage.id for hit in hits] for hits in index.search(queries, k)]
 
     shares: list[float] = []
     roles: dict[str, list[bool]] = {"static": [], "dynamic": []}

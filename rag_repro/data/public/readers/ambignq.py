@@ -17,15 +17,16 @@ from rag_repro.schema import Interpretation
 
 def read(path: Path) -> Iterator[Record]:
     """Questions with the union of all annotated answers; every reading once."""
-    for place, fields in records(path):
-        row = Row(path, place, fields)
+    for row in records(path):
         notes = row.take("annotations", list)
+        pairs = [*_pairs(row)]  # so that each note is an object
+        multiple = any(note["type"] == "multipleQAs" for note in notes)
         yield Record(
             id=row.take("id", str),
             question=row.take("question", str),
-            answers=unique(a for note in _pairs(row) for a in note.strings("answer")),
-            place=place,
-            kind="multipleQAs" if _multiple(notes) else "singleAnswer",
+            answers=unique(a for pair in pairs for a in pair.strings("answer")),
+            place=row.place,
+            kind="multipleQAs" if multiple else "singleAnswer",
             interpretations=interpretations(row),
             meta={"annotations": notes},
         )
@@ -42,17 +43,11 @@ def interpretations(row: Row) -> tuple[Interpretation, ...]:
 
 def _pairs(row: Row) -> Iterator[Row]:
     """Every object that holds answers: single answers, and question-answer pairs."""
-    for i, note in enumerate(row.take("annotations", list, [])):
-        inner = row.inner(note, f"annotation {i}")
+    for inner in row.objects("annotations", "annotation", []):
         kind = inner.take("type", str)
         if kind == "singleAnswer":
             yield inner
         elif kind == "multipleQAs":
-            for j, pair in enumerate(inner.take("qaPairs", list)):
-                yield inner.inner(pair, f"pair {j}")
+            yield from inner.objects("qaPairs", "pair")
         else:
             raise inner.bad(f"type {kind!r} is neither singleAnswer nor multipleQAs")
-
-
-def _multiple(notes: list) -> bool:
-    return any(n.get("type") == "multipleQAs" for n in notes)

@@ -13,10 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag_repro.data.public.data_errors import DataError, MissingFile
 from rag_repro.data.public.opened_files import lines, read_text
 from rag_repro.data.public.readers import fields
-from rag_repro.data.public.record import Doc, Record, Row
+from rag_repro.data.public.record import DataError, Doc, MissingFile, Record
 from rag_repro.words import nearest
 
 HEAD = ("query-id", "corpus-id", "score")
@@ -52,10 +51,10 @@ def read(queries: Path, judgements: Path, ids: frozenset[str]) -> Iterator[Recor
     if judged and not judged & ids:
         problem = f"no passage that it judges is in the corpus, as {min(judged)!r}"
         raise DataError(judgements, "", problem, "take the files of one release")
-    for place, fields_of in lines(queries):
-        row = Row(queries, place, fields_of)
+    for row in lines(queries):
         if (ident := row.take("_id", str)) in relevant:
-            yield Record(ident, row.take("text", str), (), place, gold_ids=tuple(relevant[ident]))
+            gold = tuple(relevant[ident])
+            yield Record(ident, row.take("text", str), (), row.place, gold_ids=gold)
 
 
 def corpus(path: Path) -> tuple[Doc, ...]:

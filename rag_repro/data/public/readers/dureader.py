@@ -20,13 +20,12 @@ _BODY = re.compile(r"^(?:内容|正文)[:：]")
 
 def read(path: Path) -> Iterator[Record]:
     """Questions without gold passages; the candidates are the pages of the context."""
-    for place, fields in lines(path):
-        row = Row(path, place, fields)
+    for row in lines(path):
         yield Record(
             id=row.take("_id", str),
             question=row.take("input", str),
             answers=row.strings("answers"),
-            place=place,
+            place=row.place,
             docs=tuple(_docs(row)),
         )
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_repro.data.public.data_errors import DataError
 from rag_repro.data.public.record import Doc, Record, Row, unique
 from rag_repro.data.public.tables import rows
 from rag_repro.plain import shortened
@@ -64,14 +63,7 @@ def corpus(paths: Sequence[Path], fields: Mapping[str, str]) -> tuple[Doc, ...]:
     own = {key: value for key, value in fields.items() if key in ("title", "text")}
     for number, row in enumerate(_rows(paths, own, extra=("id", "_id")), start=1):
         ident = _id(row, {"id": "_id"} if "_id" in row.fields else {}, number)
-        if ident in seen:
-            raise DataError(
-                row.path,
-                row.place,
-                f"passage id {ident!r} was {seen[ident]} already",
-                "give each passage an id of its own",
-            )
-        seen[ident] = row.place
+        row.note(ident, seen)
         docs.append(Doc(*_passage(row, own), id=ident))
     return tuple(docs)
 
@@ -81,12 +73,11 @@ def holds_questions(path: Path, fields: Mapping[str, str]) -> bool:
 
     Raises DataError where it could be neither.
     """
-    place, first = next(iter(rows(path)), ("", {"question": ""}))
-    if "question" in fields or "question" in first:
+    row = next(rows(path), None)
+    if row is None or "question" in fields or "question" in row.fields:
         return True
-    row = Row(path, place, first)
-    if (text := fields.get("text", "text").partition(".")[0]) not in first:
-        held = shortened(", ".join(map(str, first)) or "none")
+    if (text := fields.get("text", "text").partition(".")[0]) not in row.fields:
+        held = shortened(", ".join(map(str, row.fields)) or "none")
         raise row.bad(
             f"no field 'question', and none {text!r} (it has {held})",
             "name the fields, as jsonl:PATH?question=q&answers=a",
@@ -100,8 +91,7 @@ def _rows(
     wanted = {*FIELDS, "answer", *extra, *fields.values()}
     wanted |= {name.partition(".")[0] for name in wanted}
     for path in paths:
-        for place, row in rows(path, sorted(wanted)):
-            yield Row(path, place, row)
+        yield from rows(path, sorted(wanted))
 
 
 def _id(row: Row, fields: Mapping[str, str], number: int) -> str:

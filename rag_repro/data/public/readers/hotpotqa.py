@@ -15,8 +15,7 @@ from rag_repro.data.public.record import Doc, Record, Row, unique
 
 def read(path: Path) -> Iterator[Record]:
     """Gold are the passages with a title in supporting_facts (fullwiki: where they are there)."""
-    for place, fields in records(path):
-        yield record(Row(path, place, fields))
+    return map(record, records(path))
 
 
 def record(row: Row) -> Record:

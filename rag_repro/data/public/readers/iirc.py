@@ -18,9 +18,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rag_repro.data.public.data_errors import MissingFile
 from rag_repro.data.public.opened_files import document, records
-from rag_repro.data.public.record import Doc, Record, Row, unique
+from rag_repro.data.public.record import Doc, MissingFile, Record, Row, unique
 
 ARTICLES = "context_articles.json"
 _TAG = re.compile(r"<[^>]*>")
@@ -31,16 +30,14 @@ def read(path: Path) -> Iterator[Record]:
     """The answerable questions, with answer kinds span, value and binary."""
     (file,) = companion_files(path)
     articles = document(file, dict)
-    for place, fields in records(path):
-        page = Row(path, place, fields)
-        for i, part in enumerate(page.take("questions", list)):
-            row = page.inner(part, f"question {i}")
+    for page in records(path):
+        for i, row in enumerate(page.objects("questions", "question")):
             answer = row.inner(row.take("answer", dict), "answer")
             kind = answer.take("type", str)
             if kind in _UNANSWERED:
                 continue
             yield Record(
-                id=row.take("qid", str, None) or f"iirc-{place.split()[-1]}-{i}",
+                id=row.take("qid", str, None) or f"iirc-{page.place.split()[-1]}-{i}",
                 question=row.take("question", str),
                 answers=_answers(answer, kind),
                 place=row.place,
@@ -65,9 +62,8 @@ def paragraphs(article: str) -> list[str]:
 def _answers(answer: Row, kind: str) -> tuple[str, ...]:
     """Several spans are one answer together; a value also with its unit."""
     if kind == "span":
-        spans = enumerate(answer.take("answer_spans", list))
         return unique(
-            [", ".join(answer.inner(s, f"span {i}").take("text", str).strip() for i, s in spans)]
+            [", ".join(one.text("text") for one in answer.objects("answer_spans", "span"))]
         )
     if kind == "binary":
         return unique([answer.take("answer_value", str)])
@@ -78,19 +74,18 @@ def _answers(answer: Row, kind: str) -> tuple[str, ...]:
 
 
 def _docs(page: Row, row: Row, articles: Mapping[str, object]) -> Iterator[Doc]:
-    yield Doc(page.take("title", str).strip(), page.take("text", str).strip(), gold=True)
+    yield Doc(page.text("title"), page.text("text"), gold=True)
     named: dict[str, list[str]] = {}
-    for i, part in enumerate(row.take("context", list)):
-        context = row.inner(part, f"context {i}")
-        if (target := context.take("passage", str).strip()) != "main":
+    for context in row.objects("context", "context"):
+        if (target := context.text("passage")) != "main":
             named.setdefault(target, []).append(" ".join(context.take("text", str).split()))
     for target, snippets in named.items():
         own = paragraphs(_article(target, articles))
         for text in dict.fromkeys(_home(snippet, own) for snippet in snippets):
             yield Doc(target, text, gold=True)
     known = {target.casefold() for target in named}
-    for i, link in enumerate(page.take("links", list, [])):
-        target = page.inner(link, f"link {i}").take("target", str).strip()
+    for link in page.objects("links", "link", []):
+        target = link.text("target")
         own = paragraphs(_article(target, articles))
         if own and target.casefold() not in known:
             known.add(target.casefold())

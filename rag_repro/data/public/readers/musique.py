@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rag_repro.data.public.opened_files import lines
 from rag_repro.data.public.record import Doc, Record, Row, unique
-from rag_repro.data.public.step_chains import musique_steps
+from rag_repro.data.public.roles import musique_steps
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +21,7 @@ log = logging.getLogger(__name__)
 def read(path: Path) -> Iterator[Record]:
     """The answerable questions; those of MuSiQue-Full that cannot be answered are left out."""
     unanswerable = 0
-    for place, fields in lines(path):
-        row = Row(path, place, fields)
+    for row in lines(path):
         if not row.take("answerable", bool, True):
             unanswerable += 1
             continue
@@ -35,7 +34,7 @@ def read(path: Path) -> Iterator[Record]:
             id=ident,
             question=row.take("question", str),
             answers=unique([row.take("answer", str), *row.strings("answer_aliases", [])]),
-            place=place,
+            place=row.place,
             kind=kind,
             hops=int(kind[0]),
             docs=docs,
@@ -47,13 +46,8 @@ def read(path: Path) -> Iterator[Record]:
 
 
 def _docs(row: Row) -> Iterator[Doc]:
-    for i, part in enumerate(row.take("paragraphs", list)):
-        p = row.inner(part, f"paragraph {i}")
+    for i, p in enumerate(row.objects("paragraphs", "paragraph")):
         # paragraph_support_idx is an idx: only where idx is the position are they one.
         if (idx := p.take("idx", int, i)) != i:
             raise p.bad(f"idx is {idx}, not its position", "put the paragraphs in order of idx")
-        yield Doc(
-            p.take("title", str).strip(),
-            p.take("paragraph_text", str).strip(),
-            gold=p.take("is_supporting", bool),
-        )
+        yield Doc(p.text("title"), p.text("paragraph_text"), p.take("is_supporting", bool))

@@ -11,23 +11,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rag_repro.data.public.opened_files import lines
-from rag_repro.data.public.record import Doc, Record, Row
+from rag_repro.data.public.record import Doc, Record
 
 
 def read(path: Path) -> Iterator[Record]:
     """Passages stay in the order of the file, which places the gold one."""
-    for number, (place, fields) in enumerate(lines(path)):
-        row = Row(path, place, fields)
-        parts = [row.inner(c, f"passage {i}") for i, c in enumerate(row.take("ctxs", list))]
+    for number, row in enumerate(lines(path)):
         docs = tuple(
-            Doc(p.take("title", str).strip(), p.take("text", str).strip(), p.take("isgold", bool))
-            for p in parts
+            Doc(part.text("title"), part.text("text"), part.take("isgold", bool))
+            for part in row.objects("ctxs", "passage")
         )
         yield Record(
             id=f"nq-oracle-{number:04d}",
             question=row.take("question", str),
             answers=row.strings("answers"),
-            place=place,
+            place=row.place,
             hops=1,
             docs=docs,
             meta={

@@ -7,31 +7,28 @@ docs = [{title, text, gold}] or gold_titles; a corpus line id, title, text.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from rag_repro.data.public.data_errors import DataError
 from rag_repro.data.public.opened_files import lines
 from rag_repro.data.public.readers.ambignq import interpretations
 from rag_repro.data.public.record import Doc, Record, Row
-from rag_repro.data.public.step_chains import evidence_steps, musique_steps
+from rag_repro.data.public.roles import evidence_steps, musique_steps
 
 
 def read(path: Path) -> Iterator[Record]:
     """Records of a `<name>.jsonl.gz`."""
-    for place, fields in lines(path):
-        row = Row(path, place, fields)
+    for row in lines(path):
         meta = row.take("meta", dict, {})
-        inner = Row(path, f"{place}, meta", meta)
-        docs = tuple(
-            _doc(row.inner(d, f"passage {i}")) for i, d in enumerate(row.take("docs", list, []))
-        )
+        inner = row.inner(meta, "meta")
+        docs = tuple(map(_doc, row.objects("docs", "passage", [])))
         named = row.strings("gold_titles", []) or inner.strings("gold_titles", [])
         steps = musique_steps(inner, len(docs))
         yield Record(
             id=row.take("id", str),
             question=row.take("question", str),
             answers=row.strings("answers"),
-            place=place,
+            place=row.place,
             kind=row.take("type", str, None),
             hops=row.take("hops", int, None),
             docs=docs,
@@ -45,16 +42,9 @@ def read(path: Path) -> Iterator[Record]:
 def read_corpus(path: Path) -> tuple[Doc, ...]:
     """Passages of a `<name>.corpus.jsonl.gz`, with the file's own ids."""
     docs, seen = [], {}
-    for place, fields in lines(path):
-        row = Row(path, place, fields)
-        doc = _doc(row)
-        ident = row.take("id", str)
-        if ident in seen:
-            raise DataError(
-                path, place, f"id {ident!r} was {seen[ident]} already", "give each passage one id"
-            )
-        seen[ident] = place
-        docs.append(Doc(doc.title, doc.text, id=ident))
+    for row in lines(path):
+        row.note(ident := row.take("id", str), seen)
+        docs.append(replace(_doc(row), id=ident, gold=False))
     return tuple(docs)
 
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rag_repro.data.public.data_errors import MissingFile
 from rag_repro.data.public.opened_files import document, records
-from rag_repro.data.public.record import Doc, Record, Row, unique
+from rag_repro.data.public.record import Doc, MissingFile, Record, Row, unique
 
 _MARKS = frozenset({"operation", "no_evidence"})
 _KEPT = ("term", "description", "facts", "decomposition", "evidence")
@@ -22,19 +21,18 @@ _KEPT = ("term", "description", "facts", "decomposition", "evidence")
 def read(path: Path) -> Iterator[Record]:
     """Answers are "yes" and "no"; gold the paragraphs that any annotator gave as evidence."""
     by_id = {doc.id: doc for doc in corpus(path)}
-    for place, fields in records(path):
-        row = Row(path, place, fields)
+    for row in records(path):
         wanted = unique(_flat(row, row.take("evidence", list, [])))
         docs = tuple(by_id[i] for i in wanted if i in by_id)
         yield Record(
             id=row.take("qid", str),
             question=row.take("question", str),
             answers=("yes" if row.take("answer", bool) else "no",),
-            place=place,
+            place=row.place,
             kind="boolean",
             hops=len(row.take("decomposition", list, [])) or None,
             docs=tuple(Doc(d.title, d.text, gold=True, id=d.id) for d in docs),
-            meta={k: fields[k] for k in _KEPT if k in fields}
+            meta={k: row.fields[k] for k in _KEPT if k in row.fields}
             | {"missing_gold_ids": [i for i in wanted if i not in by_id]},
         )
 
@@ -44,11 +42,9 @@ def corpus(path: Path) -> tuple[Doc, ...]:
     (file,) = companion_files(path)
     docs = []
     for ident, fields in document(file, dict).items():
-        row = Row(file, f"paragraph {ident!r}", {})
-        row = Row(file, row.place, row.inner(fields, "value").fields)
-        text = row.take("content", str).strip()
-        if text:
-            docs.append(Doc(row.take("title", str).strip(), text, id=ident))
+        row = Row(file, f"paragraph {ident!r}", {}).inner(fields, "value")
+        if text := row.text("content"):
+            docs.append(Doc(row.text("title"), text, id=ident))
     return tuple(docs)
 
 

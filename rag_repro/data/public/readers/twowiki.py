@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rag_repro.data.public.opened_files import lines, records
 from rag_repro.data.public.readers import hotpotqa
-from rag_repro.data.public.record import Record, Row, unique
-from rag_repro.data.public.step_chains import evidence_steps
+from rag_repro.data.public.record import Record, unique
+from rag_repro.data.public.roles import evidence_steps
 
 ALIASES = "id_aliases.json"
 
@@ -21,8 +21,7 @@ ALIASES = "id_aliases.json"
 def read(path: Path) -> Iterator[Record]:
     """Questions with chains of steps from their evidences, where there are any."""
     aliases = {name: found for p in companion_files(path) for name, found in _aliases(p)}
-    for place, fields in records(path):
-        row = Row(path, place, fields)
+    for row in records(path):
         plain = hotpotqa.record(row)
         others = aliases.get(row.take("answer_id", str, ""), ())
         yield replace(
@@ -40,8 +39,7 @@ def companion_files(path: Path) -> tuple[Path, ...]:
 
 
 def _aliases(path: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for place, fields in lines(path):
-        row = Row(path, place, fields)
+    for row in lines(path):
         # Sorted, as the sets of the official evaluation have no order.
         names = {*row.strings("aliases"), *row.strings("demonyms", [])}
         yield row.take("Q_id", str), tuple(sorted(names))
