@@ -6,7 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING, Any
 
-from rag_repro.commands.folders import held_in, written_to
+from rag_repro.commands.folders import held_in, kept, written_to
 
 if TYPE_CHECKING:
     from rag_repro.study.papers import Cell
@@ -174,31 +174,40 @@ def time(arguments: argparse.Namespace) -> None:
 def exhibit(arguments: argparse.Namespace) -> None:
     """Columns of the CSV: exhibit, tier, dataset, method, what the exhibit varies, metric,
     paper (as printed), ours with lo and hi (95 %), n, and the difference to the baseline."""
-    from rag_repro.bars import waiting
-    from rag_repro.show import exhibit_rows
-    from rag_repro.study import papers
-    from rag_repro.study.scores import Results
+    results = held_in(arguments)
 
-    results = Results(held_in(arguments))
-    with waiting(f"computing {arguments.exhibit}"):
-        paper, exhibit = papers.exhibit(arguments.exhibit)
-        rows = exhibit_rows.rows(paper, exhibit, results, arguments.tier)
-    print(exhibit_rows.text(rows, arguments.format), end="")
+    def text() -> str:
+        from rag_repro.bars import waiting
+        from rag_repro.show import exhibit_rows
+        from rag_repro.study import papers
+        from rag_repro.study.scores import Results
+
+        with waiting(f"computing {arguments.exhibit}"):
+            paper, exhibit = papers.exhibit(arguments.exhibit)
+            rows = exhibit_rows.rows(paper, exhibit, Results(results), arguments.tier)
+        return exhibit_rows.text(rows, arguments.format)
+
+    print(kept(arguments, results, text), end="")
 
 
 def claims(arguments: argparse.Namespace) -> None:
     """Columns: id, paper, exhibit, claim, tier, verdict, effect, lo, hi, n, and more. What was not
     run at the paper tier, or cannot be judged there, is left out unless --tier names it."""
-    from rag_repro.evaluation.verdicts import UNSAID
-    from rag_repro.show import ledger
-    from rag_repro.study.scores import Results
+    results = held_in(arguments)
 
-    results = Results(held_in(arguments))
-    rows = ledger.rows(results, arguments.paper, arguments.tier)
+    def text() -> str:
+        from rag_repro.evaluation.verdicts import UNSAID
+        from rag_repro.show import ledger
+        from rag_repro.study.scores import Results
+
+        rows = ledger.rows(Results(results), arguments.paper, arguments.tier)
+        if arguments.tier is None:
+            rows = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in UNSAID]
+        return ledger.text(rows, arguments.format)
+
     if arguments.tier is None:
         log.info("left out are rows of the paper tier that say nothing: --tier paper")
-        rows = [r for r in rows if r["tier"] != "paper" or r["verdict"] not in UNSAID]
-    print(ledger.text(rows, arguments.format), end="")
+    print(kept(arguments, results, text), end="")
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -249,9 +258,14 @@ def show(arguments: argparse.Namespace) -> None:
 
 def status(arguments: argparse.Namespace) -> None:
     """One line for each exhibit and tier."""
-    from rag_repro.commands import progress
+    results = held_in(arguments)
 
-    print(progress.text(held_in(arguments)))
+    def text() -> str:
+        from rag_repro.commands import progress
+
+        return progress.text(results)
+
+    print(kept(arguments, results, text))
 
 
 def seal(arguments: argparse.Namespace) -> None:
