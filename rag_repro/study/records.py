@@ -285,13 +285,15 @@ def set_aside(root: Path, condition: Condition, fingerprint: Mapping[str, Any]) 
     record = load(root, condition)
     if record is None or is_same(record.header, fingerprint):
         return None
-    if (file := find(root, condition)) is None:
-        with alone(root / "seal.lock"):
-            sealed.rewrite(root, record.path, {condition.path: None}, {})
-        file = _file(root, condition)
-        write_whole(file, record.content)
+    file = _file(root, condition)
     names = (f"{file.name}.stale{f'-{i}' if i > 1 else ''}" for i in itertools.count(1))
-    return file.rename(next(p for p in map(file.with_name, names) if not p.exists()))
+    aside = next(p for p in map(file.with_name, names) if not p.exists())
+    if find(root, condition) is not None:
+        return file.rename(aside)
+    with alone(root / "seal.lock"):  # the copy first: whoever stops this loses nothing
+        write_whole(aside, record.content)
+        sealed.rewrite(root, record.path, {condition.path: None}, {})
+    return aside
 
 
 def forget_failed(root: Path, condition: Condition) -> int:
