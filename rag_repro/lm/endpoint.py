@@ -12,7 +12,6 @@ import json
 import logging
 import random
 import re
-import sys
 import threading
 import time
 import urllib.parse
@@ -116,8 +115,7 @@ class Server:
     load: requests in flight. served: places taken so far. failures: in a row. until: the moment up
     to which it rests. why: its last failure. checked: it was seen to list the model. lost: it did
     not answer a one-word question either, and is tried again now and then; refuses: it
-    wants nothing of us, and is not. limit: what it calls the most tokens of a reply. counts: the
-    most tokens that it counted in a prompt, and the lengths of the prompts of so many.
+    wants nothing of us, and is not. limit: what it calls the most tokens of a reply.
     """
 
     url: str
@@ -131,7 +129,6 @@ class Server:
     lost: bool = False
     refuses: bool = False
     limit: str = "max_tokens"
-    counts: tuple[int, frozenset[int]] = (0, frozenset())
 
 
 @dataclass
@@ -277,7 +274,6 @@ _NO_LIST = {404, 405, 501}
 _SPENT = re.compile(
     r"insufficient_(?:quota|balance|credits?|funds)|billing_(?:hard_limit_reached|not_active)"
 )
-_STREAM = re.compile(r"\s*(?:data|event|id|retry)?:")
 _COUNTS = 256  # tokens from which a server's count is held against its prompt
 _GLANCE = 10.0  # seconds for a list of models, which a server that is up has at hand
 
@@ -395,20 +391,12 @@ class Asking:
         if status == 400 and newer in text and server.limit != newer:
             server.limit = newer
             return self._reply(server, path, body)
-        if status in _NO_LIST and (better := self._elsewhere(server)):
-            raise _Refusal(better)
         if status != 200:
             raise self._judged(server, status, headers, text)
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             why = f"a reply that is no JSON: {shown(text)}"
-        if _STREAM.match(text):
-            raise _Refusal(
-                "it streams its replies, which it was not asked for; turn streaming off there"
-            )
-        if better := self._elsewhere(server):  # a page for people, as many roots have
-            raise _Refusal(better)
         raise _Passing(why, of_server=False, of_call=True)
 
     def _look(self, server: Server) -> None:
@@ -431,13 +419,11 @@ class Asking:
                 elif isinstance(trouble, _Passing):
                     trouble.of_server, trouble.of_call = True, False
                 raise trouble
-            why = f"{server.url} has no list of its models (GET /models: status {status})"
+            why = f"{server.url} has no list of its models (GET /models: status {status}); "
+            why += "most addresses end in /v1"
             if len(self.servers.all) > 1:
-                if better := self._elsewhere(server):
-                    raise ReaderError(better)
                 raise ReaderError(
-                    f"{why}, so that it cannot be seen to answer as the other servers do; "
-                    "name it alone"
+                    f"{why}; it cannot be seen to answer as the other servers do: name it alone"
                 )
             log.warning("%s: taken at its word that it serves %s", why, self.model)
         elif self.model not in listed:
@@ -448,27 +434,14 @@ class Asking:
             )
         server.checked = True
 
-    def _elsewhere(self, server: Server) -> str | None:
-        """Where the server lists models, if not at the address that was given: what to say."""
-        root = re.sub(r"(?<=[^/:])/.*", "", server.url, count=1)
-        above = re.sub(r"/(?:(?:chat/)?completions|models)$", "", server.url)
-        for url in dict.fromkeys((above, f"{above}/v1", f"{root}/v1")):
-            if url == server.url or url.endswith("/v1/v1"):
-                continue
-            try:
-                status, _, text = get(f"{url}/models", self._key, min(_GLANCE, self._timeout))
-            except ConnectionError:
-                continue
-            if status == 200 and _listed(text) is not None:
-                return f"no models are listed at {server.url}, but at {url}: name that"
-        return None
-
     def _judged(self, server: Server, status: int, headers: dict[str, str], text: str) -> Exception:
         """What a status other than 200 means."""
         why = f"status {status}: {shown(self._key.hidden(_told(text)))}{through(server.url)}"
         if 300 <= status < 400:
             why = f"status {status}: redirects are not followed; name the address it points to, "
             why += shown(headers.get("location", "none"))
+        if status in _NO_LIST:
+            why += " (is it the right address? most end in /v1)"
         if status == 401 and not self._key.name:
             why += f" ({KEY_VARIABLE} holds no key)"
         if status in _REFUSED or (status == 429 and _SPENT.search(text)):
@@ -491,10 +464,9 @@ def _told(text: str) -> str:
 
 
 def _check_whole(server: Server, body: dict[str, Any], reply: Any) -> None:
-    """CallError: the server read less than the whole prompt; where that only seems so, a warning.
+    """CallError: the server read less than the whole prompt.
 
-    A word takes a token at least, and a token rarely holds 16 bytes. Where the most tokens that
-    a server ever counts are those of several prompts of other lengths, its context ends there.
+    A word takes a token at least, and a token rarely holds 16 bytes.
     """
     try:
         usage = reply["usage"]
@@ -507,27 +479,12 @@ def _check_whole(server: Server, body: dict[str, Any], reply: Any) -> None:
     said = body["prompt"] if "prompt" in body else " ".join(m["content"] for m in body["messages"])
     words = said.split()
     size = len("".join(words).encode())
-    remedy = "give the server a longer context (Ollama: num_ctx), or fewer or shorter passages"
     if tokens < max(len(words) * 3 // 4, size // 16):
         raise CallError(
             f"no answer to the whole prompt: {server.url} read {tokens} tokens of it, and it has "
-            f"{len(words)} words in {size} bytes; {remedy}"
+            f"{len(words)} words in {size} bytes; give the server a longer context (Ollama: "
+            "num_ctx), or fewer or shorter passages"
         )
-    most, sizes = server.counts
-    if tokens > most:
-        most, sizes = tokens, frozenset()
-    if tokens == most:
-        sizes |= {size}
-        least, longest = min(sizes), max(sizes)
-        sizes = frozenset({least, longest, *sorted(sizes)[1:2]})  # three tell enough
-        if len(sizes) == 3 and longest > 1.1 * least:
-            log.warning(
-                "%s counts %d tokens in prompts of %d to %d bytes and in none more: it seems to "
-                "cut prompts there, and answers to cut ones are wrong; %s",
-                *(server.url, most, least, longest, remedy),
-            )
-            most = sys.maxsize  # said once
-    server.counts = most, sizes
 
 
 def _listed(text: str) -> list[str] | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -42,7 +41,6 @@ class LocalReader:
     keep_bytes: memory for those kept. pack: tokens in one prefill pass.
     packed_bytes: memory for a second copy of the linear layers' weights, laid out for
         the processor (float32 on a CPU only; what does not fit stays as it is).
-    template: settings for the chat template, beside the user's turn.
 
     Rows do not influence one another: in float32 the tokens are the same at any
     batch size and order, except after two logits closer than `tie_margin`, which
@@ -60,7 +58,6 @@ class LocalReader:
         keep_bytes: int = KEPT,
         pack: int | None = None,
         packed_bytes: int = PACKED,
-        template: Mapping[str, Any] | None = None,
         tie_margin: float = 1e-4,
     ):
         loaded = weights if isinstance(weights, Loaded) else load(weights, device, dtype)
@@ -71,7 +68,7 @@ class LocalReader:
         self.name = loaded.weights.name
         self.tie_margin = tie_margin
         self.context = self.model.config.get_text_config().max_position_embeddings
-        self.codec = Codec(loaded.tokenizer, template)
+        self.codec = Codec(loaded.tokenizer)
         self.reuse = reuse
         table = self.model.get_input_embeddings()
         self._words = len(table.weight)

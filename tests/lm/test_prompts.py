@@ -153,11 +153,7 @@ def test_a_template_that_reads_parts_is_given_parts():
         ("{{ messages[0]['content'] * 2 }}", "just once"),
         ("a template of no one", "just once"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
-        ("{% for a in range(9**5) %}{% for b in range(9**5) %}{% endfor %}{% endfor %}", "powers"),
-        ("{% for a in range(60000) %}{% for b in range(60000) %}{% endfor %}{% endfor %}", "end"),
-        ("{{ 'a' * 2000000 }}{{ messages[0]['content'] }}", r"20000\d\d characters"),
         ("{{ 'a' * 100000000000000 }}{{ messages[0]['content'] }}", "MemoryError"),
-        ("{# " + "a" * 2000000 + " #}{{ messages[0]['content'] }}", r"20000\d\d characters"),
     ],
 )
 def test_a_template_that_fails_is_one_sentence(template, why):

@@ -428,30 +428,6 @@ def test_a_server_that_calls_the_limit_by_its_newer_name(pair):
     assert limits == [{"max_tokens": 9}, *[{"max_completion_tokens": 9}] * 3]
 
 
-@pytest.mark.parametrize("begin", ["data: ", ": waiting\n\ndata: ", "event: message\ndata: "])
-def test_a_server_that_streams_unasked(pair, begin):
-    a, _ = pair
-    a.default = begin + '{"choices": [{"delta": {"content": "Rome"}}]}\n\ndata: [DONE]\n\n'
-    with pytest.raises(ReaderError, match="streams its replies, which it was not asked for"):
-        reader(a).generate(asked(1))
-    assert len(a.seen) == 1
-
-
-@pytest.mark.parametrize("path", ["", "/", "/v1/chat/completions", "/v1/models", "/api"])
-def test_an_address_beside_the_right_one_is_told_with_the_right_one(pair, path):
-    a, b = pair
-    root = a.url.removesuffix("/v1")
-    one = ApiReader(root + path, "tiny", jitter=random.Random(0), backoff=0.001)
-    with pytest.raises(ReaderError) as refused:
-        one.generate(asked(1))
-    assert f"no models are listed at {(root + path).rstrip('/')}, but at {a.url}: name" in str(
-        refused.value
-    )
-    several = ApiReader(f"{root}{path},{b.url}", "tiny", jitter=random.Random(0))
-    with pytest.raises(ReaderError, match=f"but at {a.url}: name that"):
-        several.generate(asked(1))
-
-
 def test_requests_to_this_machine_take_no_proxy_and_another_is_named(pair, monkeypatch):
     a, b = pair
     monkeypatch.setenv("http_proxy", b.url.replace("//", "//me:secret@").removesuffix("/v1"))
@@ -495,20 +471,5 @@ def test_an_answer_to_a_cut_prompt_is_a_failed_call(pair, caplog):
     han = Generate(Prompt.from_segments("\u4e2d" * 9000), 9)
     counting(a, lambda words: 512)
     assert "27000 bytes; give the server a longer context" in str(reader(a).generate([han])[0])
-
-
-def test_a_server_that_seems_to_cut_prompts_is_told_once(pair, caplog):
-    a, _ = pair
-    counting(a, lambda words: min(words * 2, 400))
-    one = reader(a, in_flight=1)
-    assert all(made.text == "Rome" for made in one.generate(long(150, 190, 205, 230)))
-    assert "seems to cut" not in caplog.text
-    one.generate(long(260, 300, 350, 400))
-    assert caplog.text.count(f"{a.url} counts 405 tokens in prompts of 820 to 1040 bytes") == 1
-    assert caplog.text.count("seems to cut") == 1
-    caplog.clear()
-    counting(a, lambda words: words * 2)
-    reader(a, in_flight=1).generate(long(*range(150, 600, 30), 300, 300, 300))
     counting(a, lambda words: 12)  # tells the same of any prompt
     assert not isinstance(reader(a).generate(long(9000))[0], CallError)
-    assert "seems to cut" not in caplog.text

@@ -191,7 +191,7 @@ def damage(folder, name):
             (folder / WEIGHTS).write_text(
                 "version https://git-lfs.github.com/spec/v1\noid sha256:4"
             )
-            return "git lfs pull"
+            return "not a whole file of safetensors"
         case "negative":
             header = json.dumps({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}})
             data = struct.pack("<Q", len(header)) + header.encode() + bytes(4)
@@ -200,9 +200,6 @@ def damage(folder, name):
         case "huge":
             (folder / WEIGHTS).write_bytes(struct.pack("<Q", 1 << 62))
             return "not a whole file of safetensors"
-        case "layers":
-            change(folder / CONFIG, num_hidden_layers=10**9)
-            return "1000000000 layers"
         case "gptq" | "bitsandbytes" | "fp8" | "compressed-tensors":
             change(folder / CONFIG, quantization_config={"quant_method": name})
             return f"quantised weights ({name}) are not read"
@@ -221,7 +218,7 @@ def damage(folder, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["index", "pickle", "pointer", "negative", "huge", "layers", "gptq", "bitsandbytes", "fp8",
+    ["index", "pickle", "pointer", "negative", "huge", "gptq", "bitsandbytes", "fp8",
      "compressed-tensors", "adapter_config.json", "config-of-a-list", "size", WEIGHTS, CONFIG,
      "generation_config.json", "tokenizer.json", "tokenizer_config.json"],
 )  # fmt: skip
@@ -233,8 +230,6 @@ def test_a_damaged_folder_is_found_when_it_is_named(folder, name):
 @pytest.mark.parametrize(
     ("name", "facts", "words"),
     [
-        ("sentence_bert_config.json", {"max_seq_length": -3}, "max_seq_length is -3"),
-        ("sentence_bert_config.json", {"max_seq_length": 10**9}, "model's 130 positions"),
         ("sentence_bert_config.json", None, "not JSON"),
         ("modules.json", [{"type": "os.system", "path": ""}], "'os.system' is not loaded"),
         ("modules.json", [{"type": "sentence_transformers.models.Pooling", "path": "../x"}],
