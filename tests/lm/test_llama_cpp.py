@@ -7,7 +7,6 @@ somewhere; how prompts become tokens may not.
 from __future__ import annotations
 
 import importlib.util
-import random
 
 import pytest
 
@@ -44,7 +43,7 @@ def served():
 
 
 def reader_of(url, **settings):
-    return api.ApiReader(url, "smollm2", jitter=random.Random(0), **settings)
+    return api.ApiReader(url, "smollm2", **settings)
 
 
 def test_it_answers_in_order_and_counts_as_we_do(served):
