@@ -6,7 +6,6 @@ may help; it knows whose turn it is, who rests and who is gone.
 
 from __future__ import annotations
 
-import email.utils
 import json
 import logging
 import re
@@ -235,9 +234,9 @@ class Servers:
         ReaderError: no server is left. CancelledError: `stop` is set.
         """
         with self._changed:
-            while not (ready := self._ready(stop)):
-                rests = [s.until - self.clock() for s in self.all if s.gone != REFUSES]
-                self._wait(min((left for left in rests if left > 0), default=None))
+            while not (ready := self._ready(stop, now := self.clock())):
+                rests = (s.until - now for s in self.all if s.gone != REFUSES and s.until > now)
+                self._wait(min(rests, default=None))
             server = min(ready, key=lambda s: (s is avoid, s.load))
             server.load += 1
         try:
@@ -247,8 +246,8 @@ class Servers:
                 server.load -= 1
                 self._changed.notify_all()
 
-    def _ready(self, stop: threading.Event) -> list[Server]:
-        """The servers that have room for a request now."""
+    def _ready(self, stop: threading.Event, now: float) -> list[Server]:
+        """The servers that have room for a request."""
         if stop.is_set():
             raise CancelledError
         if all(server.gone for server in self.all):
@@ -261,7 +260,7 @@ class Servers:
             s
             for s in self.all
             if s.gone != REFUSES
-            and s.until <= self.clock()
+            and s.until <= now
             and s.load < (1 if s.failures or not s.checked else self._in_flight)
         ]
 
@@ -271,7 +270,9 @@ class Servers:
     def fine(self, server: Server) -> None:
         """It answered a request, be it with a refusal of that one request."""
         with self._changed:
-            server.failures, server.gone = 0, ""
+            server.failures = 0
+            if server.gone == SILENT:
+                server.gone = ""
             self._changed.notify_all()
 
     def rest(self, server: Server, passing: Passing, since: float) -> int:
@@ -433,18 +434,9 @@ def _listed(text: str) -> list[str] | None:
 
 
 def _wanted(headers: dict[str, str]) -> float | None:
-    """The seconds that Retry-After says, as such or as a date on the server's own clock."""
+    """The seconds that Retry-After says; None: it says none, or a date."""
     told = headers.get("retry-after", "")
-    if re.fullmatch(r"\d+(\.\d+)?", told, re.ASCII):
-        return float(told)
-    try:
-        then, now = (
-            email.utils.parsedate_to_datetime(headers.get(name, ""))
-            for name in ("retry-after", "date")
-        )
-        return max(0.0, (then - now).total_seconds())
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+    return float(told) if re.fullmatch(r"\d+(\.\d+)?", told, re.ASCII) else None
 
 
 def shown(message: str) -> str:

@@ -19,7 +19,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
@@ -339,31 +338,16 @@ class Codec:
                 raise CallError(
                     "this reader has no chat template: ask with Prompt(..., chat=False)"
                 )
-            spaced = self._render(f" {_MARK} ")
-            before, _, after = self._render(_MARK).partition(_MARK)
-            self._turn = before, after, f" {_MARK} " not in spaced
+            before, *after = self._rendered(("user", _MARK)).split(_MARK)
+            if len(after) != 1:
+                raise self._bad("does not write what the user says just once")
+            spaced = f" {_MARK} "
+            self._turn = before, after[0], spaced not in self._rendered(("user", spaced))
             self._check()
         return self._turn
 
-    def _render(self, said: str) -> str:
-        return self._rendered([("user", said)], self._parts)
-
-    @cached_property
-    def _parts(self) -> bool:
-        """Whether the template reads what is said as a list of parts, as of text and images.
-
-        CallError: it fails, or does not write what the user says just once.
-        """
-        failed = None
-        for parts in (False, True):
-            try:
-                if self._rendered([("user", _MARK)], parts).count(_MARK) == 1:
-                    return parts
-            except CallError as error:
-                failed = failed or error
-        raise failed or self._bad("does not write what the user says just once")
-
-    def _rendered(self, turns: Sequence[tuple[str, str]], parts: bool) -> str:
+    def _rendered(self, *turns: tuple[str, str]) -> str:
+        """The chat of these turns (role, text) as the template writes it. CallError: it fails."""
         from transformers.utils.chat_template_utils import _compile_jinja_template as compiled
 
         try:
@@ -371,10 +355,7 @@ class Codec:
             template = compiled(self.tokenizer.get_chat_template())
             template.globals["strftime_now"] = _TODAY.strftime
             return self.tokenizer.apply_chat_template(
-                [
-                    {"role": role, "content": [{"type": "text", "text": t}] if parts else t}
-                    for role, t in turns
-                ],
+                [{"role": role, "content": said} for role, said in turns],
                 tokenize=False,
                 add_generation_prompt=turns[-1][0] == "user",
                 **self.template,
@@ -393,7 +374,7 @@ class Codec:
     def _check(self) -> None:
         """Our piecewise tokens must be the tokenizer's own where nothing imitates a special one."""
         probe = "Who wrote it?\n\nA passage."
-        whole = self.tokenizer(self._render(probe), add_special_tokens=False).input_ids
+        whole = self.tokenizer(self._rendered(("user", probe)), add_special_tokens=False).input_ids
         if tuple(whole) != self.encode(Prompt.from_segments(probe, chat=True)).tokens:
             log.warning(
                 "the chat template tokenises differently in pieces (the tokenizer adds a space "
@@ -407,7 +388,8 @@ class Codec:
         """
         ids = {self.tokenizer.eos_token_id}
         if self.tokenizer.chat_template:
-            text = self._rendered([("user", "a"), ("assistant", _MARK)], self._parts)
+            self._user_turn()
+            text = self._rendered(("user", "a"), ("assistant", _MARK))
             found = self._words.pattern.search(text.rpartition(_MARK)[2] if _MARK in text else "")
             if found:
                 ids.add(self._words.added[found[found.lastindex]])

@@ -239,16 +239,6 @@ def test_not_now_sends_a_call_elsewhere_and_its_server_rests(pair, monkeypatch, 
     assert sum(prompts(a, b).values()) == 7
 
 
-def test_a_date_in_retry_after_is_read_by_the_servers_own_clock(pair, clock):
-    a, _ = pair
-    when = {"Date": "Tue, 20 Oct 2026 07:28:00 GMT", "Retry-After": "Tue, 20 Oct 2026 07:28:07 GMT"}
-    a.plan = [(503, when, "later")]
-    one = reader(a)
-    one._servers.clock = clock
-    check(one.generate(asked(1)))
-    assert clock.waits == [7.0]
-
-
 def test_however_often_a_server_says_not_now_no_call_is_lost(pair):
     a, b = pair
     for server in pair:
