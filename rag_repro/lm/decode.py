@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rag_repro.lm.passes import Passes, Todo
 from rag_repro.lm.prefix import LEAST, Slots, Span, Store, shared_lengths
-from rag_repro.lm.prompts import Codec
+from rag_repro.lm.prompts import Codec, Encoded
 from rag_repro.schema import Generate, Generation, Read, Sampling, Trace
 
 
@@ -102,9 +102,8 @@ class Planned:
 
     number: int
     call: Generate | Read
+    encoded: Encoded
     tokens: np.ndarray
-    pieces: tuple[str, ...]
-    template: tuple[tuple[int, int], ...]
     soft: dict[int, Tensor]
 
 
@@ -112,7 +111,6 @@ class Planned:
 class Job(Planned):
     """A `Generate` call."""
 
-    declared: int
     limit: int
     watched: tuple[int, ...]
     shared: Span | None = None
@@ -208,7 +206,7 @@ class Decoder:
 
     def _share(self, jobs: Sequence[Job]) -> None:
         """Point each job to its shared prefix, computing those that are not kept."""
-        lengths = shared_lengths([j.tokens for j in jobs], [j.declared for j in jobs])
+        lengths = shared_lengths([j.tokens for j in jobs], [j.encoded.prefix for j in jobs])
         made: dict[bytes, Span] = {}
         for job, n in zip(jobs, lengths, strict=True):
             if not n:
@@ -358,8 +356,8 @@ class Decoder:
                 np.array(row.probability[:n], dtype=np.float32),
                 np.array(row.entropy[:n], dtype=np.float32),
                 {-1: self._attention(row)} if job.reads_attention else {},
-                job.pieces,
-                job.template,
+                job.encoded.pieces,
+                job.encoded.template,
             )
         watched = None
         if job.watched:
@@ -461,8 +459,8 @@ def _read(
             torch.cat([unknown, given]).cpu().numpy(),
             torch.cat([unknown, entropy(log_p)]).cpu().numpy(),
             attention,
-            job.pieces,
-            job.template,
+            job.encoded.pieces,
+            job.encoded.template,
         )
         results[job.number] = Generation(
             text=job.text,

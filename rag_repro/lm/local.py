@@ -150,8 +150,7 @@ class LocalReader:
             raise PromptTooLong(len(encoded), self.context)
         tokens, soft = self._content(encoded)
         limit = min(call.max_new_tokens, room)
-        said, template = encoded.pieces, encoded.template
-        return Job(number, call, tokens, said, template, soft, encoded.prefix, limit, watched)
+        return Job(number, call, encoded, tokens, soft, limit, watched)
 
     def _reading(self, number: int, call: Read) -> Reading:
         layers = self._passes.layers
@@ -169,8 +168,7 @@ class LocalReader:
             raise PromptTooLong(len(encoded) + len(given), self.context)
         tokens, soft = self._content(encoded)
         text = call.text if isinstance(call.text, str) else spoken_text(call.text)
-        before, template = encoded.pieces, encoded.template
-        return Reading(number, call, tokens, before, template, soft, text, given, offsets)
+        return Reading(number, call, encoded, tokens, soft, text, given, offsets)
 
     def _content(self, encoded: Encoded) -> tuple[np.ndarray, dict[int, Tensor]]:
         """Ids that name the content everywhere: a soft place gets one made of its vector."""

@@ -17,13 +17,13 @@ import logging
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
 from rag_repro.plain import shortened
-from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Soft, pieces_of
+from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Segment, Soft, pieces_of
 from rag_repro.schema.errors import CallError, ReaderError
 from rag_repro.words import nearest, whole
 
@@ -48,9 +48,7 @@ class Plain:
         self._control = {i: str(t) for i, t in held.items() if t.special}
         self._unknown = tokenizer.unk_token_id
         self.tokenizer = tokenizer
-        # transformers can leave out the special tokens; the others need a copy without them.
-        apart = any(not t.special and not str(t).isspace() for t in held.values())
-        self._bare = _bare(tokenizer) if apart else None
+        self._bare = _bare(tokenizer)
         self._trims = False
         _, spans = self.tokens("a a")
         self._trims = len(spans) > 1 and spans[0][1] < spans[1][0]
@@ -58,20 +56,8 @@ class Plain:
     def tokens(self, text: str) -> Tokens:
         """Ids, and the stretch (first, last) of the text that each covers; no opening token."""
         text = whole(text)
-        if self._bare is not None:
-            out = self._bare.encode(text, add_special_tokens=False)
-            ids, spans = out.ids, out.offsets
-        else:
-            out = self.tokenizer(
-                text,
-                add_special_tokens=False,
-                split_special_tokens=True,
-                return_offsets_mapping=True,
-                verbose=False,
-            )
-            ids, spans = out.input_ids, out.offset_mapping
-        if self._trims:
-            spans = _spread(spans)
+        out = self._bare.encode(text, add_special_tokens=False)
+        ids, spans = out.ids, _spread(out.offsets) if self._trims else out.offsets
         cuts = [
             last - 1
             for i, (first, last) in zip(ids, spans, strict=True)
@@ -153,42 +139,67 @@ class Encoded:
         return len(self.tokens)
 
 
-@dataclass(slots=True)
-class _Run:
-    """Text of adjacent segments, tokenised together; `prefix`: where a Prefix ends in it.
-
-    template: the characters that the chat template says, first and behind the last.
-    """
-
-    text: str = ""
-    prefix: int | None = None
-    template: list[tuple[int, int]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ids:
-    """Tokens that are not made of text here, and what each says."""
-
-    tokens: Sequence[int]
-    pieces: Sequence[str]
-    template: bool = False
-
-
-@dataclass(slots=True)
 class _Line:
-    """What a prompt becomes before it is tokenised: runs of text, ids, soft segments."""
+    """A prompt on its way to tokens. Text of adjacent segments is tokenised together."""
 
-    items: list[_Run | _Ids | Soft] = field(default_factory=list)
+    def __init__(self, words: Plain):
+        self._words = words
+        self._text = ""
+        self._stretches: list[tuple[int, int]] = []  # of that text, what the chat template says
+        self._shared: int | None = None  # up to where the prompt declares that text to be shared
+        self.tokens: list[int] = []
+        self.pieces: list[str] = []
+        self.soft: list[tuple[int, Soft]] = []
+        self.template: list[tuple[int, int]] = []
+        self.prefix = 0
 
     def say(self, text: str, prefix: bool = False, template: bool = False) -> None:
-        if not (self.items and isinstance(self.items[-1], _Run)):
-            self.items.append(_Run())
-        run = self.items[-1]
+        """Add text; prefix: what stands up to its end is shared."""
         if template:
-            run.template.append((len(run.text), len(run.text) + len(text)))
-        run.text += text
+            self._stretches.append((len(self._text), len(self._text) + len(text)))
+        self._text += text
         if prefix:
-            run.prefix = len(run.text)
+            self._shared = len(self._text)
+
+    def put(self, tokens: Sequence[int], pieces: Sequence[str], template: bool = False) -> None:
+        """Add tokens that are not made of text here, and what each says."""
+        self._flush()
+        if template:
+            self.template.append((len(self.tokens), len(self.tokens) + len(tokens)))
+        self.tokens += tokens
+        self.pieces += pieces
+
+    def place(self, segment: Soft) -> None:
+        """Add the place of an embedding."""
+        self._flush()
+        self.soft.append((len(self.tokens), segment))
+        self.put([0], [""])
+
+    def _flush(self) -> None:
+        """Tokenise the text that was said since tokens were put last."""
+        text, before = self._text, len(self.tokens)
+        ids, spans = self._words.tokens(text) if text else ([], [])
+        if self._shared is not None:
+            self.prefix = before + sum(last <= self._shared for _, last in spans)
+        for stretch in self._stretches:
+            first, last = _tokens_of(stretch, text, spans)
+            self.template.append((before + first, before + last))
+        self.tokens += ids
+        self.pieces += pieces_of(text, [first for first, _ in spans])
+        self._text, self._stretches, self._shared = "", [], None
+
+    def encoded(self) -> Encoded:
+        """What was added. CallError: nothing."""
+        self._flush()
+        if not self.tokens:
+            raise CallError("the prompt is empty: a reader needs at least one token to start from")
+        return Encoded(
+            tuple(self.tokens),
+            tuple(self.pieces),
+            tuple(self.soft),
+            self.prefix,
+            tuple(s for s in self.template if s[0] < s[1]),
+        )
 
 
 class Codec:
@@ -236,63 +247,30 @@ class Codec:
 
     def encode(self, prompt: Prompt) -> Encoded:
         """A prompt's ids. CallError: no tokens, no chat template, a bad Kept."""
-        line = self._chat(prompt) if prompt.chat else self._plain(prompt)
-        tokens: list[int] = []
-        pieces: list[str] = []
-        soft: list[tuple[int, Soft]] = []
-        template: list[tuple[int, int]] = []
-        prefix = 0
-        for item in line.items:
-            if isinstance(item, Soft):
-                soft.append((len(tokens), item))
-                tokens.append(0)
-                pieces.append("")
-            elif isinstance(item, _Ids):
-                if item.template:
-                    template.append((len(tokens), len(tokens) + len(item.tokens)))
-                tokens.extend(item.tokens)
-                pieces.extend(item.pieces)
-            else:
-                ids, spans = self._words.tokens(item.text)
-                if item.prefix is not None:
-                    prefix = len(tokens) + sum(last <= item.prefix for _, last in spans)
-                for stretch in item.template:
-                    first, last = _tokens_of(stretch, item.text, spans)
-                    template.append((len(tokens) + first, len(tokens) + last))
-                tokens.extend(ids)
-                pieces.extend(pieces_of(item.text, [first for first, _ in spans]))
-        if not tokens:
-            raise CallError("the prompt is empty: a reader needs at least one token to start from")
-        return Encoded(
-            tuple(tokens),
-            tuple(pieces),
-            tuple(soft),
-            prefix,
-            tuple(s for s in template if s[0] < s[1]),
-        )
-
-    def _segment(self, line: _Line, segment) -> None:
-        if isinstance(segment, str):
-            line.say(segment)
-        elif isinstance(segment, Prefix | Reply):
-            line.say(segment.text, prefix=isinstance(segment, Prefix))
-        elif isinstance(segment, Soft):
-            line.items.append(segment)
-        elif isinstance(segment, Marker):
-            line.items.append(_Ids([self._marker(segment.text)], [segment.text]))
-        elif isinstance(segment, Kept):
-            line.items.append(_Ids(*kept(segment)))
+        line = _Line(self._words)
+        if prompt.chat:
+            self._chat(line, prompt)
         else:
-            raise CallError(f"a prompt cannot hold a {type(segment).__name__}")
+            line.put(self._opening, [self.text([i]) for i in self._opening], template=True)
+            self._add(line, prompt.segments)
+        return line.encoded()
 
-    def _plain(self, prompt: Prompt) -> _Line:
-        opening = [self.text([i]) for i in self._opening]
-        line = _Line([_Ids(self._opening, opening, template=True)])
-        for segment in prompt.segments:
-            self._segment(line, segment)
-        return line
+    def _add(self, line: _Line, segments: Sequence[Segment]) -> None:
+        for segment in segments:
+            if isinstance(segment, str):
+                line.say(segment)
+            elif isinstance(segment, Prefix | Reply):
+                line.say(segment.text, prefix=isinstance(segment, Prefix))
+            elif isinstance(segment, Soft):
+                line.place(segment)
+            elif isinstance(segment, Marker):
+                line.put([self._marker(segment.text)], [segment.text])
+            elif isinstance(segment, Kept):
+                line.put(*kept(segment))
+            else:
+                raise CallError(f"a prompt cannot hold a {type(segment).__name__}")
 
-    def _chat(self, prompt: Prompt) -> _Line:
+    def _chat(self, line: _Line, prompt: Prompt) -> None:
         before, after, trims = self._user_turn()
         cut = next(
             (i for i, s in enumerate(prompt.segments) if isinstance(s, Reply | Kept)),
@@ -302,14 +280,10 @@ class Codec:
         if trims and said:
             said[0] = _strip(said[0], "left")
             said[-1] = _strip(said[-1], "right")
-        line = _Line()
         self._template(line, before)
-        for segment in said:
-            self._segment(line, segment)
+        self._add(line, said)
         self._template(line, after)
-        for segment in prompt.segments[cut:]:
-            self._segment(line, segment)
-        return line
+        self._add(line, prompt.segments[cut:])
 
     def _marker(self, text: str) -> int:
         if text not in self._words.added:
@@ -326,7 +300,7 @@ class Codec:
             if found.start() > at:
                 line.say(text[at : found.start()], template=True)
             token = self._words.added[found[found.lastindex]]
-            line.items.append(_Ids([token], [found[0]], template=True))
+            line.put([token], [found[0]], template=True)
             at = found.end()
         if at < len(text):
             line.say(text[at:], template=True)
