@@ -125,15 +125,16 @@ class Job(Planned):
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """A job being written. own: its tokens in its slot; fed: new tokens among them."""
+    """A job being written. own: its tokens in its slot; fed: new tokens among them.
+
+    choices: what is known of each of its new tokens.
+    """
 
     job: Job
     own: int
     generator: torch.Generator | None
     tokens: list[int] = field(default_factory=list)
-    probability: list[float] = field(default_factory=list)
-    entropy: list[float] = field(default_factory=list)
-    watched: list[tuple[float, ...]] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
     attention: list[np.ndarray] = field(default_factory=list)
     fed: int = 0
     text: str = ""
@@ -302,11 +303,7 @@ class Decoder:
                 self._finish(row, "eos")
                 continue
             row.tokens.append(choice.token)
-            if choice.probability is not None:
-                row.probability.append(choice.probability)
-                row.entropy.append(choice.entropy)
-            if choice.watched is not None:
-                row.watched.append(choice.watched)
+            row.choices.append(choice)
             if row.job.call.stop and self._stops(row):
                 continue
             if len(row.tokens) >= row.job.limit:
@@ -349,12 +346,12 @@ class Decoder:
                 rows[place] = last
 
     def _result(self, row: Row) -> Generation:
-        job, n = row.job, row.kept
+        job, n, choices = row.job, row.kept, row.choices[: row.kept]
         trace = None
         if job.call.trace:
             trace = Trace(
-                np.array(row.probability[:n], dtype=np.float32),
-                np.array(row.entropy[:n], dtype=np.float32),
+                np.array([choice.probability for choice in choices], dtype=np.float32),
+                np.array([choice.entropy for choice in choices], dtype=np.float32),
                 {-1: self._attention(row)} if job.reads_attention else {},
                 job.encoded.pieces,
                 job.encoded.template,
@@ -362,7 +359,8 @@ class Decoder:
         watched = None
         if job.watched:
             shape = (n, len(job.watched))
-            watched = np.array(row.watched[:n], dtype=np.float32).reshape(shape)
+            told = [choice.watched for choice in choices]
+            watched = np.array(told, dtype=np.float32).reshape(shape)
         return Generation(
             text=row.text,
             tokens=tuple(row.tokens[:n]),
