@@ -99,7 +99,8 @@ class ApiReader:
             keep(place, made)
             return made
 
-        with ThreadPoolExecutor(max(1, min(self._servers.places, len(calls)))) as pool:
+        places = len(self.urls) * self._servers.in_flight
+        with ThreadPoolExecutor(max(1, min(places, len(calls)))) as pool:
             asked = [pool.submit(one, place) for place in range(len(calls))]
             try:
                 for done in as_completed(asked):

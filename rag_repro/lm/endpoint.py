@@ -158,9 +158,8 @@ class Servers:
         if in_flight < 1:
             raise ReaderError(f"in_flight is {in_flight}; it must be at least 1")
         self.model, self.all = model, tuple(map(Server, urls))
-        self.places = in_flight * len(self.all)
-        self.clock = time.monotonic
-        self._key, self._in_flight, self._retries, self._timeout = key, in_flight, retries, timeout
+        self.in_flight, self.clock = in_flight, time.monotonic
+        self._key, self._retries, self._timeout = key, retries, timeout
         self._backoff, self._patience = backoff, patience
         self._changed = threading.Condition()
 
@@ -261,7 +260,7 @@ class Servers:
             for s in self.all
             if s.gone != REFUSES
             and s.until <= now
-            and s.load < (1 if s.failures or not s.checked else self._in_flight)
+            and s.load < (1 if s.failures or not s.checked else self.in_flight)
         ]
 
     def _wait(self, seconds: float | None) -> None:
