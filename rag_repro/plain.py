@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+LARGEST = 200_000  # values of a YAML file with its aliases written out; our largest has 5,000
+
 
 class PlainError(ValueError):
     """What is wrong with a text, in a few words and without the file's name; `line` where known."""
@@ -52,16 +54,18 @@ def from_json(text: str | bytes, whole: bool = False) -> Any:
 
 
 def from_yaml(text: str) -> Any:
-    """The YAML value: plain data, no key twice, aliases written out."""
+    """The YAML value: plain data, no key twice, not larger than LARGEST, aliases written out."""
     import yaml
 
     try:
-        return yaml.load(text, _loader())
+        value = yaml.load(text, _loader())
     except RecursionError:
         raise PlainError("not valid YAML (nested too deeply)") from None
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
         # Constructors of explicit tags, as `!!bool maybe`, raise what comes up.
         raise PlainError(f"not valid YAML ({_first_line(error)})") from error
+    _measure(value)
+    return value
 
 
 @cache
@@ -69,7 +73,13 @@ def _loader() -> type:
     """A loader to which a key given twice is an error, where YAML's habit is that the last wins."""
     import yaml
 
-    class Loader(yaml.CSafeLoader):
+    # The C parser is four times as fast. Nodes are put together in Python all the same: in C deep
+    # nesting overflows the stack, which nothing can catch.
+    class Loader(yaml.composer.Composer, yaml.CSafeLoader):
+        def __init__(self, stream: str):
+            yaml.CSafeLoader.__init__(self, stream)
+            yaml.composer.Composer.__init__(self)
+
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
             own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]
             made = super().construct_mapping(node, deep)  # writes out `<<`
@@ -84,6 +94,22 @@ def _loader() -> type:
             return made
 
     return Loader
+
+
+def _measure(value: Any) -> None:
+    """Refuse what a few lines of aliases can grow to, and what holds itself."""
+    left, waiting = LARGEST, [value]
+    while waiting:
+        left -= 1
+        if left < 0:
+            raise PlainError(f"more than {LARGEST:,} values with its aliases written out")
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list | tuple | set):
+            waiting += one
+        if len(waiting) > left:  # refused before the list of what waits grows large
+            left = -1
 
 
 def _no_number(name: str) -> Any:

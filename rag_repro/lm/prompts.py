@@ -312,13 +312,17 @@ class Codec:
                 raise CallError(
                     "this reader has no chat template: ask with Prompt(..., chat=False)"
                 )
-            before, *after = self._rendered(("user", _MARK)).split(_MARK)
-            if len(after) != 1:
-                raise self._bad("does not write what the user says just once")
             spaced = f" {_MARK} "
-            self._turn = before, after[0], spaced not in self._rendered(("user", spaced))
+            self._turn = *self._around(), spaced not in self._rendered(("user", spaced))
             self._check()
         return self._turn
+
+    def _around(self) -> tuple[str, str]:
+        """The template before and after what the user says. CallError: it fails."""
+        before, *after = self._rendered(("user", _MARK)).split(_MARK)
+        if len(after) != 1:
+            raise self._bad("does not write what the user says just once")
+        return before, after[0]
 
     def _rendered(self, *turns: tuple[str, str]) -> str:
         """The chat of these turns (role, text) as the template writes it. CallError: it fails."""
@@ -362,7 +366,7 @@ class Codec:
         """
         ids = {self.tokenizer.eos_token_id}
         if self.tokenizer.chat_template:
-            self._user_turn()
+            self._around()
             text = self._rendered(("user", "a"), ("assistant", _MARK))
             found = self._words.pattern.search(text.rpartition(_MARK)[2] if _MARK in text else "")
             if found:
