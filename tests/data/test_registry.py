@@ -12,5 +12,3 @@ def test_aliases_that_would_fill_the_memory():
         lines.append(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]")
     with pytest.raises(PlainError, match="aliases written out"):
         from_yaml("\n".join(lines))
-    with pytest.raises(PlainError, match="nested too deeply"):
-        from_yaml("a: &a {<<: *a, b: 1}")
