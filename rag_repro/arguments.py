@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -63,22 +63,20 @@ def path(text: str | Path) -> Path:
         raise PathError(f"{str(text)!r}: no such home folder; write the path in full") from None
 
 
-def positive(text: str) -> int:
-    if not (text.isdecimal() and len(text) < 10 and int(text)):  # more than any machine holds
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive whole number below a billion")
-    return int(text)
+def _whole(what: str, least: int, most: int) -> Callable[[str], int]:
+    """Reads a whole number from `least` to `most`; the error says `what` it should be."""
+
+    def read(text: str) -> int:
+        if not (text.isdecimal() and len(text) < 11 and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"{text!r} is {what}")
+        return int(text)
+
+    return read
 
 
-def seed(text: str) -> int:
-    if not (text.isdecimal() and len(text) < 11 and int(text) < 1 << 32):
-        raise argparse.ArgumentTypeError(f"{text!r} is no seed; give a whole number, as 0")
-    return int(text)
-
-
-def port(text: str) -> int:
-    if not (text.isdecimal() and len(text) < 6 and int(text) < 1 << 16):
-        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
-    return int(text)
+positive = _whole("not a positive whole number below a billion", 1, 10**9 - 1)
+seed = _whole("no seed; give a whole number, as 0", 0, 2**32 - 1)
+port = _whole("no port; give a number from 0 to 65535", 0, 65535)
 
 
 def shard(text: str) -> tuple[int, int]:

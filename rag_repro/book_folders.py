@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from rag_repro.words import nearest
@@ -12,45 +11,23 @@ class PlaceError(ValueError):
     """A folder or a chapter that should be there is not."""
 
 
-@dataclass(frozen=True, slots=True)
 class BookFolders:
     """The folders of one book, all below `root`."""
 
-    root: Path
-
-    @property
-    def notebooks(self) -> Path:
-        """Sources: NN_name.py and its pair NN_name.ipynb, without outputs."""
-        return self.root / "notebooks"
-
-    @property
-    def book(self) -> Path:
-        """Pages that are written by hand or generated, and the built book."""
-        return self.root / "book"
-
-    @property
-    def chapters(self) -> Path:
-        """Executed copies of the default runs."""
-        return self.book / "chapters"
-
-    @property
-    def runs(self) -> Path:
-        """Executed copies of runs with other parameters (git ignores them)."""
-        return self.root / "results" / "local" / "chapters"
-
-    @property
-    def records(self) -> Path:
-        """The committed records that the default run shows."""
-        return self.root / "results" / "records"
-
-    @property
-    def own_records(self) -> Path:
-        """Records of whoever runs something here (git ignores them)."""
-        return self.root / "results" / "local" / "records"
-
-    @property
-    def html(self) -> Path:
-        return self.book / "_build" / "html"
+    def __init__(self, root: Path):
+        self.root = root
+        # Sources: NN_name.py and its pair NN_name.ipynb, without outputs.
+        self.notebooks = root / "notebooks"
+        # Pages that are written by hand or generated, and the built book.
+        self.book = root / "book"
+        self.html = self.book / "_build" / "html"
+        # Executed copies of the default runs, and of runs with other parameters (git ignores them).
+        self.chapters = self.book / "chapters"
+        self.runs = root / "results" / "local" / "chapters"
+        # The committed records that the default run shows, and those of whoever runs something
+        # here (git ignores them).
+        self.records = root / "results" / "records"
+        self.own_records = root / "results" / "local" / "records"
 
     def names(self) -> list[str]:
         """Every chapter's name, in the order of the numbers."""

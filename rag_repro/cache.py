@@ -16,6 +16,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,13 @@ log = logging.getLogger(__name__)
 LIBRARIES = ("torch", "transformers", "tokenizers", "sentence-transformers", "peft", "numpy")
 """What computes results on this machine; an endpoint's come from elsewhere."""
 CHECK = 16  # bytes of the checksum before each value
-SLACK = 1e-4  # by which the rounding of sums can take a probability beyond 1, or an entropy below 0
 
 
 class Store:
     """Values by key in one SQLite file, which several processes may share.
 
-    It is only a cache, and no run is lost over it: a damaged file, and one that
-    is no cache, is set aside under another name; where the disk takes no more,
-    or the folder cannot be written, calls go on without it. Both are told.
+    It is only a cache, and no run is lost over it: where its file is damaged or no cache, the
+    disk takes no more, or the folder cannot be written, calls go on without it. That is told once.
     """
 
     def __init__(self, path: Path):
@@ -76,39 +75,18 @@ class Store:
     def _use(self, work: Callable[[sqlite3.Connection], Any]) -> None:
         """Have work(db) done, or say once that it cannot be."""
         try:
-            self._do(work)
-        except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
-                self._tell(error)
-                return
-            try:
-                self._set_aside(error)
-                self._do(work)
-            except (sqlite3.DatabaseError, OSError) as still:
-                self._tell(still)
-
-    def _do(self, work: Callable[[sqlite3.Connection], Any]) -> None:
-        db = sqlite3.connect(self.path, timeout=60)
-        try:
-            with db:
+            with closing(sqlite3.connect(self.path, timeout=60)) as db, db:
                 db.execute("CREATE TABLE IF NOT EXISTS calls (key BLOB PRIMARY KEY, value BLOB)")
                 work(db)
-        finally:
-            db.close()
-
-    def _set_aside(self, error: Exception) -> None:
-        aside = self.path.with_name(self.path.name + ".damaged")
-        log.warning(
-            "the call cache %s cannot be used (%s); it is now %s, and a new one is begun",
-            *(self.path, error, aside.name),
-        )
-        self.path.replace(aside)  # its journal SQLite itself drops beside an empty file
+        except sqlite3.DatabaseError as error:
+            self._tell(error)
 
     def _tell(self, error: Exception) -> None:
         if not self._told:
             self._told = True
             log.warning(
-                "the call cache %s cannot be used (%s); going on without it: calls are made anew",
+                "the call cache %s cannot be used (%s); going on without it: calls are made anew "
+                "(delete the file if it is damaged)",
                 *(self.path, error),
             )
 
@@ -123,9 +101,6 @@ def _checked(key: bytes, stored: Any) -> bytes | None:
         return None
     value = stored[CHECK:]
     return value if stored[:CHECK] == _checksum(key, value) else None
-
-
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def through(
@@ -175,19 +150,13 @@ def _held(value: bytes | None, unpack: Callable[[bytes], Any]) -> Any:
         return None
 
 
+def _bytes(numbers: Any) -> bytes:
+    return np.asarray(numbers, dtype="<f4").tobytes()
+
+
 def _floats(data: bytes) -> np.ndarray:
-    """float32 (n,), n at least 1, all finite. Raises ValueError."""
-    row = np.frombuffer(data, dtype="<f4").astype(np.float32)
-    if not len(row) or not np.isfinite(row).all():
-        raise ValueError("not the numbers that were asked for")
-    return row
-
-
-def _share(data: bytes) -> np.float32:
-    [value] = _floats(data)
-    if not 0 <= value <= 1 + SLACK:
-        raise ValueError("no probability")
-    return value
+    """float32 (n,)."""
+    return np.frombuffer(data, dtype="<f4").astype(np.float32)
 
 
 class CachedEncoder:
@@ -195,7 +164,7 @@ class CachedEncoder:
 
     def __init__(self, encoder: Any, store: Store):
         self.encoder, self.store = encoder, store
-        self._with = _libraries(LIBRARIES)
+        self._with = json.dumps(installed(LIBRARIES))
         self.fingerprint: str = encoder.fingerprint
         self.name: str = getattr(encoder, "name", "")
 
@@ -207,11 +176,9 @@ class CachedEncoder:
             self.store,
             [key_of([self._with, self.fingerprint, text]) for text in texts],
             lambda places, keep: list(self.encoder.encode([texts[i] for i in places])),
-            lambda row: np.asarray(row, dtype="<f4").tobytes(),
+            _bytes,
             _floats,
         )
-        if len({len(row) for row in rows}) > 1:  # what was kept is not all of this encoder's
-            return self.encoder.encode(texts)
         return np.stack(rows)
 
 
@@ -220,7 +187,7 @@ class CachedScorer:
 
     def __init__(self, scorer: Any, store: Store):
         self.scorer, self.store = scorer, store
-        self._with = _libraries(LIBRARIES)
+        self._with = json.dumps(installed(LIBRARIES))
         self.fingerprint: str = scorer.fingerprint
 
     def score(self, items: Sequence[tuple[str, ...]]) -> np.ndarray:
@@ -229,8 +196,8 @@ class CachedScorer:
             self.store,
             [key_of([self._with, self.fingerprint, *item]) for item in items],
             lambda places, keep: list(self.scorer.score([items[i] for i in places])),
-            lambda value: np.asarray(value, dtype="<f4").tobytes(),
-            _share,
+            _bytes,
+            lambda data: _floats(data)[0],
         )
         return np.array(values, dtype=np.float32)
 
@@ -244,7 +211,7 @@ class CachedReader:
 
     def __init__(self, reader: Any, store: Store, libraries: Sequence[str] = LIBRARIES):
         self.reader, self.store = reader, store
-        self._with = _libraries(libraries)
+        self._with = json.dumps(installed(libraries))
         self.fingerprint: str = reader.fingerprint
 
     def __getattr__(self, name: str) -> Any:
@@ -278,10 +245,6 @@ class CachedReader:
             return None
 
 
-def _libraries(names: Sequence[str]) -> str:
-    return json.dumps(installed(names))
-
-
 def key_of(facts: list) -> bytes:
     return hashlib.sha256(json.dumps(facts).encode()).digest()
 
@@ -297,20 +260,7 @@ def _pack(result: Any) -> bytes | None:
 
 
 def _unpack(data: bytes) -> Generation:
-    """The generation; ValueError or TypeError for what no reader can have given."""
     text, tokens, offsets, finish, prompt_tokens, prefilled, trace, written = json.loads(data)
-    counts = [*tokens, *offsets, prompt_tokens, prefilled, 0 if written is None else written]
-    if not (
-        type(text) is str
-        and finish in ("stop", "eos", "length", "given")
-        and {*map(type, counts)} == {int}
-        and min(counts) >= 0
-        and len(offsets) == len(tokens)
-        and offsets == sorted(offsets)
-        and (not offsets or offsets[-1] <= len(text))
-    ):
-        raise ValueError("no generation")
-    kept = None if trace is None else _trace(trace, len(tokens))
     return Generation(
         text,
         tuple(tokens),
@@ -318,14 +268,6 @@ def _unpack(data: bytes) -> Generation:
         finish,
         prompt_tokens,
         prefilled,
-        kept,
+        None if trace is None else Trace(*(np.array(one, dtype=np.float32) for one in trace)),
         written=written,
     )
-
-
-def _trace(values: Any, n: int) -> Trace:
-    probability, entropy = (np.array(one, dtype=np.float32) for one in values)
-    for one, most in ((probability, 1 + SLACK), (entropy, np.inf)):
-        if one.shape != (n,) or not ((one >= -SLACK) & (one <= most) & np.isfinite(one)).all():
-            raise ValueError("no trace of these tokens")
-    return Trace(probability, entropy)

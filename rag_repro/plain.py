@@ -17,8 +17,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 LARGEST = 200_000  # values of a YAML file with its aliases written out; our largest has 5,000
 
-LONGEST = 4_000_000  # characters of such a file; our largest has 60,000
-
 
 class PlainError(ValueError):
     """What is wrong with a text, in a few words and without the file's name; `line` where known."""
@@ -59,8 +57,6 @@ def from_yaml(text: str) -> Any:
     """The YAML value: plain data, no key twice, not larger than LARGEST, aliases written out."""
     import yaml
 
-    if len(text) > LONGEST:
-        raise PlainError(f"more than {LONGEST:,} characters of YAML")
     try:
         value = yaml.load(text, _loader())
     except RecursionError:
@@ -80,28 +76,9 @@ def _loader() -> type:
     # The C parser is four times as fast. Nodes are put together in Python all the same: in C deep
     # nesting overflows the stack, which nothing can catch.
     class Loader(yaml.composer.Composer, yaml.CSafeLoader):
-        merged = 0
-
         def __init__(self, stream: str):
             yaml.CSafeLoader.__init__(self, stream)
             yaml.composer.Composer.__init__(self)
-
-        def flatten_mapping(self, node: yaml.MappingNode) -> None:
-            for key, value in node.value:
-                if key.tag != "tag:yaml.org,2002:merge":
-                    continue
-                for one in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    if isinstance(one, yaml.MappingNode):
-                        # Counted before they are copied: each line of merges can be ten times
-                        # as long as the one before it.
-                        self.flatten_mapping(one)
-                        self.merged += len(one.value)
-                    if self.merged > LARGEST:
-                        raise yaml.constructor.ConstructorError(
-                            problem=f"more than {LARGEST:,} values by merge keys (<<)",
-                            problem_mark=key.start_mark,
-                        )
-            super().flatten_mapping(node)
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
             own = [key for key, _ in node.value if key.tag != "tag:yaml.org,2002:merge"]

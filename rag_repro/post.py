@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import http.client
-import io
 import ipaddress
+import logging
 import os
 import re
-import socket
-import time
-import urllib.error
+import ssl
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import httpx
 
 from rag_repro.schema.errors import ReaderError
+
+# At its lowest level it logs headers, in which a server may echo the key.
+logging.getLogger("httpcore").setLevel(logging.INFO)
 
 LARGEST = 1 << 24  # bytes of a reply; an answer has a few thousand
 SECRET = 8  # characters from which a key is taken for one; shorter ones are servers' dummies
@@ -80,50 +84,76 @@ def post(url: str, data: bytes, key: Key, timeout: float) -> tuple[int, dict[str
     Whatever the status; redirects are not followed. timeout: seconds for all of
     it, so that a server which sends a byte now and then holds nobody up.
     Unreachable: no such server. ConnectionError with the cause in words: no reply in
-    time, a reply without end. (One that was cut is no JSON.)
+    time, a reply that was cut or has no end.
     """
-    return _asked(url, data, key, timeout)
+    return _asked("POST", url, data, key, timeout)
 
 
 def get(url: str, key: Key, timeout: float) -> tuple[int, dict[str, str], str]:
     """The same without anything to send."""
-    return _asked(url, None, key, timeout)
+    return _asked("GET", url, None, key, timeout)
 
 
 def _asked(
-    url: str, data: bytes | None, key: Key, timeout: float
+    method: str, url: str, data: bytes | None, key: Key, timeout: float
 ) -> tuple[int, dict[str, str], str]:
+    kind = ConnectionError
     try:
-        status, headers, body = _sent(url, data, key, timeout)
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        why = key.hidden(f"{type(error).__name__}: {error}") + through(url)
-        # So urllib wraps what goes wrong before there is anything to read.
-        kind = Unreachable if isinstance(error, urllib.error.URLError) else ConnectionError
+        # In a thread of its own: a notebook's has a loop that runs already.
+        with ThreadPoolExecutor(1) as thread:
+            status, headers, body = thread.submit(
+                asyncio.run, _sent(method, url, data, key, timeout)
+            ).result()
+    except TimeoutError:
+        why = "timed out"
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
+        if isinstance(error, httpx.ConnectError | httpx.InvalidURL):
+            kind, error = Unreachable, _root(error)
+        refused = isinstance(error, ConnectionRefusedError)
+        why = "connection refused" if refused else key.hidden(f"{type(error).__name__}: {error}")
     else:
-        told = {name.lower(): key.hidden(value) for name, value in headers.items()}
+        told = {name: key.hidden(value) for name, value in headers.multi_items()}
         return status, told, key.hidden(body.decode("utf-8-sig", errors="replace"))
     # Outside the block: the frames of the cause, which hold the key, are not carried along.
-    raise kind(why)
+    raise kind(why + through(url))
 
 
-def _sent(
-    url: str, data: bytes | None, key: Key, timeout: float
-) -> tuple[int, Mapping[str, str], bytes]:
-    proxies = None if proxy(url) else {}  # None: those of the environment
-    opener = urllib.request.build_opener(
-        _NoRedirect, _Timed(timeout), _TimedSafe(timeout), urllib.request.ProxyHandler(proxies)
-    )
+def _root(error: BaseException) -> BaseException:
+    """What lies under an error that says no more than that all attempts failed."""
+    while under := error.__cause__ or error.__context__:
+        error = under.exceptions[0] if isinstance(under, ExceptionGroup) else under
+    return error
+
+
+async def _sent(
+    method: str, url: str, data: bytes | None, key: Key, timeout: float
+) -> tuple[int, httpx.Headers, bytes]:
     headers = {"Content-Type": "application/json", **key.headers()}
-    request = urllib.request.Request(url, data, headers, method="GET" if data is None else "POST")
-    try:
-        answer = opener.open(request, timeout=timeout)
-    except urllib.error.HTTPError as error:
-        answer = error
-    with answer:
-        body = answer.read(LARGEST + 1)
-        if len(body) > LARGEST:
-            raise ValueError(f"a reply of more than {LARGEST} bytes")
-        return answer.status, answer.headers, body
+    client = httpx.AsyncClient(
+        # Its own timeout would begin anew at each byte.
+        verify=_trusted(),
+        trust_env=False,
+        proxy=proxy(url),
+        timeout=None,
+        headers=headers,
+    )
+    async with (
+        asyncio.timeout(timeout),
+        client,
+        client.stream(method, url, content=data) as answer,
+    ):
+        body = b""
+        async for part in answer.aiter_bytes():
+            body += part
+            if len(body) > LARGEST:
+                raise ValueError(f"a reply of more than {LARGEST} bytes")
+        return answer.status_code, answer.headers, body
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The system's certificates, which take longer to read than most requests."""
+    return ssl.create_default_context()
 
 
 def is_loopback(host: str) -> bool:
@@ -141,7 +171,8 @@ def proxy(url: str) -> str | None:
     bypassed = urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2])
     if is_loopback(parts.hostname or "") or bypassed:
         return None
-    return urllib.request.getproxies().get(parts.scheme)
+    named = urllib.request.getproxies().get(parts.scheme)
+    return named if named is None or "://" in named else f"http://{named}"
 
 
 def through(url: str) -> str:
@@ -149,80 +180,5 @@ def through(url: str) -> str:
     named = proxy(url)
     if named is None:
         return ""
-    # Its user and password are nobody's business.
-    return f" (through the proxy {named.rpartition('@')[2]} of the environment)"
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the key to another host."""
-
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
-        return None
-
-
-# ---------------------------------------------------------------- the deadline
-
-
-class _Reads(io.RawIOBase):
-    """What a socket sends, until a moment; the socket's own timeout begins anew at each byte."""
-
-    def __init__(self, sock: socket.socket, until: float):
-        self._sock, self._until = sock, until
-        self._raw = sock.makefile("rb", buffering=0)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer) -> int:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("timed out")
-        self._sock.settimeout(left)
-        return self._raw.readinto(buffer)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _Socket:
-    """A socket whose reply must be read until a moment."""
-
-    def __init__(self, sock: socket.socket, until: float):
-        self._sock, self._until = sock, until
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Reads(self._sock, self._until))
-
-    def __getattr__(self, name: str):
-        return getattr(self._sock, name)
-
-
-def _until(kind: type, seconds: float) -> type:
-    """A class of connections whose replies have so many seconds from now."""
-    end = time.monotonic() + seconds
-
-    class Connection(kind):
-        def connect(self) -> None:
-            super().connect()
-            self.sock = _Socket(self.sock, end)
-
-    return Connection
-
-
-class _Timed(urllib.request.HTTPHandler):
-    def __init__(self, seconds: float):
-        super().__init__()
-        self._seconds = seconds
-
-    def http_open(self, req):
-        return self.do_open(_until(http.client.HTTPConnection, self._seconds), req)
-
-
-class _TimedSafe(urllib.request.HTTPSHandler):
-    def __init__(self, seconds: float):
-        super().__init__()
-        self._seconds = seconds
-
-    def https_open(self, req):
-        return self.do_open(_until(http.client.HTTPSConnection, self._seconds), req)
+    where = urllib.parse.urlsplit(named).netloc.rpartition("@")[2]  # without user and password
+    return f" (through the proxy {where} of the environment)"

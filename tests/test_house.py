@@ -16,7 +16,6 @@ ORDER = (
         "digest",
         "bars",
         "logs",
-        "strict",
         "arguments",
         "without_jax",
         "book_folders",

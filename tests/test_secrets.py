@@ -16,7 +16,6 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -199,7 +198,7 @@ def test_errors_of_single_calls_and_their_frames(ground, failure):
     trouble, _ = FAILURES[failure]
     with loopback.serving() as server:
         server.plan = [trouble] * 2
-        reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY", jitter=Random(0))
+        reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY")
         try:
             [made] = reader.generate([Generate(Prompt.from_segments("a"), 2)])
         except ReaderError as error:
@@ -212,7 +211,7 @@ def test_errors_of_single_calls_and_their_frames(ground, failure):
 def test_a_key_that_cannot_be_one_is_not_told_either(ground, monkeypatch, key):
     monkeypatch.setenv("RAG_REPRO_API_KEY", key)
     with loopback.serving() as server:
-        reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY", jitter=Random(0))
+        reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY")
         with pytest.raises(ReaderError, match="RAG_REPRO_API_KEY") as refused:
             reader.generate([Generate(Prompt.from_segments("a"), 2)])
         assert not server.seen
@@ -233,19 +232,17 @@ def test_a_dummy_key_is_no_secret_that_would_eat_the_answers(ground, monkeypatch
     monkeypatch.setenv("RAG_REPRO_API_KEY", dummy)
     with loopback.serving() as server:
         server.text = f"an {dummy} answer"
-        reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY", jitter=Random(0))
+        reader = api.ApiReader(server.url, "tiny", key="RAG_REPRO_API_KEY")
         [made] = reader.generate([Generate(Prompt.from_segments("a"), 2)])
     assert made.text == f"an {dummy} answer"
 
 
 CELLS = """
 import logging
-import random
 logging.basicConfig(level=logging.DEBUG, force=True)
 from rag_repro.lm.api import ApiReader
 from rag_repro.schema import Generate, Prompt
-reader = ApiReader({url!r}, "tiny", key="RAG_REPRO_API_KEY", retries=1, backoff=0.001,
-                   jitter=random.Random(0))
+reader = ApiReader({url!r}, "tiny", key="RAG_REPRO_API_KEY", retries=1, backoff=0.001)
 calls = [Generate(Prompt.from_segments("a"), 2)]
 %%
 display(reader, vars(reader))

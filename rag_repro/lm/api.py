@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import re
 import reprlib
 import threading
@@ -15,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-from rag_repro.lm.endpoint import PREFIX, Asking, Servers, Waiting, addresses, shown
+from rag_repro.lm.endpoint import PREFIX, Servers, addresses, shown
 from rag_repro.post import Key
 from rag_repro.schema import Generate, Generation, Kept, Marker, Prompt, Read, Reply, Soft
 from rag_repro.schema.errors import CallError
@@ -44,11 +43,9 @@ class ApiReader:
     """Chat completions (`Prompt.chat`) or completions of one model at `urls` (".../v1").
 
     urls: one address, or several with commas between them, of servers that list the same
-    model: whichever has most room answers, with at most `in_flight` requests at each. A server
-    that fails rests, and the others go on (`endpoint.Asking`, `endpoint.Servers`).
+    model: whichever has most room answers. A server that fails rests, and the others go on.
+    asking: how that is done, as `endpoint.Servers` has it (in_flight, retries, timeout ...).
     key: the NAME of the environment variable that holds the key; None: no key.
-    retries: failures after which a request is given up, or a server. backoff, patience, jitter:
-    how long is waited (`endpoint.Waiting`). timeout: seconds for one request with its reply.
     prefill: the server continues a last message of the assistant, so prompts
     with a Reply can be sent as chat.
 
@@ -64,21 +61,14 @@ class ApiReader:
         urls: str,
         model: str,
         *,
-        jitter: random.Random,
         key: str | None = None,
-        in_flight: int = 4,
-        retries: int = 5,
-        timeout: float = 120.0,
-        backoff: float = 1.0,
-        patience: float = 60.0,
         prefill: bool = False,
+        **asking: Any,
     ):
         self.urls = addresses(urls)
         self.model = model
         self.name = self.fingerprint = f"{PREFIX}{model}"
-        waiting = Waiting(backoff, patience, jitter)
-        self._servers = Servers(self.name, self.urls, in_flight, waiting)
-        self._asking = Asking(model, self._servers, Key(key), retries=retries, timeout=timeout)
+        self._servers = Servers(model, self.urls, Key(key), **asking)
         self._prefill = prefill
 
     def __repr__(self) -> str:
@@ -101,7 +91,7 @@ class ApiReader:
         From any thread, and also where the run fails or is interrupted meanwhile: what was paid
         for need not be lost.
         """
-        self._asking.begin()
+        self._servers.begin()
         stop = threading.Event()
 
         def one(place: int) -> Generation | CallError:
@@ -146,13 +136,13 @@ class ApiReader:
             path, body = self._request(call)
             try:
                 try:
-                    return _generation(call, self._asking.ask(path, body, stop))
+                    return _generation(call, self._servers.ask(path, body, stop))
                 except _Unsaid:
                     if "stop" not in body:
                         raise
                     # The server stopped before the answer began; what comes without is cut here.
                     del body["stop"]
-                    return _generation(call, self._asking.ask(path, body, stop))
+                    return _generation(call, self._servers.ask(path, body, stop))
             except CallError as error:
                 raise CallError(f"{self.name}: {error}") from None
         except CallError as error:

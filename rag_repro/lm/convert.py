@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import shutil
-import tempfile
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -60,8 +60,8 @@ def _convert(file: Path, digest: str, target: Path) -> None:
 
     log.info("converting %s to safetensors, once", file.name)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        work = target.with_name(f".{target.name}-{threading.get_native_id()}")
+        work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WeightsError(
             f"{target.parent}: cannot write converted weights ({error.strerror}); "
@@ -76,10 +76,6 @@ def _convert(file: Path, digest: str, target: Path) -> None:
             "transformers": transformers.__version__,
         }
         (work / "card.json").write_text(json.dumps(card, indent=1) + "\n", encoding="utf-8")
-        # Private until now (mkdtemp); a cache may serve several users.
-        work.chmod(0o755)
-        for path in work.rglob("*"):
-            path.chmod(0o755 if path.is_dir() else 0o644)
         try:
             os.rename(work, target)
         except OSError:

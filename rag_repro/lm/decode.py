@@ -16,7 +16,7 @@ from torch import Tensor
 
 from rag_repro.lm.passes import Passes, Todo
 from rag_repro.lm.prefix import LEAST, Slots, Span, Store, shared_lengths
-from rag_repro.lm.prompts import Codec
+from rag_repro.lm.prompts import Codec, Encoded
 from rag_repro.schema import Generate, Generation, Read, Sampling, Trace
 
 
@@ -102,9 +102,8 @@ class Planned:
 
     number: int
     call: Generate | Read
+    encoded: Encoded
     tokens: np.ndarray
-    pieces: tuple[str, ...]
-    template: tuple[tuple[int, int], ...]
     soft: dict[int, Tensor]
 
 
@@ -112,7 +111,6 @@ class Planned:
 class Job(Planned):
     """A `Generate` call."""
 
-    declared: int
     limit: int
     watched: tuple[int, ...]
     shared: Span | None = None
@@ -127,15 +125,16 @@ class Job(Planned):
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """A job being written. own: its tokens in its slot; fed: new tokens among them."""
+    """A job being written. own: its tokens in its slot; fed: new tokens among them.
+
+    choices: what is known of each of its new tokens.
+    """
 
     job: Job
     own: int
     generator: torch.Generator | None
     tokens: list[int] = field(default_factory=list)
-    probability: list[float] = field(default_factory=list)
-    entropy: list[float] = field(default_factory=list)
-    watched: list[tuple[float, ...]] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
     attention: list[np.ndarray] = field(default_factory=list)
     fed: int = 0
     text: str = ""
@@ -208,7 +207,7 @@ class Decoder:
 
     def _share(self, jobs: Sequence[Job]) -> None:
         """Point each job to its shared prefix, computing those that are not kept."""
-        lengths = shared_lengths([j.tokens for j in jobs], [j.declared for j in jobs])
+        lengths = shared_lengths([j.tokens for j in jobs], [j.encoded.prefix for j in jobs])
         made: dict[bytes, Span] = {}
         for job, n in zip(jobs, lengths, strict=True):
             if not n:
@@ -304,11 +303,7 @@ class Decoder:
                 self._finish(row, "eos")
                 continue
             row.tokens.append(choice.token)
-            if choice.probability is not None:
-                row.probability.append(choice.probability)
-                row.entropy.append(choice.entropy)
-            if choice.watched is not None:
-                row.watched.append(choice.watched)
+            row.choices.append(choice)
             if row.job.call.stop and self._stops(row):
                 continue
             if len(row.tokens) >= row.job.limit:
@@ -351,20 +346,21 @@ class Decoder:
                 rows[place] = last
 
     def _result(self, row: Row) -> Generation:
-        job, n = row.job, row.kept
+        job, n, choices = row.job, row.kept, row.choices[: row.kept]
         trace = None
         if job.call.trace:
             trace = Trace(
-                np.array(row.probability[:n], dtype=np.float32),
-                np.array(row.entropy[:n], dtype=np.float32),
+                np.array([choice.probability for choice in choices], dtype=np.float32),
+                np.array([choice.entropy for choice in choices], dtype=np.float32),
                 {-1: self._attention(row)} if job.reads_attention else {},
-                job.pieces,
-                job.template,
+                job.encoded.pieces,
+                job.encoded.template,
             )
         watched = None
         if job.watched:
             shape = (n, len(job.watched))
-            watched = np.array(row.watched[:n], dtype=np.float32).reshape(shape)
+            told = [choice.watched for choice in choices]
+            watched = np.array(told, dtype=np.float32).reshape(shape)
         return Generation(
             text=row.text,
             tokens=tuple(row.tokens[:n]),
@@ -461,8 +457,8 @@ def _read(
             torch.cat([unknown, given]).cpu().numpy(),
             torch.cat([unknown, entropy(log_p)]).cpu().numpy(),
             attention,
-            job.pieces,
-            job.template,
+            job.encoded.pieces,
+            job.encoded.template,
         )
         results[job.number] = Generation(
             text=job.text,

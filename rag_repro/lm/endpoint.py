@@ -1,24 +1,21 @@
 """How a reader at an endpoint is named: `api:MODEL@URL`, of several servers `api:MODEL@URL,URL`.
 
-`Asking` sends a request to whichever server has room, and again elsewhere or later where that
-may help. `Servers` know whose turn it is, who rests, who is gone, and send nothing: a request holds
-a `place` at a server, and tells what became of it: `fine`, `trouble`, `lose` or `refuse`.
+`Servers` sends a request to whichever server has room, and again elsewhere or later where that
+may help; it knows whose turn it is, who rests and who is gone.
 """
 
 from __future__ import annotations
 
-import email.utils
 import json
 import logging
-import random
 import re
-import sys
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from rag_repro.post import Key, Unreachable, get, post, through
@@ -83,192 +80,6 @@ def checked(url: str) -> str:
 
 log = logging.getLogger(__name__)
 
-
-class Stopped(Exception):
-    """The run has ended meanwhile; this request need not be made."""
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """How long is waited after what went wrong.
-
-    backoff: seconds after the first failure, twice that after the second, and so on; what a
-    server asks for counts instead. patience: the most. jitter: draws by how much a wait of our own
-    is stretched or cut (a quarter), so that requests which failed together do not return together.
-    """
-
-    backoff: float
-    patience: float
-    jitter: random.Random
-
-    def seconds(self, failures: int, asked_for: float | None = None) -> float:
-        """After so many failures in a row (from 1)."""
-        if asked_for is None:
-            # Doubling for days would leave the range of floats.
-            asked_for = self.backoff * 2 ** min(failures - 1, 32) * self.jitter.uniform(0.75, 1.25)
-        return min(asked_for, self.patience)
-
-
-@dataclass(eq=False)
-class Server:
-    """What is known of one server; changed by `Servers` alone.
-
-    load: requests in flight. served: places taken so far. failures: in a row. until: the moment up
-    to which it rests. why: its last failure. checked: it was seen to list the model. lost: it did
-    not answer a one-word question either, and is tried again now and then; refuses: it
-    wants nothing of us, and is not. limit: what it calls the most tokens of a reply. counts: the
-    most tokens that it counted in a prompt, and the lengths of the prompts of so many.
-    """
-
-    url: str
-    load: int = 0
-    served: int = 0
-    failures: int = 0
-    failed_at: float = -float("inf")
-    until: float = -float("inf")
-    why: str = ""
-    checked: bool = False
-    lost: bool = False
-    refuses: bool = False
-    limit: str = "max_tokens"
-    counts: tuple[int, frozenset[int]] = (0, frozenset())
-
-
-@dataclass
-class Servers:
-    """Hands out places, at most `in_flight` at a server, to the least loaded that is ready.
-
-    A server that failed rests for a while; then it gets one request alone, and no more until
-    that has gone well. Safe to use from many threads. name: the reader's, for messages.
-    clock: seconds that only grow.
-    """
-
-    name: str
-    urls: Sequence[str]
-    in_flight: int
-    waiting: Waiting
-    clock: Callable[[], float] = time.monotonic
-    all: tuple[Server, ...] = field(init=False)
-
-    def __post_init__(self):
-        if self.in_flight < 1:
-            raise ReaderError(f"in_flight is {self.in_flight}; it must be at least 1")
-        self.all = tuple(map(Server, self.urls))
-        self._changed = threading.Condition()
-
-    def begin(self) -> None:
-        """A new run: where none was left, each gets another chance."""
-        with self._changed:
-            if self._none_left():
-                for server in self.all:
-                    server.lost = server.refuses = False
-                    server.failures, server.until = 0, -float("inf")
-
-    @contextmanager
-    def place(self, stop: threading.Event, avoid: Server | None = None) -> Iterator[Server]:
-        """A place for one request, waited for; at `avoid` only where no other server is ready.
-
-        ReaderError: none is left. Stopped: `stop` is set.
-        """
-        server = self._take(stop, avoid)
-        try:
-            yield server
-        finally:
-            with self._changed:
-                server.load -= 1
-                self._changed.notify_all()
-
-    def _take(self, stop: threading.Event, avoid: Server | None) -> Server:
-        with self._changed:
-            while True:
-                if stop.is_set():
-                    raise Stopped
-                if self._none_left():
-                    raise ReaderError(self._why())
-                left, now = [s for s in self.all if not s.refuses], self.clock()
-                ready = [s for s in left if s.until <= now and s.load < self._room(s)]
-                if ready:
-                    # Of equal ones the less used: each is soon seen to work.
-                    server = min(ready, key=lambda s: (s is avoid, s.load, s.served))
-                    server.load += 1
-                    server.served += 1
-                    return server
-                rests = (s.until - now for s in left if s.until > now)
-                self._wait(min(rests, default=None))
-
-    def fine(self, server: Server) -> None:
-        """It answered a request, be it with a refusal of that one request."""
-        with self._changed:
-            if server.lost or server.failures:
-                log.info("%s answers again", server.url)
-            server.failures, server.lost = 0, False
-            self._changed.notify_all()
-
-    def trouble(
-        self, server: Server, why: str, since: float, asked_for: float | None = None
-    ) -> int:
-        """A request begun at `since` failed there: it rests. -> how many have failed in a row.
-
-        Requests that fail together count as one. asked_for: the seconds after which the server
-        wants to be asked again.
-        """
-        with self._changed:
-            if not server.refuses:  # why it refuses us is what the user must hear
-                server.why = why
-            if since >= server.failed_at:
-                server.failures += 1
-                server.failed_at = self.clock()
-            rest = self.waiting.seconds(server.failures, asked_for)
-            server.until = max(server.until, self.clock() + rest)
-            return server.failures
-
-    def lose(self, server: Server, why: str) -> None:
-        """It does not answer a word: set aside, and tried again when patience is at its end."""
-        with self._changed:
-            if not server.lost:
-                log.warning("%s does not answer and is set aside: %s", server.url, why)
-            server.lost, server.why = True, why
-            server.until = self.clock() + self.waiting.patience
-            self._changed.notify_all()
-
-    def refuse(self, server: Server, why: str) -> None:
-        """It wants nothing of us: not asked again in this run."""
-        with self._changed:
-            if not server.refuses:
-                log.warning("%s refuses us and is left out: %s", server.url, why)
-            server.refuses, server.why = True, why
-            self._changed.notify_all()
-
-    def pause(self, failures: int, stop: threading.Event, asked_for: float | None = None) -> None:
-        """Let a request wait that failed, at no fault of its server's."""
-        seconds = self.waiting.seconds(failures, asked_for)
-        with self._changed:
-            until = self.clock() + seconds
-            while not stop.is_set() and (left := until - self.clock()) > 0:
-                self._wait(left)
-
-    def end(self, stop: threading.Event) -> None:
-        """Let nobody wait any longer whose run this is."""
-        with self._changed:
-            stop.set()
-            self._changed.notify_all()
-
-    def _wait(self, seconds: float | None) -> None:
-        self._changed.wait(seconds)
-
-    def _room(self, server: Server) -> int:
-        return self.in_flight if server.checked and not server.failures else 1
-
-    def _none_left(self) -> bool:
-        return all(server.lost or server.refuses for server in self.all)
-
-    def _why(self) -> str:
-        says = {True: "refuses us", False: "does not answer"}
-        told = "; ".join(f"{s.url} {says[s.refuses]} ({s.why})" for s in self.all)
-        one = "one" if len(self.all) > 1 else "it"
-        return f"{self.name}: {told}; what was finished is kept: run again once {one} does"
-
-
 _TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _NOT_NOW = {429, 503}
 _REFUSED = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410}
@@ -277,96 +88,219 @@ _NO_LIST = {404, 405, 501}
 _SPENT = re.compile(
     r"insufficient_(?:quota|balance|credits?|funds)|billing_(?:hard_limit_reached|not_active)"
 )
-_STREAM = re.compile(r"\s*(?:data|event|id|retry)?:")
 _COUNTS = 256  # tokens from which a server's count is held against its prompt
 _GLANCE = 10.0  # seconds for a list of models, which a server that is up has at hand
+REFUSES, SILENT = "refuses us", "does not answer"
 
 
 class _Refusal(Exception):
     """The server wants nothing of us; no second request will change that."""
 
 
-class _Passing(Exception):
+class Passing(Exception):
     """A failure that may pass. wait: the seconds that the server asks for.
 
-    of_server: others would have failed as well, so the server rests. of_call: the request was
-    there, and may itself be the cause.
+    of_call: the request was there, and may itself be the cause.
     """
 
-    def __init__(self, why: str, *, of_server: bool, of_call: bool, wait: float | None = None):
+    def __init__(self, why: str, *, of_call: bool, wait: float | None = None):
         super().__init__(why)
-        self.of_server, self.of_call, self.wait = of_server, of_call, wait
+        self.of_call, self.wait = of_call, wait
 
 
-class Asking:
-    """Asks the servers of one model.
+@dataclass(eq=False)
+class Server:
+    """What is known of one server; changed by `Servers` alone.
+
+    load: requests in flight. failures: in a row, the last at `failed_at`. until: the moment up to
+    which it rests. checked: it was seen to list the model. gone: it refuses us, and is not asked
+    again; or it did not answer a one-word question either, and is tried again now and then. why:
+    its last failure. limit: what it calls the most tokens of a reply.
+    """
+
+    url: str
+    load: int = 0
+    failures: int = 0
+    failed_at: float = -float("inf")
+    until: float = -float("inf")
+    checked: bool = False
+    gone: str = ""
+    why: str = ""
+    limit: str = "max_tokens"
+
+
+class Servers:
+    """Asks the servers of one model, with at most `in_flight` requests at each.
+
+    The next request goes to the least loaded server that is ready. One that failed rests for
+    `backoff` seconds, after the next failure twice that, and so on, up to `patience`; what it asks
+    for counts instead. Then it gets one request alone, and no more until that has gone well.
 
     What was never sent, or sent back with "not now" (429, 503), is asked again for as long as any
     server is left. What a server broke off or failed over may be the request's own fault:
     after `retries` such failures, or where one server fails so often in a row, a one-word question
     decides. If it is answered the request is at fault; else the server is set aside.
-    timeout: seconds for one request with its reply.
+    timeout: seconds for one request with its reply. Safe to use from many threads.
     """
 
-    def __init__(self, model: str, servers: Servers, key: Key, *, retries: int, timeout: float):
-        self.model, self.servers = model, servers
+    def __init__(
+        self,
+        model: str,
+        urls: Sequence[str],
+        key: Key,
+        *,
+        in_flight: int = 4,
+        retries: int = 5,
+        timeout: float = 120.0,
+        backoff: float = 1.0,
+        patience: float = 60.0,
+    ):
+        if in_flight < 1:
+            raise ReaderError(f"in_flight is {in_flight}; it must be at least 1")
+        self.model, self.all = model, tuple(map(Server, urls))
+        self.in_flight, self.clock = in_flight, time.monotonic
         self._key, self._retries, self._timeout = key, retries, timeout
+        self._backoff, self._patience = backoff, patience
+        self._changed = threading.Condition()
 
     def begin(self) -> None:
         """A new run. ReaderError: no key, or a server that is up has another model."""
         self._key.check()
-        self.servers.begin()
-        for server in self.servers.all:
+        if all(server.gone for server in self.all):  # each gets another chance
+            for server in self.all:
+                server.gone, server.failures, server.until = "", 0, -float("inf")
+        for server in self.all:
             if server.failures:
                 continue  # whoever asks it next looks first
-            since = self.servers.clock()
+            since = self.clock()
             try:
                 self._look(server)
             except _Refusal as refusal:
-                self.servers.refuse(server, str(refusal))
-            except _Passing as passing:
-                self.servers.trouble(server, str(passing), since, passing.wait)
+                self.leave(server, REFUSES, str(refusal))
+            except Passing as passing:
+                self.rest(server, passing, since)
 
     def ask(self, path: str, body: dict[str, Any], stop: threading.Event) -> Any:
         """The reply, as JSON has it.
 
-        CallError: this request cannot be answered. ReaderError: no server is left. `Stopped`:
-        the run has ended meanwhile.
+        CallError: this request cannot be answered. ReaderError: no server is left.
+        CancelledError: `stop` is set, the run has ended meanwhile.
         """
         last, tries, failed = None, 0, 0
         while True:
-            with self.servers.place(stop, avoid=last) as server:
-                last, tries, since = server, tries + 1, self.servers.clock()
+            with self.place(stop, avoid=last) as server:
+                last, tries, since = server, tries + 1, self.clock()
                 try:
                     self._look(server)
                     reply = self._reply(server, path, body)
-                    self.servers.fine(server)
+                    self.fine(server)
                     _check_whole(server, body, reply)
                     return reply
                 except CallError:
-                    self.servers.fine(server)
+                    self.fine(server)
                     raise
                 except _Refusal as refusal:
-                    self.servers.refuse(server, str(refusal))
+                    self.leave(server, REFUSES, str(refusal))
                     continue
-                except _Passing as passing:
-                    trouble, why = passing, str(passing)
+                except Passing as passing:
+                    why = str(passing)
+                    failed += passing.of_call
+                    in_a_row = self.rest(server, passing, since)
                 log.info("%s: %s; trying again", server.url, why)
-                failed += trouble.of_call
-                in_a_row = 0
-                if trouble.of_server:
-                    in_a_row = self.servers.trouble(server, why, since, trouble.wait)
-                if max(failed, in_a_row) > self._retries:
-                    if server.lost or not self._answers(server, path, body):
-                        self.servers.lose(server, why)
-                        failed = 0
-                        continue
-                    self.servers.fine(server)
-                    if failed > self._retries:
-                        raise CallError(f"gave up after {tries} tries: {why}")
-                    failed += 1
-            if not trouble.of_server:
-                self.servers.pause(failed, stop, trouble.wait)
+                if max(failed, in_a_row) <= self._retries:
+                    continue
+                if server.gone or not self._answers(server, path, body):
+                    self.leave(server, SILENT, why)
+                    failed = 0
+                    continue
+                self.fine(server)
+                if failed > self._retries:
+                    raise CallError(f"gave up after {tries} tries: {why}")
+                failed += 1
+
+    def end(self, stop: threading.Event) -> None:
+        """Let nobody wait any longer whose run this is."""
+        with self._changed:
+            stop.set()
+            self._changed.notify_all()
+
+    # ------------------------------------------------------------- whose turn it is
+
+    @contextmanager
+    def place(self, stop: threading.Event, avoid: Server | None = None) -> Iterator[Server]:
+        """A place for one request, waited for; at `avoid` only where no other server is ready.
+
+        ReaderError: no server is left. CancelledError: `stop` is set.
+        """
+        with self._changed:
+            while not (ready := self._ready(stop, now := self.clock())):
+                rests = (s.until - now for s in self.all if s.gone != REFUSES and s.until > now)
+                self._wait(min(rests, default=None))
+            server = min(ready, key=lambda s: (s is avoid, s.load))
+            server.load += 1
+        try:
+            yield server
+        finally:
+            with self._changed:
+                server.load -= 1
+                self._changed.notify_all()
+
+    def _ready(self, stop: threading.Event, now: float) -> list[Server]:
+        """The servers that have room for a request."""
+        if stop.is_set():
+            raise CancelledError
+        if all(server.gone for server in self.all):
+            told = "; ".join(f"{s.url} {s.gone} ({s.why})" for s in self.all)
+            raise ReaderError(
+                f"{PREFIX}{self.model}: {told}; what was finished is kept: "
+                f"run again once {'one' if len(self.all) > 1 else 'it'} does"
+            )
+        return [
+            s
+            for s in self.all
+            if s.gone != REFUSES
+            and s.until <= now
+            and s.load < (1 if s.failures or not s.checked else self.in_flight)
+        ]
+
+    def _wait(self, seconds: float | None) -> None:
+        self._changed.wait(seconds)
+
+    def fine(self, server: Server) -> None:
+        """It answered a request, be it with a refusal of that one request."""
+        with self._changed:
+            server.failures = 0
+            if server.gone == SILENT:
+                server.gone = ""
+            self._changed.notify_all()
+
+    def rest(self, server: Server, passing: Passing, since: float) -> int:
+        """A request begun at `since` failed there: it rests. -> how many have failed in a row.
+
+        Requests that fail together count as one.
+        """
+        with self._changed:
+            if server.gone != REFUSES:  # why it refuses us is what the user must hear
+                server.why = str(passing)
+            if since >= server.failed_at:
+                server.failures += 1
+                server.failed_at = self.clock()
+            rest = passing.wait
+            if rest is None:  # doubling for days would leave the range of floats
+                rest = self._backoff * 2 ** min(server.failures - 1, 32)
+            server.until = max(server.until, self.clock() + min(rest, self._patience))
+            return server.failures
+
+    def leave(self, server: Server, gone: str, why: str) -> None:
+        """It refuses us, or does not answer a word and is tried again after `patience`."""
+        with self._changed:
+            if server.gone == REFUSES:
+                return
+            if not server.gone:
+                log.warning("%s %s and is left out: %s", server.url, gone, why)
+            server.gone, server.why = gone, why
+            server.until = self.clock() + self._patience
+            self._changed.notify_all()
 
     def _answers(self, server: Server, path: str, body: dict[str, Any]) -> bool:
         """Whether it answers a word; where it does not, no other request would fare better."""
@@ -375,7 +309,7 @@ class Asking:
         small = {"model": self.model, "max_tokens": 1, "temperature": 0, **small}
         try:
             self._reply(server, path, small)
-        except (_Passing, _Refusal):
+        except (Passing, _Refusal):
             return False
         except CallError:
             pass  # an answer, if no kind one
@@ -390,26 +324,18 @@ class Asking:
             status, headers, text = post(server.url + path, data, self._key, self._timeout)
         except ConnectionError as error:
             sent = not isinstance(error, Unreachable)
-            raise _Passing(shown(str(error)), of_server=True, of_call=sent) from None
+            raise Passing(shown(str(error)), of_call=sent) from None
         newer = "max_completion_tokens"
         if status == 400 and newer in text and server.limit != newer:
             server.limit = newer
             return self._reply(server, path, body)
-        if status in _NO_LIST and (better := self._elsewhere(server)):
-            raise _Refusal(better)
         if status != 200:
             raise self._judged(server, status, headers, text)
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             why = f"a reply that is no JSON: {shown(text)}"
-        if _STREAM.match(text):
-            raise _Refusal(
-                "it streams its replies, which it was not asked for; turn streaming off there"
-            )
-        if better := self._elsewhere(server):  # a page for people, as many roots have
-            raise _Refusal(better)
-        raise _Passing(why, of_server=False, of_call=True)
+        raise Passing(why, of_call=True)
 
     def _look(self, server: Server) -> None:
         """See to it that the server has our model, once. ReaderError: it has another."""
@@ -420,7 +346,7 @@ class Asking:
                 f"{server.url}/models", self._key, min(_GLANCE, self._timeout)
             )
         except ConnectionError as error:
-            raise _Passing(shown(str(error)), of_server=True, of_call=False) from None
+            raise Passing(shown(str(error)), of_call=False) from None
         listed = _listed(text) if status == 200 else None
         if listed is None:
             if status != 200 and status not in _NO_LIST:
@@ -428,16 +354,14 @@ class Asking:
                 # Of no call: none was made yet.
                 if isinstance(trouble, CallError):
                     trouble = _Refusal(str(trouble))
-                elif isinstance(trouble, _Passing):
-                    trouble.of_server, trouble.of_call = True, False
+                elif isinstance(trouble, Passing):
+                    trouble.of_call = False
                 raise trouble
-            why = f"{server.url} has no list of its models (GET /models: status {status})"
-            if len(self.servers.all) > 1:
-                if better := self._elsewhere(server):
-                    raise ReaderError(better)
+            why = f"{server.url} has no list of its models (GET /models: status {status}); "
+            why += "most addresses end in /v1"
+            if len(self.all) > 1:
                 raise ReaderError(
-                    f"{why}, so that it cannot be seen to answer as the other servers do; "
-                    "name it alone"
+                    f"{why}; it cannot be seen to answer as the other servers do: name it alone"
                 )
             log.warning("%s: taken at its word that it serves %s", why, self.model)
         elif self.model not in listed:
@@ -448,35 +372,21 @@ class Asking:
             )
         server.checked = True
 
-    def _elsewhere(self, server: Server) -> str | None:
-        """Where the server lists models, if not at the address that was given: what to say."""
-        root = re.sub(r"(?<=[^/:])/.*", "", server.url, count=1)
-        above = re.sub(r"/(?:(?:chat/)?completions|models)$", "", server.url)
-        for url in dict.fromkeys((above, f"{above}/v1", f"{root}/v1")):
-            if url == server.url or url.endswith("/v1/v1"):
-                continue
-            try:
-                status, _, text = get(f"{url}/models", self._key, min(_GLANCE, self._timeout))
-            except ConnectionError:
-                continue
-            if status == 200 and _listed(text) is not None:
-                return f"no models are listed at {server.url}, but at {url}: name that"
-        return None
-
     def _judged(self, server: Server, status: int, headers: dict[str, str], text: str) -> Exception:
         """What a status other than 200 means."""
         why = f"status {status}: {shown(self._key.hidden(_told(text)))}{through(server.url)}"
         if 300 <= status < 400:
             why = f"status {status}: redirects are not followed; name the address it points to, "
             why += shown(headers.get("location", "none"))
+        if status in _NO_LIST:
+            why += " (is it the right address? most end in /v1)"
         if status == 401 and not self._key.name:
             why += f" ({KEY_VARIABLE} holds no key)"
         if status in _REFUSED or (status == 429 and _SPENT.search(text)):
             return _Refusal(why)
         if status not in _TEMPORARY:
             return CallError(why)
-        busy = status in _NOT_NOW
-        return _Passing(why, of_server=busy, of_call=not busy, wait=_wanted(headers))
+        return Passing(why, of_call=status not in _NOT_NOW, wait=_wanted(headers))
 
 
 def _told(text: str) -> str:
@@ -491,10 +401,9 @@ def _told(text: str) -> str:
 
 
 def _check_whole(server: Server, body: dict[str, Any], reply: Any) -> None:
-    """CallError: the server read less than the whole prompt; where that only seems so, a warning.
+    """CallError: the server read less than the whole prompt.
 
-    A word takes a token at least, and a token rarely holds 16 bytes. Where the most tokens that
-    a server ever counts are those of several prompts of other lengths, its context ends there.
+    A word takes a token at least, and a token rarely holds 16 bytes.
     """
     try:
         usage = reply["usage"]
@@ -507,27 +416,12 @@ def _check_whole(server: Server, body: dict[str, Any], reply: Any) -> None:
     said = body["prompt"] if "prompt" in body else " ".join(m["content"] for m in body["messages"])
     words = said.split()
     size = len("".join(words).encode())
-    remedy = "give the server a longer context (Ollama: num_ctx), or fewer or shorter passages"
     if tokens < max(len(words) * 3 // 4, size // 16):
         raise CallError(
             f"no answer to the whole prompt: {server.url} read {tokens} tokens of it, and it has "
-            f"{len(words)} words in {size} bytes; {remedy}"
+            f"{len(words)} words in {size} bytes; give the server a longer context (Ollama: "
+            "num_ctx), or fewer or shorter passages"
         )
-    most, sizes = server.counts
-    if tokens > most:
-        most, sizes = tokens, frozenset()
-    if tokens == most:
-        sizes |= {size}
-        least, longest = min(sizes), max(sizes)
-        sizes = frozenset({least, longest, *sorted(sizes)[1:2]})  # three tell enough
-        if len(sizes) == 3 and longest > 1.1 * least:
-            log.warning(
-                "%s counts %d tokens in prompts of %d to %d bytes and in none more: it seems to "
-                "cut prompts there, and answers to cut ones are wrong; %s",
-                *(server.url, most, least, longest, remedy),
-            )
-            most = sys.maxsize  # said once
-    server.counts = most, sizes
 
 
 def _listed(text: str) -> list[str] | None:
@@ -539,18 +433,9 @@ def _listed(text: str) -> list[str] | None:
 
 
 def _wanted(headers: dict[str, str]) -> float | None:
-    """The seconds that Retry-After says, as such or as a date on the server's own clock."""
+    """The seconds that Retry-After says; None: it says none, or a date."""
     told = headers.get("retry-after", "")
-    if re.fullmatch(r"\d+(\.\d+)?", told, re.ASCII):
-        return float(told)
-    try:
-        then, now = (
-            email.utils.parsedate_to_datetime(headers.get(name, ""))
-            for name in ("retry-after", "date")
-        )
-        return max(0.0, (then - now).total_seconds())
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+    return float(told) if re.fullmatch(r"\d+(\.\d+)?", told, re.ASCII) else None
 
 
 def shown(message: str) -> str:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-import transformers
 from torch import Tensor
 
-from rag_repro.digest import sha256
-from rag_repro.lm import attention, former, passes
+from rag_repro.lm import former
 from rag_repro.lm.decode import Decoder, Job, Reading, read
 from rag_repro.lm.former import SoftModules, content_id
-from rag_repro.lm.hub import cache_folder, card_of
+from rag_repro.lm.hub import card_of
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
@@ -42,7 +38,6 @@ class LocalReader:
     keep_bytes: memory for those kept. pack: tokens in one prefill pass.
     packed_bytes: memory for a second copy of the linear layers' weights, laid out for
         the processor (float32 on a CPU only; what does not fit stays as it is).
-    template: settings for the chat template, beside the user's turn.
 
     Rows do not influence one another: in float32 the tokens are the same at any
     batch size and order, except after two logits closer than `tie_margin`, which
@@ -60,7 +55,6 @@ class LocalReader:
         keep_bytes: int = KEPT,
         pack: int | None = None,
         packed_bytes: int = PACKED,
-        template: Mapping[str, Any] | None = None,
         tie_margin: float = 1e-4,
     ):
         loaded = weights if isinstance(weights, Loaded) else load(weights, device, dtype)
@@ -71,7 +65,7 @@ class LocalReader:
         self.name = loaded.weights.name
         self.tie_margin = tie_margin
         self.context = self.model.config.get_text_config().max_position_embeddings
-        self.codec = Codec(loaded.tokenizer, template)
+        self.codec = Codec(loaded.tokenizer)
         self.reuse = reuse
         table = self.model.get_input_embeddings()
         self._words = len(table.weight)
@@ -81,7 +75,8 @@ class LocalReader:
         self._store = Store(keep_bytes)
         pack = pack or (1024 if self.model.device.type == "cpu" else 8192)
         self._passes = Passes(self.model, pack, packed_bytes)
-        self._verify()
+        with self._evaluating():
+            self._passes.verify()
         ends = self.codec.ends() | _ids(self.model.config) | _ids(self.model.generation_config)
         self._decoder = Decoder(
             self._passes, self.codec, self._store, ends, batch_size, reuse, tie_margin
@@ -153,8 +148,7 @@ class LocalReader:
             raise PromptTooLong(len(encoded), self.context)
         tokens, soft = self._content(encoded)
         limit = min(call.max_new_tokens, room)
-        said, template = encoded.pieces, encoded.template
-        return Job(number, call, tokens, said, template, soft, encoded.prefix, limit, watched)
+        return Job(number, call, encoded, tokens, soft, limit, watched)
 
     def _reading(self, number: int, call: Read) -> Reading:
         layers = self._passes.layers
@@ -172,8 +166,7 @@ class LocalReader:
             raise PromptTooLong(len(encoded) + len(given), self.context)
         tokens, soft = self._content(encoded)
         text = call.text if isinstance(call.text, str) else spoken_text(call.text)
-        before, template = encoded.pieces, encoded.template
-        return Reading(number, call, tokens, before, template, soft, text, given, offsets)
+        return Reading(number, call, encoded, tokens, soft, text, given, offsets)
 
     def _content(self, encoded: Encoded) -> tuple[np.ndarray, dict[int, Tensor]]:
         """Ids that name the content everywhere: a soft place gets one made of its vector."""
@@ -243,19 +236,6 @@ class LocalReader:
             self.codec.tokenizer.chat_template,
             self.codec.template,
         ]
-
-    def _verify(self) -> None:
-        """Once a machine for these weights, dtype and libraries: `Passes.verify`."""
-        code = [sha256(Path(module.__file__)) for module in (attention, passes)]
-        shape = repr(self.model.config.to_dict())
-        facts = [self._identity(), code, shape, torch.__version__, transformers.__version__]
-        kept = cache_folder() / "readers" / _hash(facts)
-        if not kept.is_file():
-            with self._evaluating():
-                self._passes.verify()
-            with suppress(OSError):  # a cache that cannot be written costs a second check
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.touch()
 
     def __repr__(self) -> str:
         return f"LocalReader({self.name}, {self.dtype}, {self.model.device})"

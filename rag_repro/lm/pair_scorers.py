@@ -80,20 +80,17 @@ class Cutter:
             )
         return cls(Plain(tokenizer), room or min(MAX_TOKENS, most))
 
-    def __call__(self, question: str, a: str, b: str | None = None) -> tuple[tuple[int, ...], bool]:
-        """-> ids, and whether anything was cut."""
+    def __call__(self, question: str, a: str, b: str | None = None) -> tuple[int, ...]:
+        """-> ids"""
         texts = [question, a] if b is None else [question, a, b]
         q, x, *more = (self.plain.tokens(text)[0] for text in texts)
         y = more[0] if more else []
-        whole = len(q) + len(x) + len(y)
         q = q[: self.room // 2]
-        marks = 1 + len(texts)
-        left = self.room - marks - len(q)
+        left = self.room - 1 - len(texts) - len(q)
         n = min(len(x), max(left - len(y), left // 2))
         x, y = x[:n], y[: left - n]
         first, sep = self.plain.tokenizer.cls_token_id, self.plain.tokenizer.sep_token_id
-        ids = (first, *q, sep, *x, sep, *((*y, sep) if more else ()))
-        return ids, len(ids) - marks < whole
+        return (first, *q, sep, *x, sep, *((*y, sep) if more else ()))
 
 
 def sequence_classifier(weights: Weights, device: str = "cpu", labels: int = 1) -> tuple[Any, Any]:
@@ -141,7 +138,6 @@ class Classifier:
     weights: an adapter's folder with its head (kind "adapter") over an encoder.
     batch_tokens: padded tokens computed at once; None: what stays in a processor's
     cache, or keeps a GPU busy. room: tokens of a row at most; None: `MAX_TOKENS`.
-    `cut` counts rows that did not fit, of `judged` in all.
     """
 
     kind: str
@@ -178,7 +174,6 @@ class Classifier:
         facts = f"{self.kind}:{weights.base.sha256}:{digest_of(weights.path)}:{device}"
         facts += f":{room}" if room else ""
         self.fingerprint = hashlib.sha256(facts.encode()).hexdigest()
-        self.judged = self.cut = 0
 
     def outputs(self, rows: Sequence[Sequence[int]]) -> Any:
         """Logits (rows, labels) of rows of ids, like lengths together."""
@@ -227,10 +222,7 @@ class PairClassifier(Classifier):
                 f"{self.name} judges a question with {self.passages} passage(s) beside it, "
                 f"and was given {len(wrong)} texts"
             )
-        made = [self._cutter(*item) for item in items]
-        self.judged += len(made)
-        self.cut += sum(cut for _, cut in made)
-        return torch.sigmoid(self.logits([ids for ids, _ in made])).numpy()
+        return torch.sigmoid(self.logits([self._cutter(*item) for item in items])).numpy()
 
     def logits(self, rows: Sequence[Sequence[int]]) -> Any:
         return self.outputs(rows)[:, 0]
@@ -249,12 +241,10 @@ class RelevanceClassifier(PairClassifier):
 CLASSES = ("A", "B", "C")
 
 
-def row(question: str, plain: Plain, room: int) -> tuple[tuple[int, ...], bool]:
-    """A bare question as ids between its marks, cut to `room`, and whether anything was cut."""
-    ids = plain.tokens(question)[0]
-    kept = ids[: room - 2]
+def row(question: str, plain: Plain, room: int) -> tuple[int, ...]:
+    """A bare question as ids between its marks, cut to `room`."""
     first, sep = plain.tokenizer.cls_token_id, plain.tokenizer.sep_token_id
-    return (first, *kept, sep), len(kept) < len(ids)
+    return (first, *plain.tokens(question)[0][: room - 2], sep)
 
 
 class ComplexityClassifier(Classifier):
@@ -274,10 +264,8 @@ class ComplexityClassifier(Classifier):
             if letter not in CLASSES:
                 raise CallError(f"{question!r}: there is no class {letter!r}; there are A, B and C")
         asked = list(dict.fromkeys(question for question, _ in items))
-        made = [row(question, self._cutter.plain, self._cutter.room) for question in asked]
-        self.judged += len(made)
-        self.cut += sum(cut for _, cut in made)
-        shares = torch.softmax(self.outputs([ids for ids, _ in made]), dim=1).numpy()
+        rows = [row(question, self._cutter.plain, self._cutter.room) for question in asked]
+        shares = torch.softmax(self.outputs(rows), dim=1).numpy()
         place = {question: i for i, question in enumerate(asked)}
         values = [shares[place[question], CLASSES.index(letter)] for question, letter in items]
         return np.array(values, dtype=np.float32)

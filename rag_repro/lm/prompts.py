@@ -15,18 +15,15 @@ from __future__ import annotations
 import json
 import logging
 import re
-import sys
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
 from rag_repro.plain import shortened
-from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Soft, pieces_of
+from rag_repro.schema import Kept, Marker, Prefix, Prompt, Reply, Segment, Soft, pieces_of
 from rag_repro.schema.errors import CallError, ReaderError
 from rag_repro.words import nearest, whole
 
@@ -51,9 +48,7 @@ class Plain:
         self._control = {i: str(t) for i, t in held.items() if t.special}
         self._unknown = tokenizer.unk_token_id
         self.tokenizer = tokenizer
-        # transformers can leave out the special tokens; the others need a copy without them.
-        apart = any(not t.special and not str(t).isspace() for t in held.values())
-        self._bare = _bare(tokenizer) if apart else None
+        self._bare = _bare(tokenizer)
         self._trims = False
         _, spans = self.tokens("a a")
         self._trims = len(spans) > 1 and spans[0][1] < spans[1][0]
@@ -61,20 +56,8 @@ class Plain:
     def tokens(self, text: str) -> Tokens:
         """Ids, and the stretch (first, last) of the text that each covers; no opening token."""
         text = whole(text)
-        if self._bare is not None:
-            out = self._bare.encode(text, add_special_tokens=False)
-            ids, spans = out.ids, out.offsets
-        else:
-            out = self.tokenizer(
-                text,
-                add_special_tokens=False,
-                split_special_tokens=True,
-                return_offsets_mapping=True,
-                verbose=False,
-            )
-            ids, spans = out.input_ids, out.offset_mapping
-        if self._trims:
-            spans = _spread(spans)
+        out = self._bare.encode(text, add_special_tokens=False)
+        ids, spans = out.ids, _spread(out.offsets) if self._trims else out.offsets
         cuts = [
             last - 1
             for i, (first, last) in zip(ids, spans, strict=True)
@@ -136,9 +119,6 @@ _MARK = "\ue000here\ue001"
 # Some templates print today's date; a prompt must not change from one day to the next. The day is
 # the one that Llama 3.1's own template falls back on.
 _TODAY = datetime(2024, 7, 26)
-_FIXED = {"date_string": "26 Jul 2024"}
-_STEPS, _LONGEST = 500_000, 1 << 20
-"""Lines that a chat template may run, and characters that it may have and make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,42 +139,67 @@ class Encoded:
         return len(self.tokens)
 
 
-@dataclass(slots=True)
-class _Run:
-    """Text of adjacent segments, tokenised together; `prefix`: where a Prefix ends in it.
-
-    template: the characters that the chat template says, first and behind the last.
-    """
-
-    text: str = ""
-    prefix: int | None = None
-    template: list[tuple[int, int]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ids:
-    """Tokens that are not made of text here, and what each says."""
-
-    tokens: Sequence[int]
-    pieces: Sequence[str]
-    template: bool = False
-
-
-@dataclass(slots=True)
 class _Line:
-    """What a prompt becomes before it is tokenised: runs of text, ids, soft segments."""
+    """A prompt on its way to tokens. Text of adjacent segments is tokenised together."""
 
-    items: list[_Run | _Ids | Soft] = field(default_factory=list)
+    def __init__(self, words: Plain):
+        self._words = words
+        self._text = ""
+        self._stretches: list[tuple[int, int]] = []  # of that text, what the chat template says
+        self._shared: int | None = None  # up to where the prompt declares that text to be shared
+        self.tokens: list[int] = []
+        self.pieces: list[str] = []
+        self.soft: list[tuple[int, Soft]] = []
+        self.template: list[tuple[int, int]] = []
+        self.prefix = 0
 
     def say(self, text: str, prefix: bool = False, template: bool = False) -> None:
-        if not (self.items and isinstance(self.items[-1], _Run)):
-            self.items.append(_Run())
-        run = self.items[-1]
+        """Add text; prefix: what stands up to its end is shared."""
         if template:
-            run.template.append((len(run.text), len(run.text) + len(text)))
-        run.text += text
+            self._stretches.append((len(self._text), len(self._text) + len(text)))
+        self._text += text
         if prefix:
-            run.prefix = len(run.text)
+            self._shared = len(self._text)
+
+    def put(self, tokens: Sequence[int], pieces: Sequence[str], template: bool = False) -> None:
+        """Add tokens that are not made of text here, and what each says."""
+        self._flush()
+        if template:
+            self.template.append((len(self.tokens), len(self.tokens) + len(tokens)))
+        self.tokens += tokens
+        self.pieces += pieces
+
+    def place(self, segment: Soft) -> None:
+        """Add the place of an embedding."""
+        self._flush()
+        self.soft.append((len(self.tokens), segment))
+        self.put([0], [""])
+
+    def _flush(self) -> None:
+        """Tokenise the text that was said since tokens were put last."""
+        text, before = self._text, len(self.tokens)
+        ids, spans = self._words.tokens(text) if text else ([], [])
+        if self._shared is not None:
+            self.prefix = before + sum(last <= self._shared for _, last in spans)
+        for stretch in self._stretches:
+            first, last = _tokens_of(stretch, text, spans)
+            self.template.append((before + first, before + last))
+        self.tokens += ids
+        self.pieces += pieces_of(text, [first for first, _ in spans])
+        self._text, self._stretches, self._shared = "", [], None
+
+    def encoded(self) -> Encoded:
+        """What was added. CallError: nothing."""
+        self._flush()
+        if not self.tokens:
+            raise CallError("the prompt is empty: a reader needs at least one token to start from")
+        return Encoded(
+            tuple(self.tokens),
+            tuple(self.pieces),
+            tuple(self.soft),
+            self.prefix,
+            tuple(s for s in self.template if s[0] < s[1]),
+        )
 
 
 class Codec:
@@ -203,9 +208,9 @@ class Codec:
     template: what is handed to the chat template beside the user's turn.
     """
 
-    def __init__(self, tokenizer: Any, template: Mapping[str, Any] | None = None):
+    def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
-        self.template = {**_FIXED, **(template or {})}
+        self.template = {"date_string": "26 Jul 2024"}
         self._words = Plain(tokenizer)
         bare = tokenizer("a", add_special_tokens=False).input_ids
         full = tokenizer("a", add_special_tokens=True).input_ids
@@ -242,63 +247,30 @@ class Codec:
 
     def encode(self, prompt: Prompt) -> Encoded:
         """A prompt's ids. CallError: no tokens, no chat template, a bad Kept."""
-        line = self._chat(prompt) if prompt.chat else self._plain(prompt)
-        tokens: list[int] = []
-        pieces: list[str] = []
-        soft: list[tuple[int, Soft]] = []
-        template: list[tuple[int, int]] = []
-        prefix = 0
-        for item in line.items:
-            if isinstance(item, Soft):
-                soft.append((len(tokens), item))
-                tokens.append(0)
-                pieces.append("")
-            elif isinstance(item, _Ids):
-                if item.template:
-                    template.append((len(tokens), len(tokens) + len(item.tokens)))
-                tokens.extend(item.tokens)
-                pieces.extend(item.pieces)
-            else:
-                ids, spans = self._words.tokens(item.text)
-                if item.prefix is not None:
-                    prefix = len(tokens) + sum(last <= item.prefix for _, last in spans)
-                for stretch in item.template:
-                    first, last = _tokens_of(stretch, item.text, spans)
-                    template.append((len(tokens) + first, len(tokens) + last))
-                tokens.extend(ids)
-                pieces.extend(pieces_of(item.text, [first for first, _ in spans]))
-        if not tokens:
-            raise CallError("the prompt is empty: a reader needs at least one token to start from")
-        return Encoded(
-            tuple(tokens),
-            tuple(pieces),
-            tuple(soft),
-            prefix,
-            tuple(s for s in template if s[0] < s[1]),
-        )
-
-    def _segment(self, line: _Line, segment) -> None:
-        if isinstance(segment, str):
-            line.say(segment)
-        elif isinstance(segment, Prefix | Reply):
-            line.say(segment.text, prefix=isinstance(segment, Prefix))
-        elif isinstance(segment, Soft):
-            line.items.append(segment)
-        elif isinstance(segment, Marker):
-            line.items.append(_Ids([self._marker(segment.text)], [segment.text]))
-        elif isinstance(segment, Kept):
-            line.items.append(_Ids(*kept(segment)))
+        line = _Line(self._words)
+        if prompt.chat:
+            self._chat(line, prompt)
         else:
-            raise CallError(f"a prompt cannot hold a {type(segment).__name__}")
+            line.put(self._opening, [self.text([i]) for i in self._opening], template=True)
+            self._add(line, prompt.segments)
+        return line.encoded()
 
-    def _plain(self, prompt: Prompt) -> _Line:
-        opening = [self.text([i]) for i in self._opening]
-        line = _Line([_Ids(self._opening, opening, template=True)])
-        for segment in prompt.segments:
-            self._segment(line, segment)
-        return line
+    def _add(self, line: _Line, segments: Sequence[Segment]) -> None:
+        for segment in segments:
+            if isinstance(segment, str):
+                line.say(segment)
+            elif isinstance(segment, Prefix | Reply):
+                line.say(segment.text, prefix=isinstance(segment, Prefix))
+            elif isinstance(segment, Soft):
+                line.place(segment)
+            elif isinstance(segment, Marker):
+                line.put([self._marker(segment.text)], [segment.text])
+            elif isinstance(segment, Kept):
+                line.put(*kept(segment))
+            else:
+                raise CallError(f"a prompt cannot hold a {type(segment).__name__}")
 
-    def _chat(self, prompt: Prompt) -> _Line:
+    def _chat(self, line: _Line, prompt: Prompt) -> None:
         before, after, trims = self._user_turn()
         cut = next(
             (i for i, s in enumerate(prompt.segments) if isinstance(s, Reply | Kept)),
@@ -308,14 +280,10 @@ class Codec:
         if trims and said:
             said[0] = _strip(said[0], "left")
             said[-1] = _strip(said[-1], "right")
-        line = _Line()
         self._template(line, before)
-        for segment in said:
-            self._segment(line, segment)
+        self._add(line, said)
         self._template(line, after)
-        for segment in prompt.segments[cut:]:
-            self._segment(line, segment)
-        return line
+        self._add(line, prompt.segments[cut:])
 
     def _marker(self, text: str) -> int:
         if text not in self._words.added:
@@ -332,7 +300,7 @@ class Codec:
             if found.start() > at:
                 line.say(text[at : found.start()], template=True)
             token = self._words.added[found[found.lastindex]]
-            line.items.append(_Ids([token], [found[0]], template=True))
+            line.put([token], [found[0]], template=True)
             at = found.end()
         if at < len(text):
             line.say(text[at:], template=True)
@@ -344,60 +312,36 @@ class Codec:
                 raise CallError(
                     "this reader has no chat template: ask with Prompt(..., chat=False)"
                 )
-            spaced = self._render(f" {_MARK} ")
-            before, _, after = self._render(_MARK).partition(_MARK)
-            self._turn = before, after, f" {_MARK} " not in spaced
+            spaced = f" {_MARK} "
+            self._turn = *self._around(), spaced not in self._rendered(("user", spaced))
             self._check()
         return self._turn
 
-    def _render(self, said: str) -> str:
-        return self._rendered([("user", said)], self._parts)
+    def _around(self) -> tuple[str, str]:
+        """The template before and after what the user says. CallError: it fails."""
+        before, *after = self._rendered(("user", _MARK)).split(_MARK)
+        if len(after) != 1:
+            raise self._bad("does not write what the user says just once")
+        return before, after[0]
 
-    @cached_property
-    def _parts(self) -> bool:
-        """Whether the template reads what is said as a list of parts, as of text and images.
-
-        CallError: it fails, or does not write what the user says just once.
-        """
-        failed = None
-        for parts in (False, True):
-            try:
-                if self._rendered([("user", _MARK)], parts).count(_MARK) == 1:
-                    return parts
-            except CallError as error:
-                failed = failed or error
-        raise failed or self._bad("does not write what the user says just once")
-
-    def _rendered(self, turns: Sequence[tuple[str, str]], parts: bool) -> str:
+    def _rendered(self, *turns: tuple[str, str]) -> str:
+        """The chat of these turns (role, text) as the template writes it. CallError: it fails."""
         from transformers.utils.chat_template_utils import _compile_jinja_template as compiled
 
         try:
-            chat = self.tokenizer.get_chat_template()
-            if len(chat) > _LONGEST:
-                raise ValueError(f"it has {len(chat)} characters")
-            from jinja2.nodes import Pow
-
-            if compiled("").environment.parse(chat).find(Pow):
-                raise ValueError("it computes powers")
-            with _limited(_STEPS):
-                # The library keeps what it compiled, so that this is what it renders.
-                compiled(chat).globals["strftime_now"] = _TODAY.strftime
-                made = self.tokenizer.apply_chat_template(
-                    [
-                        {"role": role, "content": [{"type": "text", "text": t}] if parts else t}
-                        for role, t in turns
-                    ],
-                    tokenize=False,
-                    add_generation_prompt=turns[-1][0] == "user",
-                    **self.template,
-                )
-            if len(made) > _LONGEST:
-                raise ValueError(f"it makes {len(made)} characters")
+            # The library keeps what it compiled, so that this is what it renders.
+            template = compiled(self.tokenizer.get_chat_template())
+            template.globals["strftime_now"] = _TODAY.strftime
+            return self.tokenizer.apply_chat_template(
+                [{"role": role, "content": said} for role, said in turns],
+                tokenize=False,
+                add_generation_prompt=turns[-1][0] == "user",
+                **self.template,
+            )
         except Exception as error:  # a template is a program, which may raise anything
             raise self._bad(
                 f"fails ({shortened(' '.join(str(error).split()) or type(error).__name__)})"
             ) from error
-        return made
 
     def _bad(self, how: str) -> CallError:
         return CallError(
@@ -408,7 +352,7 @@ class Codec:
     def _check(self) -> None:
         """Our piecewise tokens must be the tokenizer's own where nothing imitates a special one."""
         probe = "Who wrote it?\n\nA passage."
-        whole = self.tokenizer(self._render(probe), add_special_tokens=False).input_ids
+        whole = self.tokenizer(self._rendered(("user", probe)), add_special_tokens=False).input_ids
         if tuple(whole) != self.encode(Prompt.from_segments(probe, chat=True)).tokens:
             log.warning(
                 "the chat template tokenises differently in pieces (the tokenizer adds a space "
@@ -422,7 +366,8 @@ class Codec:
         """
         ids = {self.tokenizer.eos_token_id}
         if self.tokenizer.chat_template:
-            text = self._rendered([("user", "a"), ("assistant", _MARK)], self._parts)
+            self._around()
+            text = self._rendered(("user", "a"), ("assistant", _MARK))
             found = self._words.pattern.search(text.rpartition(_MARK)[2] if _MARK in text else "")
             if found:
                 ids.add(self._words.added[found[found.lastindex]])
@@ -446,25 +391,6 @@ class Codec:
             before = self.text(tokens[:i])
             starts.append(_common(before, text))
         return tuple(starts)
-
-
-@contextmanager
-def _limited(steps: int) -> Iterator[None]:
-    """Raises RuntimeError where Python runs more lines than so many within this block."""
-    left, before = steps, sys.gettrace()
-
-    def count(frame, event, given):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise RuntimeError("it does not come to an end")
-        return count
-
-    sys.settrace(count)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
 
 
 def kept(segment: Kept) -> tuple[Sequence[int], Sequence[str]]:

@@ -136,7 +136,9 @@ def _words(error: Exception) -> str:
 def check_config(folder: Path) -> None:
     """WeightsError where a model's config.json says that it is none of those that we load."""
     file = folder / "config.json"
-    config = settings_of(file, f"{folder}: no config.json, so no model")
+    if not file.is_file():
+        raise WeightsError(f"{folder}: no config.json, so no model")
+    config = settings_of(file)
     from transformers import CONFIG_MAPPING
 
     kind = config.get("model_type")
@@ -162,45 +164,33 @@ def check_folder(folder: Path) -> None:
     No tensor is read: the settings are, and the headers of the files of weights.
     """
     check_config(folder)
-    from transformers import AutoConfig
-
     if (folder / "adapter_config.json").is_file():
         raise WeightsError(
             f"{folder}: adapter_config.json names a base that lies elsewhere; take the whole "
             f"model, or put {ADAPTER} and a card.json beside it"
         )
-    sizes = _sizes(folder)
+    from transformers import AutoConfig
+
     with loading(folder / "config.json"):
-        text = AutoConfig.from_pretrained(folder, local_files_only=True).get_text_config()
-    if (layers := getattr(text, "num_hidden_layers", 0) or 0) > sizes:
-        raise WeightsError(
-            f"{folder / 'config.json'}: {layers} layers, and the files hold {sizes} tensors; "
-            "fetch or save the model again"
-        )
+        AutoConfig.from_pretrained(folder, local_files_only=True)
+    index, names = folder / _INDEX, {"model.safetensors"}
+    if not (folder / "model.safetensors").is_file():
+        if not index.is_file():
+            raise WeightsError(_no_safetensors(folder))
+        named = settings_of(index).get("weight_map")
+        names = set(map(str, named.values())) if isinstance(named, dict) else {""}
+    for name in names:
+        if name != Path(name).name or not (folder / name).is_file():
+            raise WeightsError(
+                f"{index}: {name!r} is no file of safetensors beside it; fetch the model again"
+            )
     for file in files_of(folder):
-        if file.suffix == ".json":
-            _settings(file, getattr(text, "max_position_embeddings", None))
-
-
-def _settings(file: Path, positions: int | None) -> None:
-    """WeightsError where one of a model's settings files is damaged."""
-    if file.name == "tokenizer.json":
-        import tokenizers
-
-        refuse_pointer(file)
-        with loading(file):
-            tokenizers.Tokenizer.from_file(str(file))
-    elif file.name == "modules.json":
-        _modules(file.parent)
-    else:
-        told = settings_of(file) if file.name.endswith("config.json") else _json(file)
-        if file.name == "sentence_bert_config.json":
-            room = told.get("max_seq_length")
-            if room is not None and not (type(room) is int and 2 < room <= (positions or room)):
-                raise WeightsError(
-                    f"{file}: max_seq_length is {room!r}, and a number from 3 to the model's "
-                    f"{positions} positions is wanted; mend the file"
-                )
+        if file.suffix == ".safetensors":
+            _check_header(file)
+        elif file.name.endswith("config.json"):
+            settings_of(file)
+        elif file.suffix == ".json":
+            _json(file)
 
 
 def _modules(folder: Path) -> list[Path]:
@@ -238,61 +228,28 @@ def files_of(folder: Path) -> list[Path]:
     )
 
 
-def _sizes(folder: Path) -> int:
-    """How many tensors the files of weights hold. WeightsError: damaged, none, or elsewhere."""
-    index, files = folder / _INDEX, [folder / "model.safetensors"]
-    if not files[0].is_file():
-        if not index.is_file():
-            raise WeightsError(_no_safetensors(folder))
-        named = settings_of(index).get("weight_map")
-        names = set(map(str, named.values())) if isinstance(named, dict) else set()
-        for name in names or {""}:
-            if name != Path(name).name or not name.endswith(".safetensors"):
-                raise WeightsError(
-                    f"{index}: {name!r} is no file of safetensors beside it; fetch the model again"
-                )
-            if not (folder / name).is_file():
-                raise WeightsError(f"{folder / name}: {index.name} names it; fetch it")
-        files = [folder / name for name in names]
-    files += [path / "model.safetensors" for path in _modules(folder)]
-    return sum(tensors_in(file) for file in files if file.is_file())
-
-
-def tensors_in(file: Path) -> int:
-    """How many tensors a file of safetensors holds. WeightsError: it is cut or is none."""
+def _check_header(file: Path) -> None:
+    """WeightsError where a file of safetensors is cut or is none."""
     from safetensors import SafetensorError, safe_open
 
-    refuse_pointer(file)
     try:
-        with safe_open(file, "np") as held:
-            return len(held.keys())
+        with safe_open(file, "np"):
+            pass
     except (SafetensorError, OSError) as error:
         raise WeightsError(
             f"{file}: not a whole file of safetensors ({_words(error)}); fetch it again"
         ) from error
 
 
-def refuse_pointer(file: Path) -> None:
-    """WeightsError where Git LFS left a pointer in a file's place."""
-    with file.open("rb") as held:
-        if held.read(24) == b"version https://git-lfs.":
-            raise WeightsError(
-                f"{file}: a Git LFS pointer stands in its place; fetch the file with `git lfs pull`"
-            )
-
-
 def _json(file: Path) -> Any:
     try:
         return from_json(text_of(file))
     except (PlainError, OSError) as error:
-        refuse_pointer(file)
         raise WeightsError(f"{file}: {_words(error)}; fetch or save the model again") from None
 
 
-def settings_of(file: Path, lacking: str | None = None) -> dict[str, Any]:
-    """The object in a JSON file. WeightsError: damaged, or not there (in the words `lacking`)."""
-    if lacking and not file.is_file():
-        raise WeightsError(lacking)
+def settings_of(file: Path) -> dict[str, Any]:
+    """The object in a JSON file. WeightsError: damaged, or none."""
     made = _json(file)
     if not isinstance(made, dict):
         raise WeightsError(f"{file}: an object wanted, found {type(made).__name__}; mend the file")

@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import random
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -209,7 +208,6 @@ class Workshop:
                 model,
                 key=key if os.environ.get(key) else None,
                 in_flight=self.in_flight,
-                jitter=random.Random(),  # it moves waits alone: two processes should not share it
             )
         from rag_repro.lm import local
 

@@ -1,14 +1,18 @@
-"""How papers' files are read: strictly, and every error is a `StudyError`."""
+"""How papers' files are read: strictly, and every error is a `StudyError`.
+
+Unknown keys, missing ones and wrong kinds are refused by their place.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
-from rag_repro.plain import PlainError, from_yaml, hints, shortened, text_of
-from rag_repro.strict import Strict
+from rag_repro.plain import PlainError, fits, from_yaml, hints, shortened, text_of
+from rag_repro.words import nearest
 
 
 class StudyError(ValueError):
@@ -18,9 +22,34 @@ class StudyError(ValueError):
         super().__init__(shortened(message, 1500))
 
 
-_STRICT = Strict(StudyError)
-strict, table, listed, tuples = _STRICT.build, _STRICT.table, _STRICT.listed, _STRICT.tuples
 _T = TypeVar("_T")
+
+
+def table(value: Any, where: str) -> dict[str, Any]:
+    """`value`, which must be a table with names as keys; None counts as an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise StudyError(f"{where}: a table is needed here, not {shortened(repr(value), 80)}")
+    for key in value:
+        if not isinstance(key, str):
+            raise StudyError(f"{where}: the key {key!r} is no name; put it in quotes")
+    return dict(value)
+
+
+def listed(value: Any, where: str) -> list[Any]:
+    """`value`, which must be a list; None counts as an empty one."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise StudyError(f"{where}: a list is needed here, not {shortened(repr(value), 80)}")
+    return value
+
+
+def _tuples(value: Any, where: str) -> dict[str, Any]:
+    """A table whose lists are tuples, so that frozen things are frozen."""
+    given = table(value, where)
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
 
 
 def build(cls: type[_T], given: Any, where: str) -> _T:
@@ -32,7 +61,7 @@ def build(cls: type[_T], given: Any, where: str) -> _T:
     if isinstance(given, cls):
         return given
     raw = table(given, where)
-    made = tuples(raw, where)
+    made = _tuples(raw, where)
     for key, hint in hints(cls).items():
         origin, inner, place = get_origin(hint), get_args(hint), f"{where}, {key}"
         part = next((one for one in (hint, *inner) if is_dataclass(one)), None)
@@ -46,8 +75,33 @@ def build(cls: type[_T], given: Any, where: str) -> _T:
         elif part and raw.get(key) is not None:
             made[key] = build(part, raw[key], place)
         elif origin is Mapping and key in raw and _takes_tuples(inner[1]):
-            made[key] = tuples(raw[key], place)
-    return strict(cls, made, where)
+            made[key] = _tuples(raw[key], place)
+    return _strict(cls, made, where)
+
+
+def _strict(cls: type[_T], given: dict[str, Any], where: str) -> _T:
+    """cls(**given), where keys and the kinds of values are those of its fields.
+
+    The error tells the place, the key and, for a misspelt one, the nearest; so does one that
+    `cls` raises itself.
+    """
+    known = {field.name: field for field in fields(cls)}
+    for key in given:
+        if key not in known:
+            raise StudyError(f"{where}: unknown key {key!r}{nearest(key, known)}")
+    for key, field in known.items():
+        if key not in given and field.default is MISSING and field.default_factory is MISSING:
+            raise StudyError(f"{where}: the key {key!r} is missing")
+    for key, value in given.items():
+        endless = isinstance(value, float) and not math.isfinite(value)
+        if endless or not fits(value, hints(cls)[key]):
+            raise StudyError(
+                f"{where}: {key!r} cannot be {shortened(repr(value), 80)}; it is {known[key].type}"
+            )
+    try:
+        return cls(**given)
+    except StudyError as error:
+        raise StudyError(f"{where}: {error}") from error
 
 
 def _takes_tuples(hint: Any) -> bool:

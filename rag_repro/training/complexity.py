@@ -185,5 +185,5 @@ def split(made: Sequence[Labelled]) -> tuple[list[Labelled], list[Labelled]]:
 
 def encode(made: Sequence[Labelled], plain: Plain, room: int) -> list[EncodedText]:
     return [
-        EncodedText(row(o.question, plain, room)[0], CLASSES.index(o.label), o.source) for o in made
+        EncodedText(row(o.question, plain, room), CLASSES.index(o.label), o.source) for o in made
     ]

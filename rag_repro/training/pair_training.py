@@ -233,7 +233,7 @@ def _near(asked: Dataset) -> list[list[str]]:
 def encode(pairs: Sequence[Pair], cutter: Cutter) -> list[EncodedText]:
     """Each pair in both orders, since C is asked of a set of two; a single passage once."""
     return [
-        EncodedText(cutter(p.question, *order)[0], p.label, p.source)
+        EncodedText(cutter(p.question, *order), p.label, p.source)
         for p in pairs
         for order in ([(p.a,)] if p.b is None else [(p.a, p.b), (p.b, p.a)])[: 2 - p.ordered]
     ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import time
 
 import numpy as np
@@ -41,7 +40,7 @@ def server(monkeypatch):
 
 
 def reader(server: loopback.Server, **settings) -> ApiReader:
-    given = {"backoff": 0.001, "timeout": 5, "jitter": random.Random(0)} | settings
+    given = {"backoff": 0.001, "timeout": 5} | settings
     return ApiReader(server.url, "tiny", **given)
 
 
@@ -441,7 +440,7 @@ def test_a_key_that_cannot_be_one(server, monkeypatch, value):
 )
 def test_addresses_that_cannot_be_used(url):
     with pytest.raises(ReaderError) as refused:
-        ApiReader(url, "tiny", jitter=random.Random(0))
+        ApiReader(url, "tiny")
     assert "u:p" not in str(refused.value)
     with pytest.raises(ReaderError) as refused:
         parse(f"api:tiny@{url}")
@@ -463,7 +462,7 @@ def test_names_of_readers_at_endpoints(name, model, urls):
 
 
 def test_a_given_text_cannot_be_read_through_the_cache_either(tmp_path):
-    reader = ApiReader("http://127.0.0.1:9/v1", "tiny", jitter=random.Random(0))
+    reader = ApiReader("http://127.0.0.1:9/v1", "tiny")
     [refused] = CachedReader(reader, Store(tmp_path / "calls.sqlite")).read(
         [Read(Prompt.from_segments("a"), "b")]
     )
@@ -493,14 +492,14 @@ def test_calls_are_named_by_what_is_asked(server):
     assert one.key(call) != one.key(
         Generate(Prompt.from_segments("a"), 9, stop=(Until("x", bool),))
     )
-    assert one.key(call) != ApiReader(server.url, "other", jitter=random.Random(0)).key(call)
+    assert one.key(call) != ApiReader(server.url, "other").key(call)
 
 
 def test_answers_are_kept_by_address_and_records_know_the_model_alone(server, tmp_path):
     """Two servers may call other models by one name."""
 
     def at(urls: str) -> ApiReader:
-        return ApiReader(urls, "tiny", jitter=random.Random(0))
+        return ApiReader(urls, "tiny")
 
     call = Generate(Prompt.from_segments("a"), 9)
     a, b = "http://a:1/v1", "http://b/v1"

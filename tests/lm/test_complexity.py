@@ -57,7 +57,7 @@ def test_a_questions_classes_share_one_and_depend_on_nothing_else(tmp_path):
 
 def test_shares_are_the_heads_softmax(tmp_path):
     classifier = trained(tmp_path)
-    ids, _ = row("who?", Plain(encoders.tokenizer()), 60)
+    ids = row("who?", Plain(encoders.tokenizer()), 60)
     logits = classifier.outputs([ids]).numpy()[0].astype(float)
     wanted = np.exp(logits) / np.exp(logits).sum()
     np.testing.assert_allclose(classifier.score(items(["who?"])), wanted, atol=1e-6)
@@ -66,19 +66,11 @@ def test_shares_are_the_heads_softmax(tmp_path):
 def test_a_row_is_the_bare_question_between_its_marks():
     tokenizer = encoders.tokenizer()
     plain = tokenizer("who </s>", add_special_tokens=False, split_special_tokens=True).input_ids
-    ids, cut = row("who </s>", Plain(tokenizer), 60)
+    ids = row("who </s>", Plain(tokenizer), 60)
     assert ids == (tokenizer.cls_token_id, *plain, tokenizer.sep_token_id)
-    assert not cut
     # A question that imitates the mark is words.
     assert ids.count(tokenizer.sep_token_id) == 1
-    short, cut = row("who </s>", Plain(tokenizer), 4)
-    assert (short[1:-1], cut) == (tuple(plain[:2]), True)
-
-
-def test_a_long_question_is_cut_and_counted_once(tmp_path):
-    classifier = trained(tmp_path)
-    classifier.score(items(["film " * 200, "who?"]))
-    assert (classifier.cut, classifier.judged) == (1, 2)
+    assert row("who </s>", Plain(tokenizer), 4)[1:-1] == tuple(plain[:2])
 
 
 def test_what_is_no_class_and_what_is_not_trained_are_refused(tmp_path):

@@ -59,9 +59,8 @@ def test_scores_do_not_depend_on_neighbours(kind, tmp_path):
 
 def test_a_row_is_question_passage_passage_between_marks():
     tokenizer = encoders.tokenizer()
-    ids, cut = Cutter(Plain(tokenizer), 60)("who", "a </s> b", "film")
+    ids = Cutter(Plain(tokenizer), 60)("who", "a </s> b", "film")
     plain = [tokenizer(t, add_special_tokens=False).input_ids for t in ("who", "film")]
-    assert not cut
     assert ids[0] == tokenizer.cls_token_id
     assert ids[1 : 1 + len(plain[0])] == tuple(plain[0])
     assert ids[-1 - len(plain[1]) : -1] == tuple(plain[1])
@@ -73,8 +72,7 @@ def test_the_longer_passage_gives_way_first():
     tokenizer = encoders.tokenizer()
 
     def room(a: str, b: str) -> tuple[int, int]:
-        ids, cut = Cutter(Plain(tokenizer), 24)("who", a, b)
-        assert cut
+        ids = Cutter(Plain(tokenizer), 24)("who", a, b)
         assert len(ids) == 24
         _, first, second, _ = np.flatnonzero(
             np.isin(ids, [tokenizer.cls_token_id, tokenizer.sep_token_id])
@@ -94,16 +92,10 @@ def test_room_stays_below_the_encoders_positions(tmp_path):
     assert Cutter.for_model(tokenizer, model).room == 128
 
 
-def test_long_pairs_are_cut_and_counted(tmp_path):
-    classifier = trained("bert", tmp_path)
-    classifier.score([("who?", "film " * 200, "Ada"), ITEMS[0]])
-    assert (classifier.cut, classifier.judged) == (1, 2)
-
-
 def test_packed_layers_give_the_same_logits(tmp_path):
     classifier = trained("bert", tmp_path)
     assert classifier._linears.layers
-    rows = [classifier._cutter(*item)[0] for item in ITEMS]
+    rows = [classifier._cutter(*item) for item in ITEMS]
     packed = classifier.logits(rows)
     classifier._linears.layers = []
     torch.testing.assert_close(packed, classifier.logits(rows), atol=1e-5, rtol=1e-5)
@@ -124,18 +116,16 @@ def test_only_a_trained_classifier_judges(tmp_path):
 
 def test_a_single_passage_is_a_row_of_two_texts():
     tokenizer = encoders.tokenizer()
-    ids, cut = Cutter(Plain(tokenizer), 60)("who", "film")
+    ids = Cutter(Plain(tokenizer), 60)("who", "film")
     plain = [tokenizer(t, add_special_tokens=False).input_ids for t in ("who", "film")]
     first, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     assert ids == (first, *plain[0], sep, *plain[1], sep)
-    assert not cut
-    ids, cut = Cutter(Plain(tokenizer), 24)("who", "zq " * 40)
-    assert cut
+    ids = Cutter(Plain(tokenizer), 24)("who", "zq " * 40)
     assert len(ids) == 24
     assert ids.count(sep) == 2
     # A question takes half of the room at most.
-    ids, cut = Cutter(Plain(tokenizer), 24)("zq " * 40, "zq " * 40)
-    assert (cut, len(ids), ids.index(sep)) == (True, 24, 1 + 12)
+    ids = Cutter(Plain(tokenizer), 24)("zq " * 40, "zq " * 40)
+    assert (len(ids), ids.index(sep)) == (24, 1 + 12)
 
 
 def test_a_relevance_classifier_judges_passages_one_by_one(tmp_path):
@@ -146,7 +136,6 @@ def test_a_relevance_classifier_judges_passages_one_by_one(tmp_path):
     assert ((scores > 0) & (scores < 1)).all()
     alone = np.concatenate([classifier.score([item]) for item in items])
     np.testing.assert_allclose(alone, scores, atol=1e-5)
-    assert classifier.judged == 6
     assert classifier.fingerprint != PairClassifier(classifier.weights).fingerprint
 
 

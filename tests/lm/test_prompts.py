@@ -129,20 +129,6 @@ def test_a_template_that_prints_todays_date_prints_one_day():
     assert text.startswith("Today: 26 Jul 2024. <|im_start|>user\nWho")
 
 
-def test_a_template_that_reads_parts_is_given_parts():
-    template = (
-        "{% for m in messages %}{{ m['role'] + ':' }}{% for part in m['content'] %}"
-        "{% if part['type'] == 'text' %}{{ part['text'] }}{% endif %}{% endfor %}<|im_end|>\n"
-        "{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
-    )
-    made = Codec(tiny.tokenizer(template))
-    text = made.text(
-        made.encode(Prompt.from_segments("Who wrote it?", Reply(" He"), chat=True)).tokens
-    )
-    assert text == "user:Who wrote it?<|im_end|>\nassistant: He"
-    assert made.ends() == {2}
-
-
 @pytest.mark.parametrize(
     ("template", "why"),
     [
@@ -153,11 +139,7 @@ def test_a_template_that_reads_parts_is_given_parts():
         ("{{ messages[0]['content'] * 2 }}", "just once"),
         ("a template of no one", "just once"),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "recursion"),
-        ("{% for a in range(9**5) %}{% for b in range(9**5) %}{% endfor %}{% endfor %}", "powers"),
-        ("{% for a in range(60000) %}{% for b in range(60000) %}{% endfor %}{% endfor %}", "end"),
-        ("{{ 'a' * 2000000 }}{{ messages[0]['content'] }}", r"20000\d\d characters"),
         ("{{ 'a' * 100000000000000 }}{{ messages[0]['content'] }}", "MemoryError"),
-        ("{# " + "a" * 2000000 + " #}{{ messages[0]['content'] }}", r"20000\d\d characters"),
     ],
 )
 def test_a_template_that_fails_is_one_sentence(template, why):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import threading
 from collections import Counter
+from concurrent.futures import CancelledError
 from contextlib import ExitStack
 
 import pytest
 
 from rag_repro import post
 from rag_repro.lm.api import ApiReader
-from rag_repro.lm.endpoint import Servers, Stopped, Waiting
+from rag_repro.lm.endpoint import REFUSES, SILENT, Passing, Servers
 from rag_repro.schema import Generate, Prompt
 from rag_repro.schema.errors import CallError, ReaderError
 from tests.lm import loopback
@@ -43,11 +43,15 @@ def clock(monkeypatch):
 
 
 def made(clock, urls=HERE, in_flight=2, checked=True, **waiting) -> Servers:
-    told = {"backoff": 1.0, "patience": 60.0, "jitter": random.Random(0)} | waiting
-    servers = Servers("api:tiny", urls, in_flight, Waiting(**told), clock)
+    servers = Servers("tiny", urls, post.Key(None), in_flight=in_flight, **waiting)
+    servers.clock = clock
     for server in servers.all:
         server.checked = checked
     return servers
+
+
+def passing(why: str, wait: float | None = None) -> Passing:
+    return Passing(why, of_call=False, wait=wait)
 
 
 def go() -> threading.Event:
@@ -81,32 +85,22 @@ def test_a_server_that_nobody_looked_at_gets_one_request_alone(clock):
 @pytest.mark.parametrize(("asked_for", "rest"), [(7.0, 7.0), (3600.0, 60.0), (0.0, 0.0)])
 def test_a_server_rests_as_long_as_it_asks_for_up_to_patience(clock, asked_for, rest):
     servers = made(clock, urls=("http://a",))
-    servers.trouble(servers.all[0], "status 429", clock(), asked_for)
+    servers.rest(servers.all[0], passing("status 429", asked_for), clock())
     with servers.place(go()):
         assert clock.now == 100 + rest
     assert clock.waits == ([rest] if rest else [])
 
 
-def test_each_rest_of_our_own_is_twice_the_one_before_give_or_take_a_quarter(clock):
+def test_each_rest_of_our_own_is_twice_the_one_before(clock):
     servers = made(clock, urls=("http://a",))
     [server] = servers.all
     for failures in range(1, 6):
-        assert servers.trouble(server, "refused", clock()) == failures
+        assert servers.rest(server, passing("refused"), clock()) == failures
         with servers.place(go()):
             pass
-    assert all(
-        0.75 * 2**i <= wait <= 1.25 * 2**i and wait != 2**i for i, wait in enumerate(clock.waits)
-    )
+    assert clock.waits == [1.0, 2.0, 4.0, 8.0, 16.0]
     servers.fine(server)
-    assert servers.trouble(server, "refused", clock()) == 1
-
-
-def test_waits_are_drawn_from_the_generator_that_is_passed_in():
-    def draws(seed):
-        waiting = Waiting(1.0, 60.0, random.Random(seed))
-        return [waiting.seconds(failures) for failures in (1, 2, 3)]
-
-    assert draws(1) == draws(1) != draws(2)
+    assert servers.rest(server, passing("refused"), clock()) == 1
 
 
 def test_requests_that_fail_together_count_as_one_failure(clock):
@@ -114,14 +108,14 @@ def test_requests_that_fail_together_count_as_one_failure(clock):
     [server] = servers.all
     begun = clock()
     clock.now += 1
-    assert [servers.trouble(server, "cut", begun) for _ in range(4)] == [1, 1, 1, 1]
-    assert servers.trouble(server, "cut", clock()) == 2
+    assert [servers.rest(server, passing("cut"), begun) for _ in range(4)] == [1, 1, 1, 1]
+    assert servers.rest(server, passing("cut"), clock()) == 2
 
 
 def test_while_one_rests_the_others_serve_and_then_it_is_tried_by_one_request(clock):
     servers = made(clock, urls=HERE[:2], in_flight=9)
     a, b = servers.all
-    servers.trouble(a, "refused", clock(), 5.0)
+    servers.rest(a, passing("refused", 5.0), clock())
     with ExitStack() as held:
         assert [held.enter_context(servers.place(go())) for _ in range(3)] == [b, b, b]
         clock.now += 5
@@ -144,8 +138,8 @@ def test_what_just_failed_a_request_is_avoided_where_another_is_ready(clock):
 def test_a_lost_server_is_tried_again_when_patience_is_at_its_end(clock, caplog):
     servers = made(clock, urls=HERE[:2])
     a, b = servers.all
-    servers.lose(a, "refused")
-    assert "http://a does not answer and is set aside: refused" in caplog.text
+    servers.leave(a, SILENT, "refused")
+    assert "http://a does not answer and is left out: refused" in caplog.text
     for _ in range(3):
         with servers.place(go()) as taken:
             assert taken is b
@@ -157,8 +151,8 @@ def test_a_lost_server_is_tried_again_when_patience_is_at_its_end(clock, caplog)
 def test_when_none_is_left_each_is_named_with_its_last_error(clock):
     servers = made(clock, urls=HERE[:2])
     a, b = servers.all
-    servers.lose(a, "timed out")
-    servers.refuse(b, "status 401: who?")
+    servers.leave(a, SILENT, "timed out")
+    servers.leave(b, REFUSES, "status 401: who?")
     with pytest.raises(ReaderError) as none, servers.place(go()):
         pass
     assert str(none.value) == (
@@ -174,23 +168,14 @@ def test_nobody_waits_on_when_the_run_has_ended(clock):
     servers = made(clock)
     stop = go()
     servers.end(stop)
-    with pytest.raises(Stopped), servers.place(stop):
+    with pytest.raises(CancelledError), servers.place(stop):
         pass
-    servers.pause(5, stop)
     assert clock.waits == []
-
-
-def test_a_pause_is_the_whole_wait_though_others_wake_it(clock, monkeypatch):
-    servers = made(clock)
-    woken = iter([0.5, 1.0, 9.0])
-    monkeypatch.setattr(Servers, "_wait", lambda self, left: clock.wait(min(left, next(woken))))
-    servers.pause(1, go(), asked_for=3.0)
-    assert clock.waits == [0.5, 1.0, 1.5]
 
 
 def test_a_server_holds_at_least_one_request():
     with pytest.raises(ReaderError, match="in_flight is 0"):
-        ApiReader("http://a", "tiny", jitter=random.Random(0), in_flight=0)
+        ApiReader("http://a", "tiny", in_flight=0)
 
 
 # ----------------------------------------------------------------------- over HTTP
@@ -205,7 +190,7 @@ def pair(monkeypatch):
 
 
 def reader(*servers, **settings) -> ApiReader:
-    given = {"backoff": 0.001, "timeout": 5, "jitter": random.Random(0)} | settings
+    given = {"backoff": 0.001, "timeout": 5} | settings
     return ApiReader(",".join(server.url for server in servers), "tiny", **given)
 
 
@@ -242,26 +227,16 @@ def test_not_now_sends_a_call_elsewhere_and_its_server_rests(pair, monkeypatch, 
     a, b = pair
     rests = []
 
-    def trouble(self, server, why, since, asked_for=None, real=Servers.trouble):
-        rests.append((server.url, asked_for))
-        return real(self, server, why, since, asked_for)
+    def rest(self, server, passing, since, real=Servers.rest):
+        rests.append((server.url, passing.wait))
+        return real(self, server, passing, since)
 
-    monkeypatch.setattr(Servers, "trouble", trouble)
+    monkeypatch.setattr(Servers, "rest", rest)
     a.plan = [(status, {"Retry-After": "3600"}, "later")]
     check(reader(a, b, in_flight=1).generate(asked(6)))
     assert rests == [(a.url, 3600.0)]
     assert len(a.seen) == 1  # it rests, as far as this test goes, for ever
     assert sum(prompts(a, b).values()) == 7
-
-
-def test_a_date_in_retry_after_is_read_by_the_servers_own_clock(pair, clock):
-    a, _ = pair
-    when = {"Date": "Tue, 20 Oct 2026 07:28:00 GMT", "Retry-After": "Tue, 20 Oct 2026 07:28:07 GMT"}
-    a.plan = [(503, when, "later")]
-    one = reader(a)
-    one._servers.clock = clock
-    check(one.generate(asked(1)))
-    assert clock.waits == [7.0]
 
 
 def test_however_often_a_server_says_not_now_no_call_is_lost(pair):
@@ -380,7 +355,7 @@ def test_requests_in_flight_when_a_run_ends_are_handed_out_too(pair):
 
     a.text = slow
     one = reader(a, b, in_flight=1)
-    real = one._asking._reply
+    real = one._servers._reply
 
     def reply(server, path, data):
         if server.url == b.url:
@@ -391,7 +366,7 @@ def test_requests_in_flight_when_a_run_ends_are_handed_out_too(pair):
                 refused.set()
         return real(server, path, data)
 
-    one._asking._reply = reply
+    one._servers._reply = reply
     kept = {}
     with pytest.raises(ReaderError, match="must end"):
         one.generate_each(asked(2), kept.__setitem__)
@@ -428,30 +403,6 @@ def test_a_server_that_calls_the_limit_by_its_newer_name(pair):
     assert limits == [{"max_tokens": 9}, *[{"max_completion_tokens": 9}] * 3]
 
 
-@pytest.mark.parametrize("begin", ["data: ", ": waiting\n\ndata: ", "event: message\ndata: "])
-def test_a_server_that_streams_unasked(pair, begin):
-    a, _ = pair
-    a.default = begin + '{"choices": [{"delta": {"content": "Rome"}}]}\n\ndata: [DONE]\n\n'
-    with pytest.raises(ReaderError, match="streams its replies, which it was not asked for"):
-        reader(a).generate(asked(1))
-    assert len(a.seen) == 1
-
-
-@pytest.mark.parametrize("path", ["", "/", "/v1/chat/completions", "/v1/models", "/api"])
-def test_an_address_beside_the_right_one_is_told_with_the_right_one(pair, path):
-    a, b = pair
-    root = a.url.removesuffix("/v1")
-    one = ApiReader(root + path, "tiny", jitter=random.Random(0), backoff=0.001)
-    with pytest.raises(ReaderError) as refused:
-        one.generate(asked(1))
-    assert f"no models are listed at {(root + path).rstrip('/')}, but at {a.url}: name" in str(
-        refused.value
-    )
-    several = ApiReader(f"{root}{path},{b.url}", "tiny", jitter=random.Random(0))
-    with pytest.raises(ReaderError, match=f"but at {a.url}: name that"):
-        several.generate(asked(1))
-
-
 def test_requests_to_this_machine_take_no_proxy_and_another_is_named(pair, monkeypatch):
     a, b = pair
     monkeypatch.setenv("http_proxy", b.url.replace("//", "//me:secret@").removesuffix("/v1"))
@@ -460,7 +411,7 @@ def test_requests_to_this_machine_take_no_proxy_and_another_is_named(pair, monke
     check(reader(a).generate(asked(1)))
     for here in ("localhost", "x.localhost", "[::1]", "127.9.0.1", "0.0.0.0", "[::ffff:127.0.0.1]"):
         assert post.proxy(f"http://{here}:1/v1") is None
-    far = ApiReader("http://far.example/v1", "tiny", jitter=random.Random(0))
+    far = ApiReader("http://far.example/v1", "tiny")
     with pytest.raises(ReaderError) as refused:
         far.generate(asked(1))
     assert f"through the proxy 127.0.0.1:{b.server_port} of the environment" in str(refused.value)
@@ -495,20 +446,5 @@ def test_an_answer_to_a_cut_prompt_is_a_failed_call(pair, caplog):
     han = Generate(Prompt.from_segments("\u4e2d" * 9000), 9)
     counting(a, lambda words: 512)
     assert "27000 bytes; give the server a longer context" in str(reader(a).generate([han])[0])
-
-
-def test_a_server_that_seems_to_cut_prompts_is_told_once(pair, caplog):
-    a, _ = pair
-    counting(a, lambda words: min(words * 2, 400))
-    one = reader(a, in_flight=1)
-    assert all(made.text == "Rome" for made in one.generate(long(150, 190, 205, 230)))
-    assert "seems to cut" not in caplog.text
-    one.generate(long(260, 300, 350, 400))
-    assert caplog.text.count(f"{a.url} counts 405 tokens in prompts of 820 to 1040 bytes") == 1
-    assert caplog.text.count("seems to cut") == 1
-    caplog.clear()
-    counting(a, lambda words: words * 2)
-    reader(a, in_flight=1).generate(long(*range(150, 600, 30), 300, 300, 300))
     counting(a, lambda words: 12)  # tells the same of any prompt
     assert not isinstance(reader(a).generate(long(9000))[0], CallError)
-    assert "seems to cut" not in caplog.text

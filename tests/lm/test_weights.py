@@ -16,7 +16,6 @@ from rag_repro.lm.hub import write_card
 from rag_repro.lm.load import Loaded, SentenceEncoder, load
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.pair_scorers import sequence_classifier
-from rag_repro.lm.passes import Passes
 from rag_repro.lm.weights import Weights
 from rag_repro.schema import Generate, Marker, Prompt
 from rag_repro.schema.errors import ReaderError, WeightsError
@@ -191,7 +190,7 @@ def damage(folder, name):
             (folder / WEIGHTS).write_text(
                 "version https://git-lfs.github.com/spec/v1\noid sha256:4"
             )
-            return "git lfs pull"
+            return "not a whole file of safetensors"
         case "negative":
             header = json.dumps({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}})
             data = struct.pack("<Q", len(header)) + header.encode() + bytes(4)
@@ -200,9 +199,6 @@ def damage(folder, name):
         case "huge":
             (folder / WEIGHTS).write_bytes(struct.pack("<Q", 1 << 62))
             return "not a whole file of safetensors"
-        case "layers":
-            change(folder / CONFIG, num_hidden_layers=10**9)
-            return "1000000000 layers"
         case "gptq" | "bitsandbytes" | "fp8" | "compressed-tensors":
             change(folder / CONFIG, quantization_config={"quant_method": name})
             return f"quantised weights ({name}) are not read"
@@ -221,7 +217,7 @@ def damage(folder, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["index", "pickle", "pointer", "negative", "huge", "layers", "gptq", "bitsandbytes", "fp8",
+    ["index", "pickle", "pointer", "negative", "huge", "gptq", "bitsandbytes", "fp8",
      "compressed-tensors", "adapter_config.json", "config-of-a-list", "size", WEIGHTS, CONFIG,
      "generation_config.json", "tokenizer.json", "tokenizer_config.json"],
 )  # fmt: skip
@@ -233,8 +229,6 @@ def test_a_damaged_folder_is_found_when_it_is_named(folder, name):
 @pytest.mark.parametrize(
     ("name", "facts", "words"),
     [
-        ("sentence_bert_config.json", {"max_seq_length": -3}, "max_seq_length is -3"),
-        ("sentence_bert_config.json", {"max_seq_length": 10**9}, "model's 130 positions"),
         ("sentence_bert_config.json", None, "not JSON"),
         ("modules.json", [{"type": "os.system", "path": ""}], "'os.system' is not loaded"),
         ("modules.json", [{"type": "sentence_transformers.models.Pooling", "path": "../x"}],
@@ -329,12 +323,11 @@ def test_models_whose_attention_is_not_ours_are_refused_at_load(kind, tmp_path, 
         for parameter in model.parameters():
             parameter.data += 0.3 * torch.randn(parameter.shape)
     weights = Weights("other", tmp_path, "safetensors", kind, "", "")
-    for _ in range(2):  # what was refused is not kept
-        refused(
-            lambda: LocalReader(Loaded(model, tiny.tokenizer(), weights)),
-            "our attention",
-            "take another reader",
-        )
+    refused(
+        lambda: LocalReader(Loaded(model, tiny.tokenizer(), weights)),
+        "our attention",
+        "take another reader",
+    )
 
 
 @pytest.mark.parametrize("window", [12, 4096])
@@ -345,21 +338,7 @@ def test_a_model_that_hides_its_window_is_refused(window, tmp_path, monkeypatch)
     LocalReader(made)
     for layer in made.model.model.layers:
         layer.self_attn.sliding_window = None
-    made.model.config.pad_token_id = 1  # else it is known already
     refused(lambda: LocalReader(made), "something else than its own plain pass")
-
-
-def test_what_was_checked_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path))
-    checked = []
-    verify = Passes.verify
-    monkeypatch.setattr(Passes, "verify", lambda self: checked.append(1) or verify(self))
-    for _ in range(3):
-        tiny.reader()
-    assert len(checked) == 1
-    tiny.reader("llama", 1)
-    tiny.reader("gemma2")
-    assert len(checked) == 3
 
 
 def test_a_half_precision_model_passes(folder, tmp_path, monkeypatch):

@@ -95,7 +95,7 @@ def test_negatives_of_a_retriever_are_what_its_second_queries_bring():
 
 def test_a_pair_is_judged_in_both_orders_unless_its_order_was_drawn():
     def cutter(*texts):
-        return texts, False
+        return texts
 
     pair = Pair("q", "a", "b", 1, "positive:x")
     assert [e.tokens for e in encode([pair], cutter)] == [("q", "a", "b"), ("q", "b", "a")]
