@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
+import transformers
 from torch import Tensor
 
-from rag_repro.lm import former
+from rag_repro.digest import sha256
+from rag_repro.lm import attention, former, passes
 from rag_repro.lm.decode import Decoder, Job, Reading, read
 from rag_repro.lm.former import SoftModules, content_id
-from rag_repro.lm.hub import card_of
+from rag_repro.lm.hub import cache_folder, card_of
 from rag_repro.lm.load import Loaded, check, load
 from rag_repro.lm.passes import Passes
 from rag_repro.lm.prefix import Store
@@ -75,8 +78,7 @@ class LocalReader:
         self._store = Store(keep_bytes)
         pack = pack or (1024 if self.model.device.type == "cpu" else 8192)
         self._passes = Passes(self.model, pack, packed_bytes)
-        with self._evaluating():
-            self._passes.verify()
+        self._verify()
         ends = self.codec.ends() | _ids(self.model.config) | _ids(self.model.generation_config)
         self._decoder = Decoder(
             self._passes, self.codec, self._store, ends, batch_size, reuse, tie_margin
@@ -236,6 +238,19 @@ class LocalReader:
             self.codec.tokenizer.chat_template,
             self.codec.template,
         ]
+
+    def _verify(self) -> None:
+        """Once a machine for these weights, dtype and libraries: `Passes.verify`."""
+        code = [sha256(Path(module.__file__)) for module in (attention, passes)]
+        shape = repr(self.model.config.to_dict())
+        facts = [self._identity(), code, shape, torch.__version__, transformers.__version__]
+        kept = cache_folder() / "readers" / _hash(facts)
+        if not kept.is_file():
+            with self._evaluating():
+                self._passes.verify()
+            with suppress(OSError):  # a cache that cannot be written costs a second check
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.touch()
 
     def __repr__(self) -> str:
         return f"LocalReader({self.name}, {self.dtype}, {self.model.device})"

@@ -16,6 +16,7 @@ from rag_repro.lm.hub import write_card
 from rag_repro.lm.load import Loaded, SentenceEncoder, load
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.pair_scorers import sequence_classifier
+from rag_repro.lm.passes import Passes
 from rag_repro.lm.weights import Weights
 from rag_repro.schema import Generate, Marker, Prompt
 from rag_repro.schema.errors import ReaderError, WeightsError
@@ -323,11 +324,12 @@ def test_models_whose_attention_is_not_ours_are_refused_at_load(kind, tmp_path, 
         for parameter in model.parameters():
             parameter.data += 0.3 * torch.randn(parameter.shape)
     weights = Weights("other", tmp_path, "safetensors", kind, "", "")
-    refused(
-        lambda: LocalReader(Loaded(model, tiny.tokenizer(), weights)),
-        "our attention",
-        "take another reader",
-    )
+    for _ in range(2):  # what was refused is not kept
+        refused(
+            lambda: LocalReader(Loaded(model, tiny.tokenizer(), weights)),
+            "our attention",
+            "take another reader",
+        )
 
 
 @pytest.mark.parametrize("window", [12, 4096])
@@ -338,7 +340,21 @@ def test_a_model_that_hides_its_window_is_refused(window, tmp_path, monkeypatch)
     LocalReader(made)
     for layer in made.model.model.layers:
         layer.self_attn.sliding_window = None
+    made.model.config.pad_token_id = 1  # else it is known already
     refused(lambda: LocalReader(made), "something else than its own plain pass")
+
+
+def test_what_was_checked_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path))
+    checked = []
+    verify = Passes.verify
+    monkeypatch.setattr(Passes, "verify", lambda self: checked.append(1) or verify(self))
+    for _ in range(3):
+        tiny.reader()
+    assert len(checked) == 1
+    tiny.reader("llama", 1)
+    tiny.reader("gemma2")
+    assert len(checked) == 3
 
 
 def test_a_half_precision_model_passes(folder, tmp_path, monkeypatch):
