@@ -59,11 +59,6 @@ def _whole_book(book: Any, name: str, executed: Path, places: BookFolders) -> It
         yield "was not executed by `rag-repro`"
     elif told.get("source") != source_hash(places.source(name)):
         yield "is stale: its source changed after it was executed"
-    if book.metadata.get("papermill", {}).get("exception"):
-        yield "papermill met an exception"
-    # An editor may save the state of no widget at all.
-    if any(one.get("state", one) for one in book.metadata.get("widgets", {}).values()):
-        yield "holds the state of a widget, which needs a script from another host"
     if executed.stat().st_size > LARGEST:
         yield f"is larger than {LARGEST // 2**20} MB"
 

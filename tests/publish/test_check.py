@@ -94,22 +94,6 @@ def test_a_notebook_that_was_executed_by_other_means(places):
     assert faults_of(book, places) == ["05_small: was not executed by `rag-repro`"]
 
 
-def test_an_exception_that_papermill_noted(places):
-    book = sound(places)
-    book.metadata["papermill"] = {"exception": True}
-    assert faults_of(book, places) == ["05_small: papermill met an exception"]
-
-
-def test_the_state_of_widgets(places):
-    book = sound(places)
-    kept = {"state": {}, "version_major": 2, "version_minor": 0}  # what an editor saves of none
-    book.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": kept}
-    assert faults_of(book, places) == []
-    [kept] = book.metadata["widgets"].values()
-    kept["state"] = {"a1": {"model_name": "IntProgressModel"}}
-    assert len(faults_of(book, places)) == 1
-
-
 @pytest.mark.parametrize("counts", [(1, None), (2, 1), (1, 3), (1, 1), (2, 3)])
 def test_cells_that_were_not_executed_once_each_in_order(places, counts):
     book = sound(places)
