@@ -13,6 +13,7 @@ from typing import Any
 
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
+from rag_repro.evaluation.heuristics import GUESSED
 from rag_repro.evaluation.significance import mcnemar
 from rag_repro.schema import Answer, Hit
 from rag_repro.schema.dataset import Dataset
@@ -75,12 +76,12 @@ def each(*told: Told) -> Told:
 
 ANSWERED = higher("acc")
 
-GUESSED = frozenset({"comparison", "bridge_comparison", "yes_no"})
-"""Kinds of question whose answer is one of two: right half of the time whatever is read."""
-
 
 def hard_to_guess(before: Line, after: Line) -> bool:
-    """Whether more than two answers would do: a case of which the passages decide."""
+    """Whether more than two answers would do: a case of which the passages decide.
+
+    An answer that is one of two is right half of the time, whatever is read.
+    """
     return after["kind"] not in GUESSED
 
 

@@ -174,7 +174,7 @@ class Chapter:
 
     def tables(self, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:
         """A table of the lines that have a number, and one note on how to run the others."""
-        lines = exhibit_rows.lines_of(list(rows)).values()
+        lines = exhibit_rows.lines_of(rows).values()
         told = [row for line in lines if any(map(_has_number, line)) for row in line]
         rest = [row for line in lines if not any(map(_has_number, line)) for row in line]
         pages: list[Table | Note] = [self.table(key, told, name)] if told else []

@@ -219,18 +219,13 @@ def _joined(*notes: str | None) -> str:
 # ------------------------------------------------------------------ text forms
 
 
-def columns(made: list[Row]) -> list[str]:
-    """The columns of these rows: fixed ones, and between them what the exhibit varies."""
-    return [*HEAD[:4], *_places(made)[2:], *HEAD[4:], *TAIL]
-
-
-def to_csv(made: list[Row]) -> str:
-    """One line a row, every column of `columns`."""
-    head = columns(made)
+def to_csv(made: Sequence[Row]) -> str:
+    """One line a row: fixed columns, and between them what the exhibit varies."""
+    head = [*HEAD[:4], *_places(made)[2:], *HEAD[4:], *TAIL]
     return csv_text(head, ([flat.get(name, "") for name in head] for flat in map(Row.flat, made)))
 
 
-def lines_of(made: list[Row]) -> dict[tuple, list[Row]]:
+def lines_of(made: Sequence[Row]) -> dict[tuple, list[Row]]:
     """Rows by all that is not the metric: one printed line each."""
     lines: dict[tuple, list[Row]] = defaultdict(list)
     for row in made:
@@ -255,28 +250,22 @@ NAMES = {
 
 def text(rows: Sequence[Row], form: str) -> str:
     """The rows as "csv", "json" (a list of objects) or "md" (a reader's table)."""
-    rows = list(rows)
     if form == "csv":
         return to_csv(rows)
     if form == "json":
         return json.dumps([row.flat() for row in rows], ensure_ascii=False, indent=1) + "\n"
-    return markdown(rows)
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """A GitHub table: each metric's difference to the baseline first, then ours, paper."""
     return github(*grid(rows)) + "\n"
 
 
 def grid(
     rows: Sequence[Row], labels: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[list[str]]]:
-    """Head and body of the reader's table, one line for each method at each setting.
+    """Head and body of the reader's table, one line for each method at each setting: of each
+    metric its difference to the baseline first, then ours, then the paper's.
 
     labels: the methods' names in words. What has one value in all rows gets no
     column; `common` says it, and `settled` what each data set has one value of.
     """
-    rows = list(rows)
     said = {*common(rows), *settled(rows)}
     shown = [name for name in _places(rows) if name not in said]
     names = list(dict.fromkeys(row.metric for row in rows))
@@ -440,11 +429,9 @@ def shared(rows: Sequence[Row]) -> list[str]:
 
 def data_of(rows: Sequence[Row]) -> Download | None:
     """The rows as a CSV file, named after their exhibit and what they have in common."""
-    rows = list(rows)
     if not rows:
         return None
     names = list(dict.fromkeys(row.exhibit for row in rows))
-    flat = {row.flat()["dataset"] for row in rows}
-    tiers = {row.tier for row in rows}
-    place = flat if len(flat) == 1 else tiers if len(tiers) == 1 else ()
+    sets, tiers = {str(row.keys["dataset"]) for row in rows}, {row.tier for row in rows}
+    place = sets if len(sets) == 1 else tiers if len(tiers) == 1 else ()
     return Download("-".join([*names, *place]) + ".csv", to_csv(rows))
