@@ -10,7 +10,6 @@ from rag_repro.evaluation.verdicts import NOT_RUN
 from rag_repro.show.escape import as_code, as_html, as_myst
 from rag_repro.show.picture import Note
 from rag_repro.study import names
-from rag_repro.study.names import train_command
 from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results
 
@@ -49,12 +48,6 @@ def of_cells(cells: Iterable[Cell]) -> Missing:
     cells = list(cells)
     train = [command for cell in cells for command in untrained(cell)]
     return Missing(tuple(dict.fromkeys([*train, *map(_command, cells)])))
-
-
-def of_trained(names: Iterable[str], tasks: tuple[str, ...]) -> Missing:
-    """What trains these; tasks: what they are trained for, as `study.names.SCORERS`."""
-    commands = (train_command(name, tasks) for name in names)
-    return Missing(tuple(dict.fromkeys(filter(None, commands))), "not at hand")
 
 
 def note(cells: Sequence[Cell], results: Results, caption: str = "") -> Note:
