@@ -7,7 +7,6 @@ block, `metadata.rag_repro`, which says what ran, on what, and how long.
 from __future__ import annotations
 
 import builtins
-import contextlib
 import json
 import logging
 import multiprocessing
@@ -120,11 +119,7 @@ def _run(book: Any, given: dict, kernel: str | None, places: BookFolders, name: 
     for one in FOLDERS:  # the kernel works in notebooks/, where a relative path would lead astray
         if os.environ.get(one):
             wanted[one] = str(as_path(os.environ[one]).resolve())
-    # A line each minute; on a terminal papermill counts the cells.
-    shown = sys.stderr.isatty() and "TQDM_DISABLE" not in os.environ
-    cells = {"desc": name, "unit": "cell", "leave": False, "disable": False}
-    clock = contextlib.nullcontext() if shown else waiting(f"executing {name}")
-    with clock, patch.dict(os.environ, wanted):  # the kernel inherits it
+    with waiting(f"executing {name}"), patch.dict(os.environ, wanted):  # the kernel inherits it
         try:
             # ipykernel's own notices stay off the terminal; errors of cells still reach us.
             spec = get_kernel_spec(kernel or book.metadata.kernelspec.name)
@@ -134,7 +129,7 @@ def _run(book: Any, given: dict, kernel: str | None, places: BookFolders, name: 
                 None,
                 parameters=given,
                 kernel_name=kernel,
-                progress_bar=cells if shown else False,
+                progress_bar=False,
                 log_output=False,
                 cwd=str(places.notebooks),
                 extra_arguments=["--IPKernelApp.log_level=50"] if quiet else [],

@@ -26,4 +26,4 @@ from rag_repro.show.columns import (
     trainings,
 )
 from rag_repro.show.figures import bars, curve, forest, frontier, heat
-from rag_repro.show.traces import passage_list
+from rag_repro.show.passage_list import passage_list

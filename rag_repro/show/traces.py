@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_repro import engine
-from rag_repro.analysis.gold_signals import SYMBOLS, RankedList, head_relevance
 from rag_repro.engine import Flow, Method
 from rag_repro.lm.prompts import prompt_text
 from rag_repro.methods.dragin.dynamic_settings import FACTORS
@@ -37,7 +36,6 @@ from rag_repro.show.table import Table
 from rag_repro.study import again
 from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell
-from rag_repro.study.names import train_command
 from rag_repro.study.scores import Results
 from rag_repro.study.services import Workshop
 
@@ -147,29 +145,6 @@ def context_table(answer: Answer, question: Question, caption: str = "") -> Tabl
     ]
     head = ["place", "passage", "text", "gold"]
     return Table(head, body, caption or "The passages that the method hands on")
-
-
-def passage_list(ranked: RankedList, former: str, name: str = "") -> Table:
-    """A line a passage, as ranked: its features, whether it is gold, the head's probability of it.
-
-    former: whose head (equation 7); a column without numbers says how to train it.
-    """
-    roles, head = roles_of(ranked.question), head_relevance(former, [ranked])
-    body = [
-        [
-            i + 1,
-            hit.passage.title,
-            roles.get(hit.passage.id, ""),
-            *(f"{x:.3f}" for x in ranked.rows[i]),
-            f"{100 * head[0][i]:.0f}" if head else "",
-        ]
-        for i, hit in enumerate(ranked.hits)
-    ]
-    if not head:
-        train = train_command(former, ("r2ag",))
-        body[0][-1] = missing.Missing((train,) if train else (), "not at hand")
-    columns = ["place", "passage", "gold", *SYMBOLS.values(), "head: gold, %"]
-    return Table(columns, body, f"“{ranked.question.text}”, and its candidates", name)
 
 
 def short(text: str, most: int = SHOWN) -> str:
