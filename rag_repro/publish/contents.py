@@ -11,11 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rag_repro.book_folders import BookFolders, here
-from rag_repro.publish.notebook_pairs import read_source
-
-
-class ContentsError(ValueError):
-    """A chapter's list of claims that cannot be read."""
+from rag_repro.publish.notebook_pairs import PairError, read_source
 
 
 def claims(places: BookFolders | None = None) -> dict[str, str]:
@@ -30,7 +26,7 @@ def claims(places: BookFolders | None = None) -> dict[str, str]:
 
 
 def _evaluated(source: str, name: str) -> list[str]:
-    """What CLAIMS is, by the cell's plain assignments; nothing else of it runs."""
+    """What CLAIMS is, by the cell's plain assignments; nothing else of it runs. Else PairError."""
     held: dict[str, Any] = {"__builtins__": {"range": range}}
     for statement in ast.parse(source).body:
         called = any(isinstance(node, ast.Attribute) for node in ast.walk(statement))
@@ -38,7 +34,7 @@ def _evaluated(source: str, name: str) -> list[str]:
             with contextlib.suppress(NameError, TypeError):  # one that calls something else
                 exec(compile(ast.Module([statement], []), name, "exec"), held)
     if source and "CLAIMS" not in held:
-        raise ContentsError(f"{name}: CLAIMS is not made of literals and names beside it")
+        raise PairError(f"{name}: CLAIMS is not made of literals and names beside it")
     return list(held.get("CLAIMS", ()))
 
 
