@@ -309,23 +309,15 @@ def ask_again(
     cells = [cell for cell in cells if results.lines(cell)]
     lacks = [workshop.lacks(cell.condition) if calls else None for cell in cells]
     cells = [cell for cell, lacking in zip(cells, lacks, strict=True) if lacking is None]
+    lines = [{line["id"]: line for line in results.lines(cell)} for cell in cells]
     rng = np.random.default_rng(seed)
-    ids = [[line["id"] for line in results.lines(cell)] for cell in cells]
+    drawn = ([(i, str(q)) for q in rng.permutation([*held])] for i, held in enumerate(lines))
     chosen: dict[int, list[str]] = defaultdict(list)
-    for place, question in again.spread(
-        ([(i, q) for q in rng.permutation(of_one)] for i, of_one in enumerate(ids)), calls
-    ):
-        chosen[place].append(str(question))
+    for place, question in again.spread(drawn, calls):
+        chosen[place].append(question)
     # Cells of one exhibit may have keys that others lack, as the seed of a training.
     keys = list(dict.fromkeys(key for place in chosen for key in cells[place].keys))
-    held = [
-        again.Recorded(
-            cells[place].condition,
-            {line["id"]: line for line in results.lines(cells[place])},
-            asked,
-        )
-        for place, asked in chosen.items()
-    ]
+    held = [again.Recorded(cells[i].condition, lines[i], asked) for i, asked in chosen.items()]
     found = list(zip(chosen, again.live_check(held, workshop), strict=True))
     if not found:
         return Note(f"No recorded question was asked again here{_left_out(lacks)}.")

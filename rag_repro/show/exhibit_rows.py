@@ -84,9 +84,8 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
     reason in its note: nothing of the paper's table is passed over.
     """
     key = exhibit.name.split(".", 1)[1]
-    printed = {_printed_key(entry): entry for entry in paper.printed(key)}
+    printed, beside = paper.printed(key), []
     made: list[Row] = []
-    beside: set[tuple] = set()
     for cell in exhibit.cells(tier):
         for keep_name, keep in _groups(exhibit, cell, results):
             for metric in exhibit.metrics:
@@ -95,13 +94,13 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
                 other = cell.condition.configured.own_candidates is not exhibit.candidates
                 entry = None if other else _find(printed, row.keys, metric, exhibit)
                 if entry is not None:
-                    beside.add(_printed_key(entry))
+                    beside.append(entry)
                     note = _joined(row.note, entry.get("note"))
                     theirs = {k: entry[k] for k in row.keys if entry.get(k)}
                     row = replace(row, paper=entry["value"], note=note, theirs=theirs)
                 made.append(row)
     if tier in (None, "public"):
-        made += [_waiting(exhibit, entry) for k, entry in printed.items() if k not in beside]
+        made += [_waiting(exhibit, entry) for entry in printed if entry not in beside]
     return made
 
 
@@ -173,32 +172,24 @@ def sibling_cell(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Ce
 # ------------------------------------------------------------- printed values
 
 
-def _printed_key(entry: Mapping[str, str]) -> tuple:
-    return tuple(sorted((k, v) for k, v in entry.items() if k not in ("value", "note")))
-
-
 def printed_of(paper: Paper, exhibit: Exhibit, cell: Cell, metric: str) -> str | None:
     """What the paper prints for this cell; None where it prints nothing of it."""
     if cell.condition.configured.own_candidates is not exhibit.candidates:
         return None
-    printed = {_printed_key(e): e for e in paper.printed(exhibit.name.split(".", 1)[1])}
-    entry = _find(printed, cell.keys, metric, exhibit)
+    entry = _find(paper.printed(exhibit.name.split(".", 1)[1]), cell.keys, metric, exhibit)
     return entry and entry["value"]
 
 
 def _find(
-    printed: Mapping[tuple, Mapping[str, str]],
-    keys: Mapping[str, Any],
-    metric: str,
-    exhibit: Exhibit,
+    printed: Sequence[Mapping[str, str]], keys: Mapping[str, Any], metric: str, exhibit: Exhibit
 ) -> Mapping[str, str] | None:
     """The printed value whose every key agrees with a cell's, or is said to."""
     have = {k: _plain(v) for k, v in keys.items()} | {"metric": metric}
     for pair in exhibit.beside:
         if all(keys.get(key) == value for key, value in pair["ours"].items()):
             have |= {key: _plain(value) for key, value in pair["printed"].items()}
-    for key, entry in printed.items():
-        if all(have.get(name) == value for name, value in key):
+    for entry in printed:
+        if all(have.get(name) == entry[name] for name in entry.keys() - {"value", "note"}):
             return entry
     return None
 
