@@ -120,12 +120,10 @@ def counts(
     before: Mapping,
     after: Mapping,
     better: Told = ANSWERED,
-    names: tuple[str, str] | None = None,
 ) -> Table | Note:
     """One line a data set and reader: repaired, spoilt, and whether that may be chance.
 
-    before, after: keys that pick the two cells; all others must agree. names: of the two in
-    words, where their methods' labels do not tell them apart.
+    before, after: keys that pick the two cells; all others must agree.
     """
     sides = _sides(exhibit, before, after)
     body = []
@@ -137,7 +135,7 @@ def counts(
     if not body:
         return missing.note([cell for pair in sides for cell in pair], results)
     head = ["data set", "reader", "repaired", "spoilt", "questions", "McNemar's p"]
-    names = names or tuple(exhibit.methods[side["method"]].label for side in (before, after))
+    names = [exhibit.methods[side["method"]].label for side in (before, after)]
     caption = (
         f"Questions wrong by “{names[0]}” and right by “{names[1]}” (repaired), and the reverse"
     )

@@ -233,11 +233,11 @@ def percent(metric: str, over: Mapping[str, Any] | None = None) -> Column:
     return Column(read, unit=f"{metric}, % of the baseline's")
 
 
-def change(metric: str, over: Mapping[str, Any] | None = None) -> Column:
+def change(metric: str) -> Column:
     """What is lost (+) or added (-) against the baseline, in percent of the baseline's."""
 
     def read(entry: Entry) -> Interval | None:
-        found = percent(metric, over).read(entry)
+        found = percent(metric).read(entry)
         return found and found.flipped().shifted(100)
 
     return Column(read, n=True, unit=f"{metric}, % lost")
