@@ -135,7 +135,7 @@ class Chapter:
     def unrun_note(self) -> Note | None:
         """How to run what is folded away; None: nothing is."""
         cells = [cell for held in self.unrun.values() for cell in held]
-        return missing.note_of_cells(cells) if cells else None
+        return missing.of_cells(cells).note if cells else None
 
     @property
     def _shown(self) -> list[Cell]:

@@ -57,14 +57,9 @@ def note(cells: Sequence[Cell], results: Results, caption: str = "") -> Note:
     nothing could be run: there is no cell, or all have records that do not tell.
     """
     lacking = [cell for cell in cells if not results.lines(cell)]
-    if lacking or not cells:
-        return note_of_cells(lacking, caption)
-    return _sentence(UNTOLD, caption)
-
-
-def note_of_cells(cells: Sequence[Cell], caption: str = "") -> Note:
-    """The same where none of the cells has a record."""
-    return of_cells(cells).note if cells else _sentence(NOTHING, caption)
+    if lacking:
+        return of_cells(lacking).note
+    return _sentence(UNTOLD if cells else NOTHING, caption)
 
 
 def _sentence(text: str, caption: str = "") -> Note:
