@@ -29,6 +29,7 @@ from rag_repro.book_folders import BookFolders, here
 from rag_repro.digest import write_whole
 from rag_repro.plain import shortened
 from rag_repro.publish import check, inputs, pages, probe, status
+from rag_repro.publish.check import BuildError
 from rag_repro.publish.notebook_pairs import pair, read_source, run_of, source_hash, to_text
 from rag_repro.publish.parameters import override
 from rag_repro.study.files import check_output
@@ -187,10 +188,6 @@ def tidy(book: Any) -> None:
                 del data["text/plain"]
 
 
-class BuildError(ValueError):
-    """jupyter-book did not build the pages; the text is what it said."""
-
-
 def stale(name: str, places: BookFolders) -> list[str]:
     """Why chapter `name` must run again; empty where its executed copy stands."""
     executed = places.executed(name)
@@ -217,7 +214,7 @@ def build_book(
 
     `only` limits the execution to some chapters; `force` executes them although
     nothing changed; `jobs` of them at once, of which each may hold 6 GB. Raises
-    ChapterError, CheckError or BuildError.
+    ChapterError or BuildError.
     """
     places = places or here()
     pair(places)

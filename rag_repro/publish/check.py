@@ -21,8 +21,8 @@ ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 WIDGET = "application/vnd.jupyter.widget"
 
 
-class CheckError(ValueError):
-    """Executed chapters that must not be published; the text lists the faults."""
+class BuildError(ValueError):
+    """Pages that cannot be built, or must not be published; the text says what is wrong."""
 
 
 def check(executed: Path, places: BookFolders) -> list[str]:
@@ -44,13 +44,13 @@ def check(executed: Path, places: BookFolders) -> list[str]:
 
 
 def check_all(places: BookFolders) -> None:
-    """Raise CheckError unless every chapter has a sound executed copy, and no other is there."""
+    """Raise BuildError unless every chapter has a sound executed copy, and no other is there."""
     names = places.names()
     orphans = sorted({path.stem for path in places.chapters.glob("*.ipynb")} - set(names))
     faults = [f"{name}: has no source" for name in orphans]
     faults += [fault for name in names for fault in check(places.executed(name), places)]
     if faults:
-        raise CheckError("not fit to be published:\n" + "\n".join(f"  {f}" for f in faults))
+        raise BuildError("not fit to be published:\n" + "\n".join(f"  {f}" for f in faults))
 
 
 def _whole_book(book: Any, name: str, executed: Path, places: BookFolders) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rag_repro.publish import build, status
-from rag_repro.publish.check import CheckError, check, check_all
+from rag_repro.publish.check import BuildError, check, check_all
 from rag_repro.publish.notebook_pairs import source_hash, to_text
 
 
@@ -123,7 +123,7 @@ def test_a_page_too_large_to_load(places):
 
 def test_missing_copies_and_strangers_are_listed_together(places):
     (places.chapters / "06_else.ipynb").write_text(to_text(sound(places)))
-    with pytest.raises(CheckError) as raised:
+    with pytest.raises(BuildError) as raised:
         check_all(places)
     assert "05_small: has no executed copy" in str(raised.value)
     assert "06_else: has no source" in str(raised.value)
