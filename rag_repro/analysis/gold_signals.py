@@ -194,22 +194,27 @@ def fitted(
     """
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import PredefinedSplit, cross_val_predict
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
     labels, clusters = labels_and_clusters(lists)
-    squares = PolynomialFeatures(2, include_bias=False), slice(columns.shape[1])
+    labels, made = np.asarray(labels), np.zeros(len(columns))
+    n = columns.shape[1]
     columns = columns if linear is None else np.column_stack([columns, linear])
     # Whole clusters, dealt out in the order in which they come.
     deal = {name: i % FOLDS for i, name in enumerate(dict.fromkeys(clusters))}
-    folds = PredefinedSplit([deal[name] for name in clusters])
-    model = make_pipeline(
-        StandardScaler(),
-        make_column_transformer(squares, remainder="passthrough"),
-        LogisticRegression(C=STRENGTH, max_iter=5_000),
-    )
-    return cross_val_predict(model, columns, labels, cv=folds, method="predict_proba")[:, 1]
+    fold = np.array([deal[name] for name in clusters])
+    for held_out in range(FOLDS):
+        out = fold == held_out
+        squares = PolynomialFeatures(2, include_bias=False), slice(n)
+        model = make_pipeline(
+            StandardScaler(),
+            make_column_transformer(squares, remainder="passthrough"),
+            LogisticRegression(C=STRENGTH, max_iter=5_000),
+        )
+        model.fit(columns[~out], labels[~out])
+        made[out] = model.predict_proba(columns[out])[:, 1]
+    return made
 
 
 def labels_and_clusters(lists: Sequence[RankedList]) -> tuple[list[int], list[str]]:
